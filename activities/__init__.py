@@ -1,0 +1,1 @@
+"""Side effects: agent runs, git, the store, artifacts, settings."""

@@ -1,0 +1,1 @@
+"""The service home and the settings in it (ruling K4)."""

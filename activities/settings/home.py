@@ -1,0 +1,65 @@
+"""The service home: one private folder that holds everything the service keeps (ruling K4)."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where each thing lives. Making it never touches the disk; `ensure` does."""
+
+    root: Path
+
+    @classmethod
+    def locate(cls) -> "Home":
+        """`SERVICE_HOME`, or `~/.service`."""
+        return cls(Path(os.environ.get("SERVICE_HOME") or "~/.service").expanduser().absolute())
+
+    def ensure(self) -> "Home":
+        """Create the folder, private to its owner: the databases in it hold prompts in clear text."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.toml"
+
+    @property
+    def store(self) -> Path:
+        return self.root / "store.db"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.root / "artifacts"
+
+    @property
+    def runs(self) -> Path:
+        """One folder per attempt of a job: prompt, output, exit."""
+        return self.root / "runs"
+
+    @property
+    def worktrees(self) -> Path:
+        return self.root / "worktrees"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def temporal_db(self) -> Path:
+        return self.root / "temporal.db"
+
+    @property
+    def server_lock(self) -> Path:
+        """Held as long as a server has the database open: two servers on one file corrupt it."""
+        return self.root / "temporal.lock"
+
+    @property
+    def daemon_lock(self) -> Path:
+        return self.root / "daemon.lock"
+
+    @property
+    def daemon_state(self) -> Path:
+        """Where the running group says what it is and where it listens."""
+        return self.root / "daemon.json"

@@ -1,0 +1,1 @@
+"""One set of operations, and every surface that is not a terminal."""

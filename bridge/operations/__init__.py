@@ -1,0 +1,1 @@
+"""The functions that every surface calls: one module per noun."""

@@ -1,0 +1,1 @@
+"""The `service` command: one thin module per noun."""

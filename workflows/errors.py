@@ -1,0 +1,51 @@
+"""The faults people are told about: one root, a class per way out (ruling K6), a sentence and the next thing to type."""
+
+from typing import ClassVar
+
+
+class ServiceError(Exception):
+    """Something the caller can do something about. `hint` is the next command."""
+
+    code: ClassVar[str] = "failed"
+    exit_code: ClassVar[int] = 1
+    status: ClassVar[int] = 500
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class UsageError(ServiceError):
+    """The call's words are off."""
+
+    code = "usage"
+    exit_code = 2
+    status = 400
+
+
+class RefusedError(ServiceError):
+    """A gate or a rule says no; nothing was changed."""
+
+    code = "refused"
+    exit_code = 3
+    status = 409
+
+
+class NotFoundError(ServiceError):
+    """There is no such thing."""
+
+    code = "not_found"
+    exit_code = 4
+    status = 404
+
+
+class UnreachableError(ServiceError):
+    """Temporal or another part cannot be reached; nothing was recorded."""
+
+    code = "unreachable"
+    exit_code = 5
+    status = 503

@@ -1,0 +1,1 @@
+"""Pure decisions, a small module each, named after the rule it carries."""

@@ -1,0 +1,1 @@
+"""The delegation tree as a state machine: state, events, commands, one reducer."""

@@ -1,0 +1,61 @@
+"""What a tree wants done. The Temporal shell carries commands out in order and decides nothing."""
+
+from workflows.contract.models import Decision
+from workflows.tree.jobs import JobRun, TaskState, Usage, Wire
+from workflows.tree.records import Records
+
+
+class RunCoordinator(Wire):
+    """Run the root job or a continuation, inside the tree's own workflow."""
+
+    run: JobRun
+    summary: str
+
+
+class RunChild(Wire):
+    """Run one attempt of a delegated job as a child workflow."""
+
+    run: JobRun
+    summary: str
+
+
+class CancelJob(Wire):
+    """Stop a running job; it still ends, with an outcome."""
+
+    job_id: str
+
+
+class StartTimer(Wire):
+    """Wake the tree with `TimerFired(key)` after so many seconds."""
+
+    key: str
+    seconds: float
+    summary: str
+
+
+class CancelTimer(Wire):
+    """The timer is not wanted any more."""
+
+    key: str
+
+
+class Record(Wire):
+    """Write these rows before carrying out the commands that follow."""
+
+    records: Records
+
+
+class CloseTree(Wire):
+    """The tree is over; the workflow returns this."""
+
+    root_job_id: str
+    task_state: TaskState
+    decision: Decision | None
+    summary: str
+    reason: str
+    jobs: int
+    usage: Usage
+    cost_usd: float
+
+
+Command = RunCoordinator | RunChild | CancelJob | StartTimer | CancelTimer | Record | CloseTree

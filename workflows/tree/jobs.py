@@ -1,0 +1,153 @@
+"""What a job is told and what it reports back: the values that cross from the tree to an agent run and home again.
+
+They are wire format: a new field needs a default, unknown ones are ignored, and everything large travels by digest.
+"""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from workflows.contract.models import Action, AutonomyPolicy, Decision, Delegation, HumanQuestion
+
+
+class Wire(BaseModel):
+    """A frozen value that crosses process borders and outlives releases."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class JobState(StrEnum):
+    """Ruling B2."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+
+
+class TaskState(StrEnum):
+    """Ruling B2: a pause belongs to the task."""
+
+    OPEN = "open"
+    AWAITING_HUMAN = "awaiting_human"
+    BLOCKED = "blocked"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+class Continuation(StrEnum):
+    """Why a coordinator runs again (ruling D1)."""
+
+    NONE = "none"
+    NORMAL = "normal"
+    CORRECTIVE = "corrective"
+    REPLAN = "replan"
+    ANSWERED = "answered"
+    FINALIZE = "finalize"
+
+
+class Worker(Wire):
+    """Who runs a job, frozen when the job is dispatched: a registered agent, or an ephemeral worker."""
+
+    name: str
+    runtime: str
+    ephemeral: bool = False
+    command: tuple[str, ...] = ()
+    """The shell runtime's command; empty for the others."""
+    model: str | None = None
+    effort: str | None = None
+    template: str | None = None
+    role: str | None = None
+    capabilities: tuple[str, ...] = ()
+    autonomy_policy: AutonomyPolicy = AutonomyPolicy.AUTO
+
+
+class Usage(Wire):
+    """Tokens a job used, as far as its runtime says so."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def total(self) -> int:
+        """What counts against the token budget."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+class Text(Wire):
+    """A text inline when it is short, or by its digest in the artifact store."""
+
+    inline: str | None = None
+    digest: str | None = None
+
+
+class Notice(Wire):
+    """Something a job's end has to tell its tree, before the tree gives it an id and a time (ruling B4)."""
+
+    kind: str
+    message: str
+    data: dict[str, str | int | float | bool | None | list[str]] = {}
+
+
+class JobRun(Wire):
+    """One attempt of one job, complete: everything its host needs to know."""
+
+    job_id: str
+    root_job_id: str
+    parent_job_id: str | None = None
+    delegation_id: str | None = None
+    delegation_depth: int = 0
+    task_id: str
+    repo: str
+    worker: Worker
+    action: Action
+    attempt: int = 1
+    continuation: Continuation = Continuation.NONE
+    prompt: Text
+    model: str | None = None
+    effort: str | None = None
+    phase: str | None = None
+    timeout_seconds: float | None = None
+    branch_deps: tuple[str, ...] = ()
+    """Branches whose work this job must see, in merge order (rulings I1, I2)."""
+    shared_worktree: str | None = None
+    pull_request: int | None = None
+
+
+class JobOutcome(Wire):
+    """How an attempt ended. Small on purpose: the whole result is in the store under `result_digest`."""
+
+    job_id: str
+    attempt: int = 1
+    state: JobState
+    reason: str = ""
+    decision: Decision | None = None
+    summary: str = ""
+    findings: str = ""
+    """Rendered, redacted and capped: what a replan prompt quotes."""
+    delegations: tuple[Delegation, ...] = ()
+    human_questions: tuple[HumanQuestion, ...] = ()
+    result_digest: str | None = None
+    artifact_digest: str | None = None
+    progress: str = ""
+    """Digest of the verifiable side effects (ruling H3)."""
+    usage: Usage = Usage()
+    model: str | None = None
+    """The model that was really used, when the runtime says so."""
+    session: str | None = None
+    branch: str | None = None
+    head_sha: str | None = None
+    pull_request: int | None = None
+    touched_files: tuple[str, ...] = ()
+    agents: tuple[Worker, ...] = ()
+    """The agents routable on the repository; only when the result delegates (ruling C6)."""
+    notices: tuple[Notice, ...] = ()

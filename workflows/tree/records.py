@@ -1,0 +1,80 @@
+"""What the store is told about a tree: the rows of its read model, written by the tree and by nobody else.
+
+Every row carries the tree's `revision`, which only grows, so writing one twice or late changes nothing.
+"""
+
+from workflows.contract.models import Action, Decision
+from workflows.tree.jobs import Continuation, JobState, TaskState, Usage, Wire
+
+
+class JobRecord(Wire):
+    """A job as people see it (rulings B2, B3)."""
+
+    job_id: str
+    root_job_id: str
+    parent_job_id: str | None
+    delegation_id: str | None
+    delegation_depth: int
+    task_id: str
+    repo: str
+    agent: str
+    ephemeral: bool
+    runtime: str
+    action: Action
+    continuation: Continuation
+    state: JobState
+    revision: int
+    attempt: int = 1
+    reason: str = ""
+    next: str = ""
+    """What happens next, and the exact command that moves it, where a person can."""
+    decision: Decision | None = None
+    summary: str = ""
+    model: str | None = None
+    effort: str | None = None
+    phase: str | None = None
+    branch: str | None = None
+    head_sha: str | None = None
+    pull_request: int | None = None
+    result_digest: str | None = None
+    usage: Usage = Usage()
+    cost_usd: float = 0.0
+    queued_at: float
+    started_at: float | None = None
+    ended_at: float | None = None
+    preflight_failed: str | None = None
+
+
+class TaskRecord(Wire):
+    """The unit of work a tree belongs to."""
+
+    task_id: str
+    root_job_id: str
+    repo: str
+    title: str
+    state: TaskState
+    revision: int
+    reason: str = ""
+    next: str = ""
+    opened_at: float
+    ended_at: float | None = None
+
+
+class EventRecord(Wire):
+    """A lifecycle event (ruling B4): `<root>-e<n>`, a kind, a typed payload, one line for people."""
+
+    event_id: str
+    job_id: str
+    root_job_id: str
+    kind: str
+    at: float
+    message: str
+    data: dict[str, str | int | float | bool | None | list[str]] = {}
+
+
+class Records(Wire):
+    """Everything one step of the tree changed, to be written in one transaction."""
+
+    task: TaskRecord | None = None
+    jobs: tuple[JobRecord, ...] = ()
+    events: tuple[EventRecord, ...] = ()
