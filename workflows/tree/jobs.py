@@ -95,7 +95,7 @@ class Notice(Wire):
 
     kind: str
     message: str
-    data: dict[str, str | int | float | bool | None | list[str]] = {}
+    data: dict[str, str | int | float | bool | list[str] | None] = {}
 
 
 class JobRun(Wire):

@@ -69,7 +69,7 @@ class EventRecord(Wire):
     kind: str
     at: float
     message: str
-    data: dict[str, str | int | float | bool | None | list[str]] = {}
+    data: dict[str, str | int | float | bool | list[str] | None] = {}
 
 
 class Records(Wire):
