@@ -1,0 +1,33 @@
+"""What an agent's program sees of the worker's environment: an allow-list, what settings grant, and its job."""
+
+import os
+from collections.abc import Iterable, Mapping
+
+from workflows.tree.jobs import JobRun
+
+ALLOWED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+
+
+def environment(run: JobRun, granted: Iterable[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The whole environment of a run; nothing else of the worker's reaches the agent."""
+    passed = {name: environ[name] for name in (*ALLOWED, *granted) if name in environ}
+    return passed | job_variables(run)
+
+
+def job_variables(run: JobRun) -> dict[str, str]:
+    """The variables that tell a program which job it is doing; unset ones are empty, so scripts need no defaults."""
+    return {
+        "SERVICE_JOB_ID": run.job_id,
+        "SERVICE_ROOT_JOB_ID": run.root_job_id,
+        "SERVICE_PARENT_JOB_ID": run.parent_job_id or "",
+        "SERVICE_DELEGATION_ID": run.delegation_id or "",
+        "SERVICE_DELEGATION_DEPTH": str(run.delegation_depth),
+        "SERVICE_TASK_ID": run.task_id,
+        "SERVICE_AGENT": run.worker.name,
+        "SERVICE_ACTION": run.action.value,
+        "SERVICE_MODEL": run.model or "",
+        "SERVICE_EFFORT": run.effort or "",
+        "SERVICE_PHASE": run.phase or "",
+        "SERVICE_ATTEMPT": str(run.attempt),
+        "SERVICE_CONTINUATION": run.continuation.value,
+    }

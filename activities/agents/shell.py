@@ -1,0 +1,58 @@
+"""The `shell` runtime: any command that reads the prompt and prints a result."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from activities.agents.adapter import Launch, Report
+from activities.agents.environment import environment
+from workflows.tree.jobs import JobRun, Usage
+
+TEXT_LIMIT = 16 * 1024 * 1024
+"""Bytes of output, from its end, in which a result is looked for."""
+
+LINE_LIMIT = 4096
+"""A usage line is short; anything longer is not one."""
+
+
+class Shell:
+    """Runs the agent's registered command."""
+
+    def __init__(self, granted: tuple[str, ...], environ: Mapping[str, str] = os.environ) -> None:
+        self._granted = granted
+        self._environ = environ
+
+    def launch(self, run: JobRun, session: str | None) -> Launch:
+        """The command as it is registered; a shell has no sessions."""
+        return Launch(run.worker.command, environment(run, self._granted, self._environ))
+
+    def read(self, stdout: Path) -> Report:
+        """The end of the output, and the sum of the usage lines in all of it."""
+        with stdout.open("rb") as file:
+            usage = sum(_usage_lines(file), Usage())
+            file.seek(max(0, file.tell() - TEXT_LIMIT))
+            return Report(text=file.read(TEXT_LIMIT), usage=usage)
+
+
+def _usage_lines(file: BinaryIO) -> Iterator[Usage]:
+    """`{"type":"usage","input_tokens":N,"output_tokens":N}`, one per line."""
+    starts_line = True
+    while piece := file.readline(LINE_LIMIT):
+        if starts_line and piece.startswith(b"{") and b'"usage"' in piece and (usage := _usage(piece)):
+            yield usage
+        starts_line = piece.endswith(b"\n")
+
+
+def _usage(line: bytes) -> Usage | None:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or value.get("type") != "usage":
+        return None
+    counts = [value.get(key, 0) for key in ("input_tokens", "output_tokens")]
+    if any(type(count) is not int or count < 0 for count in counts):
+        return None
+    return Usage(input_tokens=counts[0], output_tokens=counts[1])

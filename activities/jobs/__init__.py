@@ -1,0 +1,1 @@
+"""One attempt of one job, from its worktree to its recorded outcome."""

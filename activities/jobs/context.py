@@ -1,0 +1,29 @@
+"""What a worker's activities share: the home, the settings, the store."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Engine
+
+from activities.artifacts import Artifacts
+from activities.settings.home import Home
+from activities.settings.model import Settings
+
+
+@dataclass(frozen=True)
+class Context:
+    """One host's side of the service."""
+
+    home: Home
+    settings: Settings
+    store: Engine
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    @property
+    def artifacts(self) -> Artifacts:
+        return Artifacts(self.home.artifacts)
+
+    @property
+    def host(self) -> str:
+        return self.settings.host

@@ -1,0 +1,78 @@
+"""Running an agent's program for a job, once, whatever happens to the worker meanwhile (architecture 4)."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.agents.adapter import Adapter, Report
+from activities.jobs.context import Context
+from activities.runs import run as runs
+from activities.runs.output import read_bounded
+from activities.runs.run import EndKind, Progress, RunEnd, RunRequest
+from workflows.contract.models import Action
+from workflows.tree.jobs import JobRun
+
+STDERR_LIMIT = 4096
+
+
+@dataclass(frozen=True)
+class Executed:
+    """A program that ended, and what it said."""
+
+    end: RunEnd
+    report: Report
+    stderr: str
+
+
+class StoppedError(Exception):
+    """The run was stopped on order; it left what it had."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Everything one attempt needs to run its program, and to run it again for a repair."""
+
+    context: Context
+    adapter: Adapter
+    run: JobRun
+    cwd: Path
+    run_dir: Path
+    on_progress: Callable[[Progress], None]
+
+    async def first(self, prompt: str) -> Executed:
+        """Run the program. When nobody knows how it ended, a reader is run again, once; a writer is not."""
+        executed = await self._in("", prompt, None)
+        if executed.end.kind is EndKind.UNKNOWN and self.run.action is not Action.IMPLEMENT:
+            return await self._in(".again", prompt, None)
+        return executed
+
+    async def repair(self, prompt: str, session: str | None) -> Executed:
+        """Run the program once more in the same session, with the faults (ruling A5)."""
+        return await self._in(".repair", prompt, session)
+
+    async def stop(self) -> None:
+        """End whatever of this attempt still runs."""
+        for suffix in ("", ".again", ".repair"):
+            await runs.stop(self._dir(suffix), self.context.settings.worker.stop_grace)
+
+    def _dir(self, suffix: str) -> Path:
+        return self.run_dir.with_name(self.run_dir.name + suffix)
+
+    async def _in(self, suffix: str, prompt: str, session: str | None) -> Executed:
+        launch = self.adapter.launch(self.run, session)
+        request = RunRequest(
+            run_dir=self._dir(suffix),
+            argv=launch.argv,
+            prompt=prompt.encode(),
+            cwd=self.cwd,
+            env=launch.env,
+            timeout_seconds=self.run.timeout_seconds,
+            grace_seconds=self.context.settings.worker.stop_grace,
+        )
+        end = await runs.run(request, self.on_progress)
+        return await asyncio.to_thread(self._read, end)
+
+    def _read(self, end: RunEnd) -> Executed:
+        stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).decode(errors="replace")
+        return Executed(end, self.adapter.read(end.stdout), stderr)

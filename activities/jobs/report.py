@@ -1,0 +1,89 @@
+"""What is told of an ended attempt: a small outcome to the tree, the whole of it to the store."""
+
+from typing import Any
+
+from workflows.contract.canonical import canonical, canonical_json
+from workflows.contract.parse import Accepted, Rejected
+from workflows.contract.redact import redact, redact_value
+from workflows.contract.render import render_findings
+from workflows.policy.outcome import state_of
+
+from activities.jobs.context import Context
+from activities.jobs.execution import Executed
+from activities.jobs.verdict import Failure, Verdict
+from activities.jobs.workspace import Evidence
+from activities.store import agents
+from workflows.contract.models import ServiceResult
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
+
+SUMMARY_LIMIT = 2000
+FINDINGS_LIMIT = 4000
+TOUCHED_LIMIT = 100
+OUTPUT_LIMIT = 12_000
+
+
+def outcome(
+    context: Context, run: JobRun, verdict: Verdict, evidence: Evidence, usage: Usage, branch: str | None
+) -> JobOutcome:
+    """What the tree decides on; everything large stays in the store."""
+    ended = JobOutcome(
+        job_id=run.job_id,
+        attempt=run.attempt,
+        state=JobState.FAILED,
+        usage=usage,
+        model=run.model,
+        branch=branch,
+        head_sha=evidence.head_sha,
+        touched_files=evidence.touched[:TOUCHED_LIMIT],
+    )
+    match verdict:
+        case Failure(reason=reason, state=state):
+            return ended.model_copy(update={"state": state, "reason": redact(reason)})
+        case Rejected(faults=faults):
+            count = f"{len(faults)} faults" if len(faults) > 1 else "a fault"
+            reason = f"the result has {count} after one repair: {redact(str(faults[0]))}"
+            return ended.model_copy(update={"reason": reason})
+        case Accepted(result=result, notices=notices):
+            said = _said(context, run, result)
+            return ended.model_copy(update=said | {"notices": notices})
+
+
+def payload(verdict: Verdict, evidence: Evidence) -> dict[str, Any]:
+    """The result and what was observed of it (spec: result observation)."""
+    if not isinstance(verdict, Accepted):
+        return {}
+    whole: dict[str, Any] = {"service_result": redact_value(canonical(verdict.result))}
+    if evidence.observation:
+        whole["result_observation"] = evidence.observation.model_dump(mode="json")
+    return whole
+
+
+def diagnostics(verdict: Verdict, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
+    """Why it failed, with the agent's last words; what a reader changed and lost."""
+    found: dict[str, Any] = {}
+    if isinstance(verdict, Rejected):
+        found["faults"] = [redact(str(fault)) for fault in verdict.faults]
+    if not isinstance(verdict, Accepted):
+        last = runs[-1]
+        found["stderr"] = redact(last.stderr)
+        found["output"] = redact(last.report.text.decode(errors="replace"))[-OUTPUT_LIMIT:]
+        found["end"] = last.end.kind.value
+    if evidence.diff and (evidence.observation is None):
+        found["discarded_diff"] = redact(evidence.diff)
+    return found
+
+
+def _said(context: Context, run: JobRun, result: ServiceResult) -> dict[str, Any]:
+    whole = canonical_json(result).encode()
+    body = result.artifact_body
+    return {
+        "state": state_of(result.decision),
+        "decision": result.decision,
+        "summary": redact(result.summary)[:SUMMARY_LIMIT],
+        "findings": render_findings(result, FINDINGS_LIMIT),
+        "delegations": result.delegations,
+        "human_questions": result.human_questions,
+        "result_digest": context.artifacts.put(whole),
+        "artifact_digest": context.artifacts.put(canonical_json(body).encode()) if body is not None else None,
+        "agents": agents.routable(context.store, run.repo) if result.delegations else (),
+    }

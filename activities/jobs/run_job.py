@@ -1,0 +1,198 @@
+"""The activity that runs one attempt of a job to its recorded outcome, exactly once however often it is called."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from temporalio import activity
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+from workflows.contract.explain import explain_contract
+from workflows.contract.parse import Rejected
+from workflows.contract.redact import redact
+from workflows.contract.repair import repair_prompt
+
+from activities.agents.adapter import Adapter
+from activities.jobs import report, workspace
+from activities.jobs.context import Context
+from activities.jobs.execution import Executed, Execution
+from activities.jobs.verdict import Failure, Verdict, judge, unchanged
+from activities.runs.run import Progress
+from activities.store import jobs as stored_jobs
+from activities.store import runs as stored_runs
+from activities.store.runs import Run
+from workflows.errors import ServiceError
+from workflows.policy.prompts.task import render_task
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
+
+BEAT_SECONDS = 2.0
+DESCRIBE_TIMEOUT = timedelta(seconds=5)
+
+
+@dataclass
+class Heartbeat:
+    """What the worker tells Temporal while an agent runs; never kept in the history."""
+
+    stage: str = "starting"
+    progress: Progress | None = None
+
+    def see(self, progress: Progress) -> None:
+        self.stage, self.progress = "running", progress
+
+    def details(self) -> dict[str, str | int]:
+        if self.progress is None:
+            return {"stage": self.stage}
+        line = redact(self.progress.last_line)[:200]
+        return {"stage": self.stage, "output_bytes": self.progress.stdout_bytes, "last_line": line}
+
+
+@dataclass
+class Attempt:
+    """One attempt in flight."""
+
+    context: Context
+    run: JobRun
+    row: Run
+    place: workspace.Workspace
+    execution: Execution
+    stopping: bool = False
+    finishing: bool = False
+
+    async def play(self) -> JobOutcome:
+        """Program, verdict, one repair if it helps, evidence, record."""
+        first = await self.execution.first(self._prompt())
+        verdict = judge(first, self.run.timeout_seconds)
+        runs = [first]
+        if isinstance(verdict, Rejected) and not self.stopping:
+            again, verdict = await self._repair(first, verdict)
+            runs.append(again)
+        self.finishing = True
+        return await asyncio.to_thread(self._finish, verdict, runs)
+
+    async def stop(self) -> None:
+        """End the program; `play` goes on to record what it left."""
+        self.stopping = True
+        await self.execution.stop()
+
+    def _prompt(self) -> str:
+        return render_task(self.run, self.context.artifacts.read(self.run.prompt), explain_contract())
+
+    async def _repair(self, first: Executed, refused: Rejected) -> tuple[Executed, Verdict]:
+        said = first.report.text
+        prompt = repair_prompt(refused.faults, said.decode(errors="replace"))
+        again = await self.execution.repair(prompt, first.report.session)
+        verdict = judge(again, self.run.timeout_seconds, after_repair=True)
+        if isinstance(verdict, Rejected) and again.report.text == said:
+            return again, unchanged()
+        return again, verdict
+
+    def _finish(self, verdict: Verdict, runs: list[Executed]) -> JobOutcome:
+        result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
+        evidence = workspace.collect(self.place, self.run, result)
+        usage = sum((executed.report.usage for executed in runs), Usage())
+        outcome = report.outcome(self.context, self.run, verdict, evidence, usage, self.place.branch)
+        payload = report.payload(verdict, evidence)
+        diagnostics = report.diagnostics(verdict, runs, evidence)
+        stored_runs.close(self.context.store, self.row, outcome, payload, diagnostics)
+        workspace.dispose(self.place)
+        return outcome
+
+
+class Jobs:
+    """The activity, bound to its host."""
+
+    def __init__(self, context: Context, adapters: Mapping[str, Adapter]) -> None:
+        self._context = context
+        self._adapters = adapters
+        self._locks: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
+        """One call at a time for an attempt: a call that lost its server must be gone before the next one goes on."""
+
+    @activity.defn(name="run_job")
+    async def run_job(self, run: JobRun) -> JobOutcome:
+        """Start, or re-attach to, one attempt of a job; a recorded outcome is returned as it is."""
+        beat = Heartbeat()
+        async with self._locks.setdefault((run.job_id, run.attempt), asyncio.Lock()), _beating(beat):
+            row = await asyncio.to_thread(self._open, run)
+            if row.recorded:
+                return row.recorded
+            try:
+                attempt = await asyncio.to_thread(self._prepare, run, row, beat)
+            except ServiceError as fault:
+                return await asyncio.to_thread(self._refuse, run, row, fault)
+            return await _to_its_end(attempt)
+
+    def _open(self, run: JobRun) -> Run:
+        run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"
+        row = stored_runs.open_run(
+            self._context.store, job_id=run.job_id, attempt=run.attempt, host=self._context.host, run_dir=str(run_dir)
+        )
+        if row.recorded is None:
+            stored_jobs.mark_running(self._context.store, run.job_id, run.attempt, time.time())
+        return row
+
+    def _prepare(self, run: JobRun, row: Run, beat: Heartbeat) -> Attempt:
+        adapter = self._adapters.get(run.worker.runtime)
+        if adapter is None:
+            raise ServiceError(f"the runtime {run.worker.runtime} is not available on {self._context.host}")
+        place = workspace.prepare(self._context, run, row)
+        execution = Execution(self._context, adapter, run, place.path, Path(row.run_dir), beat.see)
+        return Attempt(self._context, run, row, place, execution)
+
+    def _refuse(self, run: JobRun, row: Run, fault: ServiceError) -> JobOutcome:
+        """The job cannot be started where it belongs: that is its outcome, with the way out."""
+        reason = f"{fault.message} (try: {fault.hint})" if fault.hint else fault.message
+        outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
+        stored_runs.close(self._context.store, row, outcome, {}, {"error": fault.message})
+        return outcome
+
+
+async def _to_its_end(attempt: Attempt) -> JobOutcome:
+    """Play the attempt. An order to stop ends the agent; a call that merely ends before the agent does leaves it."""
+    playing = asyncio.create_task(attempt.play())
+    try:
+        return await asyncio.shield(playing)
+    except asyncio.CancelledError:
+        if attempt.finishing:
+            return await playing
+        if await _still_wanted():
+            playing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await playing
+            raise
+        await attempt.stop()
+        return await playing
+
+
+async def _still_wanted() -> bool:
+    """Whether this call was cancelled only because the worker stops, or because a later call took the run over."""
+    why = activity.cancellation_details()
+    if why is None or why.cancel_requested:
+        return False
+    if why.worker_shutdown:
+        return True
+    info = activity.info()
+    handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
+    try:
+        return (await handle.describe(rpc_timeout=DESCRIBE_TIMEOUT)).status is WorkflowExecutionStatus.RUNNING
+    except RPCError as error:
+        return error.status is not RPCStatusCode.NOT_FOUND
+
+
+@asynccontextmanager
+async def _beating(beat: Heartbeat) -> AsyncIterator[None]:
+    async def beats() -> None:
+        while True:
+            activity.heartbeat(beat.details())
+            await asyncio.sleep(BEAT_SECONDS)
+
+    beating = asyncio.create_task(beats())
+    try:
+        yield
+    finally:
+        beating.cancel()

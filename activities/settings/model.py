@@ -1,0 +1,145 @@
+"""The shape of `config.toml` (ruling K4): every key the service knows, its default, what it means."""
+
+import socket
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from workflows.contract.durations import parse_duration
+from workflows.policy.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
+
+
+def _seconds(value: object) -> object:
+    if isinstance(value, str):
+        return parse_duration(value)
+    raise ValueError('a duration is text such as "90s", "30m" or "1h30m"')
+
+
+def _seconds_or_unset(value: object) -> object:
+    return None if value == "" else _seconds(value)
+
+
+def _runtime_names(value: dict[str, "RuntimeSection"]) -> dict[str, "RuntimeSection"]:
+    unknown = sorted(set(value) - set(RUNTIMES))
+    if unknown:
+        raise ValueError(f"{unknown[0]} is not a runtime; the runtimes are {', '.join(RUNTIMES)}")
+    return value
+
+
+RUNTIMES = ("runtime_a", "runtime_b", "runtime_c", "shell")
+Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
+Timeout = Annotated[float | None, BeforeValidator(_seconds_or_unset)]
+
+
+class Section(BaseModel):
+    """Strict: an unknown key is an error, a number in quotes too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Orchestrate(Section):
+    """`[orchestrate]`: what bounds a tree."""
+
+    max_delegation_depth: int = Field(default=8, ge=1)
+    max_delegation_total_jobs: int = Field(default=64, ge=1)
+    max_delegation_wall_clock: Duration = 7200.0
+    max_delegation_width: int = Field(default=16, ge=1)
+    max_delegation_token_budget: int = Field(default=0, ge=0)
+    max_delegation_cost_usd: float = Field(default=0.0, ge=0)
+    max_delegation_non_progress_streak: int = Field(default=2, ge=1)
+    max_verify_replan_attempts: int = Field(default=2, ge=0)
+    escalation_ttl: Duration = 86_400.0
+    escalation_handle: str = ""
+    inline_artifact_bodies: bool = False
+    default_plan_timeout: Timeout = None
+    default_implement_timeout: Timeout = None
+    default_review_timeout: Timeout = None
+    default_gate_timeout: Timeout = None
+    default_repair_timeout: Timeout = None
+    default_delegation_timeout: Timeout = None
+
+
+class RuntimeSection(Section):
+    """`[runtimes.<name>]`: what a runtime uses where a delegation and its agent say nothing."""
+
+    default_model: str = ""
+    default_effort: str = ""
+    env: list[str] = []
+    """Names of variables passed through to the agent, beside the fixed allow-list."""
+
+
+class Temporal(Section):
+    """`[temporal]`: the server. `embedded` runs one in the service home; an address means somebody else's."""
+
+    mode: Literal["auto", "embedded", "external"] = "auto"
+    address: str = ""
+    namespace: str = "service"
+    profile: str = ""
+    port: int = Field(default=7233, ge=1, le=65535)
+    ui_port: int = Field(default=8233, ge=1, le=65535)
+    task_queue: str = "service"
+
+
+class Store(Section):
+    """`[store]`: a database URL; empty means the SQLite file in the service home."""
+
+    url: str = ""
+
+
+class WorkerSection(Section):
+    """`[worker]`: how much one host does at once, and how an agent is stopped."""
+
+    host: str = ""
+    """What this machine is called in task queues; empty means its host name."""
+    max_parallel_jobs: int = Field(default=8, ge=1, le=256)
+    stop_grace: Duration = 10.0
+
+
+class Price(Section):
+    """`[prices."<model pattern>"]`: dollars per million tokens (ruling K5)."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class Settings(Section):
+    """The whole of `config.toml`."""
+
+    orchestrate: Orchestrate = Orchestrate()
+    runtimes: Annotated[dict[str, RuntimeSection], AfterValidator(_runtime_names)] = {}
+    temporal: Temporal = Temporal()
+    store: Store = Store()
+    worker: WorkerSection = WorkerSection()
+    prices: dict[str, Price] = {}
+
+    @property
+    def host(self) -> str:
+        """The host whose checkouts this process works on."""
+        return self.worker.host or socket.gethostname()
+
+    def snapshot(self) -> TreeSettings:
+        """What a tree takes with it at its start (ruling K4)."""
+        o = self.orchestrate
+        return TreeSettings(
+            bounds=Bounds(
+                max_delegation_depth=o.max_delegation_depth,
+                max_delegation_total_jobs=o.max_delegation_total_jobs,
+                max_delegation_wall_clock_seconds=o.max_delegation_wall_clock,
+                max_delegation_token_budget=o.max_delegation_token_budget,
+                max_delegation_cost_usd=o.max_delegation_cost_usd,
+                max_delegation_width=o.max_delegation_width,
+                max_delegation_non_progress_streak=o.max_delegation_non_progress_streak,
+                max_verify_replan_attempts=o.max_verify_replan_attempts,
+            ),
+            timeouts=Timeouts(**{key: getattr(o, key) for key in Timeouts.model_fields}),
+            runtimes={
+                name: RuntimeDefaults(
+                    default_model=runtime.default_model or None, default_effort=runtime.default_effort or None
+                )
+                for name, runtime in self.runtimes.items()
+            },
+            escalation_ttl_seconds=o.escalation_ttl,
+            escalation_handle=o.escalation_handle or None,
+            inline_artifact_bodies=o.inline_artifact_bodies,
+            prices={pattern: (price.input, price.output) for pattern, price in self.prices.items()},
+        )

@@ -1,0 +1,77 @@
+"""Registered agents and the repositories they may work on (ruling K3)."""
+
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, Row, delete, insert, select
+
+from activities.store import schema
+from activities.store.database import insert_new
+from workflows.tree.jobs import Worker
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent as it is registered: the worker it becomes, and where it may work."""
+
+    worker: Worker
+    repos: tuple[str, ...]
+    added_at: float
+
+
+def add(engine: Engine, worker: Worker, repos: tuple[str, ...]) -> bool:
+    """Register a new agent; False when the name is taken."""
+    row = worker.model_dump(mode="json", exclude={"ephemeral"}) | {"added_at": time.time()}
+    with engine.begin() as connection:
+        if connection.execute(select(schema.agents.c.name).where(schema.agents.c.name == worker.name)).first():
+            return False
+        connection.execute(insert(schema.agents), row)
+        insert_new(connection, schema.agent_repos, [{"agent": worker.name, "repo": repo} for repo in repos])
+    return True
+
+
+def get(engine: Engine, name: str) -> Agent | None:
+    return next(iter(_read(engine, name)), None)
+
+
+def every(engine: Engine) -> list[Agent]:
+    return _read(engine)
+
+
+def routable(engine: Engine, repo: str) -> tuple[Worker, ...]:
+    """The agents allowed on a repository, by name: what preflight checks a delegation against (ruling C6)."""
+    return tuple(agent.worker for agent in _read(engine) if repo in agent.repos)
+
+
+def remove(engine: Engine, name: str) -> bool:
+    with engine.begin() as connection:
+        connection.execute(delete(schema.agent_repos).where(schema.agent_repos.c.agent == name))
+        return connection.execute(delete(schema.agents).where(schema.agents.c.name == name)).rowcount > 0
+
+
+def allow(engine: Engine, name: str, repo: str) -> None:
+    with engine.begin() as connection:
+        insert_new(connection, schema.agent_repos, [{"agent": name, "repo": repo}])
+
+
+def deny(engine: Engine, name: str, repo: str) -> None:
+    pair = (schema.agent_repos.c.agent == name) & (schema.agent_repos.c.repo == repo)
+    with engine.begin() as connection:
+        connection.execute(delete(schema.agent_repos).where(pair))
+
+
+def _read(engine: Engine, name: str | None = None) -> list[Agent]:
+    agents = select(schema.agents).order_by(schema.agents.c.name)
+    allowed = select(schema.agent_repos).order_by(schema.agent_repos.c.repo)
+    if name is not None:
+        agents = agents.where(schema.agents.c.name == name)
+        allowed = allowed.where(schema.agent_repos.c.agent == name)
+    with engine.connect() as connection:
+        repos: dict[str, list[str]] = {}
+        for pair in connection.execute(allowed):
+            repos.setdefault(pair.agent, []).append(pair.repo)
+        return [_agent(row, tuple(repos.get(row.name, ()))) for row in connection.execute(agents)]
+
+
+def _agent(row: Row[tuple[object, ...]], repos: tuple[str, ...]) -> Agent:
+    return Agent(Worker.model_validate(dict(row._mapping)), repos, row.added_at)

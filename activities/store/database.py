@@ -1,0 +1,119 @@
+"""Opening the store: SQLite in the service home by default, any SQLAlchemy URL otherwise; migrated before first use."""
+
+import fcntl
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Engine, Table, create_engine, event, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
+
+from activities.settings.home import Home
+from workflows.errors import ServiceError, UnreachableError, UsageError
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+HEAD = "0001"
+"""The newest migration; a test compares it with what alembic finds."""
+
+
+class StoreNewerError(ServiceError):
+    """The store was written by a newer release."""
+
+    code = "store_newer"
+
+
+def open_store(home: Home, url: str = "") -> Engine:
+    """An engine on a store whose schema is this release's."""
+    engine = _engine(home, url)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _tune_sqlite)
+    try:
+        if _version(engine) != HEAD:
+            _migrate(home, engine)
+    except DBAPIError as error:
+        raise UnreachableError(f"the store cannot be opened: {error.orig}", "service config show") from None
+    return engine
+
+
+def _engine(home: Home, url: str) -> Engine:
+    if not url:
+        return create_engine(f"sqlite:///{home.ensure().store}")
+    try:
+        return create_engine(url, pool_pre_ping=True)
+    except (ArgumentError, ModuleNotFoundError) as error:
+        raise UsageError(f"[store].url cannot be used: {error}", "service config show --origin") from None
+
+
+def upsert(
+    connection: Connection,
+    table: Table,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    only_if_newer: str | None = None,
+) -> None:
+    """Insert rows under their primary key; a row that is there is updated, or left alone unless this one is newer."""
+    if not rows:
+        return
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table)
+    keys = [column.name for column in table.primary_key]
+    changes = {name: statement.excluded[name] for name in rows[0] if name not in keys}
+    newer: ColumnElement[bool] | None = None
+    if only_if_newer:
+        newer = statement.excluded[only_if_newer] > table.c[only_if_newer]
+    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changes, where=newer), rows)
+
+
+def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows that are not there yet; at-least-once writers call it as often as they like."""
+    if rows:
+        dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+        connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)
+
+
+def _tune_sqlite(connection: Any, _record: object) -> None:
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=15000", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _version(engine: Engine) -> str | None:
+    try:
+        with engine.connect() as connection:
+            return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    except (OperationalError, ProgrammingError) as error:
+        if "alembic_version" in str(error.orig):
+            return None
+        raise
+
+
+def _migrate(home: Home, engine: Engine) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util.exc import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    with _one_at_a_time(home, engine), engine.begin() as connection:
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, HEAD)
+        except CommandError as error:
+            raise StoreNewerError(
+                f"the store was written by a newer release of the service ({error})", "install that release, or newer"
+            ) from None
+
+
+@contextmanager
+def _one_at_a_time(home: Home, engine: Engine) -> Iterator[None]:
+    """Two processes that find an old store at once must not both migrate it."""
+    if engine.dialect.name == "postgresql":
+        with engine.connect() as connection:
+            connection.execute(text("SELECT pg_advisory_lock(7233)"))
+            yield
+            connection.execute(text("SELECT pg_advisory_unlock(7233)"))
+        return
+    with (home.ensure().root / "store.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

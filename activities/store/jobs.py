@@ -1,0 +1,107 @@
+"""The read model of trees: tasks, jobs, events. Rows are written by revision: late and repeated writes do no harm."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Engine, Row, Select, func, select, update
+
+from activities.store import schema
+from activities.store.database import insert_new, upsert
+from workflows.tree.jobs import JobState, Usage
+from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord
+
+ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED)
+
+
+def write(engine: Engine, records: Records) -> None:
+    """Write one step of a tree in one transaction."""
+    with engine.begin() as connection:
+        if records.task:
+            upsert(connection, schema.tasks, [records.task.model_dump(mode="json")], only_if_newer="revision")
+        upsert(connection, schema.jobs, [_job_row(job) for job in records.jobs], only_if_newer="revision")
+        insert_new(connection, schema.events, [_event_row(event) for event in records.events])
+
+
+def mark_running(engine: Engine, job_id: str, attempt: int, now: float) -> None:
+    """The job's agent is starting; its end is the tree's to tell."""
+    waiting = (schema.jobs.c.job_id == job_id) & (schema.jobs.c.state == JobState.QUEUED)
+    with engine.begin() as connection:
+        connection.execute(
+            update(schema.jobs).where(waiting).values(state=JobState.RUNNING, attempt=attempt, started_at=now)
+        )
+
+
+def get(engine: Engine, job_id: str) -> JobRecord | None:
+    with engine.connect() as connection:
+        row = connection.execute(select(schema.jobs).where(schema.jobs.c.job_id == job_id)).one_or_none()
+    return _job(row) if row else None
+
+
+def task_of(engine: Engine, root_job_id: str) -> TaskRecord | None:
+    with engine.connect() as connection:
+        row = connection.execute(select(schema.tasks).where(schema.tasks.c.root_job_id == root_job_id)).one_or_none()
+    return TaskRecord.model_validate(dict(row._mapping)) if row else None
+
+
+def tree(engine: Engine, root_job_id: str) -> list[JobRecord]:
+    """Every job of a tree in dispatch order."""
+    query = select(schema.jobs).where(schema.jobs.c.root_job_id == root_job_id)
+    query = query.order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)
+    with engine.connect() as connection:
+        return [_job(row) for row in connection.execute(query)]
+
+
+def find(
+    engine: Engine,
+    *,
+    repo: str | None = None,
+    agent: str | None = None,
+    states: Sequence[JobState] = (),
+    roots_only: bool = False,
+    preflight_failed: bool = False,
+    limit: int = 50,
+) -> list[JobRecord]:
+    """The newest jobs that match."""
+    query: Select[Any] = select(schema.jobs).order_by(schema.jobs.c.queued_at.desc(), schema.jobs.c.job_id.desc())
+    if repo:
+        query = query.where(schema.jobs.c.repo == repo)
+    if agent:
+        query = query.where(schema.jobs.c.agent == agent)
+    if states:
+        query = query.where(schema.jobs.c.state.in_(states))
+    if roots_only:
+        query = query.where(schema.jobs.c.parent_job_id.is_(None))
+    if preflight_failed:
+        query = query.where(schema.jobs.c.preflight_failed.is_not(None))
+    with engine.connect() as connection:
+        return [_job(row) for row in connection.execute(query.limit(limit))]
+
+
+def open_jobs(engine: Engine, *, repo: str | None = None, agent: str | None = None) -> list[JobRecord]:
+    """The jobs that have not ended."""
+    return find(engine, repo=repo, agent=agent, states=(JobState.QUEUED, JobState.RUNNING), limit=1000)
+
+
+def events(engine: Engine, root_job_id: str, *, job_id: str | None = None, after: int = 0) -> list[EventRecord]:
+    """A tree's lifecycle events, or one job's, oldest first, beyond a sequence number."""
+    query = select(schema.events).where(schema.events.c.root_job_id == root_job_id, schema.events.c.seq > after)
+    if job_id:
+        query = query.where(schema.events.c.job_id == job_id)
+    with engine.connect() as connection:
+        rows = connection.execute(query.order_by(schema.events.c.seq)).all()
+    return [EventRecord.model_validate(dict(row._mapping)) for row in rows]
+
+
+def _job_row(job: JobRecord) -> dict[str, Any]:
+    row = job.model_dump(mode="json", exclude={"usage"})
+    return row | {"input_tokens": job.usage.input_tokens, "output_tokens": job.usage.output_tokens}
+
+
+def _event_row(event: EventRecord) -> dict[str, Any]:
+    return event.model_dump(mode="json") | {"seq": int(event.event_id.rpartition("-e")[2])}
+
+
+def _job(row: Row[Any]) -> JobRecord:
+    values = dict(row._mapping)
+    values["usage"] = Usage(input_tokens=values.pop("input_tokens"), output_tokens=values.pop("output_tokens"))
+    return JobRecord.model_validate(values)

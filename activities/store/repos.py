@@ -1,0 +1,43 @@
+"""Registered repositories: a name people use, and where the checkout is, on which host."""
+
+import time
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Engine, delete, select
+
+from activities.store import schema
+from activities.store.database import upsert
+
+
+@dataclass(frozen=True)
+class Repo:
+    """A repository that jobs may run against."""
+
+    name: str
+    path: str
+    host: str
+    added_at: float
+
+
+def put(engine: Engine, name: str, path: str, host: str) -> Repo:
+    """Register, or point an existing name at another checkout."""
+    repo = Repo(name, path, host, time.time())
+    with engine.begin() as connection:
+        upsert(connection, schema.repos, [asdict(repo)])
+    return repo
+
+
+def get(engine: Engine, name: str) -> Repo | None:
+    with engine.connect() as connection:
+        row = connection.execute(select(schema.repos).where(schema.repos.c.name == name)).one_or_none()
+    return Repo(**row._mapping) if row else None
+
+
+def every(engine: Engine) -> list[Repo]:
+    with engine.connect() as connection:
+        return [Repo(**row._mapping) for row in connection.execute(select(schema.repos).order_by(schema.repos.c.name))]
+
+
+def remove(engine: Engine, name: str) -> bool:
+    with engine.begin() as connection:
+        return connection.execute(delete(schema.repos).where(schema.repos.c.name == name)).rowcount > 0

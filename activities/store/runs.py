@@ -1,0 +1,89 @@
+"""Agent runs by (job, attempt): what a retried activity looks at first (architecture 4)."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine, select, update
+
+from activities.store import schema
+from activities.store.database import insert_new
+from workflows.tree.jobs import JobOutcome
+
+
+@dataclass(frozen=True)
+class Run:
+    """One attempt of a job on the host that holds its worktree."""
+
+    job_id: str
+    attempt: int
+    host: str
+    run_dir: str
+    worktree: str | None
+    branch: str | None
+    base_sha: str | None
+    started_at: float
+    ended_at: float | None
+    outcome: dict[str, Any] | None
+    payload: dict[str, Any] | None
+    diagnostics: dict[str, Any] | None
+
+    @property
+    def recorded(self) -> JobOutcome | None:
+        """The outcome, once it is known; it never changes after that."""
+        return JobOutcome.model_validate(self.outcome) if self.outcome else None
+
+
+def open_run(
+    engine: Engine,
+    *,
+    job_id: str,
+    attempt: int,
+    host: str,
+    run_dir: str,
+) -> Run:
+    """The run's row: the one that is there, or a new one."""
+    row = {"job_id": job_id, "attempt": attempt, "host": host, "run_dir": run_dir, "started_at": time.time()}
+    with engine.begin() as connection:
+        insert_new(connection, schema.runs, [row])
+    run = get(engine, job_id, attempt)
+    if run is None:
+        raise LookupError(f"the run {job_id}/{attempt} was just written and is not there")
+    return run
+
+
+def get(engine: Engine, job_id: str, attempt: int) -> Run | None:
+    key = (schema.runs.c.job_id == job_id) & (schema.runs.c.attempt == attempt)
+    with engine.connect() as connection:
+        row = connection.execute(select(schema.runs).where(key)).one_or_none()
+    return Run(**row._mapping) if row else None
+
+
+def of_job(engine: Engine, job_id: str) -> list[Run]:
+    """Every attempt of a job, oldest first."""
+    query = select(schema.runs).where(schema.runs.c.job_id == job_id).order_by(schema.runs.c.attempt)
+    with engine.connect() as connection:
+        return [Run(**row._mapping) for row in connection.execute(query)]
+
+
+def place(engine: Engine, run: Run, *, worktree: str, branch: str | None, base_sha: str) -> None:
+    """Where the run happens, written before it starts: no run is ever outside a recorded worktree."""
+    _update(engine, run, worktree=worktree, branch=branch, base_sha=base_sha)
+
+
+def close(engine: Engine, run: Run, outcome: JobOutcome, payload: dict[str, Any], diagnostics: dict[str, Any]) -> None:
+    """Record how the run ended; the first record stands."""
+    _update(
+        engine,
+        run,
+        ended_at=time.time(),
+        outcome=outcome.model_dump(mode="json"),
+        payload=payload,
+        diagnostics=diagnostics,
+    )
+
+
+def _update(engine: Engine, run: Run, **values: Any) -> None:
+    key = (schema.runs.c.job_id == run.job_id) & (schema.runs.c.attempt == run.attempt)
+    with engine.begin() as connection:
+        connection.execute(update(schema.runs).where(key, schema.runs.c.ended_at.is_(None)).values(**values))

@@ -1,0 +1,124 @@
+"""The tables. Migrations build them; this is what the code reads them by. Times are seconds since the epoch."""
+
+from sqlalchemy import JSON, Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
+
+metadata = MetaData()
+
+repos = Table(
+    "repos",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("path", Text, nullable=False),
+    Column("host", String(200), nullable=False),
+    Column("added_at", Double, nullable=False),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("runtime", String(32), nullable=False),
+    Column("command", JSON, nullable=False),
+    Column("model", String(200)),
+    Column("effort", String(64)),
+    Column("template", Text),
+    Column("role", Text),
+    Column("capabilities", JSON, nullable=False),
+    Column("autonomy_policy", String(32), nullable=False),
+    Column("added_at", Double, nullable=False),
+)
+
+agent_repos = Table(
+    "agent_repos",
+    metadata,
+    Column("agent", String(64), ForeignKey("agents.name", ondelete="CASCADE"), primary_key=True),
+    Column("repo", String(200), ForeignKey("repos.name", ondelete="CASCADE"), primary_key=True),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("task_id", String(80), primary_key=True),
+    Column("root_job_id", String(80), nullable=False, unique=True),
+    Column("repo", String(200), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("next", Text, nullable=False),
+    Column("opened_at", Double, nullable=False),
+    Column("ended_at", Double),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("root_job_id", String(80), nullable=False),
+    Column("parent_job_id", String(80)),
+    Column("delegation_id", String(64)),
+    Column("delegation_depth", Integer, nullable=False),
+    Column("task_id", String(80), nullable=False),
+    Column("repo", String(200), nullable=False),
+    Column("agent", String(200), nullable=False),
+    Column("ephemeral", Boolean, nullable=False),
+    Column("runtime", String(32), nullable=False),
+    Column("action", String(20), nullable=False),
+    Column("continuation", String(20), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("next", Text, nullable=False),
+    Column("decision", String(20)),
+    Column("summary", Text, nullable=False),
+    Column("model", String(200)),
+    Column("effort", String(64)),
+    Column("phase", String(200)),
+    Column("branch", Text),
+    Column("head_sha", String(64)),
+    Column("pull_request", Integer),
+    Column("result_digest", String(64)),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cost_usd", Double, nullable=False),
+    Column("queued_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("ended_at", Double),
+    Column("preflight_failed", Text),
+    Index("jobs_by_root", "root_job_id"),
+    Index("jobs_by_time", "queued_at"),
+    Index("jobs_by_state", "state", "queued_at"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("event_id", String(100), primary_key=True),
+    Column("seq", Integer, nullable=False),
+    Column("job_id", String(80), nullable=False),
+    Column("root_job_id", String(80), nullable=False),
+    Column("kind", String(64), nullable=False),
+    Column("at", Double, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("data", JSON, nullable=False),
+    Index("events_by_root", "root_job_id", "seq"),
+    Index("events_by_kind", "kind"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("host", String(200), nullable=False),
+    Column("run_dir", Text, nullable=False),
+    Column("worktree", Text),
+    Column("branch", Text),
+    Column("base_sha", String(64)),
+    Column("started_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("outcome", JSON),
+    Column("payload", JSON),
+    Column("diagnostics", JSON),
+)

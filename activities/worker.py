@@ -1,0 +1,106 @@
+"""The worker: one process, two task queues, everything a host does."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.agents.shell import Shell
+from activities.jobs.context import Context
+from activities.jobs.record import Recorder
+from activities.jobs.run_job import Jobs
+from activities.settings.home import Home
+from activities.settings.load import load_settings
+from activities.settings.model import RuntimeSection
+from activities.store.database import open_store
+from activities.temporal import connect
+from workflows.calls import agents_queue
+from workflows.errors import ServiceError
+from workflows.runner import WORKFLOWS, runner
+
+STICKY_TIMEOUT = timedelta(seconds=2)
+"""How long a task waits for a worker that died before another one takes it."""
+
+SHUTDOWN = timedelta(seconds=5)
+CACHED_TREES = 200
+THREADS = 8
+
+
+def workers(client: Client, context: Context) -> list[Worker]:
+    """The tree worker and this host's agent worker."""
+    threads = ThreadPoolExecutor(THREADS, thread_name_prefix="activity")
+    recorder = Recorder(context)
+    jobs = Jobs(context, {"shell": Shell(tuple(_granted(context, "shell")), context.environ)})
+    trees = Worker(
+        client,
+        task_queue=context.settings.temporal.task_queue,
+        workflows=WORKFLOWS,
+        activities=[recorder.record],
+        activity_executor=threads,
+        workflow_runner=runner(),
+        max_cached_workflows=CACHED_TREES,
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        graceful_shutdown_timeout=SHUTDOWN,
+    )
+    agents = Worker(
+        client,
+        task_queue=agents_queue(context.host),
+        activities=[jobs.run_job],
+        max_concurrent_activities=context.settings.worker.max_parallel_jobs,
+        max_heartbeat_throttle_interval=timedelta(seconds=2),
+        graceful_shutdown_timeout=timedelta(seconds=1),
+    )
+    return [trees, agents]
+
+
+async def serve(home: Home) -> None:
+    """Work until SIGTERM; agents that run go on without us and are found again."""
+    settings = load_settings(home)
+    context = Context(home.ensure(), settings, open_store(home, settings.store.url))
+    client = await connect(home, settings)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with AsyncExitStack() as stack:
+        for worker in workers(client, context):
+            await stack.enter_async_context(worker)
+        _say_ready(home.root / "worker.ready")
+        await stop.wait()
+
+
+def _granted(context: Context, runtime: str) -> list[str]:
+    return context.settings.runtimes.get(runtime, RuntimeSection()).env
+
+
+def _say_ready(path: Path) -> None:
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps({"pid": os.getpid()}))
+    temporary.replace(path)
+    logging.getLogger("service").info("worker ready")
+
+
+def main() -> int:
+    """`python -m activities.worker`."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    try:
+        asyncio.run(serve(Home.locate()))
+    except ServiceError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

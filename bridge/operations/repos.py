@@ -1,0 +1,71 @@
+"""Registering repositories."""
+
+import re
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from activities.store import jobs as stored_jobs
+from activities.store import repos as stored
+from activities.store.repos import Repo
+from bridge.operations.service import Service
+from workflows.errors import NotFoundError, RefusedError, UsageError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def add(service: Service, name: str, path: Path) -> Repo:
+    """Register a checkout under a name; an existing name is pointed at it."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is not a repository name", "service repo add OWNER/NAME PATH")
+    return stored.put(service.store, name, str(_top_level(path)), service.settings.host)
+
+
+def every(service: Service) -> list[Repo]:
+    """The registered repositories by name."""
+    return stored.every(service.store)
+
+
+def get(service: Service, name: str) -> Repo:
+    """One repository, or a sentence that says which there are."""
+    repo = stored.get(service.store, name)
+    if repo is None:
+        known = ", ".join(repo.name for repo in stored.every(service.store)) or "none"
+        raise NotFoundError(f"no repository {name}; known: {known}", f"service repo add {name} PATH")
+    return repo
+
+
+def remove(service: Service, name: str) -> None:
+    """Forget a repository that no open job works on."""
+    get(service, name)
+    if running := stored_jobs.open_jobs(service.store, repo=name):
+        raise RefusedError(
+            f"{name} has {len(running)} open jobs, {running[0].job_id} among them",
+            f"service job show {running[0].job_id}",
+        )
+    stored.remove(service.store, name)
+
+
+def as_json(repo: Repo) -> dict[str, Any]:
+    """What `--json` prints."""
+    return asdict(repo)
+
+
+def _top_level(path: Path) -> Path:
+    path = path.expanduser().absolute()
+    if not path.is_dir():
+        raise NotFoundError(f"{path} is not a folder", "service repo add OWNER/NAME PATH")
+    answer = subprocess.run(
+        ["git", "-C", str(path), "rev-parse", "--is-bare-repository", "--show-toplevel"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    match answer.stdout.splitlines():
+        case ["true", *_]:
+            return path
+        case ["false", top]:
+            return Path(top)
+        case _:
+            raise UsageError(f"{path} is not a git repository", f"git -C {path} init")

@@ -1,0 +1,174 @@
+"""`service agent`: the registry, and asking an agent to work."""
+
+from typing import Annotated
+
+import typer
+
+from cli.output import say, say_fields, say_json, say_table
+
+app = typer.Typer(help="Register agents, and ask them.", no_args_is_help=True, rich_markup_mode=None)
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[str, typer.Argument(help="The agent's name.")]
+RepoName = Annotated[str, typer.Option("--repo", help="OWNER/NAME")]
+
+
+@app.command()
+def add(
+    name: Name,
+    runtime: Annotated[str, typer.Option(help="runtime_a, runtime_b, runtime_c or shell.")],
+    command: Annotated[str, typer.Option(help="The shell runtime's command; it reads the prompt on stdin.")] = "",
+    model: Annotated[str, typer.Option(help="Model; empty for the runtime's default.")] = "",
+    effort: Annotated[str, typer.Option(help="Effort; empty for the runtime's default.")] = "",
+    capabilities: Annotated[str, typer.Option(help="Comma-separated: ask, review, implement.")] = "ask,review",
+    autonomy: Annotated[str, typer.Option(help="auto, read-only, workspace-write or danger-full-access.")] = "auto",
+    template: Annotated[str, typer.Option(help="Text that precedes every prompt of this agent.")] = "",
+    role: Annotated[str, typer.Option(help="What the agent is for, in a few words.")] = "",
+    repo: Annotated[list[str] | None, typer.Option(help="OWNER/NAME it may work on; may be repeated.")] = None,
+    json: Json = False,
+) -> None:
+    """Register an agent."""
+    from bridge.operations import agents
+    from bridge.operations.service import Service
+
+    new = agents.NewAgent(
+        name, runtime, command, model, effort, capabilities, autonomy, template, role, tuple(repo or ())
+    )
+    agent = agents.add(Service.locate(), new)
+    if json:
+        say_json(agents.as_json(agent))
+        return
+    say(f"{name} is registered ({runtime})")
+    if not agent.repos:
+        say(f"it may work nowhere yet: service agent allow {name} OWNER/NAME")
+
+
+@app.command(name="list")
+def list_(json: Json = False) -> None:
+    """List the registered agents."""
+    from bridge.operations import agents
+    from bridge.operations.service import Service
+
+    known = agents.every(Service.locate())
+    if json:
+        say_json([agents.as_json(agent) for agent in known])
+        return
+    rows = [
+        (a.worker.name, a.worker.runtime, ",".join(a.worker.capabilities), a.worker.autonomy_policy, ",".join(a.repos))
+        for a in known
+    ]
+    say_table(
+        ("NAME", "RUNTIME", "CAPABILITIES", "AUTONOMY", "REPOS"),
+        rows,
+        "no agents; add one: service agent add NAME --runtime RUNTIME --repo OWNER/NAME",
+    )
+
+
+@app.command()
+def show(name: Name, json: Json = False) -> None:
+    """Show one agent."""
+    from bridge.operations import agents
+    from bridge.operations.service import Service
+
+    value = agents.as_json(agents.get(Service.locate(), name))
+    if json:
+        say_json(value)
+    else:
+        say_fields((key, ", ".join(v) if isinstance(v, list) else v) for key, v in value.items())
+
+
+@app.command()
+def remove(name: Name) -> None:
+    """Forget an agent; jobs it has are carried to their end."""
+    from bridge.operations import agents
+    from bridge.operations.service import Service
+
+    agents.remove(Service.locate(), name)
+    say(f"{name} is forgotten")
+
+
+@app.command()
+def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")]) -> None:
+    """Let an agent work on a repository."""
+    from bridge.operations import agents
+    from bridge.operations.service import Service
+
+    agents.allow(Service.locate(), name, repo)
+    say(f"{name} may work on {repo}")
+
+
+@app.command()
+def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")]) -> None:
+    """Stop letting an agent work on a repository; jobs it has there are carried to their end."""
+    from bridge.operations import agents
+    from bridge.operations.service import Service
+
+    agents.deny(Service.locate(), name, repo)
+    say(f"{name} may not work on {repo}")
+
+
+Message = Annotated[str, typer.Argument(help="What to do; `-` reads it from standard input.")]
+Model = Annotated[str, typer.Option(help="Model for this job.")]
+Effort = Annotated[str, typer.Option(help="Effort for this job.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Follow the job to its end.")]
+
+
+@app.command()
+def ask(
+    name: Name,
+    message: Message,
+    repo: RepoName,
+    model: Model = "",
+    effort: Effort = "",
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Ask an agent a question about a repository."""
+    _start(name, "ask", message, repo, model, effort, wait, json)
+
+
+@app.command()
+def review(
+    name: Name,
+    message: Message,
+    repo: RepoName,
+    model: Model = "",
+    effort: Effort = "",
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Have an agent review a repository."""
+    _start(name, "review", message, repo, model, effort, wait, json)
+
+
+@app.command()
+def implement(
+    name: Name,
+    message: Message,
+    repo: RepoName,
+    model: Model = "",
+    effort: Effort = "",
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Have an agent change a repository, on a branch of its own."""
+    _start(name, "implement", message, repo, model, effort, wait, json)
+
+
+def _start(name: str, action: str, message: str, repo: str, model: str, effort: str, wait: bool, json: bool) -> None:
+    import asyncio
+    import sys
+
+    from bridge.operations import jobs
+    from bridge.operations.service import Service
+    from cli.follow import follow
+
+    if message == "-":
+        message = sys.stdin.read()
+    service = Service.locate()
+    order = jobs.Order(
+        agent=name, action=action, message=message, repo=repo, model=model or None, effort=effort or None
+    )
+    job_id = asyncio.run(jobs.start(service, order))
+    if wait:
+        raise typer.Exit(follow(service, job_id, json=json))
+    say_json({"job_id": job_id}) if json else say(f"{job_id}\nlook at it: service job show {job_id}")

@@ -1,0 +1,89 @@
+"""The entry: finds the noun, runs the verb, turns faults into one sentence and an exit code (ruling K6)."""
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NOUNS = {
+    "agent": "register agents, and ask them",
+    "config": "check and show the settings",
+    "daemon": "run the server and the worker",
+    "job": "look at jobs and trees",
+    "repo": "register repositories",
+    "result": "check, explain and render result objects",
+}
+
+
+class Nouns(TyperGroup):
+    """Lists every noun, imports only the one that is used: `--help` stays instant."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(NOUNS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup | None:
+        if cmd_name not in NOUNS:
+            return None
+        module = importlib.import_module(f"cli.{cmd_name}")
+        command = typer.main.get_command(module.app)
+        command.name = cmd_name
+        return command  # type: ignore[return-value]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(NOUNS.items()))
+
+
+app = typer.Typer(
+    cls=Nouns,
+    name="service",
+    help="Coding agents that work as a team: durable, bounded, never lost.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def _root() -> None:
+    pass
+
+
+def main(arguments: "Sequence[str] | None" = None) -> int:
+    """Run one command and return its exit code; nothing but a bug raises."""
+    from workflows.errors import ServiceError
+
+    command = typer.main.get_command(app)
+    try:
+        command(list(arguments) if arguments is not None else None, prog_name="service")
+    except ServiceError as error:
+        sys.stderr.write(f"error: {error.message}\n")
+        if error.hint:
+            sys.stderr.write(f"try: {error.hint}\n")
+        return error.exit_code
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 0
+    return 0
+
+
+def run() -> None:
+    """The console script. It leaves by `os._exit`: Temporal's threads can crash an orderly interpreter exit."""
+    code = main()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            try:
+                stream.flush()
+            except BrokenPipeError:
+                code = code or 0
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    run()

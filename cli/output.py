@@ -1,0 +1,35 @@
+"""How values are printed: JSON for programs, aligned columns for people."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def say(text: str = "") -> None:
+    """One line to the person."""
+    sys.stdout.write(text + "\n")
+
+
+def say_json(value: Any) -> None:
+    """One JSON document."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> None:
+    """Aligned columns, or a sentence where there is nothing to show."""
+    table = [list(headings), *(list(row) for row in rows)]
+    if len(table) == 1:
+        say(empty)
+        return
+    widths = [max(len(row[column]) for row in table) for column in range(len(headings))]
+    for row in table:
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def say_fields(fields: Iterable[tuple[str, object]]) -> None:
+    """Name and value, one per line; empty values are left out."""
+    shown = [(name, str(value)) for name, value in fields if value not in (None, "", (), [])]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        say(f"{name.ljust(width)}  {value.replace(chr(10), chr(10) + ' ' * (width + 2))}")

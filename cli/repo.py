@@ -1,0 +1,49 @@
+"""`service repo`: the repositories jobs may run against."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.output import say, say_json, say_table
+
+app = typer.Typer(help="Register repositories.", no_args_is_help=True, rich_markup_mode=None)
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="OWNER/NAME")],
+    path: Annotated[Path, typer.Argument(help="The checkout on this host.")] = Path(),
+    json: Json = False,
+) -> None:
+    """Register a repository, or point its name at another checkout."""
+    from bridge.operations import repos
+    from bridge.operations.service import Service
+
+    repo = repos.add(Service.locate(), name, path)
+    say_json(repos.as_json(repo)) if json else say(f"{repo.name} is {repo.path}")
+
+
+@app.command(name="list")
+def list_(json: Json = False) -> None:
+    """List the registered repositories."""
+    from bridge.operations import repos
+    from bridge.operations.service import Service
+
+    known = repos.every(Service.locate())
+    if json:
+        say_json([repos.as_json(repo) for repo in known])
+    else:
+        rows = [(repo.name, repo.path, repo.host) for repo in known]
+        say_table(("NAME", "PATH", "HOST"), rows, "no repositories; add one: service repo add OWNER/NAME PATH")
+
+
+@app.command()
+def remove(name: Annotated[str, typer.Argument(help="OWNER/NAME")]) -> None:
+    """Forget a repository; its checkout is not touched."""
+    from bridge.operations import repos
+    from bridge.operations.service import Service
+
+    repos.remove(Service.locate(), name)
+    say(f"{name} is forgotten; the checkout is as it was")

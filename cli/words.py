@@ -1,0 +1,86 @@
+"""How times, jobs and results read on a terminal."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bridge.operations.jobs import Detail
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
+
+
+def ago(at: float) -> str:
+    """How long ago, in the one unit that matters."""
+    seconds = max(0, int(time.time() - at))
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size}{unit} ago"
+    return f"{seconds}s ago"
+
+
+def clock(at: float) -> str:
+    """Local date and time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def in_words(detail: "Detail") -> str:
+    """A job as a person reads it: state first, evidence last."""
+    job = detail.job
+    spent = (
+        f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, ${job.cost_usd:.2f}" if job.usage.total else ""
+    )
+    fields: list[tuple[str, object]] = [
+        ("job", job.job_id),
+        ("state", f"{job.state}" + (f": {job.reason}" if job.reason else "")),
+        ("decision", job.decision),
+        ("summary", job.summary),
+        ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
+        ("model", " ".join(word for word in (job.model, job.effort) if word)),
+        ("task", f"{detail.task.task_id} {detail.task.state}: {detail.task.title}" if detail.task else ""),
+        ("parent", job.parent_job_id),
+        ("attempt", job.attempt if job.attempt > 1 else ""),
+        ("branch", job.branch),
+        ("head", job.head_sha),
+        ("tokens", spent),
+        ("queued", clock(job.queued_at)),
+        ("started", clock(job.started_at) if job.started_at else ""),
+        ("ended", clock(job.ended_at) if job.ended_at else ""),
+        ("worktree", detail.worktree if not job.ended_at else ""),
+        ("next", job.next),
+    ]
+    width = max(len(name) for name, value in fields if value)
+    lines = [f"{name.ljust(width)}  {_indented(str(value), width)}" for name, value in fields if value]
+    return "\n".join([*lines, *_result(detail.payload or {}), *_diagnostics(detail.diagnostics or {})])
+
+
+def _result(payload: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    result = payload.get("service_result") or {}
+    for heading in ("findings", "changes_made", "tests_run", "needs"):
+        if entries := result.get(heading):
+            lines += ["", heading.replace("_", " ") + ":", *(f"  - {_entry(entry)}" for entry in entries)]
+    if observed := payload.get("result_observation"):
+        lines += ["", "observed:"]
+        lines += [f"  - {claim.get('path') or claim.get('claim')}: {claim['grade']}" for claim in observed["claims"]]
+        lines += [f"  - {path}: claimed, not in the diff" for path in observed["claimed_only"]]
+        lines += [f"  - {path}: in the diff, not claimed" for path in observed["unclaimed"]]
+    return lines
+
+
+def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    if faults := diagnostics.get("faults"):
+        lines += ["", "faults of the result:", *(f"  - {fault}" for fault in faults)]
+    if tail := diagnostics.get("stderr"):
+        lines += ["", "last words of the agent:", *(f"  {line}" for line in str(tail).splitlines()[-10:])]
+    return lines
+
+
+def _entry(entry: Any) -> str:
+    if isinstance(entry, dict):
+        return ", ".join(f"{key}: {value}" for key, value in entry.items())
+    return str(entry)
+
+
+def _indented(text: str, width: int) -> str:
+    return text.replace("\n", "\n" + " " * (width + 2))

@@ -1,0 +1,82 @@
+"""A registered repository with one commit, and a way to run a scripted agent on it."""
+
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.agents.shell import Shell
+from activities.jobs.context import Context
+from activities.jobs.run_job import Jobs
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store import repos
+from activities.store.database import open_store
+from workflows.contract.models import Action, AutonomyPolicy
+from workflows.tree.jobs import JobOutcome, JobRun, Text, Worker
+
+
+def git(path: Path, *words: str) -> str:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
+    return subprocess.run(
+        ["git", "-C", str(path), *identity, *words], check=True, capture_output=True, text=True
+    ).stdout
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    path = tmp_path / "shop"
+    path.mkdir()
+    git(path, "init", "-q", "-b", "main")
+    (path / "limiter.py").write_text("limit = 1\n")
+    git(path, "add", ".")
+    git(path, "commit", "-q", "-m", "first")
+    return path
+
+
+@dataclass
+class Stage:
+    """Runs agents written as Python scripts."""
+
+    context: Context
+    jobs: Jobs
+    repo: Path
+    tmp: Path
+
+    def job(self, script: str, action: Action = Action.ASK, **changes: Any) -> JobRun:
+        program = self.tmp / "agent.py"
+        program.write_text(script)
+        run = JobRun(
+            job_id="job-0123456789ab",
+            root_job_id="job-0123456789ab",
+            task_id="task-1",
+            repo="acme/shop",
+            worker=Worker(
+                name="scripted",
+                runtime="shell",
+                command=(sys.executable, str(program)),
+                autonomy_policy=AutonomyPolicy.WORKSPACE_WRITE,
+            ),
+            action=action,
+            prompt=Text(inline="look at it"),
+        )
+        return run.model_copy(update=changes)
+
+    async def play(self, run: JobRun) -> JobOutcome:
+        return await ActivityEnvironment().run(self.jobs.run_job, run)
+
+
+@pytest.fixture
+def stage(home: Home, repo: Path, tmp_path: Path) -> Stage:
+    settings = Settings()
+    context = Context(home, settings, open_store(home))
+    repos.put(context.store, "acme/shop", str(repo), context.host)
+    return Stage(context, Jobs(context, {"shell": Shell(())}), repo, tmp_path)
+
+
+Play = Callable[[JobRun], Awaitable[JobOutcome]]

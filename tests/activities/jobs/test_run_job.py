@@ -1,0 +1,176 @@
+"""One attempt of a job against real git and real processes."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from activities.store import runs
+from tests.activities.jobs.conftest import Stage, git
+from workflows.contract.models import Action, Decision
+from workflows.tree.jobs import JobOutcome, JobState, Usage
+
+APPROVED = 'print(\'{"service_result": {"decision": "approved", "summary": "fine"}}\')\n'
+COUNT = "import os, sys; open(os.environ['HOME'] + '/count', 'a').write('x')\n"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "h").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "h"))
+
+
+def times_run(stage: Stage) -> int:
+    count = stage.tmp / "h" / "count"
+    return len(count.read_text()) if count.exists() else 0
+
+
+def kept(stage: Stage, outcome: JobOutcome) -> runs.Run:
+    run = runs.get(stage.context.store, outcome.job_id, outcome.attempt)
+    assert run is not None
+    return run
+
+
+async def test_an_answer_is_recorded_and_its_worktree_is_gone(stage: Stage) -> None:
+    script = COUNT + 'print(\'{"type":"usage","input_tokens":7,"output_tokens":2}\')\n' + APPROVED
+    outcome = await stage.play(stage.job(script))
+    assert (outcome.state, outcome.decision, outcome.summary) == (JobState.SUCCEEDED, Decision.APPROVED, "fine")
+    assert outcome.usage == Usage(input_tokens=7, output_tokens=2)
+    run = kept(stage, outcome)
+    assert run.payload == {"service_result": {"decision": "approved", "summary": "fine"} | _empty()}
+    assert run.worktree is not None
+    assert not Path(run.worktree).exists()
+    assert git(stage.repo, "worktree", "list").count("\n") == 1
+
+
+def _empty() -> dict[str, list[str]]:
+    return {key: [] for key in ("findings", "changes_made", "tests_run", "needs", "delegations")}
+
+
+async def test_called_again_it_returns_what_is_recorded_and_runs_nothing(stage: Stage) -> None:
+    job = stage.job(COUNT + APPROVED)
+    assert await stage.play(job) == await stage.play(job)
+    assert times_run(stage) == 1
+
+
+async def test_the_prompt_names_the_job_the_task_and_the_contract(stage: Stage) -> None:
+    script = "import sys, os; open(os.environ['HOME'] + '/prompt', 'w').write(sys.stdin.read())\n" + APPROVED
+    await stage.play(stage.job(script))
+    prompt = (stage.tmp / "h" / "prompt").read_text()
+    assert "job-0123456789ab" in prompt
+    assert "look at it" in prompt
+    assert '"service_result"' in prompt
+
+
+@pytest.mark.ruling("I1", "I4")
+async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_claims_are_graded(stage: Stage) -> None:
+    result = {"decision": "implemented", "summary": "s", "changes_made": ["limiter.py: limit", "other.py: nothing"]}
+    script = "open('limiter.py', 'w').write('limit = 2\\n'); open('new.py', 'w').write('')\n"
+    script += f"print({json.dumps(json.dumps({'service_result': result}))})"
+    outcome = await stage.play(stage.job(script, Action.IMPLEMENT))
+    assert (outcome.state, outcome.branch) == (JobState.SUCCEEDED, "service/job-0123456789ab")
+    assert sorted(outcome.touched_files) == ["limiter.py", "new.py"]
+    assert outcome.head_sha == git(stage.repo, "rev-parse", outcome.branch).strip()
+    assert git(stage.repo, "show", f"{outcome.branch}:limiter.py") == "limit = 2\n"
+    assert "Service-Job: job-0123456789ab" in git(stage.repo, "log", "-1", "--format=%B", outcome.branch)
+    assert git(stage.repo, "status", "--porcelain") == ""
+    observed = (kept(stage, outcome).payload or {})["result_observation"]
+    assert [claim["grade"] for claim in observed["claims"]] == ["observed", "reported"]
+    assert (observed["claimed_only"], observed["unclaimed"]) == (["other.py"], ["new.py"])
+
+
+@pytest.mark.ruling("I2")
+async def test_what_a_reader_changes_is_thrown_away_and_kept_as_evidence(stage: Stage) -> None:
+    outcome = await stage.play(stage.job("open('limiter.py', 'w').write('limit = 3\\n')\n" + APPROVED))
+    assert outcome.branch is None
+    assert "+limit = 3" in (kept(stage, outcome).diagnostics or {})["discarded_diff"]
+    assert (stage.repo / "limiter.py").read_text() == "limit = 1\n"
+
+
+@pytest.mark.ruling("A5")
+async def test_a_faulty_result_is_repaired_once_with_the_faults(stage: Stage) -> None:
+    script = (
+        "import sys; prompt = sys.stdin.read()\n"
+        + COUNT
+        + "if 'decision is required' in prompt:\n    "
+        + APPROVED
+        + 'else:\n    print(\'{"service_result": {"summary": "draft"}}\')\n'
+        'print(\'{"type":"usage","input_tokens":5}\')\n'
+    )
+    outcome = await stage.play(stage.job(script))
+    assert (outcome.state, outcome.summary) == (JobState.SUCCEEDED, "fine")
+    assert outcome.usage == Usage(input_tokens=10)
+    assert times_run(stage) == 2
+
+
+@pytest.mark.ruling("A5")
+async def test_a_second_faulty_result_fails_with_every_fault(stage: Stage) -> None:
+    script = COUNT + 'import random; print(\'{"service_result": {"x": %s}}\' % random.random())'
+    outcome = await stage.play(stage.job(script))
+    assert outcome.state is JobState.FAILED
+    faults = (kept(stage, outcome).diagnostics or {})["faults"]
+    assert len(faults) == 3
+    assert times_run(stage) == 2
+
+
+@pytest.mark.ruling("A5")
+async def test_a_repair_that_says_the_same_fails_with_that_reason(stage: Stage) -> None:
+    outcome = await stage.play(stage.job("print('no result here')"))
+    assert outcome.reason == "the repaired output is byte for byte the output that was refused"
+
+
+@pytest.mark.ruling("A5")
+async def test_a_program_that_fails_is_not_repaired_even_with_a_good_result(stage: Stage) -> None:
+    token = "ghp_" + "a1B2" * 9
+    script = COUNT + APPROVED + f"print('boom {token}', file=sys.stderr); sys.exit(3)"
+    outcome = await stage.play(stage.job(script))
+    assert outcome.state is JobState.FAILED
+    assert outcome.reason.startswith("the agent's program ended with exit code 3: boom ")
+    assert token not in outcome.model_dump_json() + json.dumps(kept(stage, outcome).diagnostics)
+    assert times_run(stage) == 1
+
+
+@pytest.mark.ruling("A11")
+@pytest.mark.parametrize(
+    ("decision", "state"), [("blocked", "blocked"), ("failed", "failed"), ("skipped", "succeeded")]
+)
+async def test_the_decision_makes_the_state(stage: Stage, decision: str, state: str) -> None:
+    outcome = await stage.play(stage.job(APPROVED.replace("approved", decision)))
+    assert outcome.state == state
+
+
+async def test_a_program_that_is_missing_is_named(stage: Stage) -> None:
+    job = stage.job("")
+    job = job.model_copy(update={"worker": job.worker.model_copy(update={"command": ("no-such-program",)})})
+    outcome = await stage.play(job)
+    assert outcome.state is JobState.FAILED
+    assert "no-such-program" in outcome.reason
+
+
+async def test_a_timeout_stops_the_program_and_says_so(stage: Stage) -> None:
+    outcome = await stage.play(stage.job("import time; time.sleep(60)", timeout_seconds=0.5))
+    assert (outcome.state, outcome.reason) == (JobState.FAILED, "the agent was stopped after its timeout of 500ms")
+
+
+async def test_a_repository_that_moved_away_is_the_jobs_failure_with_the_way_out(stage: Stage) -> None:
+    stage.repo.rename(stage.tmp / "elsewhere")
+    outcome = await stage.play(stage.job(APPROVED))
+    assert outcome.state is JobState.FAILED
+    assert str(stage.repo) in outcome.reason
+
+
+async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: Stage) -> None:
+    from temporalio.testing import ActivityEnvironment
+
+    script = "import time; open('limiter.py', 'w').write('half'); open('started', 'w'); time.sleep(60)"
+    job = stage.job(script, Action.IMPLEMENT)
+    environment = ActivityEnvironment()
+    playing = asyncio.create_task(environment.run(stage.jobs.run_job, job))
+    place = stage.context.home.worktrees / "acme--shop" / "job-0123456789ab-1"
+    while not (place / "started").exists():
+        await asyncio.sleep(0.02)
+    environment.cancel()
+    outcome = await playing
+    assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")
+    assert git(stage.repo, "show", f"{outcome.branch}:limiter.py") == "half"

@@ -1,0 +1,93 @@
+"""Ruling K4: strict settings, every fault named, each value's origin known."""
+
+import pytest
+
+from activities.settings.home import Home
+from activities.settings.load import SettingsError, describe, load_settings
+
+pytestmark = pytest.mark.ruling("K4")
+
+
+def written(home: Home, text: str) -> Home:
+    home.config.write_text(text)
+    return home
+
+
+def test_no_file_means_the_defaults_of_the_spec(home: Home) -> None:
+    bounds = load_settings(home, {}).snapshot().bounds
+    assert (bounds.max_delegation_depth, bounds.max_delegation_total_jobs, bounds.max_delegation_width) == (8, 64, 16)
+    assert (bounds.max_delegation_wall_clock_seconds, bounds.max_delegation_token_budget) == (7200.0, 0)
+    assert load_settings(home, {}).snapshot().escalation_ttl_seconds == 86_400.0
+
+
+def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
+    written(
+        home,
+        '[orchestrate]\nmax_delegation_wall_clock = "1h30m"\ndefault_plan_timeout = ""\n[runtimes.shell]\nenv = ["A"]',
+    )
+    settings = load_settings(home, {})
+    assert settings.snapshot().bounds.max_delegation_wall_clock_seconds == 5400.0
+    assert settings.snapshot().timeouts.default_plan_timeout is None
+    assert settings.runtimes["shell"].env == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "[orchestrate]\nmax_delegation_depht = 3",
+            "[orchestrate].max_delegation_depht is not a setting; did you mean max_delegation_depth?",
+        ),
+        ("[orchestrat]\nx = 3", "[orchestrat] is not a setting; did you mean orchestrate?"),
+        (
+            "[runtimes.shell]\nmodle = 'x'",
+            "[runtimes.shell].modle is not a setting; known here: default_effort, default_model, env",
+        ),
+        (
+            "[runtimes.codex]\nenv = []",
+            "[runtimes]: codex is not a runtime; the runtimes are runtime_a, runtime_b, runtime_c, shell",
+        ),
+        (
+            "[orchestrate]\nmax_delegation_depth = 0",
+            "[orchestrate].max_delegation_depth should be greater than or equal to 1, not 0",
+        ),
+        (
+            "[orchestrate]\nmax_delegation_depth = '3'",
+            "[orchestrate].max_delegation_depth should be a valid integer, not '3'",
+        ),
+        (
+            "[orchestrate]\nescalation_ttl = 24",
+            '[orchestrate].escalation_ttl: a duration is text such as "90s", "30m" or "1h30m"',
+        ),
+    ],
+)
+def test_a_fault_is_one_sentence_that_names_the_key(home: Home, text: str, sentence: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(written(home, text), {})
+    assert caught.value.message == sentence
+    assert caught.value.hint == f"edit {home.config}, then: service config check"
+
+
+def test_every_fault_is_told_at_once(home: Home) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(written(home, "[orchestrate]\na = 1\nmax_delegation_width = -1\n[nope]"), {})
+    assert len(caught.value.message.splitlines()) == 3
+
+
+def test_broken_toml_says_where(home: Home) -> None:
+    with pytest.raises(SettingsError, match=r"not valid TOML.*line 2"):
+        load_settings(written(home, "[orchestrate]\nx = = 1\n"), {})
+
+
+@pytest.mark.parametrize("bad", ["0", "-1", "8.0", "", "many", "١٢"])
+def test_a_bad_override_is_an_error_not_a_silent_default(home: Home, bad: str) -> None:
+    with pytest.raises(SettingsError, match="SERVICE_MAX_DELEGATION_DEPTH must be a positive integer"):
+        load_settings(home, {"SERVICE_MAX_DELEGATION_DEPTH": bad})
+
+
+def test_the_environment_wins_over_the_file_and_the_origin_says_so(home: Home) -> None:
+    written(home, "[orchestrate]\nmax_delegation_depth = 3\nmax_delegation_width = 4")
+    found = {s.key: (s.value, s.origin) for s in describe(home, {"SERVICE_MAX_DELEGATION_DEPTH": "5"})}
+    assert found["orchestrate.max_delegation_depth"] == (5, "environment SERVICE_MAX_DELEGATION_DEPTH")
+    assert found["orchestrate.max_delegation_width"] == (4, "config.toml")
+    assert found["orchestrate.max_delegation_total_jobs"] == (64, "default")

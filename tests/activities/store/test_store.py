@@ -1,0 +1,195 @@
+"""The store on real SQLite: migrated before use, written at least once, read as values."""
+
+import sqlite3
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine
+
+from activities.settings.home import Home
+from activities.store import agents, database, jobs, repos, runs
+from activities.store.database import HEAD, MIGRATIONS, StoreNewerError, open_store
+from activities.store.schema import metadata
+from workflows.contract.models import Action, AutonomyPolicy, Decision
+from workflows.errors import UnreachableError, UsageError
+from workflows.tree.jobs import Continuation, JobOutcome, JobState, TaskState, Usage, Worker
+from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord
+
+ROOT = "job-0123456789ab"
+
+
+@pytest.fixture
+def store(home: Home) -> Engine:
+    return open_store(home)
+
+
+def job(job_id: str = ROOT, revision: int = 1, state: JobState = JobState.QUEUED, at: float = 1.0) -> JobRecord:
+    return JobRecord(
+        job_id=job_id,
+        root_job_id=ROOT,
+        parent_job_id=None,
+        delegation_id=None,
+        delegation_depth=0,
+        task_id="task-0123456789ab",
+        repo="acme/shop",
+        agent="scout",
+        ephemeral=False,
+        runtime="shell",
+        action=Action.ASK,
+        continuation=Continuation.NONE,
+        state=state,
+        revision=revision,
+        queued_at=at,
+        usage=Usage(input_tokens=3, output_tokens=4),
+    )
+
+
+def task(revision: int = 1, state: TaskState = TaskState.OPEN) -> TaskRecord:
+    return TaskRecord(
+        task_id="task-0123456789ab",
+        root_job_id=ROOT,
+        repo="acme/shop",
+        title="t",
+        state=state,
+        revision=revision,
+        opened_at=1.0,
+    )
+
+
+def test_the_migrations_build_exactly_the_tables_the_code_reads(store: Engine) -> None:
+    with store.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_the_code_knows_the_newest_migration() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+
+
+def test_the_store_is_private_and_survives_a_crash_by_wal(home: Home, store: Engine) -> None:
+    assert home.root.stat().st_mode & 0o777 == 0o700
+    with store.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+def test_a_store_of_a_newer_release_is_refused_with_the_way_out(home: Home, store: Engine) -> None:
+    with sqlite3.connect(home.store) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StoreNewerError, match="newer release"):
+        open_store(home)
+
+
+def test_a_store_that_is_no_database_says_so(home: Home) -> None:
+    home.store.write_bytes(b"not a database at all, only words" * 100)
+    with pytest.raises(UnreachableError, match="not a database"):
+        open_store(home)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "oracle99://x/y"])
+def test_a_store_url_that_means_nothing_is_a_fault_of_the_settings(home: Home, url: str) -> None:
+    with pytest.raises(UsageError, match=r"\[store\].url cannot be used"):
+        open_store(home, url)
+
+
+def _open(root: Path) -> bool:
+    return database._version(open_store(Home(root))) == HEAD
+
+
+def test_processes_that_open_a_new_store_together_migrate_it_once(home: Home) -> None:
+    with ProcessPoolExecutor(4) as pool:
+        assert all(pool.map(_open, [home.root] * 8))
+
+
+def test_a_late_or_repeated_record_changes_nothing(store: Engine) -> None:
+    jobs.write(store, Records(task=task(3, TaskState.DONE), jobs=(job(revision=3, state=JobState.SUCCEEDED),)))
+    for revision in (1, 3):
+        jobs.write(store, Records(task=task(revision), jobs=(job(revision=revision),)))
+    found, kept = jobs.get(store, ROOT), jobs.task_of(store, ROOT)
+    assert found is not None
+    assert kept is not None
+    assert (found.state, kept.state) == (JobState.SUCCEEDED, TaskState.DONE)
+    assert found.usage == Usage(input_tokens=3, output_tokens=4)
+
+
+def test_a_running_mark_never_reopens_an_ended_job(store: Engine) -> None:
+    jobs.write(store, Records(jobs=(job(),)))
+    jobs.mark_running(store, ROOT, 1, 2.0)
+    running = jobs.get(store, ROOT)
+    jobs.write(store, Records(jobs=(job(revision=2, state=JobState.FAILED),)))
+    jobs.mark_running(store, ROOT, 1, 3.0)
+    ended = jobs.get(store, ROOT)
+    assert running is not None
+    assert ended is not None
+    assert (running.state, running.started_at, ended.state) == (JobState.RUNNING, 2.0, JobState.FAILED)
+
+
+@pytest.mark.ruling("B4")
+def test_events_are_kept_once_and_read_in_order(store: Engine) -> None:
+    events = tuple(
+        EventRecord(
+            event_id=f"{ROOT}-e{n}", job_id=ROOT, root_job_id=ROOT, kind="k", at=n, message=str(n), data={"n": n}
+        )
+        for n in (10, 2, 1)
+    )
+    for _ in range(2):
+        jobs.write(store, Records(events=events))
+    assert [event.message for event in jobs.events(store, ROOT)] == ["1", "2", "10"]
+    assert [event.data for event in jobs.events(store, ROOT, after=2)] == [{"n": 10}]
+
+
+def test_a_tree_is_read_in_dispatch_order(store: Engine) -> None:
+    ids = [ROOT, *(f"{ROOT}.{n}" for n in range(1, 12))]
+    jobs.write(store, Records(jobs=tuple(job(job_id) for job_id in reversed(ids))))
+    assert [j.job_id for j in jobs.tree(store, ROOT)] == ids
+
+
+def test_jobs_are_found_newest_first_by_what_people_filter_by(store: Engine) -> None:
+    jobs.write(store, Records(jobs=(job(at=1.0), job(f"{ROOT}.1", at=2.0, state=JobState.FAILED))))
+    assert [j.job_id for j in jobs.find(store)] == [f"{ROOT}.1", ROOT]
+    assert [j.job_id for j in jobs.find(store, states=(JobState.QUEUED,))] == [ROOT]
+    assert jobs.find(store, repo="acme/other") == []
+    assert len(jobs.find(store, limit=1)) == 1
+
+
+def test_the_first_record_of_a_run_stands(store: Engine) -> None:
+    run = runs.open_run(store, job_id=ROOT, attempt=1, host="here", run_dir="/runs/1")
+    assert runs.open_run(store, job_id=ROOT, attempt=1, host="elsewhere", run_dir="/runs/2") == run
+    runs.place(store, run, worktree="/w", branch=None, base_sha="abc")
+    runs.close(store, run, JobOutcome(job_id=ROOT, state=JobState.SUCCEEDED, decision=Decision.APPROVED), {"a": 1}, {})
+    runs.close(store, run, JobOutcome(job_id=ROOT, state=JobState.FAILED), {}, {"late": True})
+    kept = runs.get(store, ROOT, 1)
+    assert kept is not None
+    assert kept.recorded is not None
+    assert (kept.recorded.decision, kept.payload, kept.worktree) == (Decision.APPROVED, {"a": 1}, "/w")
+
+
+@pytest.mark.ruling("K3")
+def test_agents_are_routable_only_where_they_are_allowed(store: Engine) -> None:
+    worker = Worker(
+        name="builder",
+        runtime="shell",
+        command=("sh", "-c", "true"),
+        capabilities=("implement",),
+        autonomy_policy=AutonomyPolicy.WORKSPACE_WRITE,
+    )
+    repos.put(store, "acme/shop", "/shop", "here")
+    repos.put(store, "acme/site", "/site", "here")
+    assert agents.add(store, worker, ("acme/shop",))
+    assert not agents.add(store, worker, ())
+    assert agents.routable(store, "acme/shop") == (worker,)
+    assert agents.routable(store, "acme/site") == ()
+    agents.allow(store, "builder", "acme/site")
+    agents.deny(store, "builder", "acme/shop")
+    found = agents.get(store, "builder")
+    assert found is not None
+    assert found.repos == ("acme/site",)
+    assert repos.remove(store, "acme/site")
+    again = agents.get(store, "builder")
+    assert again is not None
+    assert again.repos == ()

@@ -1,0 +1,131 @@
+"""Bad input to every command: a sentence, the next thing to type, the exit code of K6; never a traceback."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from cli.main import NOUNS, main
+
+pytestmark = pytest.mark.ruling("K6")
+
+
+@pytest.fixture
+def repo(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    path = tmp_path / "shop"
+    subprocess.run(["git", "init", "-q", str(path)], check=True)
+    assert main(["repo", "add", "acme/shop", str(path)]) == 0
+    capsys.readouterr()
+    return path
+
+
+SHELL = ("--runtime", "shell", "--command", "cat")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        ("repo add shop .", 2, "'shop' is not a repository name"),
+        ("repo add acme/x /no/such", 4, "/no/such is not a folder"),
+        ("repo remove acme/x", 4, "no repository acme/x; known: acme/shop"),
+        ("agent add runtime_a --runtime shell --command cat", 2, "runtime_a is the name of a runtime"),
+        ("agent add -x --runtime shell", 2, "No such option"),
+        ("agent add a/b --runtime shell --command cat", 2, "'a/b' is not an agent name"),
+        ("agent add a --runtime codex", 2, "'codex' is not a runtime; the runtimes are runtime_a"),
+        ("agent add a --runtime shell", 2, "the shell runtime needs a command"),
+        ("agent add a --runtime shell --command 'cat", 2, "--command cannot be read: No closing quotation"),
+        ("agent add a --runtime runtime_a --command cat", 2, "--command is for the shell runtime"),
+        ("agent add a --runtime runtime_a --capabilities fly", 2, "'fly' is not a capability"),
+        ("agent add a --runtime runtime_a --capabilities ,", 2, "a would be able to do nothing"),
+        ("agent add a --runtime runtime_a --autonomy yes", 2, "'yes' is not an autonomy policy"),
+        ("agent add a --runtime runtime_a --capabilities implement", 2, "needs a write policy, not auto"),
+        ("agent add a --runtime runtime_a --repo acme/x", 4, "no repository acme/x"),
+        ("agent show a", 4, "no agent a; known: scout"),
+        ("agent remove a", 4, "no agent a"),
+        ("agent allow scout acme/x", 4, "no repository acme/x"),
+        ("agent deny scout acme/x", 3, "scout was not allowed on acme/x"),
+        ("agent add scout --runtime runtime_a", 3, "there is an agent scout already"),
+        ("agent ask nobody hi --repo acme/shop", 4, "no agent nobody; known: scout"),
+        ("agent ask scout hi --repo acme/x", 4, "no repository acme/x"),
+        ("agent implement scout hi --repo acme/shop", 3, "scout cannot implement; it can ask, review"),
+        ("agent ask scout '' --repo acme/shop", 2, "the message is empty"),
+        ("agent ask scout hi", 2, "Missing option"),
+        ("agent ask scout hi --repo acme/shop", 5, "Temporal cannot be reached at 127.0.0.1:1"),
+        ("job show x", 2, "'x' is not a job id"),
+        ("job show job-0123456789ab", 4, "no job job-0123456789ab"),
+        ("job events job-0123456789ab.3", 4, "no job job-0123456789ab.3"),
+        ("job list --state done", 2, "'done' is not a job state"),
+        ("job list --limit 0", 2, "Invalid value"),
+        ("nonsense", 2, "No such command"),
+        ("job nonsense", 2, "No such command"),
+    ],
+)
+def test_a_mistake_is_answered_by_a_sentence(
+    repo: Path, capsys: pytest.CaptureFixture[str], words: str, code: int, sentence: str
+) -> None:
+    import shlex
+
+    Home.locate().config.write_text("[temporal]\nport = 1\n")
+    assert main(["agent", "add", "scout", *SHELL, "--repo", "acme/shop"]) == 0
+    capsys.readouterr()
+    split = words.split(" ") if words.count("'") == 1 else shlex.split(words)
+    assert main(split) == code
+    printed = capsys.readouterr()
+    assert sentence in printed.err
+    assert "Traceback" not in printed.err
+    assert printed.out == ""
+
+
+def test_an_agent_not_allowed_on_the_repository_is_refused_with_the_command_that_allows_it(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["agent", "add", "scout", *SHELL]) == 0
+    capsys.readouterr()
+    assert main(["agent", "ask", "scout", "hi", "--repo", "acme/shop"]) == 3
+    assert capsys.readouterr().err.splitlines() == [
+        "error: scout is not allowed on acme/shop",
+        "try: service agent allow scout acme/shop",
+    ]
+
+
+def test_a_broken_configuration_is_named_by_every_command(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    home.config.write_text("[orchestrate]\nmax_delegation_depht = 1\n")
+    for words in (["config", "check"], ["config", "show"], ["repo", "list"], ["job", "list"]):
+        assert main(words) == 2
+        assert "did you mean max_delegation_depth?" in capsys.readouterr().err
+
+
+def test_what_is_registered_is_read_back_as_json(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["agent", "add", "scout", *SHELL, "--repo", "acme/shop", "--role", "looks"])
+    capsys.readouterr()
+    assert main(["agent", "show", "scout", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["command"], shown["repos"], shown["role"]) == (["cat"], ["acme/shop"], "looks")
+    main(["repo", "list", "--json"])
+    assert json.loads(capsys.readouterr().out)[0]["path"] == str(repo)
+    main(["agent", "remove", "scout"])
+    main(["repo", "remove", "acme/shop"])
+    capsys.readouterr()
+    main(["agent", "list", "--json"])
+    assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_every_noun_explains_itself(noun: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([noun, "--help"]) == 0
+    assert "Usage: service" in capsys.readouterr().out
+    assert main(["--help"]) == 0
+    assert f"{noun} " in capsys.readouterr().out
+
+
+def test_the_message_may_come_from_standard_input(
+    repo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("  \n"))
+    main(["agent", "add", "scout", *SHELL, "--repo", "acme/shop"])
+    assert main(["agent", "ask", "scout", "-", "--repo", "acme/shop"]) == 2
+    assert "the message is empty" in capsys.readouterr().err

@@ -1,0 +1,99 @@
+"""The whole service as a user runs it: real processes, real ports, a home of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The `service` command on one home, and a repository with a commit."""
+
+    home: Path
+    repo: Path
+    tmp: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "TEMPORAL_"))}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
+        return kept | {
+            "SERVICE_HOME": str(self.home),
+            "PYTHONPATH": str(ROOT),
+            "PATH": path,
+            "PROOF": str(self.tmp / "proof"),
+        }
+
+    def __call__(self, *words: str, code: int = 0, input: str = "") -> subprocess.CompletedProcess[str]:  # noqa: A002
+        done = subprocess.run(
+            [sys.executable, "-m", "cli.main", *words],
+            capture_output=True,
+            text=True,
+            input=input,
+            env=self.environment,
+            cwd=self.tmp,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == code, f"service {' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self(*words, "--json").stdout)
+
+    def agent(self, name: str, script: str) -> None:
+        """Register an agent that is a shell script; `$PROOF` is a file it may append to."""
+        program = self.tmp / f"{name}.sh"
+        program.write_text(script)
+        (self.home / "config.toml").write_text('[runtimes.shell]\nenv = ["PROOF"]\n')
+        words = ("--runtime", "shell", "--command", f"sh {program}", "--repo", "acme/shop")
+        self("agent", "add", name, *words, "--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
+
+    def pid(self, member: str) -> int:
+        children = self.json("daemon", "status")["state"]["children"]
+        return int(next(child["pid"] or 0 for child in children if child["name"] == member))
+
+    def wait_for(self, what: Callable[[], bool], seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < deadline, self("daemon", "status").stdout
+            time.sleep(0.1)
+
+    def wait_until_ended(self, job_id: str) -> dict[str, Any]:
+        self.wait_for(lambda: self.json("job", "show", job_id)["ended_at"] is not None)
+        shown: dict[str, Any] = self.json("job", "show", job_id)
+        return shown
+
+    @property
+    def proof(self) -> str:
+        path = self.tmp / "proof"
+        return path.read_text() if path.exists() else ""
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Iterator[Installed]:
+    """Registered and running; stopped again whatever happens."""
+    repo = tmp_path / "shop"
+    repo.mkdir()
+    commit = (
+        "git init -q -b main && git -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m first"
+    )
+    subprocess.run(["sh", "-c", commit], cwd=repo, check=True)
+    service = Installed(tmp_path / "home", repo, tmp_path)
+    service.home.mkdir()
+    service("repo", "add", "acme/shop", str(repo))
+    try:
+        yield service
+    finally:
+        service("daemon", "stop")

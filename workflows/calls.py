@@ -1,0 +1,82 @@
+"""The activities that workflows call: their names and types. The side effects live in `activities`."""
+
+from datetime import timedelta
+
+from temporalio import activity, workflow
+from temporalio.common import Priority, RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import TimeoutError as TemporalTimeoutError
+
+from workflows.tree.jobs import JobOutcome, JobRun, JobState
+from workflows.tree.records import Records
+
+FOREVER = timedelta(days=365)
+HEARTBEAT = timedelta(seconds=15)
+"""How long a host may be silent before its runs are offered to it again: it re-attaches, it does not repeat."""
+
+MARGIN = timedelta(minutes=10)
+"""What a run may take beyond its own deadline: the stop ladder, observing the worktree, recording the end."""
+
+_RUN_RETRIES = RetryPolicy(
+    initial_interval=timedelta(seconds=1),
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=100,
+    non_retryable_error_types=["PayloadsTooLarge"],
+)
+_RECORD_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30))
+
+
+@activity.defn
+def run_job(run: JobRun) -> JobOutcome:
+    """Run one attempt of a job to its end, on the host that owns the checkout."""
+    raise NotImplementedError
+
+
+@activity.defn
+def record(records: Records) -> None:
+    """Write rows of the read model; writing them again changes nothing."""
+    raise NotImplementedError
+
+
+def agents_queue(host: str) -> str:
+    """The task queue of the host that owns a checkout."""
+    return f"agents-{host}"
+
+
+async def attempt(run: JobRun, host: str) -> JobOutcome:
+    """Run one attempt; whatever goes wrong on the way is an outcome too."""
+    deadline = timedelta(seconds=run.timeout_seconds) * 2 + MARGIN if run.timeout_seconds else FOREVER
+    try:
+        return await workflow.execute_activity(
+            run_job,
+            run,
+            task_queue=agents_queue(host),
+            start_to_close_timeout=deadline,
+            heartbeat_timeout=HEARTBEAT,
+            retry_policy=_RUN_RETRIES,
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+            priority=Priority(fairness_key=run.root_job_id),
+            summary=f"{run.action} - attempt {run.attempt}",
+        )
+    except ActivityError as error:
+        state = JobState.CANCELLED if is_cancelled_exception(error) else JobState.FAILED
+        return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=_why(error))
+
+
+async def write(records: Records) -> None:
+    """Write rows from inside the workflow's own task: one event in the history, no round trip."""
+    await workflow.execute_local_activity(
+        record, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=_RECORD_RETRIES
+    )
+
+
+def _why(error: ActivityError) -> str:
+    match error.cause:
+        case TemporalTimeoutError(type=kind):
+            return f"the host did not report back in time ({kind.name.lower() if kind else 'timeout'})"
+        case ApplicationError(type="PayloadsTooLarge"):
+            return "the outcome was too large to report"
+        case ApplicationError(message=message, type=kind):
+            return f"the run could not be carried out: {kind}: {message}"
+        case cause:
+            return "cancelled" if is_cancelled_exception(error) else f"the run could not be carried out: {cause}"

@@ -1,0 +1,38 @@
+"""The search attributes that list trees and jobs in the Temporal web UI."""
+
+from typing import Any
+
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+
+from workflows.tree.jobs import JobRun
+
+REPO = SearchAttributeKey.for_keyword("SvcRepo")
+AGENT = SearchAttributeKey.for_keyword("SvcAgent")
+ACTION = SearchAttributeKey.for_keyword("SvcAction")
+STATE = SearchAttributeKey.for_keyword("SvcState")
+TASK = SearchAttributeKey.for_keyword("SvcTask")
+ROOT = SearchAttributeKey.for_keyword("SvcRoot")
+PARENT = SearchAttributeKey.for_keyword("SvcParent")
+ATTENTION = SearchAttributeKey.for_keyword("SvcAttention")
+PULL_REQUEST = SearchAttributeKey.for_int("SvcPullRequest")
+
+KEYWORDS = (REPO, AGENT, ACTION, STATE, TASK, ROOT, PARENT, ATTENTION)
+NAMES = {key.name: "Keyword" for key in KEYWORDS} | {PULL_REQUEST.name: "Int"}
+"""Every attribute and its type, as a server is told of them."""
+
+
+def attributes(run: JobRun, state: str) -> TypedSearchAttributes:
+    """What a job's workflow is found by, from its first event on."""
+    pairs: list[SearchAttributePair[Any]] = [
+        SearchAttributePair(REPO, run.repo),
+        SearchAttributePair(AGENT, run.worker.name),
+        SearchAttributePair(ACTION, run.action.value),
+        SearchAttributePair(STATE, state),
+        SearchAttributePair(TASK, run.task_id),
+        SearchAttributePair(ROOT, run.root_job_id),
+    ]
+    if run.parent_job_id:
+        pairs.append(SearchAttributePair(PARENT, run.parent_job_id))
+    if run.pull_request:
+        pairs.append(SearchAttributePair(PULL_REQUEST, run.pull_request))
+    return TypedSearchAttributes(pairs)
