@@ -63,3 +63,8 @@ class Home:
     def daemon_state(self) -> Path:
         """Where the running group says what it is and where it listens."""
         return self.root / "daemon.json"
+
+    @property
+    def worker_ready(self) -> Path:
+        """Written by the worker when it polls, with its pid."""
+        return self.root / "worker.ready"

@@ -1,0 +1,21 @@
+"""The daemon as a process: what `service daemon start` leaves running. Its one argument is its options as JSON."""
+
+import sys
+
+from activities.settings.home import Home
+from bridge.daemon.foreground import run_foreground
+from bridge.daemon.options import DaemonOptions
+from workflows.errors import ServiceError
+
+
+def main(arguments: list[str]) -> None:
+    """Exit as the `service` command would."""
+    try:
+        run_foreground(Home.locate(), DaemonOptions.model_validate_json(arguments[0]))
+    except ServiceError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,213 @@
+"""`service daemon run`: one group per home, in the foreground, until it is told to stop."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from activities.settings.home import Home
+from bridge.daemon.diagnosis import database_in_use, diagnose_server, not_writable
+from bridge.daemon.group import Group
+from bridge.daemon.locks import FileLock, holder
+from bridge.daemon.member import Member, until
+from bridge.daemon.options import DaemonOptions
+from bridge.daemon.ports import LOOPBACK, PortTakenError, choose_port
+from bridge.daemon.server import (
+    find_program,
+    prepare_namespace,
+    server_answers,
+    server_command,
+    server_environment,
+)
+from bridge.daemon.state import ChildState, DaemonState, Phase, StateFile, read_pid
+from workflows.errors import RefusedError, ServiceError
+
+log = logging.getLogger(__name__)
+
+_PORT_RACES = 5
+_LAST_ONE_ENDING = 5.0
+"""Seconds a process that was killed may need to let go of its lock."""
+
+
+async def run_cluster(home: Home, options: DaemonOptions) -> None:
+    """Run server and worker until SIGTERM, SIGINT or SIGHUP. Raises when they cannot be started, or when others run."""
+    usable(home)
+    with _daemon_lock(home):
+        state = StateFile(home.daemon_state, _first_word(options))
+        try:
+            with _stop_signals() as stop:
+                await _run_members(home, options, state, stop)
+        except ServiceError as error:
+            state.update(phase=Phase.FAILED, problem=error.message, hint=error.hint)
+            raise
+        state.update(phase=Phase.STOPPED)
+
+
+def usable(home: Home) -> None:
+    """The home is there and ours to write in."""
+    probe = home.root / f".probe.{os.getpid()}"
+    try:
+        home.ensure()
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise not_writable(home, error.strerror or str(error)) from error
+
+
+async def _run_members(home: Home, options: DaemonOptions, state: StateFile, stop: asyncio.Event) -> None:
+    if not options.embedded:
+        state.update(temporal_address=options.address, namespace=options.namespace)
+        return await _supervise([_worker(home, options, dict(os.environ))], state, stop)
+    with _server_lock(home) as lock:
+        for race in range(1, _PORT_RACES + 1):
+            try:
+                return await _supervise(_embedded(home, options, state, lock), state, stop)
+            except PortTakenError as error:
+                if options.strict_ports or race == _PORT_RACES:
+                    raise
+                log.warning("%s; choosing another", error.message)
+    return None
+
+
+async def _supervise(members: list[Member], state: StateFile, stop: asyncio.Event) -> None:
+    def announce(phase: Phase, children: tuple[ChildState, ...]) -> None:
+        if phase is Phase.RUNNING and state.state.phase is not Phase.RUNNING:
+            log.info("everything runs; look at %s", state.state.ui_url or "the web UI of your cluster")
+        state.update(phase=phase, children=children)
+
+    await Group(members, announce).run(stop)
+
+
+def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLock) -> list[Member]:
+    """Pick the ports, say which, and tie the worker to them."""
+    front = choose_port(options.temporal_port, "Temporal", strict=options.strict_ports)
+    ui = choose_port(options.ui_port, "the web UI", strict=options.strict_ports, avoid={front.port})
+    notes = tuple(note for note in (front.note("Temporal"), ui.note("the web UI")) if note)
+    for note in notes:
+        log.warning("%s", note)
+    address = f"{LOOPBACK}:{front.port}"
+    state.update(
+        temporal_address=address, namespace=options.namespace, ui_url=f"http://{LOOPBACK}:{ui.port}", notes=notes
+    )
+    handed = {**server_environment(), "SERVICE_TEMPORAL_ADDRESS": address}
+    return [_server(home, options, front.port, ui.port, lock), _worker(home, options, handed)]
+
+
+def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: FileLock) -> Member:
+    program = find_program()
+
+    async def ready(pid: int) -> None:
+        lock.mark(pid)
+        await server_answers(ui_port, options.namespace)
+        await prepare_namespace(
+            f"{LOOPBACK}:{port}",
+            namespace=options.namespace,
+            search_attributes=options.search_attributes,
+            program=program,
+        )
+
+    return Member(
+        name="server",
+        argv=server_command(
+            home,
+            port,
+            ui_port,
+            namespace=options.namespace,
+            search_attributes=options.search_attributes,
+            program=program,
+        ),
+        env=server_environment(),
+        ready=ready,
+        ready_timeout=60.0,
+        log=home.logs / "server.log",
+        cwd=home.root,
+        explain=partial(diagnose_server, home=home),
+        inherit=(lock.fd,),
+        umask=0o077,
+    )
+
+
+def _worker(home: Home, options: DaemonOptions, env: dict[str, str]) -> Member:
+    home.worker_ready.unlink(missing_ok=True)
+
+    async def ready(pid: int) -> None:
+        await until(lambda: read_pid(home.worker_ready) == pid)
+
+    return Member(
+        name="worker",
+        argv=options.worker_command,
+        env={**env, "SERVICE_HOME": str(home.root), **importable()},
+        ready=ready,
+        log=home.logs / "worker.log",
+        cwd=home.root,
+    )
+
+
+def importable() -> dict[str, str]:
+    """A relative PYTHONPATH, which a change of folder would break, made absolute."""
+    given = os.environ.get("PYTHONPATH")
+    if not given:
+        return {}
+    return {"PYTHONPATH": os.pathsep.join(str(Path(part).absolute()) for part in given.split(os.pathsep) if part)}
+
+
+@contextlib.contextmanager
+def _daemon_lock(home: Home) -> Iterator[None]:
+    lock = FileLock.take(home.daemon_lock, wait=1.0)
+    if lock is None:
+        raise RefusedError(
+            f"a daemon (process {holder(home.daemon_lock)}) already runs for {home.root}",
+            "See it: service daemon status. Stop it: service daemon stop",
+        )
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def _server_lock(home: Home) -> Iterator[FileLock]:
+    lock = FileLock.take(home.server_lock, wait=_LAST_ONE_ENDING)
+    if lock is None:
+        raise database_in_use(home, holder(home.server_lock))
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def _stop_signals() -> Iterator[asyncio.Event]:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def _first_word(options: DaemonOptions) -> DaemonState:
+    return DaemonState(
+        pid=os.getpid(),
+        phase=Phase.STARTING,
+        started_at=datetime.now(UTC),
+        version=_version(),
+        namespace=options.namespace,
+    )
+
+
+def _version() -> str:
+    try:
+        return version("delegation-service")
+    except PackageNotFoundError:
+        return "unreleased"

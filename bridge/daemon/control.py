@@ -1,0 +1,130 @@
+"""Start, stop and see the daemon of a home, and find the Temporal it talks to."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+from pydantic import BaseModel, ConfigDict
+
+from activities.settings.home import Home
+from bridge.daemon.cluster import importable, usable
+from bridge.daemon.locks import holder
+from bridge.daemon.member import log_end, open_log, quoted
+from bridge.daemon.options import DaemonOptions
+from bridge.daemon.state import DaemonState, Phase, read_state
+from workflows.errors import ServiceError
+
+_START_SECONDS = 150.0
+"""Longer than all members together may take: the daemon itself says first what went wrong."""
+_STOP_SECONDS = 40.0
+_PAUSE = 0.05
+
+
+class DaemonStatus(BaseModel):
+    """What can be known from outside. When it does not run, `state` is the last thing a daemon of this home said."""
+
+    model_config = ConfigDict(frozen=True)
+
+    running: bool
+    home: str
+    pid: int | None = None
+    uptime_seconds: float | None = None
+    state: DaemonState | None = None
+
+    @property
+    def uptime(self) -> timedelta | None:
+        """Whole seconds since the start."""
+        return None if self.uptime_seconds is None else timedelta(seconds=int(self.uptime_seconds))
+
+
+def status(home: Home) -> DaemonStatus:
+    """Whether it runs, by its lock and not by its file: a daemon that was killed cannot have said so."""
+    pid = holder(home.daemon_lock)
+    state = read_state(home.daemon_state)
+    if pid is None:
+        return DaemonStatus(running=False, home=str(home.root), state=state)
+    if state is None or state.pid != pid:
+        return DaemonStatus(running=True, home=str(home.root), pid=pid)
+    uptime = (datetime.now(UTC) - state.started_at).total_seconds()
+    return DaemonStatus(running=True, home=str(home.root), pid=pid, uptime_seconds=uptime, state=state)
+
+
+def start(home: Home, options: DaemonOptions) -> DaemonStatus:
+    """Start it in the background and wait until it works; starting a running one changes nothing."""
+    usable(home)
+    _let_it_end(home)
+    if holder(home.daemon_lock) is not None:
+        return _wait_until_up(home, None)
+    return _wait_until_up(home, _spawn(home, options))
+
+
+def stop(home: Home) -> bool:
+    """Stop it and wait until nothing of it runs; False when there was nothing to stop."""
+    pid = holder(home.daemon_lock)
+    if pid is None:
+        return False
+    os.kill(pid, signal.SIGTERM)
+    if not _released_within(home, pid, _STOP_SECONDS):
+        os.kill(pid, signal.SIGKILL)
+        if not _released_within(home, pid, _PAUSE * 100):
+            raise ServiceError(
+                f"the daemon (process {pid}) does not end", f"See what it does: ps -p {pid} -o stat,wchan"
+            )
+    return True
+
+
+def _spawn(home: Home, options: DaemonOptions) -> subprocess.Popen[bytes]:
+    with open_log(home.logs / "daemon.log") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "bridge.daemon", options.model_dump_json()],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=home.root,
+            env={**os.environ, "SERVICE_HOME": str(home.root), **importable()},
+            start_new_session=True,
+        )
+    # It outlives this call on purpose; a caller that lives long must still not keep its corpse.
+    threading.Thread(target=process.wait, daemon=True).start()
+    return process
+
+
+def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None) -> DaemonStatus:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        seen = status(home)
+        if seen.state is not None and seen.running and seen.state.phase in (Phase.RUNNING, Phase.DEGRADED):
+            return seen
+        if not seen.running and (ours is None or ours.poll() is not None):
+            raise _why_not(home, seen.state, ours)
+        time.sleep(_PAUSE)
+    raise ServiceError(
+        f"the daemon is still not ready after {_START_SECONDS:g} s", "See what it waits for: service daemon status"
+    )
+
+
+def _why_not(home: Home, said: DaemonState | None, ours: subprocess.Popen[bytes] | None) -> ServiceError:
+    if said is not None and said.problem and (ours is None or said.pid == ours.pid):
+        return ServiceError(said.problem, said.hint)
+    log = home.logs / "daemon.log"
+    return ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"Its whole log: {log}")
+
+
+def _let_it_end(home: Home) -> None:
+    """A daemon on its way out is waited for, not taken for a running one."""
+    seen = status(home)
+    if seen.pid is not None and seen.state is not None and seen.state.phase in (Phase.STOPPING, Phase.FAILED):
+        _released_within(home, seen.pid, _STOP_SECONDS)
+
+
+def _released_within(home: Home, pid: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while holder(home.daemon_lock) == pid:
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_PAUSE)
+    return True

@@ -1,0 +1,66 @@
+"""Why the embedded server did not start: its own last words, turned into a cause and the next thing to type.
+
+Its output is all it gives; no exit code tells one cause from another.
+"""
+
+import re
+
+from activities.settings.home import Home
+from bridge.daemon.ports import port_taken
+from workflows.errors import ServiceError
+
+_PORT = re.compile(r"can't set (frontend|UI) port (\d+)")
+_UNREADABLE = re.compile(
+    r"file is not a database|disk image is malformed|no such table|database corruption", re.IGNORECASE
+)
+_DISK_FULL = re.compile(r"disk is full|no space left|disk I/O error", re.IGNORECASE)
+_NO_ACCESS = re.compile(
+    r"permission denied|readonly database|unable to open database|read-only file system", re.IGNORECASE
+)
+_LOCKED = re.compile(r"database is locked", re.IGNORECASE)
+
+
+def diagnose_server(log: str, home: Home) -> ServiceError | None:
+    """The known cause in what the server printed, or None."""
+    if port := _PORT.search(log):
+        return port_taken(int(port[2]), "the web UI" if port[1] == "UI" else "Temporal")
+    if _UNREADABLE.search(log):
+        return _unreadable(home)
+    if _DISK_FULL.search(log):
+        return ServiceError(
+            f"the disk that holds {home.root} is full",
+            f"Make room, then start again. How full it is: df -h {home.root}",
+        )
+    if _NO_ACCESS.search(log):
+        return not_writable(home, "the server may not write its database")
+    if _LOCKED.search(log):
+        return ServiceError(
+            f"another program keeps {home.temporal_db} locked", f"See which one: fuser -v {home.temporal_db}"
+        )
+    return None
+
+
+def not_writable(home: Home, why: str) -> ServiceError:
+    """The home cannot be used."""
+    return ServiceError(
+        f"cannot write to the service home {home.root}: {why}",
+        f"Make it yours: chown -R $(id -un) {home.root}; or choose another: export SERVICE_HOME=/some/folder",
+    )
+
+
+def database_in_use(home: Home, pid: int | None) -> ServiceError:
+    """Two servers on one database file corrupt it, so the second is refused."""
+    return ServiceError(
+        f"another Temporal server (process {pid or 'unknown'}) has the database {home.temporal_db} open; "
+        "two servers on one database corrupt it",
+        f"Stop that one, then start again: kill {pid}" if pid else f"Find it: fuser -v {home.temporal_db}",
+    )
+
+
+def _unreadable(home: Home) -> ServiceError:
+    aside = home.root / "temporal-unreadable"
+    return ServiceError(
+        f"the Temporal database {home.temporal_db} cannot be read: it is damaged or not a Temporal database",
+        f"Restore a backup, or set it aside and start empty (running trees are lost, records stay):\n"
+        f"  mkdir -p '{aside}' && mv '{home.temporal_db}'* '{aside}'/ && service daemon start",
+    )

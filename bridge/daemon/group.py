@@ -1,0 +1,128 @@
+"""A supervised group: started in order, each member kept alive, stopped in reverse, nothing left running."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bridge.daemon.member import Member, MemberProcess
+from bridge.daemon.state import ChildPhase, ChildState, Phase
+from workflows.errors import ServiceError
+
+log = logging.getLogger(__name__)
+
+Announce = Callable[[Phase, tuple[ChildState, ...]], None]
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """How long to wait before a member that died is started again."""
+
+    first: float = 0.5
+    most: float = 30.0
+    healthy_after: float = 60.0
+    """A member that lived this long starts over at `first`."""
+
+    def delay(self, failures: int) -> float:
+        """Doubling from the first failure on."""
+        return min(self.most, self.first * 2.0 ** min(failures - 1, 30))
+
+
+class _Slot:
+    """A member's place in the group, across its lives."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self.state = ChildState(name=member.name, log=str(member.log))
+        self.process: MemberProcess | None = None
+        self.since = time.monotonic()
+
+
+class Group:
+    """Runs its members until told to stop. Every change is announced."""
+
+    def __init__(self, members: Sequence[Member], announce: Announce, backoff: Backoff | None = None) -> None:
+        self._slots = [_Slot(member) for member in members]
+        self._announce = announce
+        self._backoff = backoff or Backoff()
+        self._phase = Phase.STARTING
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Return after a stop; raise when a member does not come up at the first start. Nothing is left either way."""
+        serving = asyncio.create_task(self._serve())
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            serving.cancel()
+            stopping.cancel()
+            outcome, _ = await asyncio.gather(serving, stopping, return_exceptions=True)
+            await self._stop()
+        if isinstance(outcome, Exception):
+            raise outcome
+
+    async def _serve(self) -> None:
+        for slot in self._slots:
+            await self._start(slot)
+        self._phase = Phase.RUNNING
+        self._say()
+        async with asyncio.TaskGroup() as keepers:
+            for slot in self._slots:
+                keepers.create_task(self._keep(slot))
+
+    async def _start(self, slot: _Slot) -> MemberProcess:
+        slot.since = time.monotonic()
+        slot.process = await MemberProcess.launch(slot.member)
+        self._change(slot, phase=ChildPhase.STARTING, pid=slot.process.pid)
+        try:
+            await slot.process.ready()
+        except ServiceError:
+            await slot.process.stop()
+            raise
+        self._change(slot, phase=ChildPhase.RUNNING, note="")
+        log.info("%s is ready (process %d)", slot.member.name, slot.process.pid)
+        return slot.process
+
+    async def _keep(self, slot: _Slot) -> None:
+        failures = 0
+        while True:
+            why = await self._life(slot)
+            lived = time.monotonic() - slot.since
+            failures = 1 if lived > self._backoff.healthy_after else failures + 1
+            await self._pause(slot, why, self._backoff.delay(failures))
+
+    async def _life(self, slot: _Slot) -> str:
+        """Wait for the end of a member, starting it first when it is down, and say how it ended."""
+        try:
+            process = slot.process or await self._start(slot)
+            return f"ended ({await process.ended()})"
+        except (ServiceError, OSError) as error:
+            return str(error).splitlines()[0]
+
+    async def _pause(self, slot: _Slot, why: str, seconds: float) -> None:
+        restarts = slot.state.restarts + 1
+        note = f"{why}; starting it again in {seconds:g} s"
+        log.warning("%s %s (restart %d)", slot.member.name, note, restarts)
+        slot.process = None
+        self._change(slot, phase=ChildPhase.WAITING, pid=None, restarts=restarts, note=note)
+        await asyncio.sleep(seconds)
+
+    async def _stop(self) -> None:
+        self._phase = Phase.STOPPING
+        for slot in reversed(self._slots):
+            if slot.process is not None:
+                await slot.process.stop()
+            self._change(slot, phase=ChildPhase.STOPPED, pid=None, note="")
+            log.info("%s is stopped", slot.member.name)
+
+    def _change(self, slot: _Slot, **changes: object) -> None:
+        slot.state = slot.state.model_copy(update=changes)
+        self._say()
+
+    def _say(self) -> None:
+        """A group with a member down is degraded, and says so."""
+        children = tuple(slot.state for slot in self._slots)
+        whole = all(child.phase is ChildPhase.RUNNING for child in children)
+        running = self._phase is Phase.RUNNING
+        self._announce(Phase.DEGRADED if running and not whole else self._phase, children)

@@ -1,0 +1,155 @@
+"""One process of the group: started on a leash, waited for until it is ready, stopped for good."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from bridge.daemon import leash
+from workflows.errors import ServiceError
+
+KEEP_LOG_BYTES = 8 * 1024 * 1024
+_EXPLAIN_BYTES = 64 * 1024
+
+
+class MemberFailedError(ServiceError):
+    """A member did not come up."""
+
+    code = "member_failed"
+
+
+def _nothing_known(_log: str) -> ServiceError | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Member:
+    """What to run, and how to know that it works."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    """The whole environment, not an addition to ours."""
+    ready: Callable[[int], Awaitable[None]]
+    """Given the pid, returns once the member does its work."""
+    log: Path
+    cwd: Path
+    explain: Callable[[str], ServiceError | None] = _nothing_known
+    """The cause of a failed start, if what it printed says so."""
+    ready_timeout: float = 30.0
+    grace: float = 10.0
+    """How long it may take to stop when asked, before it is killed."""
+    inherit: tuple[int, ...] = ()
+    """File descriptors it holds for as long as it lives."""
+    umask: int = -1
+    """For the files it makes; -1 leaves it as it is."""
+
+
+class MemberProcess:
+    """A member that has been started."""
+
+    def __init__(self, member: Member, process: asyncio.subprocess.Process, log_start: int) -> None:
+        self.member = member
+        self.pid = process.pid
+        self._process = process
+        self._log_start = log_start
+
+    @classmethod
+    async def launch(cls, member: Member) -> "MemberProcess":
+        """Start it in a session of its own: a Ctrl-C in our terminal is ours to pass on, in order."""
+        with open_log(member.log) as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *member.argv),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=dict(member.env),
+                cwd=member.cwd,
+                start_new_session=True,
+                pass_fds=member.inherit,
+                umask=member.umask,
+            )
+            return cls(member, process, log.tell())
+
+    async def ready(self) -> None:
+        """Return when it works; raise when it ends first, takes too long, or says that it cannot."""
+        working = asyncio.ensure_future(self.member.ready(self.pid))
+        ending = asyncio.ensure_future(self._process.wait())
+        try:
+            async with asyncio.timeout(self.member.ready_timeout):
+                await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise self._failure(f"ended ({self.ending()}) before it was ready")
+            await working
+        except TimeoutError:
+            raise self._failure(f"was not ready after {self.member.ready_timeout:g} s") from None
+        finally:
+            working.cancel()
+            ending.cancel()
+
+    async def ended(self) -> str:
+        """Wait for its end and say how it ended. What it left running in its session ends too."""
+        await self._process.wait()
+        self._signal_session(signal.SIGKILL)
+        return self.ending()
+
+    async def stop(self) -> None:
+        """Ask, wait, kill; nothing of its session is left when this returns."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.terminate()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), self.member.grace)
+        self._signal_session(signal.SIGKILL)
+        await self._process.wait()
+
+    def ending(self) -> str:
+        """How it ended, for people."""
+        code = self._process.returncode
+        if code is None:
+            return "still running"
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"status {code}"
+
+    def _signal_session(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def _failure(self, how: str) -> ServiceError:
+        printed = log_end(self.member.log, self._log_start)
+        if known := self.member.explain(printed):
+            return known
+        message = f"the {self.member.name} {how}{quoted(printed)}"
+        return MemberFailedError(message, f"Its whole log: {self.member.log}")
+
+
+def open_log(path: Path, limit: int = KEEP_LOG_BYTES) -> BinaryIO:
+    """Open a log to append to it. One that grew over the limit is set aside, and the one before it goes."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > limit:
+        path.replace(path.with_name(f"{path.name}.1"))
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+
+
+def log_end(path: Path, start: int = 0) -> str:
+    """What was written from `start` on, as far as it helps to say why something failed."""
+    with path.open("rb") as log:
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(start, size - _EXPLAIN_BYTES))
+        return log.read().decode(errors="replace")
+
+
+def quoted(text: str, lines: int = 8) -> str:
+    """The last lines of a log, set off from the sentence they follow."""
+    kept = [line for line in text.splitlines() if line.strip()][-lines:]
+    return "".join(f"\n  | {line[:500]}" for line in kept)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Look again until another process has come so far; nothing tells us when."""
+    while not await asyncio.to_thread(condition):  # noqa: ASYNC110
+        await asyncio.sleep(0.05)

@@ -1,0 +1,24 @@
+"""What a daemon is started with."""
+
+import sys
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bridge.daemon.server import NAMESPACE
+
+
+class DaemonOptions(BaseModel):
+    """Ports are wishes unless `strict_ports`; 0 takes any. `embedded=False` runs no server of our own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    temporal_port: int = Field(default=7233, ge=0, le=65_535)
+    ui_port: int = Field(default=8233, ge=0, le=65_535)
+    strict_ports: bool = False
+    embedded: bool = True
+    address: str | None = None
+    """The cluster that is used when the server is not embedded; only to be shown: the worker reads its own settings."""
+    namespace: str = NAMESPACE
+    search_attributes: tuple[tuple[str, str], ...] = ()
+    worker_command: tuple[str, ...] = (sys.executable, "-P", "-m", "activities.worker")
+    """`-P`: a folder named like one of our packages, where somebody types a command, must not be taken for ours."""

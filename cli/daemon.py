@@ -1,0 +1,96 @@
+"""`service daemon`: the processes that do the work."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bridge.operations.daemon import DaemonOptions, DaemonStatus
+
+app = typer.Typer(help="Start, stop and see the processes that do the work.", no_args_is_help=True)
+
+TemporalPort = Annotated[
+    int | None, typer.Option(help="Port of the embedded Temporal server; the next free one if taken.")
+]
+UiPort = Annotated[int | None, typer.Option(help="Port of its web UI; the next free one if taken.")]
+StrictPorts = Annotated[bool, typer.Option("--strict-ports", help="Refuse to start on any other port.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+
+
+@app.command()
+def run(temporal_port: TemporalPort = None, ui_port: UiPort = None, strict_ports: StrictPorts = False) -> None:
+    """Run everything in the foreground until Ctrl-C."""
+    from activities.settings.home import Home
+    from bridge.operations import daemon
+
+    daemon.run(Home.locate(), _options(temporal_port, ui_port, strict_ports))
+
+
+@app.command()
+def start(
+    temporal_port: TemporalPort = None,
+    ui_port: UiPort = None,
+    strict_ports: StrictPorts = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start everything in the background and wait until it works."""
+    from activities.settings.home import Home
+    from bridge.operations import daemon
+
+    _show(daemon.start(Home.locate(), _options(temporal_port, ui_port, strict_ports)), as_json)
+
+
+@app.command()
+def stop() -> None:
+    """Stop everything. Agents that are at work go on, and are found again at the next start."""
+    from activities.settings.home import Home
+    from bridge.operations import daemon
+
+    typer.echo("stopped" if daemon.stop(Home.locate()) else "not running")
+
+
+@app.command()
+def status(as_json: AsJson = False) -> None:
+    """Say what runs and where to look. Exit status 1 when nothing runs."""
+    from activities.settings.home import Home
+    from bridge.operations import daemon
+
+    seen = daemon.status(Home.locate())
+    _show(seen, as_json)
+    if not seen.running:
+        raise typer.Exit(1)
+
+
+def _options(temporal_port: int | None, ui_port: int | None, strict_ports: bool) -> "DaemonOptions":
+    from bridge.operations.daemon import DaemonOptions
+
+    wanted = {"temporal_port": temporal_port, "ui_port": ui_port}
+    named = {name: port for name, port in wanted.items() if port is not None}
+    return DaemonOptions.model_validate({**named, "strict_ports": strict_ports})
+
+
+def _show(seen: "DaemonStatus", as_json: bool) -> None:
+    typer.echo(seen.model_dump_json(indent=2) if as_json else "\n".join(_lines(seen)))
+
+
+def _lines(seen: "DaemonStatus") -> list[str]:
+    state = seen.state
+    if not seen.running:
+        last = [f"last start failed: {state.problem}", *state.hint.splitlines()] if state and state.problem else []
+        return [f"not running      home {seen.home}", *last, "start it         service daemon start"]
+    if state is None:
+        return [f"starting         process {seen.pid}, home {seen.home}"]
+    look = f"{state.ui_url}/namespaces/{state.namespace}/workflows" if state.ui_url else "the web UI of your cluster"
+    return [
+        f"{state.phase:16} process {seen.pid}, up {seen.uptime}, version {state.version}",
+        f"{'home':16} {seen.home}",
+        f"{'temporal':16} {state.temporal_address}, namespace {state.namespace}",
+        f"{'web ui':16} {look}",
+        *(f"{child.name:16} {_child(child.phase, child.pid, child.restarts, child.note)}" for child in state.children),
+        *(f"{'note':16} {note}" for note in state.notes),
+    ]
+
+
+def _child(phase: str, pid: int | None, restarts: int, note: str) -> str:
+    parts = [phase, f"process {pid}" if pid else "", f"restarted {restarts} times" if restarts else "", note]
+    return ", ".join(part for part in parts if part)
