@@ -1,0 +1,238 @@
+"""Runs one command to its end, whatever becomes of whoever asked for it.
+
+A program of its own, standard library only: `python -I -S supervisor.py <run_dir>`. The run directory is the whole
+interface: `spec.json` and `prompt` go in; `claim`, `stdout.log`, `stderr.log` and `exit.json` come out. The claim is
+made once, before the command starts, and never taken back: so no command ever starts twice. When `exit.json` is
+there, nothing that the command started is alive any more.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":  # isolated mode knows the standard library only
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from activities.runs.processes import MARK, descendants, identity, kill_all, marked, send
+
+RESERVED_BYTES = 8192
+ERROR_CHARS = 1000
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class EndKind(StrEnum):
+    """How a run ended. `unknown`: its supervisor died without telling."""
+
+    EXITED = "exited"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    NOT_STARTED = "not_started"
+    UNKNOWN = "unknown"
+
+
+def claim(run_dir: Path, content: dict[str, Any]) -> bool:
+    """Take the run, once and for all: whoever gets False must start nothing. The claim appears with all its content."""
+    draft = run_dir / f"claim.{os.getpid()}.{time.monotonic_ns()}"
+    _write(draft, json.dumps(content).encode())
+    try:
+        os.link(draft, run_dir / "claim")
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink()
+    _sync_directory(run_dir)
+    return True
+
+
+def reserve(run_dir: Path) -> Path:
+    """Take the disk space of the exit record in advance: a full disk must not lose the outcome."""
+    path = run_dir / f"exit.{os.getpid()}"
+    _write(path, b" " * RESERVED_BYTES)
+    return path
+
+
+def record_exit(reserved: Path, end: dict[str, Any]) -> None:
+    """Publish the outcome atomically, into the space reserved for it."""
+    data = json.dumps(end).encode()
+    with reserved.open("r+b") as file:
+        file.write(data)
+        file.truncate(len(data))
+        file.flush()
+        os.fsync(file.fileno())
+    reserved.rename(reserved.with_name("exit.json"))
+    _sync_directory(reserved.parent)
+
+
+def _write(path: Path, data: bytes) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    with contextlib.suppress(OSError):
+        os.fsync(descriptor)
+    os.close(descriptor)
+
+
+class Signals:
+    """Signals turned into wake-ups, so that one wait sees children, stop requests and deadlines alike."""
+
+    def __init__(self) -> None:
+        self.stop = False
+        self._wake, writer = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(writer, False)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._on_stop)
+        for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGHUP):  # handled, not ignored: ignoring is inherited
+            signal.signal(number, lambda *_: None)
+
+    def _on_stop(self, *_: object) -> None:
+        self.stop = True
+
+    def wait(self, until: float | None) -> None:
+        """Sleep until a signal comes, at most to that time."""
+        select.select([self._wake], [], [], None if until is None else max(0.0, until - time.monotonic()))
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._wake, 4096):
+                pass
+
+
+@dataclass
+class Command:
+    """The command and everything that came of it."""
+
+    pid: int
+    mark: str
+    status: int | None = None
+
+    def reap(self) -> int | None:
+        """Collect every ended child, adopted ones too; the command's own wait status once it has ended."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if ended[0] == self.pid:
+                    self.status = ended[1]
+        return self.status
+
+    def kill(self) -> int:
+        """Leave nothing alive. Returns how many could not be killed."""
+        survivors = kill_all(self._alive)
+        self.reap()
+        return survivors
+
+    def _alive(self) -> set[int]:
+        self.reap()
+        if Path("/proc/self/stat").exists():
+            return (descendants(os.getpid()) | marked(self.mark)) - {os.getpid()}
+        with contextlib.suppress(OSError):  # without /proc the process group is all that can be found
+            os.kill(-self.pid, 0)
+            return {-self.pid}
+        return set()
+
+
+def start(run_dir: Path, spec: dict[str, Any]) -> Command:
+    """Start the command in a session of its own, its streams on files."""
+    if not Path(spec["cwd"]).is_dir():
+        raise NotADirectoryError(f"the working directory {spec['cwd']} is missing")
+    prompt = run_dir / "prompt"
+    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    with (
+        open(prompt if prompt.exists() else os.devnull, "rb") as stdin,
+        open(os.open(run_dir / "stdout.log", append, 0o600), "ab") as stdout,
+        open(os.open(run_dir / "stderr.log", append, 0o600), "ab") as stderr,
+    ):
+        process = subprocess.Popen(
+            spec["argv"],
+            cwd=spec["cwd"],
+            env={**spec["env"], MARK: run_dir.name},
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    process.returncode = 0  # reaping is ours: as a subreaper we collect every child
+    return Command(process.pid, run_dir.name)
+
+
+def watch(command: Command, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float]) -> EndKind:
+    """Wait for the command's end; on a stop request or at the deadline ask its group to end, and wait the grace out."""
+    timeout = spec["timeout_seconds"]
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while command.reap() is None and not signals.stop:
+        if deadline is not None and time.monotonic() >= deadline:
+            break
+        signals.wait(deadline)
+    if command.status is not None:
+        return EndKind.EXITED
+    kind = EndKind.CANCELLED if signals.stop else EndKind.TIMED_OUT
+    patience = time.monotonic() + (stop_grace() if signals.stop else spec["grace_seconds"])
+    send(-command.pid, signal.SIGTERM)
+    while command.reap() is None and time.monotonic() < patience:
+        signals.wait(patience)
+    return kind
+
+
+def supervise(run_dir: Path, signals: Signals) -> dict[str, Any]:
+    """The whole run, as the exit record tells it."""
+    spec = json.loads((run_dir / "spec.json").read_bytes())
+    end: dict[str, Any] = {"kind": EndKind.CANCELLED, "started_at": time.time(), "error": ""}
+    if signals.stop:
+        return {**end, "ended_at": time.time()}
+    try:
+        command = start(run_dir, spec)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return {**end, "kind": EndKind.NOT_STARTED, "error": str(error)[:ERROR_CHARS], "ended_at": time.time()}
+    try:
+        end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, spec["grace_seconds"]))
+    finally:
+        end["survivors"] = command.kill()
+    code = None if command.status is None else os.waitstatus_to_exitcode(command.status)
+    if code is not None:
+        end["signal" if code < 0 else "exit_code"] = abs(code)
+    return {**end, "ended_at": time.time()}
+
+
+def _stop_grace(run_dir: Path, default: float) -> float:
+    """Whoever asks for a stop may say how long to wait, in the file `stop`."""
+    try:
+        return float((run_dir / "stop").read_text())
+    except (OSError, ValueError):
+        return default
+
+
+def become_subreaper() -> None:
+    """Orphaned grandchildren become our children, on Linux; elsewhere the process group has to do."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def main(run_dir: Path) -> None:
+    """Claim, run, tell. Standard output closes as soon as the claim is settled: that is the starter's cue."""
+    signals = Signals()
+    reserved = reserve(run_dir)
+    if not claim(run_dir, {"pid": os.getpid(), "start": identity(os.getpid()), "at": time.time()}):
+        reserved.unlink()
+        return
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    become_subreaper()
+    record_exit(reserved, supervise(run_dir, signals))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

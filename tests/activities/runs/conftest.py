@@ -1,0 +1,35 @@
+"""Real processes, each run under a mark of its own."""
+
+import asyncio
+import os
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from activities.runs.run import RunRequest
+
+ENV = {"PATH": os.environ["PATH"]}
+RequestFor = Callable[..., RunRequest]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something another process does."""
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110 (nothing tells)
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def request_for(tmp_path: Path) -> RequestFor:
+    """A request for a shell script, or for Python when it says so, with a grace short enough for tests."""
+
+    def build(script: str, *, python: bool = False, **changes: object) -> RunRequest:
+        argv = (sys.executable, "-I", "-S", "-c", script) if python else ("sh", "-c", script)
+        run_dir = tmp_path / "runs" / f"job-{uuid.uuid4().hex[:12]}.1"
+        given = {"run_dir": run_dir, "argv": argv, "cwd": tmp_path, "env": ENV, "grace_seconds": 0.3, **changes}
+        return RunRequest(**given)  # type: ignore[arg-type]
+
+    return build

@@ -1,0 +1,125 @@
+"""A run starts once, whatever dies around it, and everyone who asks gets its one end."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities.runs.run import PROGRESS_SECONDS, Claim, Progress, RunRequest, run, stop
+from activities.runs.supervisor import EndKind
+from activities.runs.sweep import find_orphans, kill_orphan
+from tests.activities.runs.conftest import RequestFor, until
+
+pytestmark = pytest.mark.ruling("spec:runs")
+
+CALLER = """
+import asyncio, sys
+from pathlib import Path
+from activities.runs.run import RunRequest, run
+request = RunRequest(Path(sys.argv[1]), ("sh", "-c", sys.argv[2]), Path(sys.argv[3]), {"PATH": sys.argv[4]})
+print("calling", flush=True)
+asyncio.run(run(request))
+"""
+
+
+def call_elsewhere(request: RunRequest) -> "subprocess.Popen[bytes]":
+    """Another process that calls `run`, as a worker does; returns when it is about to."""
+    arguments = [str(request.run_dir), request.argv[2], str(request.cwd), request.env["PATH"]]
+    caller = subprocess.Popen([sys.executable, "-c", CALLER, *arguments], stdout=subprocess.PIPE)
+    assert caller.stdout is not None
+    assert caller.stdout.readline() == b"calling\n"
+    return caller
+
+
+@pytest.mark.parametrize("delay", [0.0, *(random.Random(4).uniform(0.001, 0.12) for _ in range(9))])
+async def test_killing_the_caller_at_any_moment_runs_it_once(
+    request_for: RequestFor, tmp_path: Path, delay: float
+) -> None:
+    request = request_for("echo ran >> log; sleep 0.15; exit 3")
+    caller = await asyncio.to_thread(call_elsewhere, request)
+    await asyncio.sleep(delay)
+    caller.kill()
+    end = await run(request)
+    assert (end.kind, end.exit_code) == (EndKind.EXITED, 3)
+    assert (tmp_path / "log").read_text() == "ran\n"
+    assert caller.wait() == -signal.SIGKILL
+    assert caller.stdout is not None
+    caller.stdout.close()
+
+
+async def test_many_concurrent_calls_start_one_command(request_for: RequestFor, tmp_path: Path) -> None:
+    request = request_for("echo ran >> log; sleep 0.2")
+    ends = await asyncio.gather(*(run(request) for _ in range(6)))
+    assert len(set(ends)) == 1
+    assert (tmp_path / "log").read_text() == "ran\n"
+
+
+async def test_a_finished_run_is_not_run_again(request_for: RequestFor, tmp_path: Path) -> None:
+    request = request_for("echo ran >> log")
+    assert await run(request) == await run(request)
+    assert (tmp_path / "log").read_text() == "ran\n"
+
+
+async def test_cancelling_the_caller_leaves_the_run_alone(request_for: RequestFor, tmp_path: Path) -> None:
+    request = request_for("echo ran >> log; sleep 0.4; echo end >> log")
+    task = asyncio.create_task(run(request))
+    await until((tmp_path / "log").exists)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await run(request)).exit_code == 0
+    assert (tmp_path / "log").read_text() == "ran\nend\n"
+
+
+async def test_progress_tells_the_last_line(
+    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("activities.runs.run.PROGRESS_SECONDS", PROGRESS_SECONDS / 20)
+    seen: list[Progress] = []
+    request = request_for("echo one; echo; while [ ! -e seen ]; do sleep 0.02; done")
+
+    def watch(progress: Progress) -> None:
+        seen.append(progress)
+        if progress.last_line == "one":
+            (tmp_path / "seen").touch()
+
+    await run(request, watch)
+    claim = Claim.read(request.run_dir)
+    assert claim is not None
+    assert seen[-1] == Progress(claim.pid or 0, 5, "one")
+
+
+async def test_where_the_kernel_cannot_tell_it_polls(request_for: RequestFor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("os.pidfd_open")
+    assert (await run(request_for("sleep 0.2; exit 8"))).exit_code == 8
+
+
+async def test_orphans_are_reported_then_killed(request_for: RequestFor, tmp_path: Path) -> None:
+    unwanted, wanted, beheaded = (request_for(f"echo > {name}; sleep 600") for name in ("a", "b", "c"))
+    tasks = [asyncio.create_task(run(request)) for request in (unwanted, wanted, beheaded)]
+    await until(lambda: all((tmp_path / name).exists() for name in ("a", "b", "c")))
+    tasks[2].cancel()  # or it would clean up itself
+    claim = Claim.read(beheaded.run_dir)
+    assert claim is not None
+    assert claim.pid is not None
+    os.kill(claim.pid, signal.SIGKILL)
+    await until(lambda: not claim.alive)
+
+    orphans = {orphan.run_dir: orphan for orphan in find_orphans(tmp_path / "runs", {wanted.run_dir.name})}
+    assert orphans.keys() == {unwanted.run_dir, beheaded.run_dir}
+    assert orphans[unwanted.run_dir].supervisor is not None
+    assert orphans[beheaded.run_dir].supervisor is None
+    assert orphans[beheaded.run_dir].pids
+    assert not tasks[0].done()  # reporting touches nothing
+
+    assert [await kill_orphan(orphan, 0.2) for orphan in orphans.values()] == [0, 0]
+    assert find_orphans(tmp_path / "runs", {wanted.run_dir.name}) == ()
+    assert (await tasks[0]).kind is EndKind.CANCELLED
+    assert not tasks[1].done()
+    await stop(wanted.run_dir, 0.2)
+    await tasks[1]
