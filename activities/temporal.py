@@ -1,4 +1,4 @@
-"""Connecting to Temporal: ours, the one the environment names, or the one in `temporal.toml`."""
+"""Connecting to Temporal: the server of our own daemon, or the one that settings, environment or profile name."""
 
 import json
 from datetime import timedelta
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from workflows.errors import UnreachableError
+from workflows.errors import UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -14,36 +14,29 @@ if TYPE_CHECKING:
 RPC_TIMEOUT = timedelta(seconds=5)
 
 
-def connect_config(home: Home, settings: Settings) -> dict[str, Any]:
-    """What `Client.connect` takes: our settings first, then the standard environment and profile, then our daemon."""
+def external_config(settings: Settings) -> dict[str, Any] | None:
+    """What connects to a server that is not ours: our settings, then Temporal's standard environment and profile."""
     from temporalio.envconfig import ClientConfig
 
-    standard = dict(ClientConfig.load_client_connect_config(profile=settings.temporal.profile or None))
+    if settings.temporal.mode == "embedded":
+        return None
+    try:
+        standard = dict(ClientConfig.load_client_connect_config(profile=settings.temporal.profile or None))
+    except Exception as error:
+        raise UsageError(f"Temporal's client configuration cannot be used: {error}", "temporal config list") from None
     if settings.temporal.address:
         return standard | {"target_host": settings.temporal.address, "namespace": settings.temporal.namespace}
     if standard.get("target_host"):
         return {"namespace": settings.temporal.namespace} | standard
-    return {"target_host": embedded_address(home, settings), "namespace": settings.temporal.namespace}
+    if settings.temporal.mode == "external":
+        raise UsageError("[temporal].mode is external and no address is set", "export TEMPORAL_ADDRESS=HOST:7233")
+    return None
 
 
-def is_external(home: Home, settings: Settings) -> bool:
-    """Whether somebody else runs the server."""
-    match settings.temporal.mode:
-        case "embedded":
-            return False
-        case "external":
-            return True
-        case "auto":
-            return bool(connect_config(home, settings)["target_host"] != embedded_address(home, settings))
-
-
-def embedded_address(home: Home, settings: Settings) -> str:
-    """Where our own server listens: the running daemon knows, the settings say where it would."""
-    try:
-        state = json.loads(home.daemon_state.read_text())
-        return str(state["temporal_address"])
-    except (OSError, ValueError, KeyError):
-        return f"127.0.0.1:{settings.temporal.port}"
+def connect_config(home: Home, settings: Settings) -> dict[str, Any]:
+    """What `Client.connect` takes."""
+    embedded = {"target_host": _embedded_address(home, settings), "namespace": settings.temporal.namespace}
+    return external_config(settings) or embedded
 
 
 async def connect(home: Home, settings: Settings) -> "Client":
@@ -60,6 +53,14 @@ async def connect(home: Home, settings: Settings) -> "Client":
             f"Temporal cannot be reached at {config['target_host']}: {_first_line(error)}", "service daemon start"
         ) from None
     return client
+
+
+def _embedded_address(home: Home, settings: Settings) -> str:
+    """The running daemon knows where its server listens; the settings say where it would."""
+    try:
+        return str(json.loads(home.daemon_state.read_text())["temporal_address"])
+    except (OSError, ValueError, KeyError):
+        return f"127.0.0.1:{settings.temporal.port}"
 
 
 def _first_line(error: Exception) -> str:

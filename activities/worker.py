@@ -73,7 +73,7 @@ async def serve(home: Home) -> None:
     async with AsyncExitStack() as stack:
         for worker in workers(client, context):
             await stack.enter_async_context(worker)
-        _say_ready(home.root / "worker.ready")
+        _say_ready(home.worker_ready)
         await stop.wait()
 
 

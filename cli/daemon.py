@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bridge.operations.daemon import DaemonOptions, DaemonStatus
+    from bridge.operations.daemon import DaemonStatus
 
-app = typer.Typer(help="Start, stop and see the processes that do the work.", no_args_is_help=True)
+app = typer.Typer(help="Run the server and the worker.", no_args_is_help=True, rich_markup_mode=None)
 
 TemporalPort = Annotated[
     int | None, typer.Option(help="Port of the embedded Temporal server; the next free one if taken.")
@@ -20,10 +20,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 @app.command()
 def run(temporal_port: TemporalPort = None, ui_port: UiPort = None, strict_ports: StrictPorts = False) -> None:
     """Run everything in the foreground until Ctrl-C."""
-    from activities.settings.home import Home
     from bridge.operations import daemon
+    from bridge.operations.service import Service
 
-    daemon.run(Home.locate(), _options(temporal_port, ui_port, strict_ports))
+    daemon.run(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports)
 
 
 @app.command()
@@ -34,39 +34,31 @@ def start(
     as_json: AsJson = False,
 ) -> None:
     """Start everything in the background and wait until it works."""
-    from activities.settings.home import Home
     from bridge.operations import daemon
+    from bridge.operations.service import Service
 
-    _show(daemon.start(Home.locate(), _options(temporal_port, ui_port, strict_ports)), as_json)
+    _show(daemon.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports), as_json)
 
 
 @app.command()
 def stop() -> None:
     """Stop everything. Agents that are at work go on, and are found again at the next start."""
-    from activities.settings.home import Home
     from bridge.operations import daemon
+    from bridge.operations.service import Service
 
-    typer.echo("stopped" if daemon.stop(Home.locate()) else "not running")
+    typer.echo("stopped" if daemon.stop(Service.locate()) else "not running")
 
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
     """Say what runs and where to look. Exit status 1 when nothing runs."""
-    from activities.settings.home import Home
     from bridge.operations import daemon
+    from bridge.operations.service import Service
 
-    seen = daemon.status(Home.locate())
+    seen = daemon.status(Service.locate())
     _show(seen, as_json)
     if not seen.running:
         raise typer.Exit(1)
-
-
-def _options(temporal_port: int | None, ui_port: int | None, strict_ports: bool) -> "DaemonOptions":
-    from bridge.operations.daemon import DaemonOptions
-
-    wanted = {"temporal_port": temporal_port, "ui_port": ui_port}
-    named = {name: port for name, port in wanted.items() if port is not None}
-    return DaemonOptions.model_validate({**named, "strict_ports": strict_ports})
 
 
 def _show(seen: "DaemonStatus", as_json: bool) -> None:

@@ -9,7 +9,8 @@ from activities.agents.adapter import Adapter, Report
 from activities.jobs.context import Context
 from activities.runs import run as runs
 from activities.runs.output import read_bounded
-from activities.runs.run import EndKind, Progress, RunEnd, RunRequest
+from activities.runs.run import Progress, RunEnd, RunRequest
+from activities.runs.supervisor import EndKind
 from workflows.contract.models import Action
 from workflows.tree.jobs import JobRun
 
@@ -74,5 +75,5 @@ class Execution:
         return await asyncio.to_thread(self._read, end)
 
     def _read(self, end: RunEnd) -> Executed:
-        stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).decode(errors="replace")
+        stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
         return Executed(end, self.adapter.read(end.stdout), stderr)

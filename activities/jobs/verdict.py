@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from workflows.contract.parse import Accepted, Rejected, read_result
 
 from activities.jobs.execution import Executed
-from activities.runs.run import EndKind
+from activities.runs.supervisor import EndKind
 from workflows.contract import durations
 from workflows.tree.jobs import JobState
 

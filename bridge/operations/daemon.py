@@ -1,37 +1,47 @@
 """The daemon of a home: run, start, stop, see."""
 
-from activities.settings.home import Home
+from activities.temporal import external_config
 from bridge.daemon import control
 from bridge.daemon.control import DaemonStatus
-from bridge.daemon.discovery import TemporalAddress, discover, external_address
 from bridge.daemon.foreground import run_foreground
 from bridge.daemon.options import DaemonOptions
+from bridge.operations.service import Service
+from workflows import search
 
-__all__ = ["DaemonOptions", "DaemonStatus", "TemporalAddress", "discover", "run", "start", "status", "stop"]
+__all__ = ["DaemonStatus", "run", "start", "status", "stop"]
 
 
-def run(home: Home, options: DaemonOptions) -> None:
+def run(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> None:
     """Run the whole group in the foreground until it is told to stop."""
-    run_foreground(home, _placed(options))
+    run_foreground(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
 
-def start(home: Home, options: DaemonOptions) -> DaemonStatus:
+def start(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> DaemonStatus:
     """Start it in the background; returns once everything works."""
-    return control.start(home, _placed(options))
+    return control.start(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
 
-def stop(home: Home) -> bool:
+def stop(service: Service) -> bool:
     """Stop it; False when it did not run."""
-    return control.stop(home)
+    return control.stop(service.home)
 
 
-def status(home: Home) -> DaemonStatus:
+def status(service: Service) -> DaemonStatus:
     """What runs, where it listens, how well."""
-    return control.status(home)
+    return control.status(service.home)
 
 
-def _placed(options: DaemonOptions) -> DaemonOptions:
-    """No server of our own where the environment or a profile names a cluster."""
-    if not options.embedded or (external := external_address()) is None:
-        return options
-    return options.model_copy(update={"embedded": False, "address": external.address, "namespace": external.namespace})
+def _options(service: Service, temporal_port: int | None, ui_port: int | None, strict_ports: bool) -> DaemonOptions:
+    """No server of our own where the settings, the environment or a profile name a cluster."""
+    wanted = service.settings.temporal
+    options = DaemonOptions(
+        temporal_port=wanted.port if temporal_port is None else temporal_port,
+        ui_port=wanted.ui_port if ui_port is None else ui_port,
+        strict_ports=strict_ports,
+        namespace=wanted.namespace,
+        search_attributes=tuple(search.NAMES.items()),
+    )
+    if external := external_config(service.settings):
+        changes = {"embedded": False, "address": external["target_host"], "namespace": external["namespace"]}
+        return options.model_copy(update=changes)
+    return options

@@ -69,11 +69,12 @@ async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_cl
     script = "open('limiter.py', 'w').write('limit = 2\\n'); open('new.py', 'w').write('')\n"
     script += f"print({json.dumps(json.dumps({'service_result': result}))})"
     outcome = await stage.play(stage.job(script, Action.IMPLEMENT))
-    assert (outcome.state, outcome.branch) == (JobState.SUCCEEDED, "service/job-0123456789ab")
+    branch = outcome.branch or ""
+    assert (outcome.state, branch) == (JobState.SUCCEEDED, "service/job-0123456789ab")
     assert sorted(outcome.touched_files) == ["limiter.py", "new.py"]
-    assert outcome.head_sha == git(stage.repo, "rev-parse", outcome.branch).strip()
-    assert git(stage.repo, "show", f"{outcome.branch}:limiter.py") == "limit = 2\n"
-    assert "Service-Job: job-0123456789ab" in git(stage.repo, "log", "-1", "--format=%B", outcome.branch)
+    assert outcome.head_sha == git(stage.repo, "rev-parse", branch).strip()
+    assert git(stage.repo, "show", f"{branch}:limiter.py") == "limit = 2\n"
+    assert "Service-Job: job-0123456789ab" in git(stage.repo, "log", "-1", "--format=%B", branch)
     assert git(stage.repo, "status", "--porcelain") == ""
     observed = (kept(stage, outcome).payload or {})["result_observation"]
     assert [claim["grade"] for claim in observed["claims"]] == ["observed", "reported"]
