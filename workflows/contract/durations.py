@@ -1,0 +1,44 @@
+"""Durations as people and agents write them: number plus unit, combinable largest first (ruling A10)."""
+
+import re
+
+UNITS: dict[str, float] = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+LONGEST_SECONDS = 3_650 * UNITS["d"]
+
+_NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
+_DURATION = re.compile("".join(rf"(?:({_NUMBER}){unit})?" for unit in UNITS))
+_BARE = re.compile(r"[+-]?" + _NUMBER)
+
+
+class DurationError(ValueError):
+    """Not a duration; the message completes the sentence "<field> ..."."""
+
+
+def parse_duration(text: str) -> float:
+    """Seconds in `30m`, `1h30m`, `250ms`; whether zero will do is the caller's rule. Ruling A10."""
+    match = _DURATION.fullmatch(text)
+    if not text or match is None:
+        raise DurationError(_what_is_wrong(text))
+    seconds = sum(float(number) * size for number, size in zip(match.groups("0"), UNITS.values(), strict=True))
+    if seconds > LONGEST_SECONDS:
+        raise DurationError(f"must be at most {format_duration(LONGEST_SECONDS)}")
+    return seconds
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest way to write it, to the millisecond: 5400 is `1h30m`."""
+    left = round(seconds * 1000)
+    parts = []
+    for unit, size in UNITS.items():
+        count, left = divmod(left, round(size * 1000))
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+def _what_is_wrong(text: str) -> str:
+    if text.startswith("-"):
+        return "must be positive"
+    if _BARE.fullmatch(text):
+        return f'needs a unit: write "{text}s" for seconds or "{text}m" for minutes'
+    return 'must be a duration such as "90s", "30m" or "1h30m" (units d, h, m, s, ms, largest first)'
