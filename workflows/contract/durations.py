@@ -15,7 +15,7 @@ class DurationError(ValueError):
 
 
 def parse_duration(text: str) -> float:
-    """Seconds in `30m`, `1h30m`, `250ms`; zero is a duration, whether it is allowed is the caller's rule. Ruling A10."""
+    """Seconds in `30m`, `1h30m`, `250ms`; whether zero will do is the caller's rule. Ruling A10."""
     match = _DURATION.fullmatch(text)
     if not text or match is None:
         raise DurationError(_what_is_wrong(text))

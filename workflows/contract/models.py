@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Entry = str | dict[str, JsonValue]
+Finding = str | dict[str, JsonValue] | list[JsonValue]
 
 
 class Decision(StrEnum):
@@ -131,7 +132,7 @@ class ServiceResult(_Value):
 
     decision: Decision = Field(description="What you concluded.")
     summary: str = Field(description="Brief outcome. No secrets.")
-    findings: tuple[Entry, ...] = Field(default=(), description="Strings or objects; free-form.")
+    findings: tuple[Finding, ...] = Field(default=(), description="Strings or objects; free-form.")
     changes_made: tuple[Entry, ...] = Field(
         default=(), description="What you changed; name the repo-relative file paths in each entry."
     )

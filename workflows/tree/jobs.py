@@ -8,6 +8,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from workflows.contract.models import Action, AutonomyPolicy, Decision, Delegation, HumanQuestion
+from workflows.contract.notices import Notice as Notice
 
 
 class Wire(BaseModel):
@@ -88,14 +89,6 @@ class Text(Wire):
 
     inline: str | None = None
     digest: str | None = None
-
-
-class Notice(Wire):
-    """Something a job's end has to tell its tree, before the tree gives it an id and a time (ruling B4)."""
-
-    kind: str
-    message: str
-    data: dict[str, str | int | float | bool | list[str] | None] = {}
 
 
 class JobRun(Wire):

@@ -1,0 +1,154 @@
+"""Validating the delegations of a result, entry by entry (spec: Delegation object)."""
+
+import re
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from workflows.contract.durations import DurationError, parse_duration
+from workflows.contract.ephemeral import read_ephemeral
+from workflows.contract.faults import Fault, Faults, nearest, quoted
+from workflows.contract.models import Action, Delegation, FailurePolicy, SynthesisRule
+from workflows.contract.scope import Clean, Scope, kind, set_only
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ID_RULE = 'must be 1 to 64 letters, digits, ".", "_" or "-", beginning with a letter or digit'
+_NAME_PART = re.compile(r"[^\x00-\x1f\x7f\\.~-][^\x00-\x1f\x7f\\]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """What an entry may know of the others: how many there are, every id, and where each was first used."""
+
+    name: str
+    count: int
+    ids: frozenset[str]
+    first: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: str, entries: list[JsonValue]) -> "Siblings":
+        ids = (entry.get("id") for entry in entries if isinstance(entry, dict))
+        return cls(name, len(entries), frozenset(value for value in ids if isinstance(value, str)))
+
+
+def entry_scope(siblings: Siblings, index: int, entry: JsonValue, faults: Faults) -> Scope | None:
+    """The scope of one entry, its lines beginning as ruling A4 wants them."""
+    path = f"{siblings.name}[{index}]"
+    value = entry.get("id") if isinstance(entry, dict) else None
+    shown = quoted(value, 64) if isinstance(value, str) and value.strip() else '"<missing>"'
+    prefix = f"{path} (id {shown}): "
+    if isinstance(entry, dict):
+        return Scope(entry, faults, path, prefix)
+    faults.add(Fault(path, f"{prefix}must be an object, not {kind(entry)}"))
+    return None
+
+
+def read_id(scope: Scope, siblings: Siblings, index: int) -> str | None:
+    """An id by ruling A9, unique among its siblings."""
+    value = scope.text("id", required=True)
+    if value is None:
+        return None
+    if not _ID.fullmatch(value):
+        scope.fault("id", _ID_RULE)
+    if (first := siblings.first.setdefault(value, index)) != index:
+        scope.fault("id", f"is already used by {siblings.name}[{first}]")
+    return value
+
+
+def read_delegation(scope: Scope, siblings: Siblings, index: int) -> Clean:
+    """One delegation as clean members, its faults noted in the order of the spec's table."""
+    own_id = read_id(scope, siblings, index)
+    clean: Clean = {
+        "id": own_id,
+        **_read_worker(scope),
+        "action": scope.choice("action", Action, required=True),
+        "prompt": scope.text("prompt", required=True),
+        "deps": _read_deps(scope, own_id, siblings),
+        "failure_policy": scope.choice("failure_policy", FailurePolicy),
+        **_read_synthesis(scope, siblings.count),
+        "timeout": _read_timeout(scope),
+        "retry": scope.integer("retry", 0, "must be 0 or more") or 0,
+        "worktree": _read_worktree(scope),
+        "artifacts": _read_artifacts(scope),
+        **{name: scope.text(name) for name in ("fingerprint", "model", "effort", "phase")},
+    }
+    scope.close(Delegation.model_fields)
+    return set_only(clean)
+
+
+def _read_worker(scope: Scope) -> Clean:
+    agent = scope.text("agent")
+    ephemeral = scope.source.get("ephemeral")
+    if not scope.given("agent") and ephemeral is None:
+        scope.fault("agent", "or ephemeral is required")
+    elif scope.given("agent") and ephemeral is not None:
+        scope.fault("agent", "and ephemeral are both set; set exactly one of them")
+    if ephemeral is None:
+        return {"agent": agent}
+    if not isinstance(ephemeral, dict):
+        scope.fault("ephemeral", f"must be an object, not {kind(ephemeral)}")
+        return {"agent": agent}
+    implements = scope.source.get("action") == Action.IMPLEMENT
+    return {"agent": agent, "ephemeral": read_ephemeral(scope.inner("ephemeral", ephemeral), implements=implements)}
+
+
+def _read_deps(scope: Scope, own_id: str | None, siblings: Siblings) -> list[str]:
+    deps = scope.strings("deps")
+    for dep in dict.fromkeys(deps):
+        if dep == own_id:
+            scope.fault("deps", f"must not name the delegation itself: {quoted(dep)}")
+        elif dep not in siblings.ids:
+            near = nearest(dep, siblings.ids)
+            scope.fault("deps", f"names {quoted(dep)}, which is no delegation of this result{near}")
+    return deps
+
+
+def _read_synthesis(scope: Scope, count: int) -> Clean:
+    """The rule and its quorum: K of the delegations, and only with the rule quorum. Ruling A8."""
+    rule = scope.choice("synthesis_rule", SynthesisRule)
+    quorum = scope.integer("quorum", 1, "must be greater than 0")
+    if rule is SynthesisRule.QUORUM and not scope.given("quorum"):
+        scope.fault("quorum", "is required")
+    elif rule is not SynthesisRule.QUORUM and scope.given("quorum") and (rule or not scope.given("synthesis_rule")):
+        scope.fault("quorum", "is only allowed when synthesis_rule is quorum")
+    elif quorum is not None and quorum > count:
+        scope.fault("quorum", f"must not exceed the number of delegations ({count})")
+    return {"synthesis_rule": rule, "quorum": quorum}
+
+
+def _read_timeout(scope: Scope) -> str | None:
+    """A positive duration. Ruling A10."""
+    if isinstance(number := scope.source.get("timeout"), int | float) and not isinstance(number, bool):
+        scope.fault("timeout", f'must be a string with a unit, such as "{number}s" or "{number}m"')
+        return None
+    value = scope.text("timeout")
+    if value is None:
+        return None
+    try:
+        seconds = parse_duration(value)
+    except DurationError as error:
+        scope.fault("timeout", str(error))
+        return None
+    if seconds <= 0:
+        scope.fault("timeout", "must be positive")
+    return value
+
+
+def _read_worktree(scope: Scope) -> str | None:
+    """A relative name under the service's worktree root. Ruling I3."""
+    value = scope.text("worktree")
+    if value is not None and not _stays_inside(value):
+        scope.fault("worktree", 'must be a relative name such as "shared" or "team/api", without ".." or hidden parts')
+    return value
+
+
+def _read_artifacts(scope: Scope) -> list[str]:
+    handles = scope.strings("artifacts")
+    for index, handle in enumerate(handles):
+        if not _stays_inside(handle):
+            scope.fault(f"artifacts[{index}]", 'must be a plain name such as "plan.md", without ".." or hidden parts')
+    return handles
+
+
+def _stays_inside(name: str) -> bool:
+    return len(name) <= 200 and all(_NAME_PART.fullmatch(part) for part in name.split("/"))

@@ -1,0 +1,37 @@
+"""The entries of the narrative and evidence fields (ruling A6)."""
+
+from pydantic import JsonValue
+
+from workflows.contract.scope import Scope, kind
+
+KNOWN_KEYS = ("path", "command", "summary", "result", "exit_code")
+"""What an evidence entry usually says about itself; others are kept too."""
+
+
+def read_findings(scope: Scope) -> list[JsonValue]:
+    """Strings and objects, free-form; an array is kept as well, to be shown as JSON (spec: findings rendering)."""
+    entries = scope.array("findings", "strings or objects")
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, str | dict | list):
+            scope.fault(f"findings[{index}]", f"must be a string or an object, not {kind(entry)}")
+    return entries
+
+
+def read_evidence(scope: Scope, name: str) -> list[JsonValue]:
+    """Strings, or objects that say something in at least one string. Ruling A6."""
+    entries = scope.array(name, "strings or objects")
+    for index, entry in enumerate(entries):
+        if (sentence := _evidence_fault(entry)) is not None:
+            scope.fault(f"{name}[{index}]", sentence)
+    return entries
+
+
+def _evidence_fault(entry: JsonValue) -> str | None:
+    match entry:
+        case str():
+            return None if entry.strip() else "must not be blank"
+        case dict():
+            says = any(isinstance(value, str) and value.strip() for value in entry.values())
+            return None if says else f"must have at least one string value, such as {' or '.join(KNOWN_KEYS[:3])}"
+        case _:
+            return f"must be a string or an object, not {kind(entry)}"

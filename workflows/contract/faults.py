@@ -1,0 +1,76 @@
+"""Faults of a result: what is wrong and where, one line each (ruling A4).
+
+Path grammar: member names joined by dots, array positions in brackets, from inside `service_result`, and empty for the
+result as a whole: `summary`, `delegations[2].ephemeral.runtime`, `findings[0].title`; a name that is no identifier is
+written as a JSON string in brackets.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from pydantic import JsonValue
+
+MOST = 500
+"""More faults than this are counted, not listed: no repair reads them, and a hostile output may hold millions."""
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong. `message` stands alone on its line."""
+
+    path: str
+    message: str
+    unknown_key: bool = False
+    """Ruling A3: after the repair, faults of this kind alone no longer refuse a result."""
+
+
+@dataclass(slots=True)
+class Faults:
+    """Collects every fault of one result, in the order they are found."""
+
+    found: list[Fault] = field(default_factory=list)
+    beyond: int = 0
+
+    def add(self, fault: Fault) -> None:
+        if len(self.found) < MOST:
+            self.found.append(fault)
+        else:
+            self.beyond += 1
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def report(self) -> tuple[Fault, ...]:
+        """All of them; the last one says how many are not listed."""
+        more = (Fault("", f"and {self.beyond} more faults of the same result"),) if self.beyond else ()
+        return (*self.found, *more)
+
+
+def lines(faults: Iterable[Fault]) -> str:
+    """The faults as people and agents read them: one per line."""
+    return "\n".join(fault.message for fault in faults)
+
+
+def member(path: str, name: str) -> str:
+    """The path of a member of the object at `path`."""
+    if not _PLAIN_NAME.fullmatch(name):
+        return f"{path}[{quoted(name)}]"
+    return f"{path}.{name}" if path else name
+
+
+def quoted(value: JsonValue, cap: int = 80) -> str:
+    """A value as it may stand inside a fault's line: one line, printable, short."""
+    head = value[: cap + 1] if isinstance(value, str) else value
+    text = json.dumps(head) if not isinstance(head, list | dict) else ("[...]" if isinstance(head, list) else "{...}")
+    return text if len(text) <= cap + 2 else f'{text[:cap]}..."'
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean "x"?` when a known name is close, else nothing."""
+    close = get_close_matches(name[:64].lower(), list(known), n=1, cutoff=0.7)
+    return f'; did you mean "{close[0]}"?' if close else ""

@@ -1,0 +1,188 @@
+"""Finding the result in whatever an agent printed, in one pass and in linear time (rulings A1, A2).
+
+A JSON object can begin at any `{` of a prose, so a scan cannot know whether a quote opens a string or closes one. But
+there are only two readings: at any place one of them is outside strings and the other inside. Both are followed at
+once, as two lanes that swap at every quote. A backslash kills the lane that is outside (JSON has none there), a line
+break the one that is inside. Every valid object lives in one lane, so its braces are matched whatever surrounds it.
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+KEY = "service_result"
+MOST_CANDIDATES = 1_000
+"""Only the last so many are looked at; they are what an agent ended with."""
+
+_STRING = r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"'
+_OPENS = rf"\{{(?=\s*+{_STRING}\s*+:)"
+_INERT = rf"\{{(?!\s*+{_STRING}\s*+:)"
+_PLAIN = r'[^"\\{}\n]'
+_KEY = rf'"{KEY}"\s*+:'
+_EVENT = re.compile(
+    # What changes neither lane: plain text, braces that open no object, and a pair of quotes around such things.
+    rf'(?:{_PLAIN}++|{_INERT}|(?!{_KEY})"(?:{_PLAIN}++|{_INERT})*+(?!{_KEY})")*+'
+    rf'(?:(\{{)|(\}}++)|({_KEY})|(")|((?:\\(?!{_OPENS})[^\n]{_PLAIN}*+)++|\\)|(\n[^"\\{{}}]*+)|\Z)'
+)
+_OPEN, _CLOSE, _KEY_SEEN, _QUOTE, _ESCAPE, _LINE_BREAK = range(1, 7)
+_GOES_ON = re.compile(r"\s*+[,\]}]")
+_PROSE = re.compile(rf'\{{\s*+{_KEY}\s*+(?!\{{\s*+(?:["}}]|\Z)|\Z)')
+_STEP = re.compile(rf"({_STRING})(\s*+:)?|([{{\[])|([}}\]])|(,)")
+_CUT_SCALAR = re.compile(r"-|t|tr|tru|f|fa|fal|fals|n|nu|nul|-?I[nfity]*|N|Na|\\?u[0-9a-fA-F]{0,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A complete JSON object that has the key at its own top level."""
+
+    start: int
+    value: dict[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Something that began as a candidate and is not a complete JSON object; `message` says why."""
+
+    start: int
+    message: str
+
+
+class Members(dict[str, JsonValue]):
+    """A JSON object in which these members were written more than once."""
+
+    duplicates: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One of the two readings: the objects open in it, those of them that have the key, and the complete ones."""
+
+    opens: list[int] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
+    found: list[int] = field(default_factory=list)
+    dead: list[int] = field(default_factory=list)
+
+    def mark(self) -> None:
+        if self.opens and (not self.marks or self.marks[-1] != self.opens[-1]):
+            self.marks.append(self.opens[-1])
+
+    def close(self, text: str, end: int) -> None:
+        start = self.opens.pop()
+        if not self.marks or self.marks[-1] != start:
+            return
+        self.marks.pop()
+        while self.found and self.found[-1] > start:
+            self.found.pop()
+        # Inside a candidate that is still open, an object with more JSON behind it is that candidate's data.
+        if not (self.marks and _GOES_ON.match(text, end)):
+            self.found.append(start)
+
+    def die(self) -> None:
+        if self.marks:
+            self.dead.append(self.marks[0])
+            self.marks.clear()
+        self.opens.clear()
+
+
+def locate(text: str) -> tuple[Candidate | Broken, ...]:
+    """Every candidate of an output in the order they begin; what is inside a candidate is its data. Ruling A1."""
+    found: list[Candidate | Broken] = []
+    done = 0
+    for start in _starts(text)[-MOST_CANDIDATES:] if f'"{KEY}"' in text else ():
+        if start < done:
+            continue
+        try:
+            value, done = _DECODER.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            if not _PROSE.match(text, start):
+                found.append(Broken(start, _why(text, start, error)))
+        except RecursionError:
+            found.append(Broken(start, "the result is nested too deeply to be read"))
+        else:
+            found.append(Candidate(start, _innermost(value)))
+    return tuple(found)
+
+
+def _starts(text: str) -> list[int]:
+    outside, inside = lanes = _Lane(), _Lane()
+    for event in _EVENT.finditer(text):
+        kind = event.lastindex
+        if kind == _OPEN:
+            outside.opens.append(event.end() - 1)
+        elif kind == _CLOSE:
+            first, last = event.span(_CLOSE)
+            for place in range(first, min(last, first + len(outside.opens))):
+                outside.close(text, place + 1)
+        elif kind == _KEY_SEEN:
+            outside.mark()
+            inside.die()
+        elif kind == _QUOTE:
+            outside, inside = inside, outside
+        elif kind == _ESCAPE:
+            outside.die()
+        elif kind == _LINE_BREAK:
+            inside.die()
+    for lane in lanes:
+        lane.die()
+    return sorted({start for lane in lanes for start in (*lane.found, *lane.dead)})
+
+
+def _innermost(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """An object whose result is again an object with the key: the inner one is the candidate."""
+    while isinstance(inner := value[KEY], dict) and KEY in inner:
+        value = inner
+    return value
+
+
+def _members(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    value = dict(pairs)
+    if len(value) == len(pairs):
+        return value
+    members = Members(value)
+    members.duplicates = tuple(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+    return members
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= 300 else float("inf")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_int=_integer)
+
+
+def _why(text: str, start: int, error: json.JSONDecodeError) -> str:
+    rest = text[error.pos :].rstrip()
+    if not rest or error.msg.startswith("Unterminated string") or _CUT_SCALAR.fullmatch(rest):
+        return _truncated(text[start:])
+    where = f"line {text.count(chr(10), start, error.pos) + 1} of the result"
+    near = json.dumps(text[max(start, error.pos - 20) : error.pos + 20])
+    return f"the result is not valid JSON: {error.msg.lower()} at {where}, near {near}"
+
+
+def _truncated(part: str) -> str:
+    """How far a truncated object got. Ruling A2."""
+    size = len(part.encode("utf-8", "surrogatepass"))
+    reached = _reached(part)
+    where = f", inside {reached}" if reached else ""
+    return f"the result is truncated: the output ends after {size} bytes of it{where}; send the whole object"
+
+
+def _reached(part: str) -> str:
+    """The path at which a JSON text ends, from inside the result."""
+    path: list[str | int] = []
+    for step in _STEP.finditer(part):
+        string, colon, opening, closing, comma = step.groups()
+        if opening:
+            path.append(0 if opening == "[" else "")
+        elif closing and path:
+            path.pop()
+        elif comma and path and isinstance(path[-1], int):
+            path[-1] += 1
+        elif colon and path and isinstance(path[-1], str):
+            path[-1] = string[1:-1]
+    names = [f"[{name}]" if isinstance(name, int) else f".{name}" for name in path if name != ""]
+    reached = "".join(names).removeprefix(f".{KEY}").lstrip(".")
+    return reached[:200].encode("ascii", "backslashreplace").decode()

@@ -1,0 +1,73 @@
+"""From raw agent output to a result or to everything that is wrong with it: the one entry point (rulings A1 to A5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workflows.contract.faults import Fault
+from workflows.contract.locate import KEY, Broken, Candidate, locate
+from workflows.contract.models import ServiceResult
+from workflows.contract.notices import Notice
+from workflows.contract.validate import Verdict, validate
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The output holds a valid result."""
+
+    result: ServiceResult
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The output holds no valid result; at least one fault says why."""
+
+    faults: tuple[Fault, ...]
+
+
+def read_result(output: str | bytes, *, after_repair: bool = False) -> Accepted | Rejected:
+    """The last valid result of an output, or the faults of the last candidate. Rulings A1, A3, A4."""
+    text = output if isinstance(output, str) else output.decode("utf-8", "surrogateescape")
+    found = locate(text)
+    verdicts = [_judge(candidate) for candidate in found]
+    for tolerant in (False, True) if after_repair else (False,):
+        valid = [place for place, verdict in enumerate(verdicts) if _passes(verdict, tolerant=tolerant)]
+        if valid and (result := verdicts[valid[-1]].result) is not None:
+            later = len(found) - 1 - valid[-1]
+            return Accepted(result, (*_ambiguity(len(valid), later), *_dropped(verdicts[valid[-1]].faults)))
+    return Rejected(verdicts[-1].faults if verdicts else (_nothing_found(text),))
+
+
+def _judge(candidate: Candidate | Broken) -> Verdict:
+    if isinstance(candidate, Broken):
+        return Verdict((Fault("", candidate.message),), None)
+    return validate(candidate.value)
+
+
+def _passes(verdict: Verdict, *, tolerant: bool) -> bool:
+    return verdict.result is not None and (tolerant or not verdict.faults)
+
+
+def _ambiguity(valid: int, later: int) -> tuple[Notice, ...]:
+    """Said whenever another candidate could have been meant. Ruling A1."""
+    if valid == 1 and not later:
+        return ()
+    message = f"the output holds {valid} valid results; the last one counts" if valid > 1 else "one result is valid"
+    if later:
+        message += f"; {later} later {'candidate is' if later == 1 else 'candidates are'} not valid and ignored"
+    return (Notice(kind="result_ambiguous", message=message, data={"valid": valid, "later_invalid": later}),)
+
+
+def _dropped(faults: Sequence[Fault]) -> tuple[Notice, ...]:
+    if not faults:
+        return ()
+    keys = [fault.path or fault.message for fault in faults]
+    message = f"unknown keys were dropped after the repair: {', '.join(keys)}"
+    return (Notice(kind="result_unknown_keys_dropped", message=message, data={"keys": keys}),)
+
+
+def _nothing_found(text: str) -> Fault:
+    if not text.strip():
+        return Fault("", "the output is empty; end with one JSON object that has the key service_result")
+    near = f"; the text {KEY} occurs, but not as the key of a JSON object" if KEY in text else ""
+    return Fault("", f"the output holds no JSON object with the key {KEY}{near}")

@@ -1,0 +1,150 @@
+"""Reading the members of one object strictly: a reader returns the clean value, or notes a fault and returns nothing.
+
+A member that is null, or a blank string where the member is optional, counts as not set: structured-output modes make
+models write every member.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from pydantic import JsonValue
+
+from workflows.contract.faults import Fault, Faults, member, nearest, quoted
+from workflows.contract.hygiene import unclean
+from workflows.contract.locate import Members
+
+Choice = TypeVar("Choice", bound=StrEnum)
+Object = dict[str, JsonValue]
+Clean = dict[str, object]
+"""Members known to be good, ready to become a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """An object under validation: where it is, how its lines begin (ruling A4), how its members are named in them."""
+
+    source: Object
+    faults: Faults
+    path: str = ""
+    prefix: str = ""
+    label: str = ""
+
+    def inner(self, name: str, source: Object) -> "Scope":
+        """The scope of an object member: its members are named `name.member` in the same entry's lines."""
+        return Scope(source, self.faults, member(self.path, name), self.prefix, f"{self.label}{name}.")
+
+    def fault(self, name: str, sentence: str) -> None:
+        """Note a fault of a member: `<field> <sentence>`."""
+        where = f"{self.path}.{name}" if self.path else name
+        self.faults.add(Fault(where, f"{self.prefix}{self.label}{name} {sentence}"))
+
+    def take(self, name: str) -> JsonValue:
+        """The member as it is, with everything unclean in it noted; None when it is not set."""
+        value = self.source.get(name)
+        for place, sentence in unclean(value, name):
+            self.fault(place, sentence)
+        return value
+
+    def given(self, name: str) -> bool:
+        """Whether the member is set to something, be it right or wrong."""
+        value = self.source.get(name)
+        return bool(value.strip()) if isinstance(value, str) else value is not None
+
+    def text(self, name: str, *, required: bool = False) -> str | None:
+        """A string; blank is not set."""
+        value = self.take(name)
+        if not self.given(name):
+            if required:
+                self.fault(name, "is required")
+            return None
+        if not isinstance(value, str):
+            self.fault(name, f"must be a string, not {kind(value)}")
+            return None
+        return value
+
+    def choice(self, name: str, of: type[Choice], *, required: bool = False) -> Choice | None:
+        """Exactly one of the allowed values. Ruling A7."""
+        value = self.text(name, required=required)
+        if value is None:
+            return None
+        if value in tuple(of):
+            return of(value)
+        self.fault(name, f"must be one of {', '.join(of)}, not {quoted(value)}{nearest(value, of)}")
+        return None
+
+    def integer(self, name: str, at_least: int, sentence: str) -> int | None:
+        """A whole number; a boolean or 2.0 is none. Ruling A8."""
+        value = self.take(name)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.fault(name, f"must be an integer, not {_shown(value)}")
+            return None
+        if value < at_least:
+            self.fault(name, sentence)
+            return None
+        return value
+
+    def array(self, name: str, of: str) -> list[JsonValue]:
+        """An array; absent and null are empty. Ruling A6."""
+        return self.entries(name, of, self.take(name))
+
+    def entries(self, name: str, of: str, value: JsonValue) -> list[JsonValue]:
+        """The value as an array whose entries are yet to be looked at."""
+        if value is None or isinstance(value, list):
+            return value or []
+        self.fault(name, f"must be an array of {of}, not {kind(value)}")
+        return []
+
+    def strings(self, name: str) -> list[str]:
+        """An array of strings, none of them blank."""
+        clean = []
+        for index, item in enumerate(self.array(name, "strings")):
+            if isinstance(item, str) and item.strip():
+                clean.append(item)
+            else:
+                self.fault(f"{name}[{index}]", "must be a string that is not blank")
+        return clean
+
+    def close(self, known: Iterable[str]) -> None:
+        """Note every member that has no meaning here, and every one that was written twice. Ruling A3."""
+        names = tuple(known)
+        owner = self.label.removesuffix(".")
+        at = f"{owner} has the " if owner else ""
+        for name in self.source:
+            if name == "next_agents":
+                sentence = "next_agents was replaced by delegations: list the follow-up jobs there"
+            else:
+                sentence = f"{at}unknown key {quoted(name)}{nearest(name, names)}"
+            if name not in names:
+                self.faults.add(Fault(member(self.path, name), f"{self.prefix}{sentence}", unknown_key=True))
+        for name in self.source.duplicates if isinstance(self.source, Members) else ():
+            self.faults.add(Fault(member(self.path, name), f"{self.prefix}{self.label}{name} is given more than once"))
+
+
+def kind(value: JsonValue) -> str:
+    """What sort of JSON value it is, with its article."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "an array"
+        case dict():
+            return "an object"
+
+
+def set_only(clean: Clean) -> Clean:
+    """Without the members that are not set."""
+    return {name: value for name, value in clean.items() if value is not None}
+
+
+def _shown(value: JsonValue) -> str:
+    return kind(value) if isinstance(value, list | dict) else quoted(value)

@@ -1,0 +1,111 @@
+"""Validating one candidate: every fault at once, in the order of the spec's fields (rulings A3, A4, A6 to A10)."""
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import cast
+
+from pydantic import JsonValue
+
+from workflows.contract.delegations import Siblings, entry_scope, read_delegation, read_id
+from workflows.contract.entries import read_evidence, read_findings
+from workflows.contract.faults import Fault, Faults, quoted
+from workflows.contract.graph import cycles
+from workflows.contract.locate import KEY, Members
+from workflows.contract.models import Decision, HumanQuestion, ServiceResult
+from workflows.contract.scope import Clean, Object, Scope, kind, set_only
+
+_MOST_CYCLES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What validation found: the faults, and the result when there are none but unknown keys."""
+
+    faults: tuple[Fault, ...]
+    result: ServiceResult | None
+
+
+def validate(candidate: Object) -> Verdict:
+    """Check an object that has the key `service_result`. Ruling A4."""
+    faults = Faults()
+    body = candidate.get(KEY)
+    clean: Clean = {}
+    if isinstance(body, dict):
+        clean = _read_result(Scope(body, faults))
+    else:
+        faults.add(Fault("", f"{KEY} must be an object, not {kind(body)}"))
+    _check_wrapper(candidate, faults)
+    usable = all(fault.unknown_key for fault in faults.found)
+    return Verdict(faults.report(), ServiceResult.model_validate(clean) if usable else None)
+
+
+def _read_result(scope: Scope) -> Clean:
+    clean: Clean = {
+        "decision": scope.choice("decision", Decision, required=True),
+        "summary": scope.text("summary", required=True),
+        "findings": read_findings(scope),
+        "changes_made": read_evidence(scope, "changes_made"),
+        "tests_run": read_evidence(scope, "tests_run"),
+        "needs": read_evidence(scope, "needs"),
+        "delegations": _read_delegations(scope),
+        "artifact_body": _read_artifact_body(scope),
+        "human_questions": _read_questions(scope),
+    }
+    scope.close(ServiceResult.model_fields)
+    return set_only(clean)
+
+
+def _read_delegations(scope: Scope) -> list[Clean]:
+    entries = scope.entries("delegations", "objects", scope.source.get("delegations"))
+    siblings = Siblings.of("delegations", entries)
+    scopes = (entry_scope(siblings, index, entry, scope.faults) for index, entry in enumerate(entries))
+    read = [read_delegation(inner, siblings, index) for index, inner in enumerate(scopes) if inner is not None]
+    deps = {cast("str", leg["id"]): cast("list[str]", leg["deps"]) for leg in read if "id" in leg}
+    for cycle in islice(cycles(deps), _MOST_CYCLES):
+        scope.fault("delegations", f"have a cycle in deps: {' -> '.join(cycle)}")
+    if entries and scope.source.get("decision") == Decision.SKIPPED:
+        scope.fault("delegations", "must be empty when decision is skipped")
+    return read
+
+
+def _read_artifact_body(scope: Scope) -> JsonValue:
+    """A string or any JSON value; blank is not set. Ruling A6."""
+    body = scope.take("artifact_body")
+    if not scope.given("artifact_body"):
+        body = None
+        if users := _artifact_users(scope.source.get("delegations")):
+            more = f" and {len(users) - 3} more" if len(users) > 3 else ""
+            scope.fault("artifact_body", f"is required, because {', '.join(users[:3])}{more} set artifacts")
+    return body
+
+
+def _artifact_users(delegations: JsonValue) -> list[str]:
+    entries = delegations if isinstance(delegations, list) else []
+    return [
+        f"delegations[{i}]" for i, entry in enumerate(entries) if isinstance(entry, dict) and entry.get("artifacts")
+    ]
+
+
+def _read_questions(scope: Scope) -> list[Clean]:
+    entries = scope.entries("human_questions", "objects", scope.source.get("human_questions"))
+    siblings = Siblings.of("human_questions", entries)
+    read: list[Clean] = []
+    for index, entry in enumerate(entries):
+        if (inner := entry_scope(siblings, index, entry, scope.faults)) is None:
+            continue
+        question = {
+            "id": read_id(inner, siblings, index),
+            "prompt": inner.text("prompt", required=True),
+            "choices": inner.strings("choices"),
+        }
+        inner.close(HumanQuestion.model_fields)
+        read.append(question)
+    return read
+
+
+def _check_wrapper(candidate: Object, faults: Faults) -> None:
+    for name in candidate:
+        if name != KEY:
+            faults.add(Fault("", f"unknown key {quoted(name)} beside {KEY}", unknown_key=True))
+    if isinstance(candidate, Members) and KEY in candidate.duplicates:
+        faults.add(Fault("", f"{KEY} is given more than once in one object"))
