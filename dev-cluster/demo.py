@@ -84,15 +84,15 @@ def a_repository(stage: Stage) -> None:
 def an_agent(stage: Stage) -> None:
     """A registered agent. It is a program of thirty lines, so no model and no key is needed."""
     command = shlex.join([sys.executable, str(Path(__file__).with_name("demo_agent.py"))])
-    words = ("--runtime", "shell", "--command", command, "--capabilities", "ask,review,implement", "--repo", REPO)
-    stage.service("agent", "add", AGENT, *words)
+    able = ("--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
+    stage.service("agent", "add", AGENT, "--runtime", "shell", "--command", command, *able, "--repo", REPO)
 
 
 def a_job(stage: Stage) -> None:
     """The agent is asked; the job runs in a worktree of its own and ends with one result."""
     words = ("ask", AGENT, "What is in this repository?", "--repo", REPO, "--wait", "--json")
     job = json.loads(stage.service("agent", *words, quiet=True))
-    show("\n".join(f"{name:10} {job.get(name)}" for name in ("id", "state", "decision", "summary")))
+    show("\n".join(f"{name:10} {job.get(name)}" for name in ("job_id", "state", "decision", "summary")))
     if job.get("state") != "succeeded":
         raise CommandFailed(f"the job should have succeeded; it is {job.get('state')}: {job.get('reason')}")
 

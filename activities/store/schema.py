@@ -122,3 +122,27 @@ runs = Table(
     Column("payload", JSON),
     Column("diagnostics", JSON),
 )
+
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("review_id", String(80), primary_key=True),
+    Column("repo", String(200)),
+    Column("pull_request", Integer, nullable=False),
+    Column("head_sha", String(64), nullable=False),
+    Column("workflow", String(200), nullable=False),
+    Column("opened_at", Double, nullable=False),
+    Column("closed_at", Double),
+    Column("verdict", Text),
+    Index("reviews_by_pull_request", "pull_request"),
+)
+
+review_notes = Table(
+    "review_notes",
+    metadata,
+    Column("review_id", String(80), ForeignKey("reviews.review_id"), primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Column("author", String(200), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)

@@ -1,0 +1,65 @@
+"""In-session reviews (spec: In-session review state): a hint for people. Nothing here touches jobs, tasks or gates."""
+
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, func, insert, select, update
+
+from activities.store import schema
+
+
+@dataclass(frozen=True)
+class Note:
+    """A progress note; who wrote it is what the caller says."""
+
+    author: str
+    text: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Review:
+    """A review somebody says they are doing."""
+
+    review_id: str
+    repo: str | None
+    pull_request: int
+    head_sha: str
+    workflow: str
+    opened_at: float
+    closed_at: float | None
+    verdict: str | None
+    notes: tuple[Note, ...] = ()
+
+
+def add(engine: Engine, review: Review) -> None:
+    row = {name: getattr(review, name) for name in Review.__dataclass_fields__ if name != "notes"}
+    with engine.begin() as connection:
+        connection.execute(insert(schema.reviews), row)
+
+
+def get(engine: Engine, review_id: str) -> Review | None:
+    notes = select(schema.review_notes.c["author", "text", "at"]).order_by(schema.review_notes.c.seq)
+    with engine.connect() as connection:
+        row = connection.execute(select(schema.reviews).where(schema.reviews.c.review_id == review_id)).one_or_none()
+        if row is None:
+            return None
+        written = connection.execute(notes.where(schema.review_notes.c.review_id == review_id))
+        return Review(**row._mapping, notes=tuple(Note(*note) for note in written))
+
+
+def note(engine: Engine, review_id: str, author: str, text: str) -> None:
+    """Add a note after the ones that are there."""
+    count = select(func.count()).where(schema.review_notes.c.review_id == review_id)
+    with engine.begin() as connection:
+        seq = connection.execute(count).scalar_one() + 1
+        row = {"review_id": review_id, "seq": seq, "author": author, "text": text, "at": time.time()}
+        connection.execute(insert(schema.review_notes), row)
+
+
+def close(engine: Engine, review_id: str, verdict: str) -> bool:
+    """Close an open review; False when it is closed already."""
+    still_open = (schema.reviews.c.review_id == review_id) & schema.reviews.c.closed_at.is_(None)
+    values = {"closed_at": time.time(), "verdict": verdict}
+    with engine.begin() as connection:
+        return connection.execute(update(schema.reviews).where(still_open).values(**values)).rowcount > 0
