@@ -84,7 +84,7 @@ def a_repository(stage: Stage) -> None:
 def an_agent(stage: Stage) -> None:
     """A registered agent. It is a program of thirty lines, so no model and no key is needed."""
     command = shlex.join([sys.executable, str(Path(__file__).with_name("demo_agent.py"))])
-    words = ("--runtime", "shell", "--command", command, "--capabilities", "ask,review,implement", "--repo", REPO)
+    words = ("--runtime", "shell", "--command", command, "--capabilities", "ask,review", "--repo", REPO)
     stage.service("agent", "add", AGENT, *words)
 
 

@@ -22,6 +22,7 @@ _START_SECONDS = 150.0
 """Longer than all members together may take: the daemon itself says first what went wrong."""
 _STOP_SECONDS = 40.0
 _PAUSE = 0.05
+_ENDING = (Phase.STOPPING, Phase.STOPPED, Phase.FAILED)
 
 
 class DaemonStatus(BaseModel):
@@ -117,7 +118,7 @@ def _why_not(home: Home, said: DaemonState | None, ours: subprocess.Popen[bytes]
 def _let_it_end(home: Home) -> None:
     """A daemon on its way out is waited for, not taken for a running one."""
     seen = status(home)
-    if seen.pid is not None and seen.state is not None and seen.state.phase in (Phase.STOPPING, Phase.FAILED):
+    if seen.pid is not None and seen.state is not None and seen.state.phase in _ENDING:
         _released_within(home, seen.pid, _STOP_SECONDS)
 
 
