@@ -141,7 +141,7 @@ def choose_home(wanted: Path | None) -> Path:
 
 def failed(stage: Stage, error: CommandFailed) -> None:
     """What went wrong, and the end of the logs that may say why."""
-    print(f"\nerror: {error}", file=sys.stderr)
+    print(f"\n{error}", file=sys.stderr)
     for log in sorted(stage.home.glob("logs/*.log")):
         lines = log.read_text(errors="replace").splitlines()[-5:]
         print(f"\nthe end of {log.name}:", *(f"  {line[:300]}" for line in lines), sep="\n", file=sys.stderr)

@@ -162,7 +162,7 @@ def _be_the_only_one(home: Home) -> None:
     if FileLock.take(home.daemon_lock, wait=1.0) is None:
         raise RefusedError(
             f"a daemon (process {holder(home.daemon_lock)}) already runs for {home.root}",
-            "See it: service daemon status. Stop it: service daemon stop",
+            "service daemon status  (or, to end it: service daemon stop)",
         )
 
 

@@ -72,9 +72,7 @@ def stop(home: Home) -> bool:
     if not _released_within(home, pid, _STOP_SECONDS):
         os.kill(pid, signal.SIGKILL)
         if not _released_within(home, pid, _PAUSE * 100):
-            raise ServiceError(
-                f"the daemon (process {pid}) does not end", f"See what it does: ps -p {pid} -o stat,wchan"
-            )
+            raise ServiceError(f"the daemon (process {pid}) does not end", f"ps -p {pid} -o stat,wchan")
     return True
 
 
@@ -103,16 +101,14 @@ def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None) -> DaemonSt
         if not seen.running and (ours is None or ours.poll() is not None):
             raise _why_not(home, seen.state, ours)
         time.sleep(_PAUSE)
-    raise ServiceError(
-        f"the daemon is still not ready after {_START_SECONDS:g} s", "See what it waits for: service daemon status"
-    )
+    raise ServiceError(f"the daemon is still not ready after {_START_SECONDS:g} s", "service daemon status")
 
 
 def _why_not(home: Home, said: DaemonState | None, ours: subprocess.Popen[bytes] | None) -> ServiceError:
     if said is not None and said.problem and (ours is None or said.pid == ours.pid):
         return ServiceError(said.problem, said.hint)
     log = home.logs / "daemon.log"
-    return ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"Its whole log: {log}")
+    return ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"less {log}")
 
 
 def _let_it_end(home: Home) -> None:

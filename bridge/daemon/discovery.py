@@ -45,9 +45,7 @@ def discover(home: Home) -> TemporalAddress:
             source=Source.DAEMON,
             ui_url=state.ui_url,
         )
-    raise UnreachableError(
-        f"no daemon runs for {home.root}, and no cluster is configured", "Start one: service daemon start"
-    )
+    raise UnreachableError(f"no daemon runs for {home.root}, and no cluster is configured", "service daemon start")
 
 
 def external_address() -> TemporalAddress | None:
@@ -62,7 +60,7 @@ def external_address() -> TemporalAddress | None:
         config = ClientConfig.load_client_connect_config()
     except Exception as error:
         raise UsageError(
-            f"Temporal's client configuration cannot be used: {error}", f"Look at: {_profile_file()}"
+            f"Temporal's client configuration cannot be used: {error}", f"cat {_profile_file()}"
         ) from error
     address = config.get("target_host")
     if not address:

@@ -57,7 +57,7 @@ def test_status_says_why_the_last_start_failed(own_home: Home) -> None:
     said = STATE.model_copy(update={"phase": Phase.FAILED, "problem": "the disk is full", "hint": "df -h"})
     write_private(own_home.daemon_state, said.model_dump_json())
     lines = CliRunner().invoke(app, ["status"]).stdout.splitlines()
-    assert lines[1:3] == ["last start failed: the disk is full", "df -h"]
+    assert lines[1:3] == ["last start failed: the disk is full", "try: df -h"]
 
 
 def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
