@@ -68,7 +68,7 @@ def _show(seen: "DaemonStatus", as_json: bool) -> None:
 def _lines(seen: "DaemonStatus") -> list[str]:
     state = seen.state
     if not seen.running:
-        last = [f"last start failed: {state.problem}", *state.hint.splitlines()] if state and state.problem else []
+        last = [f"last start failed: {state.problem}", f"try: {state.hint}"] if state and state.problem else []
         return [f"not running      home {seen.home}", *last, "start it         service daemon start"]
     if state is None:
         return [f"starting         process {seen.pid}, home {seen.home}"]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from activities.settings.home import Home
 from bridge.daemon.diagnosis import database_in_use, diagnose_server, not_writable
@@ -31,31 +32,30 @@ from workflows.errors import RefusedError, ServiceError
 log = logging.getLogger(__name__)
 
 _PORT_RACES = 5
-_LAST_ONE_ENDING = 5.0
+_LAST_ONE_ENDING = 2.0
 """Seconds a process that was killed may need to let go of its lock."""
 
 
 async def run_cluster(home: Home, options: DaemonOptions) -> None:
     """Run server and worker until SIGTERM, SIGINT or SIGHUP. Raises when they cannot be started, or when others run."""
     usable(home)
-    with _daemon_lock(home):
-        state = StateFile(home.daemon_state, _first_word(options))
-        try:
-            with _stop_signals() as stop:
-                await _run_members(home, options, state, stop)
-        except ServiceError as error:
-            state.update(phase=Phase.FAILED, problem=error.message, hint=error.hint)
-            raise
-        state.update(phase=Phase.STOPPED)
+    _be_the_only_one(home)
+    state = StateFile(home.daemon_state, _first_word(options))
+    try:
+        with _stop_signals() as stop:
+            await _run_members(home, options, state, stop)
+    except ServiceError as error:
+        state.update(phase=Phase.FAILED, problem=error.message, hint=error.hint)
+        raise
+    state.update(phase=Phase.STOPPED)
 
 
 def usable(home: Home) -> None:
     """The home is there and ours to write in."""
-    probe = home.root / f".probe.{os.getpid()}"
     try:
         home.ensure()
-        probe.touch()
-        probe.unlink()
+        with TemporaryFile(dir=home.root):
+            pass
     except OSError as error:
         raise not_writable(home, error.strerror or str(error)) from error
 
@@ -157,18 +157,13 @@ def importable() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(str(Path(part).absolute()) for part in given.split(os.pathsep) if part)}
 
 
-@contextlib.contextmanager
-def _daemon_lock(home: Home) -> Iterator[None]:
-    lock = FileLock.take(home.daemon_lock, wait=1.0)
-    if lock is None:
+def _be_the_only_one(home: Home) -> None:
+    """The lock is never released: whoever waits for it waits for the end of this process."""
+    if FileLock.take(home.daemon_lock, wait=1.0) is None:
         raise RefusedError(
             f"a daemon (process {holder(home.daemon_lock)}) already runs for {home.root}",
-            "See it: service daemon status. Stop it: service daemon stop",
+            "service daemon status  (or, to end it: service daemon stop)",
         )
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 @contextlib.contextmanager

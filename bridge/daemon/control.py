@@ -22,6 +22,7 @@ _START_SECONDS = 150.0
 """Longer than all members together may take: the daemon itself says first what went wrong."""
 _STOP_SECONDS = 40.0
 _PAUSE = 0.05
+_ENDING = (Phase.STOPPING, Phase.STOPPED, Phase.FAILED)
 
 
 class DaemonStatus(BaseModel):
@@ -71,9 +72,7 @@ def stop(home: Home) -> bool:
     if not _released_within(home, pid, _STOP_SECONDS):
         os.kill(pid, signal.SIGKILL)
         if not _released_within(home, pid, _PAUSE * 100):
-            raise ServiceError(
-                f"the daemon (process {pid}) does not end", f"See what it does: ps -p {pid} -o stat,wchan"
-            )
+            raise ServiceError(f"the daemon (process {pid}) does not end", f"ps -p {pid} -o stat,wchan")
     return True
 
 
@@ -102,22 +101,20 @@ def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None) -> DaemonSt
         if not seen.running and (ours is None or ours.poll() is not None):
             raise _why_not(home, seen.state, ours)
         time.sleep(_PAUSE)
-    raise ServiceError(
-        f"the daemon is still not ready after {_START_SECONDS:g} s", "See what it waits for: service daemon status"
-    )
+    raise ServiceError(f"the daemon is still not ready after {_START_SECONDS:g} s", "service daemon status")
 
 
 def _why_not(home: Home, said: DaemonState | None, ours: subprocess.Popen[bytes] | None) -> ServiceError:
     if said is not None and said.problem and (ours is None or said.pid == ours.pid):
         return ServiceError(said.problem, said.hint)
     log = home.logs / "daemon.log"
-    return ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"Its whole log: {log}")
+    return ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"less {log}")
 
 
 def _let_it_end(home: Home) -> None:
     """A daemon on its way out is waited for, not taken for a running one."""
     seen = status(home)
-    if seen.pid is not None and seen.state is not None and seen.state.phase in (Phase.STOPPING, Phase.FAILED):
+    if seen.pid is not None and seen.state is not None and seen.state.phase in _ENDING:
         _released_within(home, seen.pid, _STOP_SECONDS)
 
 

@@ -29,14 +29,12 @@ def diagnose_server(log: str, home: Home) -> ServiceError | None:
     if _DISK_FULL.search(log):
         return ServiceError(
             f"the disk that holds {home.root} is full",
-            f"Make room, then start again. How full it is: df -h {home.root}",
+            f"df -h {home.root}  (make room, then start again)",
         )
     if _NO_ACCESS.search(log):
         return not_writable(home, "the server may not write its database")
     if _LOCKED.search(log):
-        return ServiceError(
-            f"another program keeps {home.temporal_db} locked", f"See which one: fuser -v {home.temporal_db}"
-        )
+        return ServiceError(f"another program keeps {home.temporal_db} locked", f"fuser -v {home.temporal_db}")
     return None
 
 
@@ -44,7 +42,7 @@ def not_writable(home: Home, why: str) -> ServiceError:
     """The home cannot be used."""
     return ServiceError(
         f"cannot write to the service home {home.root}: {why}",
-        f"Make it yours: chown -R $(id -un) {home.root}; or choose another: export SERVICE_HOME=/some/folder",
+        f"chown -R $(id -un) {home.root}  (or choose another: export SERVICE_HOME=/some/folder)",
     )
 
 
@@ -53,14 +51,14 @@ def database_in_use(home: Home, pid: int | None) -> ServiceError:
     return ServiceError(
         f"another Temporal server (process {pid or 'unknown'}) has the database {home.temporal_db} open; "
         "two servers on one database corrupt it",
-        f"Stop that one, then start again: kill {pid}" if pid else f"Find it: fuser -v {home.temporal_db}",
+        f"kill {pid}" if pid else f"fuser -v {home.temporal_db}",
     )
 
 
 def _unreadable(home: Home) -> ServiceError:
     aside = home.root / "temporal-unreadable"
     return ServiceError(
-        f"the Temporal database {home.temporal_db} cannot be read: it is damaged or not a Temporal database",
-        f"Restore a backup, or set it aside and start empty (running trees are lost, records stay):\n"
-        f"  mkdir -p '{aside}' && mv '{home.temporal_db}'* '{aside}'/ && service daemon start",
+        f"the Temporal database {home.temporal_db} cannot be read: it is damaged or not a Temporal database; "
+        "restore a backup, or set it aside and start empty (running trees are lost, records stay)",
+        f"mkdir -p '{aside}' && mv '{home.temporal_db}'* '{aside}'/ && service daemon start",
     )

@@ -124,7 +124,7 @@ class MemberProcess:
         if known := self.member.explain(printed):
             return known
         message = f"the {self.member.name} {how}{quoted(printed)}"
-        return MemberFailedError(message, f"Its whole log: {self.member.log}")
+        return MemberFailedError(message, f"less {self.member.log}")
 
 
 def open_log(path: Path, limit: int = KEEP_LOG_BYTES) -> BinaryIO:

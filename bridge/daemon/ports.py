@@ -54,7 +54,7 @@ def choose_port(wanted: int, what: str, *, strict: bool = False, avoid: Collecti
             return PortChoice(wanted, port)
     raise PortTakenError(
         f"no free port for {what} between {wanted} and {wanted + _SPAN - 1}",
-        "Name a free range: service daemon start --temporal-port 17233 --ui-port 18233",
+        "service daemon start --temporal-port 17233 --ui-port 18233",
     )
 
 
@@ -62,7 +62,7 @@ def port_taken(port: int, what: str) -> PortTakenError:
     """The refusal when the configuration allows only this port."""
     return PortTakenError(
         f"port {port}, fixed for {what}, is taken by another program",
-        f"See who has it: ss -ltnp 'sport = :{port}'; then stop that program, or choose another port.",
+        f"ss -ltnp 'sport = :{port}'  (shows who; stop that program, or choose another port)",
     )
 
 

