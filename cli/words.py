@@ -61,9 +61,9 @@ def _result(payload: dict[str, Any]) -> list[str]:
             lines += ["", heading.replace("_", " ") + ":", *(f"  - {_entry(entry)}" for entry in entries)]
     if observed := payload.get("result_observation"):
         lines += ["", "observed:"]
-        lines += [f"  - {claim.get('path') or claim.get('claim')}: {claim['grade']}" for claim in observed["claims"]]
+        lines += [f"  - {_paths(claim)}: {claim['grade']}" for claim in observed["claims"]]
         lines += [f"  - {path}: claimed, not in the diff" for path in observed["claimed_only"]]
-        lines += [f"  - {path}: in the diff, not claimed" for path in observed["unclaimed"]]
+        lines += [f"  - {path}: in the diff, not claimed" for path in observed["unclaimed_files"]]
     return lines
 
 
@@ -74,6 +74,10 @@ def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
     if tail := diagnostics.get("stderr"):
         lines += ["", "last words of the agent:", *(f"  {line}" for line in str(tail).splitlines()[-10:])]
     return lines
+
+
+def _paths(claim: dict[str, Any]) -> str:
+    return ", ".join(binding["claimed"] for binding in claim["paths"]) or f"claim {claim['index'] + 1} names no path"
 
 
 def _entry(entry: Any) -> str:

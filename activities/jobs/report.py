@@ -1,19 +1,21 @@
 """What is told of an ended attempt: a small outcome to the tree, the whole of it to the store."""
 
+import json
 from typing import Any
 
-from workflows.contract.canonical import canonical, canonical_json
-from workflows.contract.parse import Accepted, Rejected
-from workflows.contract.redact import redact, redact_value
-from workflows.contract.render import render_findings
-from workflows.policy.outcome import state_of
+from pydantic import JsonValue
 
 from activities.jobs.context import Context
 from activities.jobs.execution import Executed
 from activities.jobs.verdict import Failure, Verdict
 from activities.jobs.workspace import Evidence
 from activities.store import agents
+from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.models import ServiceResult
+from workflows.contract.parse import Accepted, Rejected
+from workflows.contract.redact import redact, redact_result
+from workflows.contract.render import render_findings
+from workflows.policy.outcome import state_of
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
 
 SUMMARY_LIMIT = 2000
@@ -34,7 +36,7 @@ def outcome(
         model=run.model,
         branch=branch,
         head_sha=evidence.head_sha,
-        touched_files=evidence.touched[:TOUCHED_LIMIT],
+        touched_files=evidence.touched.files[:TOUCHED_LIMIT],
     )
     match verdict:
         case Failure(reason=reason, state=state):
@@ -52,7 +54,7 @@ def payload(verdict: Verdict, evidence: Evidence) -> dict[str, Any]:
     """The result and what was observed of it (spec: result observation)."""
     if not isinstance(verdict, Accepted):
         return {}
-    whole: dict[str, Any] = {"service_result": redact_value(canonical(verdict.result))}
+    whole: dict[str, Any] = {"service_result": canonical(redact_result(verdict.result))}
     if evidence.observation:
         whole["result_observation"] = evidence.observation.model_dump(mode="json")
     return whole
@@ -68,8 +70,8 @@ def diagnostics(verdict: Verdict, runs: list[Executed], evidence: Evidence) -> d
         found["stderr"] = redact(last.stderr)
         found["output"] = redact(last.report.text.decode(errors="replace"))[-OUTPUT_LIMIT:]
         found["end"] = last.end.kind.value
-    if evidence.diff and (evidence.observation is None):
-        found["discarded_diff"] = redact(evidence.diff)
+    if evidence.diff:
+        found["discarded_diff"] = redact(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
     return found
 
 
@@ -84,6 +86,14 @@ def _said(context: Context, run: JobRun, result: ServiceResult) -> dict[str, Any
         "delegations": result.delegations,
         "human_questions": result.human_questions,
         "result_digest": context.artifacts.put(whole),
-        "artifact_digest": context.artifacts.put(canonical_json(body).encode()) if body is not None else None,
+        "artifact_digest": _keep(context, body),
         "agents": agents.routable(context.store, run.repo) if result.delegations else (),
     }
+
+
+def _keep(context: Context, body: JsonValue) -> str | None:
+    """An artifact body as its children get it: text as it is, anything else as canonical JSON."""
+    if body is None:
+        return None
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, sort_keys=True)
+    return context.artifacts.put(text.encode())

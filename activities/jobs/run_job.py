@@ -13,10 +13,6 @@ from weakref import WeakValueDictionary
 from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
-from workflows.contract.explain import explain_contract
-from workflows.contract.parse import Rejected
-from workflows.contract.redact import redact
-from workflows.contract.repair import repair_prompt
 
 from activities.agents.adapter import Adapter
 from activities.jobs import report, workspace
@@ -27,6 +23,10 @@ from activities.runs.run import Progress
 from activities.store import jobs as stored_jobs
 from activities.store import runs as stored_runs
 from activities.store.runs import Run
+from workflows.contract.explain import explain_contract
+from workflows.contract.parse import Rejected
+from workflows.contract.redact import redact
+from workflows.contract.repair import repair_prompt
 from workflows.errors import ServiceError
 from workflows.policy.prompts.task import render_task
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
@@ -96,7 +96,7 @@ class Attempt:
         result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
         evidence = workspace.collect(self.place, self.run, result)
         usage = sum((executed.report.usage for executed in runs), Usage())
-        outcome = report.outcome(self.context, self.run, verdict, evidence, usage, self.place.branch)
+        outcome = report.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
         payload = report.payload(verdict, evidence)
         diagnostics = report.diagnostics(verdict, runs, evidence)
         stored_runs.close(self.context.store, self.row, outcome, payload, diagnostics)
@@ -141,7 +141,7 @@ class Jobs:
         if adapter is None:
             raise ServiceError(f"the runtime {run.worker.runtime} is not available on {self._context.host}")
         place = workspace.prepare(self._context, run, row)
-        execution = Execution(self._context, adapter, run, place.path, Path(row.run_dir), beat.see)
+        execution = Execution(self._context, adapter, run, place.worktree.path, Path(row.run_dir), beat.see)
         return Attempt(self._context, run, row, place, execution)
 
     def _refuse(self, run: JobRun, row: Run, fault: ServiceError) -> JobOutcome:

@@ -39,13 +39,14 @@ def add(engine: Engine, review: Review) -> None:
 
 
 def get(engine: Engine, review_id: str) -> Review | None:
-    notes = select(schema.review_notes.c["author", "text", "at"]).order_by(schema.review_notes.c.seq)
+    notes = schema.review_notes.c
+    written = select(notes.author, notes.text, notes.at).order_by(notes.seq)
     with engine.connect() as connection:
         row = connection.execute(select(schema.reviews).where(schema.reviews.c.review_id == review_id)).one_or_none()
         if row is None:
             return None
-        written = connection.execute(notes.where(schema.review_notes.c.review_id == review_id))
-        return Review(**row._mapping, notes=tuple(Note(*note) for note in written))
+        rows = connection.execute(written.where(notes.review_id == review_id)).all()
+        return Review(**row._mapping, notes=tuple(Note(*row) for row in rows))
 
 
 def note(engine: Engine, review_id: str, author: str, text: str) -> None:

@@ -59,7 +59,10 @@ def exits(environment: dict[str, str]) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "SERVICE_HOME": f"{folder}/home"}
-        run = lambda *words: subprocess.run(words, env=environment, check=True, capture_output=True)  # noqa: E731
+
+        def run(*words: str) -> None:
+            subprocess.run(words, env=environment, check=True, capture_output=True)
+
         run("git", "init", "-q", f"{folder}/shop")
         run(SERVICE, "repo", "add", "bench/shop", f"{folder}/shop")
         run(SERVICE, "agent", "add", "scout", "--runtime", "shell", "--command", "true", "--repo", "bench/shop")

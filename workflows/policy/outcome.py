@@ -1,11 +1,11 @@
-"""What a decision makes of its job (ruling A11)."""
+"""What a decision makes of a job."""
 
 from workflows.contract.models import Decision
 from workflows.tree.jobs import JobState
 
 
 def state_of(decision: Decision) -> JobState:
-    """Blocked and failed are what they say; everything else succeeded, `skipped` too. Ruling A11."""
+    """Blocked and failed say so; every other decision is a success, skipped too (ruling A11)."""
     match decision:
         case Decision.BLOCKED:
             return JobState.BLOCKED

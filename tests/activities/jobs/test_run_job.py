@@ -78,7 +78,7 @@ async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_cl
     assert git(stage.repo, "status", "--porcelain") == ""
     observed = (kept(stage, outcome).payload or {})["result_observation"]
     assert [claim["grade"] for claim in observed["claims"]] == ["observed", "reported"]
-    assert (observed["claimed_only"], observed["unclaimed"]) == (["other.py"], ["new.py"])
+    assert (observed["claimed_only"], observed["unclaimed_files"]) == (["other.py"], ["new.py"])
 
 
 @pytest.mark.ruling("I2")
@@ -168,7 +168,7 @@ async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: St
     job = stage.job(script, Action.IMPLEMENT)
     environment = ActivityEnvironment()
     playing = asyncio.create_task(environment.run(stage.jobs.run_job, job))
-    place = stage.context.home.worktrees / "acme--shop" / "job-0123456789ab-1"
+    place = stage.context.home.worktrees / "acme--shop+job-0123456789ab-1"
     while not (place / "started").exists():
         await asyncio.sleep(0.02)
     environment.cancel()

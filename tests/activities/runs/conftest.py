@@ -18,7 +18,7 @@ RequestFor = Callable[..., RunRequest]
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something another process does."""
     async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 (nothing tells)
+        while not condition():
             await asyncio.sleep(0.01)
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.temporal import connect_config
 from bridge.daemon import control
-from bridge.daemon.discovery import Source, discover
 from bridge.daemon.locks import FileLock, holder
 from bridge.daemon.options import DaemonOptions
 from bridge.daemon.ports import choose_port
@@ -20,10 +21,15 @@ from bridge.daemon.server import server_command
 from bridge.daemon.state import Phase
 from tests.bridge.daemon.conftest import children, is_gone, wait_for
 from tests.bridge.daemon.test_server import describe_namespace
-from workflows.errors import ServiceError, UnreachableError
+from workflows.errors import ServiceError
 
 REPO = (("SvcRepo", "Keyword"),)
 MORE = (*REPO, ("SvcState", "Keyword"))
+
+
+def told_address(home: Home) -> str:
+    """Where the commands of this home would connect to."""
+    return str(connect_config(home, Settings())["target_host"])
 
 
 @pytest.mark.ruling("spec:embedded default")
@@ -31,11 +37,10 @@ def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, option
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         seen = control.start(home, options.model_copy(update={"temporal_port": port, "search_attributes": REPO}))
-    address = discover(home).address
+    address = told_address(home)
     assert seen.state is not None
     assert seen.state.phase is Phase.RUNNING
     assert seen.state.notes == (f"port {port} is taken; Temporal listens on {address.partition(':')[2]}",)
-    assert discover(home).source is Source.DAEMON
     assert control.start(home, options).pid == seen.pid, "a second start finds the first"
     assert describe_namespace(address) == {"retention": "2592000s", "SvcRepo": "Keyword"}
     assert f"told to use {address}" in (home.logs / "worker.log").read_text()
@@ -52,7 +57,7 @@ def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, option
 def _a_later_release_goes_on_with_the_same_database(home: Home, options: DaemonOptions) -> None:
     """Told here as it needs a database with a past. Its server is then killed, and comes back at the same address."""
     control.start(home, options.model_copy(update={"search_attributes": MORE}))
-    address, before = discover(home).address, children(home)
+    address, before = told_address(home), children(home)
     assert set(describe_namespace(address)) == {"retention", "SvcRepo", "SvcState"}
     os.kill(before["server"], signal.SIGKILL)
     wait_for(lambda: _restarts(home) == 1 and _phase(home) is Phase.RUNNING, "the server to be started again")
@@ -75,8 +80,6 @@ def test_a_daemon_that_is_killed_leaves_no_child_and_no_lie_and_can_be_started_a
     assert not stale.running
     assert stale.state is not None
     assert stale.state.phase is Phase.RUNNING, "its last word is still there, and is not believed"
-    with pytest.raises(UnreachableError, match="no daemon runs"):
-        discover(home)
     assert control.start(home, options).pid != first.pid
 
 
@@ -157,27 +160,6 @@ def test_a_home_that_cannot_be_written_is_refused_before_anything_starts(
     with pytest.raises(ServiceError, match=r"cannot write to the service home .*: Not a directory") as refused:
         control.start(Home(tmp_path / "file" / "home"), options)
     assert "SERVICE_HOME" in refused.value.hint
-
-
-def test_the_environment_and_a_profile_come_before_the_daemon(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    profile = tmp_path / "temporal.toml"
-    profile.write_text('[profile.default]\naddress = "cluster.example:7233"\nnamespace = "ours"\n')
-    monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(profile))
-    found = discover(home)
-    assert (found.address, found.namespace, found.source) == ("cluster.example:7233", "ours", Source.CONFIGURED)
-    monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:1")
-    assert (discover(home).address, discover(home).source) == ("127.0.0.1:1", Source.HANDED_OVER)
-
-
-def test_a_profile_that_cannot_be_read_is_named(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = tmp_path / "temporal.toml"
-    profile.write_text("= =")
-    monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(profile))
-    with pytest.raises(ServiceError, match="Temporal's client configuration cannot be used") as refused:
-        discover(home)
-    assert str(profile) in refused.value.hint
 
 
 def _phase(home: Home) -> Phase | None:

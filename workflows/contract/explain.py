@@ -1,0 +1,2 @@
+def explain_contract() -> str:
+    return 'End with {"service_result": ...}'
