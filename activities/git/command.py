@@ -1,0 +1,178 @@
+"""The one way to run git: the repository's own configuration only, no hooks, no prompts, no network helpers.
+
+Names of files cross as `surrogateescape` text, so that any bytes survive; `printable` makes them fit for records.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from workflows.errors import ServiceError
+
+GIT_SECONDS = 600.0
+SAID_LINES = 5
+
+_CONFIG = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.excludesFile": os.devnull,
+    "core.attributesFile": os.devnull,
+    "core.safecrlf": "false",
+    "core.filesRefLockTimeout": "5000",
+    "core.packedRefsTimeout": "5000",
+    "branch.autoSetupMerge": "false",
+    "commit.gpgSign": "false",
+    "credential.helper": "",
+    "diff.autoRefreshIndex": "true",
+    "gc.auto": "0",
+    "i18n.commitEncoding": "utf-8",
+    "maintenance.auto": "false",
+    "merge.verifySignatures": "false",
+    "rerere.enabled": "false",
+    # an operator registered the repository on purpose; in containers its owner is often somebody else
+    "safe.directory": "*",
+    "submodule.recurse": "false",
+}
+_CONFIG_ENV = {
+    "GIT_CONFIG_COUNT": str(len(_CONFIG)),
+    **{f"GIT_CONFIG_KEY_{number}": key for number, key in enumerate(_CONFIG)},
+    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_CONFIG.values())},
+}
+_IDENTITY = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "Delegation Service"), ("EMAIL", "service@localhost"))
+}
+
+
+class GitError(ServiceError):
+    """Git said no: which command, where, with which exit code, and its last words."""
+
+    code = "git_failed"
+
+    def __init__(self, where: Path, arguments: Collection[str], returncode: int, said: str) -> None:
+        self.where = where
+        self.arguments = tuple(arguments)
+        self.returncode = returncode
+        self.said = said
+        command = f"git -C {printable(str(where))} {printable(' '.join(arguments))}"
+        super().__init__(f"git failed with exit code {returncode}: {said}", command)
+
+
+def git(
+    where: Path,
+    *arguments: str,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+    holding: Collection[int] = (),
+) -> bytes:
+    """What git prints, or GitError. It inherits the locks it is `holding`: they last as long as it does."""
+    process = _popen(where, arguments, env or {}, holding)
+    stdout, stderr = _finish(process, where, arguments, stdin)
+    if process.returncode:
+        raise GitError(where, arguments, process.returncode, _last_lines(stderr or stdout))
+    return stdout
+
+
+def says_yes(where: Path, *arguments: str) -> bool:
+    """For commands that answer by exit code: 0 is yes, 1 is no, the rest is GitError."""
+    process = _popen(where, arguments, {}, ())
+    _, stderr = _finish(process, where, arguments, b"")
+    if process.returncode > 1 or process.returncode < 0:
+        raise GitError(where, arguments, process.returncode, _last_lines(stderr))
+    return process.returncode == 0
+
+
+def git_capped(where: Path, *arguments: str, limit: int, env: Mapping[str, str] | None = None) -> tuple[bytes, bool]:
+    """At most `limit` bytes of what git prints, and whether there was more; memory stays bounded too."""
+    process = _popen(where, arguments, env or {}, ())
+    assert process.stdout is not None
+    data = process.stdout.read(limit + 1)
+    if len(data) > limit:
+        _kill(process)
+        return data[:limit], True
+    _, stderr = _finish(process, where, arguments, b"")
+    if process.returncode:
+        raise GitError(where, arguments, process.returncode, _last_lines(stderr))
+    return data, False
+
+
+def _finish(
+    process: "subprocess.Popen[bytes]", where: Path, arguments: Collection[str], stdin: bytes
+) -> tuple[bytes, bytes]:
+    try:
+        return process.communicate(stdin, timeout=GIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise GitError(where, arguments, -signal.SIGKILL, f"no end after {GIT_SECONDS:.0f} s") from None
+    finally:
+        _kill(process)
+
+
+def line(where: Path, *arguments: str) -> str:
+    """The single line git prints."""
+    return git(where, *arguments).decode("utf-8", "surrogateescape").strip("\n")
+
+
+def paths(output: bytes) -> tuple[str, ...]:
+    """NUL-separated names, whatever bytes they have."""
+    return tuple(name.decode("utf-8", "surrogateescape") for name in output.split(b"\0") if name)
+
+
+def printable(name: str) -> str:
+    """The name for records and people: bytes that are no UTF-8 as escapes."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def all_printable(names: Iterable[str]) -> tuple[str, ...]:
+    """Sorted, each once."""
+    return tuple(sorted({printable(name) for name in names}))
+
+
+def _popen(
+    where: Path,
+    arguments: Collection[str],
+    env: Mapping[str, str],
+    holding: Collection[int],
+) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        ["git", "-C", str(where), *arguments],
+        env={**_environment(where), **env},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=tuple(holding),
+        start_new_session=True,
+    )
+
+
+def _environment(where: Path) -> dict[str, str]:
+    """From nothing, because inherited GIT_* variables redirect git. The ceiling keeps it from finding an outer one."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LC_ALL": "C",
+        "GIT_CEILING_DIRECTORIES": str(Path(os.path.realpath(where)).parent),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_EDITOR": ":",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        **_CONFIG_ENV,
+        **_IDENTITY,
+    }
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _last_lines(output: bytes) -> str:
+    return "\n".join(output.decode("utf-8", "backslashreplace").strip().splitlines()[-SAID_LINES:])

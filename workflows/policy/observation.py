@@ -1,0 +1,190 @@
+"""Comparing what a job claims to have changed with what was seen in its diff (spec: result observation; ruling I4).
+
+A grade never rises above `observed`: the path was in the diff; what the claim says about it was not proven.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+from workflows.contract.models import Entry
+from workflows.tree.jobs import Wire
+
+_BULLET = re.compile(r"^\s*[-*\u2022]\s+")
+_LEAD_END = re.compile(r":\s|\s[-\u2013\u2014\u2192(]|$")
+_LOCATION = re.compile(r":\d+(?:[:-]\d+)*$|#L\d+(?:-L?\d+)?$")
+_QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"")
+_TOKEN = re.compile(r"[^\s,;()\[\]{}<>\"`|]+")
+_WITH_EXTENSION = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{0,9}$")
+
+
+class Grade(StrEnum):
+    """How far a claim is borne out."""
+
+    REPORTED = "reported"
+    OBSERVED = "observed"
+
+
+class Bound(StrEnum):
+    """How a claimed path relates to the touched files. `unknown`: the capture is missing or has gaps."""
+
+    EXACT = "exact"
+    BASENAME = "basename"
+    NONE = "none"
+    UNKNOWN = "unknown"
+
+
+class Touched(Wire):
+    """The files seen in the diff, normalised and repo-relative. Incomplete when there were too many to keep."""
+
+    files: tuple[str, ...]
+    complete: bool = True
+
+
+class PathBinding(Wire):
+    """A path a claim names, and the touched file it stands for."""
+
+    claimed: str
+    bound: Bound
+    file: str | None = None
+
+
+class ClaimObservation(Wire):
+    """One entry of changes_made: its position, the paths it names, its grade."""
+
+    index: int
+    paths: tuple[PathBinding, ...]
+    grade: Grade
+
+
+class Observation(Wire):
+    """What is stored as `result_observation`."""
+
+    captured: bool
+    touched_files: tuple[str, ...] = ()
+    complete: bool = True
+    claims: tuple[ClaimObservation, ...] = ()
+    claimed_only: tuple[str, ...] = ()
+    """Claimed paths that are certainly not in the diff."""
+    unclaimed_files: tuple[str, ...] = ()
+    """Files of the diff that no claim mentions."""
+
+
+def observe(claims: Sequence[Entry], touched: Touched | None) -> Observation:
+    """Bind every claim to the diff. Without a capture nothing is observed, and nothing is held against a claim."""
+    files = _Files(touched)
+    observed = tuple(_observe_claim(index, claim, files) for index, claim in enumerate(claims))
+    bindings = [binding for claim in observed for binding in claim.paths]
+    mentioned = {binding.file for binding in bindings}
+    return Observation(
+        captured=touched is not None,
+        touched_files=tuple(sorted(files.names)),
+        complete=touched is None or touched.complete,
+        claims=observed,
+        claimed_only=tuple(sorted({binding.claimed for binding in bindings if binding.bound is Bound.NONE})),
+        unclaimed_files=tuple(sorted(files.names - mentioned)),
+    )
+
+
+def normalise(path: str) -> str | None:
+    """The repo-relative form of a path; None for what points elsewhere."""
+    path = path.strip()
+    if path.startswith(("/", "~")) or "://" in path:
+        return None
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts) or None
+
+
+class _Files:
+    """The touched files, ready for looking up."""
+
+    def __init__(self, touched: Touched | None) -> None:
+        self.complete = touched is not None and touched.complete
+        self.names = frozenset(touched.files if touched is not None else ())
+        self._by_basename = {name.rpartition("/")[2]: name for name in self.names}
+        self._count = Counter(name.rpartition("/")[2] for name in self.names)
+
+    def exact(self, claimed: str) -> str | None:
+        """The touched file of exactly that path, line numbers aside."""
+        for candidate in (claimed, _LOCATION.sub("", claimed.strip())):
+            path = normalise(candidate)
+            if path is not None and path in self.names:
+                return path
+        return None
+
+    def knows_basename(self, name: str) -> bool:
+        """Whether any touched file is called that."""
+        return name in self._count
+
+    def bind(self, claimed: str) -> PathBinding:
+        """An exact path first; then, for an unqualified filename, the only file called that."""
+        if (file := self.exact(claimed)) is not None:
+            return PathBinding(claimed=file, bound=Bound.EXACT, file=file)
+        bare = _LOCATION.sub("", claimed.strip())
+        shown = normalise(bare) or bare
+        if not self.complete:
+            return PathBinding(claimed=shown, bound=Bound.UNKNOWN)
+        if "/" not in bare and self._count[bare] == 1:
+            return PathBinding(claimed=shown, bound=Bound.BASENAME, file=self._by_basename[bare])
+        if "/" not in bare and self._count[bare] > 1:
+            return PathBinding(claimed=shown, bound=Bound.UNKNOWN)
+        return PathBinding(claimed=shown, bound=Bound.NONE)
+
+
+def _observe_claim(index: int, claim: Entry, files: _Files) -> ClaimObservation:
+    bindings = {binding.claimed: binding for binding in map(files.bind, _named_paths(claim, files))}
+    exact = bool(bindings) and all(binding.bound is Bound.EXACT for binding in bindings.values())
+    grade = Grade.OBSERVED if exact else Grade.REPORTED
+    return ClaimObservation(index=index, paths=tuple(bindings.values()), grade=grade)
+
+
+def _named_paths(claim: Entry, files: _Files) -> Iterator[str]:
+    """An object names its `path`; prose names whatever looks like a path or is one of the touched files."""
+    if isinstance(claim, str):
+        yield from _paths_in_prose(claim, files)
+    elif isinstance(path := claim.get("path"), str) and path.strip():
+        yield path
+    else:
+        for text in _strings(list(claim.values())):
+            yield from _paths_in_prose(text, files)
+
+
+def _strings(values: list[JsonValue]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from (item for item in value if isinstance(item, str))
+
+
+def _paths_in_prose(text: str, files: _Files) -> Iterator[str]:
+    """The leading words and quoted ones may hold blanks; what they name is not looked at again word by word."""
+    text = _BULLET.sub("", text)
+    lead = text[: match.start()] if (match := _LEAD_END.search(text)) else text
+    quoted = ["".join(found) for found in _QUOTED.findall(text)]
+    for span in (text, lead, *quoted):
+        if files.exact(span) is not None or (span != text and _looks_like_path(span, unqualified=span == lead)):
+            yield span
+            text = text.replace(span, " ")
+    for token in _TOKEN.findall(text):
+        word = token.strip("*").rstrip(".:!?…")
+        if files.exact(word) is not None or files.knows_basename(word) or _looks_like_path(word, unqualified=False):
+            yield word
+
+
+def _looks_like_path(text: str, *, unqualified: bool) -> bool:
+    """Good enough to be held against a claim: `and/or`, `e.g.` and addresses are no paths."""
+    text = _LOCATION.sub("", text.strip())
+    if not text or "://" in text or any(character.isspace() for character in text):
+        return False
+    return _WITH_EXTENSION.search(text) is not None and (unqualified or "/" in text)
