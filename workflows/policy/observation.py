@@ -20,6 +20,9 @@ _QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"")
 _TOKEN = re.compile(r"[^\s,;()\[\]{}<>\"`|]+")
 _WITH_EXTENSION = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{0,9}$")
 
+MAX_CLAIM_CHARS = 10_000
+MAX_PATH_CHARS = 1000
+
 
 class Grade(StrEnum):
     """How far a claim is borne out."""
@@ -91,8 +94,7 @@ def observe(claims: Sequence[Entry], touched: Touched | None) -> Observation:
 
 def normalise(path: str) -> str | None:
     """The repo-relative form of a path; None for what points elsewhere."""
-    path = path.strip()
-    if path.startswith(("/", "~")) or "://" in path:
+    if path.startswith("/"):
         return None
     parts: list[str] = []
     for part in path.split("/"):
@@ -103,6 +105,11 @@ def normalise(path: str) -> str | None:
         elif part not in ("", "."):
             parts.append(part)
     return "/".join(parts) or None
+
+
+def _bare(claimed: str) -> str:
+    """Without blanks around it and a line number behind it."""
+    return _LOCATION.sub("", claimed.strip()[:MAX_PATH_CHARS])
 
 
 class _Files:
@@ -116,7 +123,9 @@ class _Files:
 
     def exact(self, claimed: str) -> str | None:
         """The touched file of exactly that path, line numbers aside."""
-        for candidate in (claimed, _LOCATION.sub("", claimed.strip())):
+        if len(claimed) > MAX_PATH_CHARS:
+            return None
+        for candidate in (claimed.strip(), _bare(claimed)):
             path = normalise(candidate)
             if path is not None and path in self.names:
                 return path
@@ -130,7 +139,7 @@ class _Files:
         """An exact path first; then, for an unqualified filename, the only file called that."""
         if (file := self.exact(claimed)) is not None:
             return PathBinding(claimed=file, bound=Bound.EXACT, file=file)
-        bare = _LOCATION.sub("", claimed.strip())
+        bare = _bare(claimed)
         shown = normalise(bare) or bare
         if not self.complete:
             return PathBinding(claimed=shown, bound=Bound.UNKNOWN)
@@ -169,7 +178,7 @@ def _strings(values: list[JsonValue]) -> Iterator[str]:
 
 def _paths_in_prose(text: str, files: _Files) -> Iterator[str]:
     """The leading words and quoted ones may hold blanks; what they name is not looked at again word by word."""
-    text = _BULLET.sub("", text)
+    text = _BULLET.sub("", text[:MAX_CLAIM_CHARS])
     lead = text[: match.start()] if (match := _LEAD_END.search(text)) else text
     quoted = ["".join(found) for found in _QUOTED.findall(text)]
     for span in (text, lead, *quoted):
@@ -184,7 +193,7 @@ def _paths_in_prose(text: str, files: _Files) -> Iterator[str]:
 
 def _looks_like_path(text: str, *, unqualified: bool) -> bool:
     """Good enough to be held against a claim: `and/or`, `e.g.` and addresses are no paths."""
-    text = _LOCATION.sub("", text.strip())
-    if not text or "://" in text or any(character.isspace() for character in text):
+    text = _bare(text)
+    if "://" in text or any(character.isspace() for character in text):
         return False
     return _WITH_EXTENSION.search(text) is not None and (unqualified or "/" in text)
