@@ -200,3 +200,13 @@ async def test_nothing_is_left_to_be_reaped_by_others(request_for: RequestFor) -
     claim = Claim.read(request.run_dir)
     assert claim is not None
     assert not claim.alive
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="marks are found in /proc")
+async def test_what_was_started_on_the_runs_behalf_by_others_is_found_by_its_mark(request_for: RequestFor) -> None:
+    request = request_for("true")
+    elsewhere = await asyncio.to_thread(
+        subprocess.Popen, ["sleep", "600"], env={**request.env, "SERVICE_RUN_MARK": request.run_dir.name}
+    )
+    await run(request)
+    assert elsewhere.wait(10) == -signal.SIGKILL

@@ -1,0 +1,318 @@
+"""Worktrees of every kind of repository, made and removed again and again, and repaired after a kill."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from activities.git.command import GitError, git
+from activities.git.worktrees import (
+    RepositoryError,
+    Worktree,
+    add_branch,
+    add_detached,
+    dispose,
+    find,
+    mark_base,
+    place,
+)
+from tests.activities.git.conftest import commit_file, make_repository, run_git
+from workflows.errors import NotFoundError, RefusedError
+
+pytestmark = pytest.mark.ruling("I1", "I2")
+
+
+def registered(repo: Path) -> int:
+    return run_git(repo, "worktree", "list", "--porcelain").count("worktree ")
+
+
+def test_a_branch_worktree_starts_at_the_base(repo: Path, trees: Path) -> None:
+    base = run_git(repo, "rev-parse", "HEAD")
+    commit_file(repo, "later.txt", "x")
+    worktree = add_branch(repo, trees / "w", "service/job-a.1-leg", base)
+    assert worktree == Worktree(trees / "w", base, "service/job-a.1-leg")
+    assert run_git(worktree.path, "symbolic-ref", "--short", "HEAD") == "service/job-a.1-leg"
+    assert (worktree.path / "src/a.py").exists()
+    assert not (worktree.path / "later.txt").exists()
+
+
+def test_adding_again_leaves_what_is_there_alone(repo: Path, trees: Path) -> None:
+    first = add_branch(repo, trees / "w", "leg", "main")
+    commit_file(first.path, "mine.txt", "by the agent")
+    (first.path / "dirty.txt").write_text("x")
+    (repo / ".git/worktrees/w/index.lock").touch()  # the agent's git may be at work
+    assert add_branch(repo, first.path, "leg", "main") == first
+    assert (first.path / "dirty.txt").exists()
+    assert (repo / ".git/worktrees/w/index.lock").exists()
+
+
+def test_a_detached_worktree_is_on_no_branch(repo: Path, trees: Path) -> None:
+    worktree = add_detached(repo, trees / "w", "main")
+    assert worktree.branch is None
+    assert run_git(worktree.path, "rev-parse", "--abbrev-ref", "HEAD") == "HEAD"
+    assert add_detached(repo, trees / "w", "main") == worktree == find(trees / "w")
+
+
+def test_dispose_keeps_the_branch_and_may_be_repeated(repo: Path, trees: Path) -> None:
+    worktree = add_branch(repo, trees / "w", "leg", "main")
+    head = commit_file(worktree.path, "mine.txt", "work")
+    (worktree.path / "untracked.txt").write_text("x")
+    for _ in range(2):
+        dispose(repo, worktree.path)
+        assert list(trees.iterdir()) == []
+        assert registered(repo) == 1
+    assert run_git(repo, "rev-parse", "leg") == head
+    assert add_branch(repo, worktree.path, "leg", "main").base == head
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["rm-all", "rm-dotgit", "rm-base", "no-admin", "locked", "rm-head", "empty-dir", "half-disposed", "dotgit-folder"],
+)
+def test_what_a_kill_left_is_repaired(repo: Path, trees: Path, damage: str) -> None:
+    worktree = add_branch(repo, trees / "w", "leg", "main")
+    admin = repo / ".git/worktrees/w"
+    match damage:
+        case "rm-all":
+            shutil.rmtree(worktree.path)
+        case "rm-dotgit":
+            (worktree.path / ".git").unlink()
+        case "rm-base":
+            run_git(worktree.path, "update-ref", "-d", "refs/worktree/service-base")
+        case "no-admin":
+            shutil.rmtree(admin)
+        case "locked":
+            (admin / "locked").write_text("initializing")
+            (worktree.path / "readme.md").unlink()
+            run_git(worktree.path, "update-ref", "-d", "refs/worktree/service-base")
+        case "rm-head":
+            (admin / "HEAD").unlink()
+        case "empty-dir":
+            dispose(repo, worktree.path)
+            worktree.path.mkdir()
+        case "half-disposed":
+            worktree.path.rename(trees / "w.disposed")
+            (trees / "w.disposed/.git").unlink()
+        case "dotgit-folder":
+            (worktree.path / ".git").unlink()
+            run_git(worktree.path, "init", "-q")
+    assert add_branch(repo, worktree.path, "leg", "main") == worktree
+    assert run_git(worktree.path, "status", "--porcelain") == ""
+    assert registered(repo) == 2
+    dispose(repo, worktree.path)
+    assert os.listdir(trees) == []
+
+
+ADDER = """
+import sys
+from pathlib import Path
+from activities.git.worktrees import add_branch, dispose
+repo, path = Path(sys.argv[1]), Path(sys.argv[2])
+print("adding", flush=True)
+while True:
+    add_branch(repo, path, "leg", "main")
+    dispose(repo, path)
+"""
+
+
+def test_killing_it_at_any_moment_leaves_nothing_that_stays_broken(tmp_path: Path, trees: Path) -> None:
+    repo = make_repository(tmp_path / "big", **{f"f{n}": "x" * 3000 for n in range(300)})
+    moments = random.Random(7)
+    for _ in range(10):
+        adder = subprocess.Popen([sys.executable, "-c", ADDER, repo, trees / "w"], stdout=subprocess.PIPE)
+        assert adder.stdout is not None
+        assert adder.stdout.readline() == b"adding\n"
+        time.sleep(moments.uniform(0.0, 0.12))
+        adder.kill()
+        adder.communicate()
+        worktree = add_branch(repo, trees / "w", "leg", "main")
+        assert run_git(worktree.path, "status", "--porcelain") == ""
+        assert registered(repo) == 2
+    dispose(repo, trees / "w")
+    assert os.listdir(trees) == []
+    assert not list((repo / ".git").glob("worktrees/*"))
+
+
+def test_many_at_once(repo: Path, trees: Path) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        made = list(pool.map(lambda n: add_branch(repo, trees / f"w{n % 4}", f"leg{n % 4}", "main"), range(8)))
+    assert len({worktree.path for worktree in made}) == 4
+    assert registered(repo) == 5
+
+
+class TestRepositories:
+    def test_missing_path(self, tmp_path: Path, trees: Path) -> None:
+        with pytest.raises(NotFoundError, match="path is missing"):
+            add_detached(tmp_path / "nowhere", trees / "w", "main")
+
+    def test_not_a_repository_even_inside_one(self, repo: Path, trees: Path) -> None:
+        with pytest.raises(RepositoryError, match="not the root of a git repository"):
+            add_detached(repo / "src", trees / "w", "main")
+
+    def test_empty_repository(self, tmp_path: Path, trees: Path) -> None:
+        run_git(tmp_path, "init", "-q", "empty")
+        with pytest.raises(RepositoryError, match="has no commit yet"):
+            add_branch(tmp_path / "empty", trees / "w", "leg", "main")
+
+    def test_unknown_base(self, repo: Path, trees: Path) -> None:
+        with pytest.raises(NotFoundError, match="no commit nope"):
+            add_branch(repo, trees / "w", "leg", "nope")
+        assert not trees.exists()
+
+    def test_a_base_that_looks_like_an_option(self, repo: Path, trees: Path) -> None:
+        with pytest.raises(NotFoundError):
+            add_detached(repo, trees / "w", "--all")
+
+    def test_bad_branch_name(self, repo: Path, trees: Path) -> None:
+        with pytest.raises(GitError, match="exit code 1"):
+            add_branch(repo, trees / "w", "a..b", "main")
+
+    def test_bare(self, repo: Path, tmp_path: Path, trees: Path) -> None:
+        run_git(tmp_path, "clone", "-q", "--bare", str(repo), "bare.git")
+        worktree = add_branch(tmp_path / "bare.git", trees / "w", "leg", "main")
+        assert (worktree.path / "readme.md").exists()
+        dispose(tmp_path / "bare.git", worktree.path)
+        assert registered(tmp_path / "bare.git") == 1
+
+    def test_detached_head(self, repo: Path, trees: Path) -> None:
+        run_git(repo, "checkout", "-q", "--detach")
+        assert add_branch(repo, trees / "w", "leg", "HEAD").base == run_git(repo, "rev-parse", "HEAD")
+
+    def test_shallow(self, repo: Path, tmp_path: Path, trees: Path) -> None:
+        commit_file(repo, "two", "2")
+        run_git(tmp_path, "clone", "-q", "--depth=1", f"file://{repo}", "shallow")
+        assert (add_branch(tmp_path / "shallow", trees / "w", "leg", "main").path / "two").exists()
+
+    def test_of_another_repository(self, repo: Path, tmp_path: Path, trees: Path) -> None:
+        add_detached(repo, trees / "w", "main")
+        other = make_repository(tmp_path / "other")
+        with pytest.raises(RefusedError, match="another repository"):
+            add_detached(other, trees / "w", "main")
+
+    def test_of_another_owner(self, repo: Path, trees: Path) -> None:
+        if os.getuid() != 0:
+            pytest.skip("giving files away needs privileges")
+        for path in (repo, repo / ".git"):
+            os.chown(path, 12345, 12345)
+        assert add_detached(repo, trees / "w", "main").base
+
+    def test_gone_when_disposing(self, repo: Path, trees: Path) -> None:
+        worktree = add_detached(repo, trees / "w", "main")
+        shutil.rmtree(repo)
+        dispose(repo, worktree.path)
+        assert not worktree.path.exists()
+
+
+class TestSubmodules:
+    def test_filled_when_the_repository_has_a_copy_and_never_fetched(self, tmp_path: Path, trees: Path) -> None:
+        module = make_repository(tmp_path / "module", **{"lib.c": "int x;\n"})
+        repo = make_repository(tmp_path / "repo")
+        run_git(repo, "submodule", "add", "-q", str(module), "deps/lib")
+        run_git(repo, "commit", "-q", "-m", "with a submodule")
+        run_git(tmp_path, "clone", "-q", str(repo), "plain")
+        shutil.rmtree(module)  # so that only a local copy can help
+
+        worktree = add_branch(repo, trees / "w", "leg", "main")
+        assert (worktree.path / "deps/lib/lib.c").exists()
+        assert run_git(worktree.path, "status", "--porcelain") == ""
+        dispose(repo, worktree.path)
+        assert registered(repo) == 1
+
+        left = add_branch(tmp_path / "plain", trees / "x", "leg", "main")
+        assert os.listdir(left.path / "deps/lib") == []
+
+
+class TestSafety:
+    def test_a_folder_that_is_no_worktree_stays(self, repo: Path, trees: Path) -> None:
+        (trees / "w").mkdir(parents=True)
+        (trees / "w/precious.txt").write_text("x")
+        for call in (lambda: dispose(repo, trees / "w"), lambda: add_detached(repo, trees / "w", "main")):
+            with pytest.raises(RefusedError, match="not a worktree"):
+                call()
+        assert (trees / "w/precious.txt").exists()
+
+    def test_a_link_is_not_followed(self, repo: Path, trees: Path, tmp_path: Path) -> None:
+        worktree = add_detached(repo, trees / "w", "main")
+        (tmp_path / "precious").mkdir()
+        (tmp_path / "precious/x").touch()
+        (worktree.path / "link").symlink_to(tmp_path / "precious")
+        (trees / "alias").symlink_to(worktree.path)
+        with pytest.raises(RefusedError):
+            dispose(repo, trees / "alias")
+        dispose(repo, worktree.path)
+        assert (tmp_path / "precious/x").exists()
+
+    def test_a_branch_alive_elsewhere_is_named(self, repo: Path, trees: Path) -> None:
+        add_branch(repo, trees / "a", "leg", "main")
+        with pytest.raises(RefusedError, match=r"branch leg is checked out in .*/a"):
+            add_branch(repo, trees / "b", "leg", "main")
+        shutil.rmtree(trees / "a")
+        assert add_branch(repo, trees / "b", "leg", "main").branch == "leg"
+
+    def test_worktrees_of_people_are_left_alone(self, repo: Path, trees: Path, tmp_path: Path) -> None:
+        run_git(repo, "worktree", "add", "-q", "--detach", str(tmp_path / "usb-stick"))
+        (tmp_path / "usb-stick").rename(tmp_path / "unplugged")
+        add_branch(repo, trees / "w", "leg", "main")
+        dispose(repo, trees / "w")
+        (tmp_path / "unplugged").rename(tmp_path / "usb-stick")
+        assert run_git(tmp_path / "usb-stick", "status", "--porcelain") == ""
+
+    def test_hooks_and_hostile_settings_do_not_run(
+        self, repo: Path, trees: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hook = f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 1\n"
+        for name in ("post-checkout", "reference-transaction"):
+            (repo / ".git/hooks" / name).write_text(hook)
+            (repo / ".git/hooks" / name).chmod(0o755)
+        run_git(repo, "config", "core.hooksPath", str(repo / ".git/hooks"))
+        run_git(repo, "config", "core.fsmonitor", str(repo / ".git/hooks/post-checkout"))
+        monkeypatch.setenv("GIT_DIR", "/nonexistent")
+        monkeypatch.setenv("GIT_INDEX_FILE", "/nonexistent")
+        worktree = add_branch(repo, trees / "w", "leg", "main")
+        git(worktree.path, "status")
+        assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.ruling("I3")
+@pytest.mark.parametrize("name", ["", "/etc", "../x", "a/../b", ".git", "a//b", "a/", "-x", "a b", "x" * 201, "a\n"])
+def test_names_that_leave_the_root_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RefusedError, match="not a relative name"):
+        place(tmp_path, name)
+
+
+@pytest.mark.ruling("I3")
+def test_named_worktrees_are_side_by_side(tmp_path: Path) -> None:
+    assert place(tmp_path, "wt/feature").parent == place(tmp_path, "wt").parent == tmp_path
+    assert place(tmp_path, "wt/feature") != place(tmp_path, "wt-feature")
+
+
+def test_the_base_of_a_shared_worktree_moves_when_told(repo: Path, trees: Path) -> None:
+    worktree = add_branch(repo, trees / "w", "leg", "main")
+    head = commit_file(worktree.path, "x", "by the leg before")
+    assert mark_base(worktree.path).base == head
+    found = find(worktree.path)
+    assert found is not None
+    assert found.base == head
+
+
+def test_git_that_fails_says_what_where_and_why(repo: Path) -> None:
+    with pytest.raises(GitError) as caught:
+        git(repo, "cat-file", "-p", "nope")
+    assert caught.value.returncode == 128
+    assert "nope" in caught.value.said
+    assert f"git -C {repo} cat-file -p nope" in str(caught.value)
+    assert caught.value.exit_code == 1
+
+
+def test_git_without_end_is_ended(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("activities.git.command.GIT_SECONDS", 0.2)
+    with pytest.raises(GitError, match="no end after") as caught:
+        git(repo, "-c", "alias.wait=!sleep 600 & sleep 600", "wait")
+    assert caught.value.returncode == -signal.SIGKILL
