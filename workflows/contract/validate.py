@@ -81,26 +81,25 @@ def _read_artifact_body(scope: Scope) -> JsonValue:
 
 def _artifact_users(delegations: JsonValue) -> list[str]:
     entries = delegations if isinstance(delegations, list) else []
-    return [
-        f"delegations[{i}]" for i, entry in enumerate(entries) if isinstance(entry, dict) and entry.get("artifacts")
-    ]
+    users = (i for i, entry in enumerate(entries) if isinstance(entry, dict) and entry.get("artifacts"))
+    return [f"delegations[{i}]" for i in users]
 
 
 def _read_questions(scope: Scope) -> list[Clean]:
     entries = scope.entries("human_questions", "objects", scope.source.get("human_questions"))
     siblings = Siblings.of("human_questions", entries)
-    read: list[Clean] = []
-    for index, entry in enumerate(entries):
-        if (inner := entry_scope(siblings, index, entry, scope.faults)) is None:
-            continue
-        question = {
-            "id": read_id(inner, siblings, index),
-            "prompt": inner.text("prompt", required=True),
-            "choices": inner.strings("choices"),
-        }
-        inner.close(HumanQuestion.model_fields)
-        read.append(question)
-    return read
+    scopes = (entry_scope(siblings, index, entry, scope.faults) for index, entry in enumerate(entries))
+    return [_read_question(inner, siblings, index) for index, inner in enumerate(scopes) if inner is not None]
+
+
+def _read_question(scope: Scope, siblings: Siblings, index: int) -> Clean:
+    clean: Clean = {
+        "id": read_id(scope, siblings, index),
+        "prompt": scope.text("prompt", required=True),
+        "choices": scope.strings("choices"),
+    }
+    scope.close(HumanQuestion.model_fields)
+    return clean
 
 
 def _check_wrapper(candidate: Object, faults: Faults) -> None:
