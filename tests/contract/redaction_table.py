@@ -9,7 +9,14 @@ def _pem(kind: str, body: str = f"{BASE64}\n{BASE64}\nab==") -> str:
     return f"-----BEGIN {kind}-----\n{body}\n-----END {kind}-----"
 
 
-JWT = "eyJ" + "hbGciOiJIUzI1NiJ9" + ".eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0" + "." + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+JWT = (
+    "eyJ"
+    + "hbGciOiJIUzI1NiJ9"
+    + ".eyJ"
+    + "zdWIiOiIxMjM0NTY3ODkwIn0"
+    + "."
+    + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+)
 
 TOKENS: dict[str, str] = {
     "GitHub personal": "ghp" + "_" + ALNUM[:36],
