@@ -1,2 +1,118 @@
+"""The contract as an agent reads it, generated from the models and the schema (spec: The result object)."""
+
+import json
+from typing import Any
+
+from workflows.contract.canonical import canonical
+from workflows.contract.locate import KEY
+from workflows.contract.models import (
+    Action,
+    Decision,
+    Delegation,
+    Ephemeral,
+    FailurePolicy,
+    HumanQuestion,
+    Runtime,
+    ServiceResult,
+    SynthesisRule,
+)
+from workflows.contract.schema import schema
+from workflows.contract.wording import MEANINGS
+
+MINIMAL = ServiceResult(
+    decision=Decision.IMPLEMENTED,
+    summary="Added the retry limit and a test for it.",
+    changes_made=({"path": "src/client.py", "summary": "stops after 5 attempts"},),
+    tests_run=({"command": "pytest tests/test_client.py", "result": "12 passed"},),
+)
+DELEGATING = ServiceResult(
+    decision=Decision.APPROVED,
+    summary="The plan is ready: one implementation, then an independent check.",
+    delegations=(
+        Delegation(
+            id="build",
+            agent="backend",
+            action=Action.IMPLEMENT,
+            prompt="Add a rate limiter to src/api.py, with tests. Return implemented when they pass.",
+            timeout="1h30m",
+        ),
+        Delegation(
+            id="check",
+            ephemeral=Ephemeral(runtime=Runtime.RUNTIME_B, role="verifier"),
+            action=Action.REVIEW,
+            prompt="Run the tests yourself. Return changes_requested with findings on any failure, else approved.",
+            deps=("build",),
+            synthesis_rule=SynthesisRule.VERIFY,
+        ),
+    ),
+)
+
+_INTRO = f"""## How to end this job
+
+End your last message with exactly one JSON object of this shape, and write nothing after it:
+
+{{"{KEY}": {{...}}}}
+
+It is read by a program. Every key below is matched exactly; any other key is refused, and so are misspelt values. Leave
+out what you do not need. Be truthful and brief, and never write a secret anywhere in it.
+"""
+
+_RULES = """Rules:
+- ids: 1 to 64 letters, digits, ".", "_", "-", beginning with a letter or digit.
+- Jobs without deps run at once and in parallel; a job with deps runs when all of them succeeded. No cycles.
+- When all are over you are asked once more, with their outcomes, to bring the work together.
+- An ephemeral worker that implements needs autonomy_policy workspace-write or danger-full-access.
+- quorum: only with synthesis_rule quorum, from 1 to the number of delegations.
+- A review with nothing to flag is approved, never skipped. Delegations of a blocked or failed result are not run.
+- Durations are a number and a unit, largest first: d h m s ms. A bare number is refused.
+- Set human_questions only when you cannot go on without a person.
+"""
+
+
 def explain_contract() -> str:
-    return 'End with {"service_result": ...}'
+    """What to return and how, in prose and two examples; part of every agent's prompt."""
+    definitions = schema()["$defs"]
+    parts = [
+        _INTRO,
+        _fields(f"Inside {KEY}", definitions, ServiceResult),
+        _values("decision", Decision),
+        _fields("Each entry of delegations (exactly one of agent and ephemeral)", definitions, Delegation),
+        _values("failure_policy, when this job fails", FailurePolicy),
+        _values("synthesis_rule", SynthesisRule),
+        _fields("ephemeral", definitions, Ephemeral),
+        _fields("Each entry of human_questions", definitions, HumanQuestion),
+        _RULES,
+        _example("The least", MINIMAL),
+        _example("With delegations", DELEGATING),
+    ]
+    return "\n".join(parts)
+
+
+def _fields(title: str, definitions: dict[str, Any], model: type[Any]) -> str:
+    own = definitions[model.__name__]
+    required = own["required"]
+    lines = [f"{title}:"]
+    for name, node in own["properties"].items():
+        need = ", required" if name in required else ""
+        lines.append(f"- {name} ({_type(node, definitions)}{need}): {node['description']}")
+    return "\n".join(lines) + "\n"
+
+
+def _type(node: dict[str, Any], definitions: dict[str, Any]) -> str:
+    if "$ref" in node:
+        name = node["$ref"].rpartition("/")[2]
+        return "|".join(definitions[name]["enum"]) if "enum" in definitions[name] else "object"
+    if "anyOf" in node:
+        return " or ".join(_type(option, definitions) for option in node["anyOf"] if option.get("type") != "array")
+    if node.get("type") == "array":
+        return f"array of {_type(node['items'], definitions)}"
+    return str(node.get("type", "any JSON"))
+
+
+def _values(title: str, kind: type[Any]) -> str:
+    return "\n".join([f"{title}:", *(f"- {value}: {meaning}" for value, meaning in MEANINGS[kind].items())]) + "\n"
+
+
+def _example(title: str, result: ServiceResult) -> str:
+    told = {name: value for name, value in canonical(result).items() if value != []}
+    return f"{title}:\n\n{json.dumps({KEY: told})}\n"

@@ -131,7 +131,7 @@ class ServiceResult(_Value):
     """The one object every job ends with, under the key `service_result`."""
 
     decision: Decision = Field(description="What you concluded.")
-    summary: str = Field(description="Brief outcome. No secrets.")
+    summary: str = Field(min_length=1, description="Brief outcome.")
     findings: tuple[Finding, ...] = Field(default=(), description="Strings or objects; free-form.")
     changes_made: tuple[Entry, ...] = Field(
         default=(), description="What you changed; name the repo-relative file paths in each entry."

@@ -1,5 +1,155 @@
-from workflows.contract.models import ServiceResult
+"""A result as people read it: the comment on a pull request or issue (spec: findings rendering).
+
+Texts are redacted, then cut, then defused, in this order (ruling A12); each stands in a list item or a quote of its own,
+so nothing in it reaches what follows.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from workflows.contract.inert import inert
+from workflows.contract.models import Delegation, Finding, HumanQuestion, ServiceResult
+from workflows.contract.redact import redact_result, redact_value
+
+FIELD_CAP = 2_000
+COMMENT_CAP = 60_000
+MAX_DEPTH = 4
+
+HEADING_KEYS = ("title", "approach", "name", "summary", "finding")
+QUALIFIER_KEYS = ("recommendation", "severity", "status")
+LINK_KEYS = ("source_url", "url", "source")
+
+_WEB = re.compile(r"https?://[^\s<>\"'`\\\[\]]{1,1900}")
+_CUT_HERE = "(cut here: the rest does not fit)"
+
+Lines = list[str]
+
+
+def render_comment(result: ServiceResult) -> str:
+    """The markdown of a result's comment, at most 60 000 characters of it."""
+    result = redact_result(result)
+    writer = _Writer(lambda text: inert(_cut(text, FIELD_CAP)))
+    lines = [f"### Result: {result.decision}", "", *(f"> {line}".rstrip() for line in writer.text(result.summary))]
+    sections: tuple[tuple[str, Iterable[Lines]], ...] = (
+        ("Findings", writer.entries("Finding", result.findings)),
+        ("Changes made", writer.entries("Change", result.changes_made)),
+        ("Tests run", writer.entries("Test", result.tests_run)),
+        ("Needs", writer.entries("Need", result.needs)),
+        ("Delegations", map(writer.delegation, result.delegations)),
+        ("Questions", map(writer.question, result.human_questions)),
+    )
+    for title, entries in sections:
+        bullets = [line for entry in entries for line in _bullet(entry)]
+        lines += ["", f"#### {title}", "", *bullets] if bullets else []
+    return _fit(lines, COMMENT_CAP) + "\n"
 
 
 def render_findings(result: ServiceResult, cap: int) -> str:
-    return str(result.findings)[:cap]
+    """The findings as an indented list for a prompt, redacted, at most `cap` characters. Ruling E5."""
+    writer = _Writer(lambda text: _cut(text, FIELD_CAP))
+    entries = writer.entries("Finding", redact_result(result).findings)
+    return _fit([line for entry in entries for line in _bullet(entry)], cap)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes values as lines; `clean` is what every text from an agent goes through."""
+
+    clean: Callable[[str], str]
+
+    def text(self, text: str) -> Lines:
+        return [line.rstrip() for line in self.clean(text).split("\n")]
+
+    def word(self, text: str) -> str:
+        return " ".join(self.clean(text).split())
+
+    def entries(self, label: str, entries: Iterable[Finding]) -> Iterable[Lines]:
+        for number, entry in enumerate(entries, start=1):
+            yield self.entry(f"{label} {number}", entry)
+
+    def entry(self, label: str, entry: JsonValue) -> Lines:
+        """Text as it is; an object under its heading; anything else as JSON."""
+        if isinstance(entry, str):
+            return self.text(entry)
+        if not isinstance(entry, dict):
+            return self.as_json(entry)
+        heading, qualifier, link = (_first(entry, keys) for keys in (HEADING_KEYS, QUALIFIER_KEYS, LINK_KEYS))
+        line = f"**{self.word(str(entry[heading])) if heading else label}**"
+        line += f" ({self.word(str(entry[qualifier]))})" if qualifier else ""
+        target = _WEB.fullmatch(str(entry[link])) if link else None
+        line += f" [{link}]({_target(target[0])})" if target else ""
+        used = {heading, qualifier, link if target else None}
+        rest = [self.member(name, value, 1) for name, value in entry.items() if name not in used]
+        return [line, *(line for lines in rest for line in _bullet(lines))]
+
+    def member(self, name: str, value: JsonValue, depth: int) -> Lines:
+        """`name: value`; what does not fit on the line stands under it."""
+        key = self.word(name)
+        if isinstance(value, list | dict) and value and depth < MAX_DEPTH:
+            return [f"{key}:", *self.nested(value, depth + 1)]
+        first, *rest = self.scalar(value)
+        return [f"{key}: {first}".rstrip(), *rest]
+
+    def nested(self, value: list[JsonValue] | dict[str, JsonValue], depth: int) -> Lines:
+        if isinstance(value, dict):
+            items = [self.member(name, item, depth) for name, item in value.items()]
+        else:
+            items = [self.item(item, depth) for item in value]
+        return [line for lines in items for line in _bullet(lines)]
+
+    def item(self, item: JsonValue, depth: int) -> Lines:
+        """An entry of an array: an object as its `key: value` lines."""
+        if isinstance(item, dict) and item and depth < MAX_DEPTH:
+            return [line for name, value in item.items() for line in self.member(name, value, depth + 1)]
+        if isinstance(item, list) and item and depth < MAX_DEPTH:
+            return ["list:", *self.nested(item, depth + 1)]
+        return self.scalar(item)
+
+    def scalar(self, value: JsonValue) -> Lines:
+        return self.text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+    def as_json(self, value: JsonValue) -> Lines:
+        return ["```json", *self.text(json.dumps(value, indent=2, ensure_ascii=False)), "```"]
+
+    def delegation(self, leg: Delegation) -> Lines:
+        worker = leg.ephemeral
+        who = f"{worker.role or 'ephemeral worker'} on {worker.runtime}" if worker else leg.agent or ""
+        after = f", after {', '.join(f'`{dep}`' for dep in leg.deps)}" if leg.deps else ""
+        return [f"`{leg.id}`: {leg.action} by {self.word(str(redact_value(who)))}{after}"]
+
+    def question(self, question: HumanQuestion) -> Lines:
+        prompt, *choices = (self.text(str(redact_value(text))) for text in (question.prompt, *question.choices))
+        return [f"`{question.id}`: {prompt[0]}", *prompt[1:], *(line for choice in choices for line in _bullet(choice))]
+
+
+def _first(entry: dict[str, JsonValue], keys: Iterable[str]) -> str | None:
+    """The first of the keys that is present with something to show."""
+    return next(
+        (key for key in keys if isinstance(entry.get(key), str | int | float) and str(entry[key]).strip()), None
+    )
+
+
+def _bullet(lines: Lines) -> Lines:
+    return [f"- {lines[0]}".rstrip(), *(f"  {line}".rstrip() for line in lines[1:])]
+
+
+def _target(url: str) -> str:
+    return url.replace("(", "%28").replace(")", "%29")
+
+
+def _cut(text: str, cap: int) -> str:
+    if len(text) <= cap:
+        return text
+    return f"{text[: cap - 30]}... ({len(text) - cap + 30} characters cut)"
+
+
+def _fit(lines: Lines, cap: int) -> str:
+    text = "\n".join(lines)
+    if len(text) < cap:
+        return text
+    head = text[: max(0, cap - len(_CUT_HERE) - 3)].rpartition("\n")[0]
+    return f"{head}\n\n{_CUT_HERE}"[:cap] if head else text[:cap]
