@@ -92,7 +92,7 @@ def a_job(stage: Stage) -> None:
     """The agent is asked; the job runs in a worktree of its own and ends with one result."""
     words = ("ask", AGENT, "What is in this repository?", "--repo", REPO, "--wait", "--json")
     job = json.loads(stage.service("agent", *words, quiet=True))
-    show("\n".join(f"{name:10} {job.get(name)}" for name in ("id", "state", "decision", "summary")))
+    show("\n".join(f"{name:10} {job.get(name)}" for name in ("job_id", "state", "decision", "summary")))
     if job.get("state") != "succeeded":
         raise CommandFailed(f"the job should have succeeded; it is {job.get('state')}: {job.get('reason')}")
 
