@@ -1,9 +1,10 @@
-"""The daemon as a process: what `service daemon start` leaves running. Its one argument is its options as JSON."""
+"""The daemon as a process: what `service daemon start` leaves running. Told its options, and the lock it inherits."""
 
 import sys
 
 from activities.settings.home import Home
 from bridge.daemon.foreground import run_foreground
+from bridge.daemon.locks import FileLock
 from bridge.daemon.options import DaemonOptions
 from workflows.errors import ServiceError
 
@@ -11,7 +12,8 @@ from workflows.errors import ServiceError
 def main(arguments: list[str]) -> None:
     """Exit as the `service` command would."""
     try:
-        run_foreground(Home.locate(), DaemonOptions.model_validate_json(arguments[0]))
+        options = DaemonOptions.model_validate_json(arguments[0])
+        run_foreground(Home.locate(), options, FileLock(int(arguments[1])) if arguments[1:] else None)
     except ServiceError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_code)

@@ -36,10 +36,11 @@ _LAST_ONE_ENDING = 2.0
 """Seconds a process that was killed may need to let go of its lock."""
 
 
-async def run_cluster(home: Home, options: DaemonOptions) -> None:
+async def run_cluster(home: Home, options: DaemonOptions, lock: FileLock | None) -> None:
     """Run server and worker until SIGTERM, SIGINT or SIGHUP. Raises when they cannot be started, or when others run."""
     usable(home)
-    _be_the_only_one(home)
+    if lock is None:
+        _be_the_only_one(home)
     state = StateFile(home.daemon_state, _first_word(options))
     try:
         with _stop_signals() as stop:

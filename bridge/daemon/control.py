@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from activities.settings.home import Home
 from bridge.daemon.cluster import importable, usable
-from bridge.daemon.locks import holder
+from bridge.daemon.locks import FileLock, holder
 from bridge.daemon.member import log_end, open_log, quoted
 from bridge.daemon.options import DaemonOptions
 from bridge.daemon.state import DaemonState, Phase, read_state
@@ -58,9 +58,8 @@ def start(home: Home, options: DaemonOptions) -> DaemonStatus:
     """Start it in the background and wait until it works; starting a running one changes nothing."""
     usable(home)
     _let_it_end(home)
-    if holder(home.daemon_lock) is not None:
-        return _wait_until_up(home, None)
-    return _wait_until_up(home, _spawn(home, options))
+    lock = FileLock.take(home.daemon_lock, wait=0.2)
+    return _wait_until_up(home, _spawn(home, options, lock) if lock else None)
 
 
 def stop(home: Home) -> bool:
@@ -76,17 +75,21 @@ def stop(home: Home) -> bool:
     return True
 
 
-def _spawn(home: Home, options: DaemonOptions) -> subprocess.Popen[bytes]:
+def _spawn(home: Home, options: DaemonOptions, lock: FileLock) -> subprocess.Popen[bytes]:
+    """The daemon holds its lock from its first moment on, so that a stop finds it however young it is."""
     with open_log(home.logs / "daemon.log") as log:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "bridge.daemon", options.model_dump_json()],
+            [sys.executable, "-P", "-m", "bridge.daemon", options.model_dump_json(), str(lock.fd)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             cwd=home.root,
             env={**os.environ, "SERVICE_HOME": str(home.root), **importable()},
             start_new_session=True,
+            pass_fds=(lock.fd,),
         )
+    lock.mark(process.pid)
+    lock.release()
     # It outlives this call on purpose; a caller that lives long must still not keep its corpse.
     threading.Thread(target=process.wait, daemon=True).start()
     return process

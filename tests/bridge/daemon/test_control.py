@@ -121,6 +121,16 @@ def test_two_starts_at_once_make_one_daemon(home: Home, options: DaemonOptions) 
     assert {each.pid for each in seen} == {holder(home.daemon_lock)}
 
 
+def test_a_stop_finds_a_daemon_that_has_hardly_begun(home: Home, options: DaemonOptions) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(control.start, home, options)
+        wait_for(lambda: holder(home.daemon_lock) not in (None, os.getpid()), "the daemon's process")
+        assert control.stop(home)
+        with pytest.raises(ServiceError, match="the daemon ended before it was ready"):
+            starting.result()
+    assert holder(home.server_lock) is None
+
+
 def test_a_worker_that_cannot_start_is_said_with_its_last_words_and_the_server_goes_too(
     home: Home, options: DaemonOptions
 ) -> None:
