@@ -74,7 +74,18 @@ def test_dispose_keeps_the_branch_and_may_be_repeated(repo: Path, trees: Path) -
 
 @pytest.mark.parametrize(
     "damage",
-    ["rm-all", "rm-dotgit", "rm-base", "no-admin", "locked", "rm-head", "empty-dir", "half-disposed", "dotgit-folder"],
+    [
+        "rm-all",
+        "rm-dotgit",
+        "rm-base",
+        "no-admin",
+        "locked",
+        "rm-head",
+        "empty-dir",
+        "half-disposed",
+        "dotgit-folder",
+        "half-registered",
+    ],
 )
 def test_what_a_kill_left_is_repaired(repo: Path, trees: Path, damage: str) -> None:
     worktree = add_branch(repo, trees / "w", "leg", "main")
@@ -100,12 +111,47 @@ def test_what_a_kill_left_is_repaired(repo: Path, trees: Path, damage: str) -> N
         case "half-disposed":
             worktree.path.rename(trees / "w.disposed")
             (trees / "w.disposed/.git").unlink()
+        case "half-registered":
+            dispose(repo, worktree.path)
+            admin.mkdir(parents=True)
+            (admin / "locked").write_text("initializing")
         case "dotgit-folder":
             (worktree.path / ".git").unlink()
             run_git(worktree.path, "init", "-q")
     assert add_branch(repo, worktree.path, "leg", "main") == worktree
     assert run_git(worktree.path, "status", "--porcelain") == ""
     assert registered(repo) == 2
+    dispose(repo, worktree.path)
+    assert os.listdir(trees) == []
+    assert list((repo / ".git").glob("worktrees/*")) == []
+
+
+def test_a_disposal_killed_half_way_is_finished(
+    repo: Path, trees: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worktree = add_detached(repo, trees / "w", "main")
+    repo.rename(tmp_path / "moved")  # nothing but its shape says that this was a worktree
+
+    def killed(path: Path) -> None:
+        if path.exists():
+            (path / ".git").unlink()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("activities.git.worktrees._delete_tree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            dispose(repo, worktree.path)
+    dispose(repo, worktree.path)
+    assert os.listdir(trees) == []
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="nothing is read-only for root")
+def test_read_only_folders_do_not_stop_disposal(repo: Path, trees: Path) -> None:
+    worktree = add_detached(repo, trees / "w", "main")
+    (worktree.path / "cache/inner").mkdir(parents=True)
+    (worktree.path / "cache/inner/x").touch()
+    for path in ("cache/inner", "cache"):
+        (worktree.path / path).chmod(0o500)
     dispose(repo, worktree.path)
     assert os.listdir(trees) == []
 

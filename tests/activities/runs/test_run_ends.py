@@ -210,3 +210,18 @@ async def test_what_was_started_on_the_runs_behalf_by_others_is_found_by_its_mar
     )
     await run(request)
     assert elsewhere.wait(10) == -signal.SIGKILL
+
+
+async def test_a_supervisor_that_does_not_answer_cannot_hold_up_a_stop(
+    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("activities.runs.run.STOP_MARGIN_SECONDS", 0.2)
+    request = request_for("echo > up; sleep 600")
+    task = await started(request, tmp_path / "up")
+    claim = Claim.read(request.run_dir)
+    assert claim is not None
+    assert claim.pid is not None
+    os.kill(claim.pid, signal.SIGSTOP)
+    assert (await stop(request.run_dir, grace=0.0)).kind is EndKind.UNKNOWN
+    assert (await task).kind is EndKind.UNKNOWN
+    assert marked(request.run_dir.name) == set()
