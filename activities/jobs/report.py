@@ -36,8 +36,10 @@ def outcome(
         model=run.model,
         branch=branch,
         head_sha=evidence.head_sha,
-        touched_files=evidence.touched.files[:TOUCHED_LIMIT],
+        touched_files=evidence.touched.files[:TOUCHED_LIMIT] if evidence.touched else (),
     )
+    if evidence.problem and branch:
+        return ended.model_copy(update={"reason": redact(evidence.problem)})
     match verdict:
         case Failure(reason=reason, state=state):
             return ended.model_copy(update={"state": state, "reason": redact(reason)})

@@ -18,7 +18,7 @@ from activities.agents.adapter import Adapter
 from activities.jobs import report, workspace
 from activities.jobs.context import Context
 from activities.jobs.execution import Executed, Execution
-from activities.jobs.verdict import Failure, Verdict, judge, unchanged
+from activities.jobs.verdict import Failure, Verdict, judge
 from activities.runs.run import Progress
 from activities.store import jobs as stored_jobs
 from activities.store import runs as stored_runs
@@ -26,7 +26,7 @@ from activities.store.runs import Run
 from workflows.contract.explain import explain_contract
 from workflows.contract.parse import Rejected
 from workflows.contract.redact import redact
-from workflows.contract.repair import repair_prompt
+from workflows.contract.repair import repair_prompt, same_output
 from workflows.errors import ServiceError
 from workflows.policy.prompts.task import render_task
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
@@ -85,11 +85,11 @@ class Attempt:
 
     async def _repair(self, first: Executed, refused: Rejected) -> tuple[Executed, Verdict]:
         said = first.report.text
-        prompt = repair_prompt(refused.faults, said.decode(errors="replace"))
+        prompt = repair_prompt(refused.faults, said)
         again = await self.execution.repair(prompt, first.report.session)
         verdict = judge(again, self.run.timeout_seconds, after_repair=True)
-        if isinstance(verdict, Rejected) and again.report.text == said:
-            return again, unchanged()
+        if isinstance(verdict, Rejected) and (reason := same_output(said, again.report.text)):
+            return again, Failure(reason)
         return again, verdict
 
     def _finish(self, verdict: Verdict, runs: list[Executed]) -> JobOutcome:
@@ -100,7 +100,7 @@ class Attempt:
         payload = report.payload(verdict, evidence)
         diagnostics = report.diagnostics(verdict, runs, evidence)
         stored_runs.close(self.context.store, self.row, outcome, payload, diagnostics)
-        workspace.dispose(self.place)
+        workspace.dispose(self.place, evidence)
         return outcome
 
 

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from workflows.contract.parse import Accepted, Rejected, read_result
-
 from activities.jobs.execution import Executed
 from activities.runs.supervisor import EndKind
 from workflows.contract import durations
+from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.tree.jobs import JobState
 
 
@@ -39,11 +38,6 @@ def judge(executed: Executed, timeout_seconds: float | None, *, after_repair: bo
             return Failure(f"the agent's program could not be started: {end.error}")
         case EndKind.UNKNOWN:
             return Failure("nobody saw how the agent's run ended (was the machine restarted?); what it left is kept")
-
-
-def unchanged() -> Failure:
-    """Ruling A5: a repair that says the same again fails at once."""
-    return Failure("the repaired output is byte for byte the output that was refused")
 
 
 def _last_line(stderr: str) -> str:

@@ -4,15 +4,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from activities.git import worktrees
+from activities.git.command import GitError
 from activities.git.commit import commit_all
 from activities.git.diff import Diff, capture_diff
 from activities.git.observation import touched_files
 from activities.git.worktrees import Worktree
 from activities.jobs.context import Context
+from activities.runs.run import Claim
 from activities.store import repos, runs
 from activities.store.runs import Run
 from workflows.contract.models import Action, ServiceResult
-from workflows.errors import NotFoundError
+from workflows.errors import NotFoundError, ServiceError
 from workflows.policy.observation import Observation, Touched, observe
 from workflows.tree.jobs import JobRun
 
@@ -29,21 +31,25 @@ class Workspace:
 class Evidence:
     """What a job left in its worktree."""
 
-    touched: Touched
+    touched: Touched | None
     diff: Diff | None = None
     """What a reader changed and lost."""
     observation: Observation | None = None
     head_sha: str | None = None
+    problem: str = ""
+    """Why the work could not be kept on its branch; the worktree then stays as it is."""
 
 
 def prepare(context: Context, run: JobRun, row: Run) -> Workspace:
-    """The run's worktree, recorded before it is made; made again when a crash left it half made."""
+    """The run's worktree, recorded before it is made; repaired after a crash, but never once its agent has begun."""
     repo = _checkout(context, run)
     name = f"{run.repo.replace('/', '--')}/{run.job_id}-{run.attempt}"
     path = worktrees.place(context.home.worktrees, name)
     branch = branch_name(run) if run.action is Action.IMPLEMENT else None
     base = row.base_sha or worktrees.commit_of(repo, "HEAD")
     runs.place(context.store, row, worktree=str(path), branch=branch, base_sha=base)
+    if Claim.read(Path(row.run_dir)):
+        return Workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
     worktree = worktrees.add_branch(repo, path, branch, base) if branch else worktrees.add_detached(repo, path, base)
     return Workspace(repo, replace(worktree, base=base))
 
@@ -57,19 +63,25 @@ def branch_name(run: JobRun) -> str:
 
 def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
     """Observe first, then commit what the agent left (ruling I4)."""
-    touched = touched_files(place.worktree)
+    try:
+        touched = touched_files(place.worktree)
+    except GitError as error:
+        observed = observe(result.changes_made, None) if result else None
+        return Evidence(None, observation=observed, problem=f"the worktree cannot be read: {error.message}")
     if not place.worktree.branch:
         return Evidence(touched, diff=capture_diff(place.worktree) if touched.files else None)
-    return Evidence(
-        touched,
-        observation=observe(result.changes_made, touched) if result else None,
-        head_sha=commit_all(place.worktree, run.job_id, f"{run.action} for {run.job_id} by {run.worker.name}"),
-    )
+    observed = observe(result.changes_made, touched) if result else None
+    try:
+        subject = f"{run.action} for {run.job_id} by {run.worker.name}"
+        return Evidence(touched, observation=observed, head_sha=commit_all(place.worktree, run.job_id, subject))
+    except ServiceError as error:
+        return Evidence(touched, observation=observed, problem=f"the work could not be committed: {error.message}")
 
 
-def dispose(place: Workspace) -> None:
-    """Remove the worktree; a branch stays until its commits are merged or an operator drops it."""
-    worktrees.dispose(place.repo, place.worktree.path)
+def dispose(place: Workspace, evidence: Evidence) -> None:
+    """Remove the worktree; a branch stays until it is merged or dropped. Work on no branch stays where it is."""
+    if place.worktree.branch is None or not evidence.problem:
+        worktrees.dispose(place.repo, place.worktree.path)
 
 
 def _checkout(context: Context, run: JobRun) -> Path:

@@ -1,4 +1,4 @@
-"""What must go and what must stay (ruling A12). Fake secrets are put together here so that no scanner takes them for real."""
+"""What must go and what must stay (ruling A12). Fake secrets are put together here, so no scanner is alarmed."""
 
 HEX = "0123456789abcdef"
 ALNUM = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzA1bC2dE3fG4h5J6"
@@ -9,14 +9,7 @@ def _pem(kind: str, body: str = f"{BASE64}\n{BASE64}\nab==") -> str:
     return f"-----BEGIN {kind}-----\n{body}\n-----END {kind}-----"
 
 
-JWT = (
-    "eyJ"
-    + "hbGciOiJIUzI1NiJ9"
-    + ".eyJ"
-    + "zdWIiOiIxMjM0NTY3ODkwIn0"
-    + "."
-    + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
-)
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 
 TOKENS: dict[str, str] = {
     "GitHub personal": "ghp" + "_" + ALNUM[:36],

@@ -1,7 +1,7 @@
 """A result as people read it: the comment on a pull request or issue (spec: findings rendering).
 
-Texts are redacted, then cut, then defused, in this order (ruling A12); each stands in a list item or a quote of its own,
-so nothing in it reaches what follows.
+Texts are redacted, then cut, then defused, in this order (ruling A12); each stands in a list item or a quote of its
+own, so nothing in it reaches what follows.
 """
 
 import json

@@ -118,7 +118,7 @@ async def test_a_second_faulty_result_fails_with_every_fault(stage: Stage) -> No
 @pytest.mark.ruling("A5")
 async def test_a_repair_that_says_the_same_fails_with_that_reason(stage: Stage) -> None:
     outcome = await stage.play(stage.job("print('no result here')"))
-    assert outcome.reason == "the repaired output is byte for byte the output that was refused"
+    assert outcome.reason == "the repair returned the same output, byte for byte, so its faults are the same"
 
 
 @pytest.mark.ruling("A5")
@@ -175,3 +175,14 @@ async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: St
     outcome = await playing
     assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")
     assert git(stage.repo, "show", f"{outcome.branch}:limiter.py") == "half"
+
+
+async def test_work_that_cannot_be_committed_stays_where_it_is_and_the_job_says_so(stage: Stage) -> None:
+    result = APPROVED.replace("approved", "implemented")
+    script = "import subprocess; open('limiter.py', 'w').write('x'); open('.git', 'w').write('gone')\n" + result
+    outcome = await stage.play(stage.job(script, Action.IMPLEMENT))
+    assert outcome.state is JobState.FAILED
+    assert outcome.reason.startswith("the worktree cannot be read: ")
+    run = kept(stage, outcome)
+    assert (Path(run.worktree or "") / "limiter.py").read_text() == "x"
+    assert (run.payload or {})["service_result"]["decision"] == "implemented"
