@@ -1,4 +1,4 @@
-"""The faults people are told about: one root, a class per way out (ruling K6), a sentence and the next thing to type."""
+"""The faults people are told about: one root, a class per way out (ruling K6), and the next thing to type."""
 
 from typing import ClassVar
 
