@@ -27,6 +27,7 @@ class Choices:
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
+        self.previous: tuple[Delegation, ...] = ()
 
     def pick(self, count: int) -> int:
         """A number below `count`; 0 when the bytes are used up."""
@@ -46,18 +47,22 @@ def bounds(choices: Choices) -> Bounds:
         max_delegation_token_budget=(0, 0, 500, 2000)[choices.pick(4)],
         max_delegation_cost_usd=(0, 0, 0.001)[choices.pick(3)],
         max_delegation_wall_clock_seconds=(7200, 7200, 40)[choices.pick(3)],
-        max_delegation_width=(16, 3)[choices.pick(2)],
+        max_delegation_width=(16, 3, 16)[choices.pick(3)],
+        max_verify_replan_attempts=(2, 0, 1)[choices.pick(3)],
+        max_delegation_non_progress_streak=(2, 1)[choices.pick(2)],
     )
 
 
 def legs(choices: Choices) -> tuple[Delegation, ...]:
-    count = choices.pick(6)
-    return tuple(_leg(choices, index) for index in range(count))
+    """A new set; or the one before, which is how a coordinator goes in circles."""
+    if choices.pick(4) != 3 or not choices.previous:
+        choices.previous = tuple(_leg(choices, index) for index in range(choices.pick(6)))
+    return choices.previous
 
 
 def _leg(choices: Choices, index: int) -> Delegation:
     rule = RULES[choices.pick(len(RULES))]
-    look = choices.pick(8)
+    look = choices.pick(24)
     fields: dict[str, object] = {
         "deps": tuple(f"l{other}" for other in range(index) if choices.pick(3) == 1),
         "failure_policy": POLICIES[choices.pick(len(POLICIES))],
@@ -66,9 +71,9 @@ def _leg(choices: Choices, index: int) -> Delegation:
         "retry": (0, 0, 1, 2)[choices.pick(4)],
         "fingerprint": (None, None, None, "same")[choices.pick(4)],
         "worktree": (None, None, None, "shared")[choices.pick(4)],
-        "ephemeral": look in {1, 2},
+        "ephemeral": look in range(1, 7),
     }
-    agent = {7: "ghost", 6: "reader"}.get(look, CODER.name)
+    agent = {23: "ghost", 22: "reader"}.get(look, CODER.name)
     return delegation(f"l{index}", agent, ("implement", "review", "ask")[choices.pick(3)], **fields)
 
 

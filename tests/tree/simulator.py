@@ -94,6 +94,7 @@ class World:
         self.events: list[EventRecord] = []
         self.close: CloseTree | None = None
         self.cancelled: list[str] = []
+        self.continued: list[tuple[str, int]] = []
 
     @property
     def now(self) -> float:
@@ -185,6 +186,12 @@ class World:
         assert run.job_id not in self.flying
         assert self.jobs[run.job_id].state is JobState.RUNNING, "the row was there first"
         assert not any(each.continuation is Continuation.FINALIZE for each in self.runs), "the finalize is the last job"
+        if run.continuation is not Continuation.NONE and run.attempt == 1:
+            parent = self.jobs[run.parent_job_id or ""]
+            assert (parent.job_id, parent.attempt) not in self.continued, (
+                "one continuation per batch, and per refused set"
+            )
+            self.continued.append((parent.job_id, parent.attempt))
         self.runs.append(run)
         self.flying[run.job_id] = run
         if run.continuation is not Continuation.FINALIZE:
@@ -212,8 +219,6 @@ class World:
         assert len(finals) <= 1
         assert len(counted) - len(finals) <= bounds.max_delegation_total_jobs
         assert state.spent_jobs <= bounds.max_delegation_total_jobs + len(finals)
-        parents = [r.parent_job_id for r in self.runs if r.continuation is not Continuation.NONE and r.attempt == 1]
-        assert len(parents) == len(set(parents)), "one continuation per coordinator job"
         alive = bool(self.flying or self.timers)
         if state.started:
             assert state.closed is not alive, "an open tree has something to wait for, a closed one has not"

@@ -11,7 +11,7 @@ from workflows.policy.resolution import effort_of, model_of, worker_of
 from workflows.policy.timeouts import timeout_of
 from workflows.tree import continuing, finalizing
 from workflows.tree.commands import RunChild
-from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState, Text
+from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, JobState, Text
 from workflows.tree.state import Batch, Coordinator, Leg, Phase
 from workflows.tree.step import Step
 
@@ -74,7 +74,7 @@ def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Re
             finalizing.request(step, refusal.kind, f"{chain.streak} sets in a row did not get on: {refusal.message}")
         return Handed.DROPPED
     valid = tuple(sorted(agent.name for agent in outcome.agents))
-    return _correct(step, chain, outcome, refusal.message, valid)
+    return _correct(step, chain, outcome, Correction.PREFLIGHT, refusal.message, valid)
 
 
 def _repeated(step: Step, chain: Coordinator, outcome: JobOutcome, rung: loops.Rung) -> Handed:
@@ -82,7 +82,7 @@ def _repeated(step: Step, chain: Coordinator, outcome: JobOutcome, rung: loops.R
     message = "this set of delegations has been dispatched before"
     if climbed(step, chain, rung, message, "signature"):
         return Handed.DROPPED
-    return _correct(step, chain, outcome, message, ())
+    return _correct(step, chain, outcome, Correction.REPEATED, message)
 
 
 def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, signal: str) -> bool:
@@ -95,9 +95,16 @@ def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, sign
     return True
 
 
-def _correct(step: Step, chain: Coordinator, outcome: JobOutcome, note: str, valid: tuple[str, ...]) -> Handed:
-    long = {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()}
-    extra: dict[str, object] = {"refused": outcome.delegations, "long_prompts": long, "valid_agents": valid}
+def _correct(
+    step: Step, chain: Coordinator, outcome: JobOutcome, what: Correction, note: str, valid: tuple[str, ...] = ()
+) -> Handed:
+    """The set comes back to its coordinator, complete."""
+    extra: dict[str, object] = {
+        "correction": what,
+        "refused": outcome.delegations,
+        "long_prompts": {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()},
+        "valid_agents": valid,
+    }
     done = continuing.proceed(step, chain, Continuation.CORRECTIVE, note, extra=extra)
     return Handed.CORRECTING if done else Handed.DROPPED
 
@@ -162,7 +169,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
     batch, tree = chain.batch, step.state.input
     if batch is None:
         raise AssertionError(f"coordinator {chain.coordinator_id} has no batch to run {leg.id} from")
-    sources = [step.state.jobs[each.outcome_job_id or each.job_id] for each in contributors(batch.legs, leg)]
+    sources = [step.state.jobs[each.outcome_job_id] for each in contributors(batch.legs, leg) if each.outcome_job_id]
     return JobRun(
         job_id=leg.job_id,
         root_job_id=tree.root_job_id,

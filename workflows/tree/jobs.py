@@ -153,10 +153,19 @@ class Answer(Wire):
     text: str | None = None
 
 
+class Correction(StrEnum):
+    """What a corrective continuation has to put right."""
+
+    PREFLIGHT = "preflight"
+    REPEATED = "repeated"
+    NO_PROGRESS = "no_progress"
+
+
 class ContinuationBrief(Wire):
     """What a continuation prompt says, before it is text: small enough for a history, whole enough to render."""
 
     flavour: Continuation
+    correction: Correction | None = None
     goal: Text
     assignment: Text | None = None
     """A delegated coordinator's own instructions; None for the root, whose instructions are the goal."""

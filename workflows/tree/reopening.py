@@ -5,6 +5,7 @@ workflow id again from that state and feeds it `RetryRequested`; so a tree nobod
 """
 
 from workflows.policy import bounds
+from workflows.policy.order import acting_deps
 from workflows.tree import continuing, dispatch
 from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase, TreeState
@@ -30,9 +31,9 @@ def refuse_retry(state: TreeState, job_id: str) -> str | None:
     chain, leg = found
     if chain.batch is None or not _again(chain.batch, leg):
         return f"leg {leg.id} is {leg.state}: only a leg that failed, or ran in a blocked batch, is run again"
-    if leg.worktree in state.busy_worktrees:
-        return f"worktree {leg.worktree} of leg {leg.id} is in use"
-    return None if _open(state, chain) else f"the batch of leg {leg.id} is over: its coordinator has gone on"
+    if not _open(state, chain):
+        return f"the batch of leg {leg.id} is over: its coordinator has gone on"
+    return _held_back(state, chain.batch, leg)
 
 
 def retry(step: Step, actor: str, job_id: str) -> None:
@@ -67,6 +68,14 @@ def _again(batch: Batch, leg: Leg) -> bool:
     """What failed; or, where a vote or quorum blocked the batch, any leg that ran."""
     by_rule = bool(batch.stopped) and not batch.blocked_by and leg.state is JobState.SUCCEEDED
     return leg.timer is None and bool(leg.outcome_job_id) and (leg.state in FAILING or by_rule)
+
+
+def _held_back(state: TreeState, batch: Batch, leg: Leg) -> str | None:
+    """What the run order says against it, an operator's order or not (rulings C7, I3)."""
+    if leg.worktree in state.busy_worktrees:
+        return f"worktree {leg.worktree} of leg {leg.id} is in use"
+    lost = [dep for dep in acting_deps(batch.legs, leg) if dep.state is not JobState.SUCCEEDED]
+    return f"its dependency {lost[0].id} is {lost[0].state}: service job retry {lost[0].job_id} first" if lost else None
 
 
 def _open(state: TreeState, chain: Coordinator) -> bool:

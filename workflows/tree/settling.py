@@ -6,7 +6,7 @@ from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
 from workflows.tree import continuing, dispatch, finalizing
 from workflows.tree.briefs import decision_of
 from workflows.tree.ending import chain_over, stop_batch
-from workflows.tree.jobs import Continuation, JobState
+from workflows.tree.jobs import Continuation, Correction, JobState
 from workflows.tree.state import Batch, Coordinator, Phase
 from workflows.tree.step import Step
 
@@ -84,7 +84,7 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     elif verdict.result is Result.REPLAN:
         _replan(step, chain, verdict.reason, (message,) if rung else ())
     elif rung is not None:
-        _continue(step, chain, Continuation.CORRECTIVE, message)
+        _continue(step, chain, Continuation.CORRECTIVE, message, extra={"correction": Correction.NO_PROGRESS})
     else:
         _continue(step, chain, Continuation.NORMAL)
 

@@ -1,0 +1,1 @@
+"""The words a coordinator is continued with (ruling E6)."""
