@@ -1,6 +1,8 @@
 """The artifact store: everything too large for a history or a row, under the digest of its content."""
 
+import fcntl
 import hashlib
+import json
 import os
 import tempfile
 from dataclasses import dataclass
@@ -25,10 +27,7 @@ class Artifacts:
         path = self._path(digest)
         if not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            Path(temporary).replace(path)
+            _write(path, content)
         return digest
 
     def get(self, digest: str) -> bytes:
@@ -51,5 +50,35 @@ class Artifacts:
             return self.get(text.digest).decode()
         return text.inline or ""
 
+    def brief(self, job_id: str) -> Path:
+        """Where a coordinator's artifact bodies stand in full (spec: optional inlining)."""
+        return self.root / "delegations" / job_id / "brief.md"
+
+    def add_to_brief(self, job_id: str, title: str, digest: str) -> None:
+        """Put a stored body under its title into the job's brief and manifest; doing it again changes nothing."""
+        folder = self.brief(job_id).parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            manifest = _read_manifest(folder / "manifest.json") | {title: digest}
+            _write(folder / "manifest.json", json.dumps(manifest, indent=2).encode())
+            bodies = (f"## {name}\n\n".encode() + self.get(kept).rstrip() for name, kept in manifest.items())
+            _write(folder / "brief.md", b"\n\n".join(bodies) + b"\n")
+
     def _path(self, digest: str) -> Path:
         return self.root / "sha256" / digest[:2] / digest[2:]
+
+
+def _write(path: Path, content: bytes) -> None:
+    """All of it or nothing of it."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    Path(temporary).replace(path)
+
+
+def _read_manifest(path: Path) -> dict[str, str]:
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return {}

@@ -44,7 +44,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         client,
         task_queue=context.settings.temporal.task_queue,
         workflows=WORKFLOWS,
-        activities=[recorder.record],
+        activities=[recorder.record, recorder.keep_tree],
         activity_executor=threads,
         workflow_runner=runner(),
         max_cached_workflows=CACHED_TREES,

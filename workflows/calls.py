@@ -9,6 +9,7 @@ from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 
 from workflows.tree.jobs import JobOutcome, JobRun, JobState
 from workflows.tree.records import Records
+from workflows.tree.state import TreeState
 
 FOREVER = timedelta(days=365)
 HEARTBEAT = timedelta(seconds=15)
@@ -35,6 +36,12 @@ def run_job(run: JobRun) -> JobOutcome:
 @activity.defn
 def record(records: Records) -> None:
     """Write rows of the read model; writing them again changes nothing."""
+    raise NotImplementedError
+
+
+@activity.defn
+def keep_tree(state: TreeState) -> None:
+    """Keep the state a blocked tree closed with: an operator's retry goes on from it (ruling D4)."""
     raise NotImplementedError
 
 
@@ -67,6 +74,13 @@ async def write(records: Records) -> None:
     """Write rows from inside the workflow's own task: one event in the history, no round trip."""
     await workflow.execute_local_activity(
         record, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=_RECORD_RETRIES
+    )
+
+
+async def keep(state: TreeState) -> None:
+    """Keep the state of a tree that may be re-opened."""
+    await workflow.execute_local_activity(
+        keep_tree, state, start_to_close_timeout=timedelta(seconds=60), retry_policy=_RECORD_RETRIES
     )
 
 

@@ -3,8 +3,9 @@
 from temporalio import activity
 
 from activities.jobs.context import Context
-from activities.store import jobs
+from activities.store import jobs, trees
 from workflows.tree.records import Records
+from workflows.tree.state import TreeState
 
 
 class Recorder:
@@ -17,3 +18,8 @@ class Recorder:
     def record(self, records: Records) -> None:
         """Write one step of a tree."""
         jobs.write(self._context.store, records)
+
+    @activity.defn(name="keep_tree")
+    def keep_tree(self, state: TreeState) -> None:
+        """Keep a closed tree's state."""
+        trees.put(self._context.store, state)

@@ -11,17 +11,23 @@ from activities.jobs.verdict import Failure, Verdict
 from activities.jobs.workspace import Evidence
 from activities.store import agents
 from workflows.contract.canonical import canonical, canonical_json
-from workflows.contract.models import ServiceResult
+from workflows.contract.models import Delegation, ServiceResult
 from workflows.contract.parse import Accepted, Rejected
 from workflows.contract.redact import redact, redact_result
 from workflows.contract.render import render_findings
+from workflows.policy.loops import folded
 from workflows.policy.outcome import state_of
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
+from workflows.policy.side_effects import side_effects
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, LongPrompt, Usage
 
 SUMMARY_LIMIT = 2000
 FINDINGS_LIMIT = 4000
 TOUCHED_LIMIT = 100
 OUTPUT_LIMIT = 12_000
+PROMPT_LIMIT = 1024
+"""Bytes a delegation's prompt may have and still travel: a tree of 64 legs stays small."""
+
+PROMPT_BEGINNING = 200
 
 
 def outcome(
@@ -34,7 +40,7 @@ def outcome(
         state=JobState.FAILED,
         usage=usage,
         model=run.model,
-        branch=branch,
+        branch=branch if evidence.head_sha else None,
         head_sha=evidence.head_sha,
         touched_files=evidence.touched.files[:TOUCHED_LIMIT] if evidence.touched else (),
     )
@@ -48,7 +54,7 @@ def outcome(
             reason = f"the result has {count} after one repair: {redact(str(faults[0]))}"
             return ended.model_copy(update={"reason": reason})
         case Accepted(result=result, notices=notices):
-            said = _said(context, run, result)
+            said = _said(context, run, result, evidence)
             return ended.model_copy(update=said | {"notices": notices})
 
 
@@ -77,25 +83,47 @@ def diagnostics(verdict: Verdict, runs: list[Executed], evidence: Evidence) -> d
     return found
 
 
-def _said(context: Context, run: JobRun, result: ServiceResult) -> dict[str, Any]:
-    whole = canonical_json(result).encode()
-    body = result.artifact_body
+def _said(context: Context, run: JobRun, result: ServiceResult, evidence: Evidence) -> dict[str, Any]:
+    body = _keep_body(context, run, result)
+    legs, long = _travelling(context, result.delegations)
     return {
         "state": state_of(result.decision),
         "decision": result.decision,
         "summary": redact(result.summary)[:SUMMARY_LIMIT],
         "findings": render_findings(result, FINDINGS_LIMIT),
-        "delegations": result.delegations,
+        "delegations": legs,
+        "long_prompts": long,
         "human_questions": result.human_questions,
-        "result_digest": context.artifacts.put(whole),
-        "artifact_digest": _keep(context, body),
+        "result_digest": context.artifacts.put(canonical_json(redact_result(result)).encode()),
+        "artifact_digest": body,
+        "progress": side_effects(
+            result, pull_request=run.pull_request, head_tree=evidence.head_tree, artifact_digest=body
+        ),
         "agents": agents.routable(context.store, run.repo) if result.delegations else (),
     }
 
 
-def _keep(context: Context, body: JsonValue) -> str | None:
+def _keep_body(context: Context, run: JobRun, result: ServiceResult) -> str | None:
     """An artifact body as its children get it: text as it is, anything else as canonical JSON."""
+    body: JsonValue = result.artifact_body
     if body is None:
         return None
     text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, sort_keys=True)
-    return context.artifacts.put(text.encode())
+    digest = context.artifacts.put(text.encode())
+    if result.delegations:
+        context.artifacts.add_to_brief(run.job_id, "artifact_body", digest)
+    return digest
+
+
+def _travelling(
+    context: Context, delegations: tuple[Delegation, ...]
+) -> tuple[tuple[Delegation, ...], dict[str, LongPrompt]]:
+    """The delegations with prompts short enough for a history, and where the long ones are kept."""
+    legs, long = [], {}
+    for leg in delegations:
+        if len(leg.prompt.encode()) > PROMPT_LIMIT:
+            long[leg.id] = LongPrompt(digest=context.artifacts.put(leg.prompt.encode()), folded=folded(leg.prompt))
+            legs.append(leg.model_copy(update={"prompt": leg.prompt[:PROMPT_BEGINNING]}))
+        else:
+            legs.append(leg)
+    return tuple(legs), long

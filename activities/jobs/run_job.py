@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,17 +17,15 @@ from activities.agents.adapter import Adapter
 from activities.jobs import report, workspace
 from activities.jobs.context import Context
 from activities.jobs.execution import Executed, Execution
+from activities.jobs.prompting import prompt_of
 from activities.jobs.verdict import Failure, Verdict, judge
 from activities.runs.run import Progress
-from activities.store import jobs as stored_jobs
 from activities.store import runs as stored_runs
 from activities.store.runs import Run
-from workflows.contract.explain import explain_contract
 from workflows.contract.parse import Rejected
 from workflows.contract.redact import redact
 from workflows.contract.repair import repair_prompt, same_output
 from workflows.errors import ServiceError
-from workflows.policy.prompts.task import render_task
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
 
 BEAT_SECONDS = 2.0
@@ -66,7 +63,7 @@ class Attempt:
 
     async def play(self) -> JobOutcome:
         """Program, verdict, one repair if it helps, evidence, record."""
-        first = await self.execution.first(self._prompt())
+        first = await self.execution.first(await asyncio.to_thread(prompt_of, self.context, self.run))
         verdict = judge(first, self.run.timeout_seconds)
         runs = [first]
         if isinstance(verdict, Rejected) and not self.stopping:
@@ -79,9 +76,6 @@ class Attempt:
         """End the program; `play` goes on to record what it left."""
         self.stopping = True
         await self.execution.stop()
-
-    def _prompt(self) -> str:
-        return render_task(self.run, self.context.artifacts.read(self.run.prompt), explain_contract())
 
     async def _repair(self, first: Executed, refused: Rejected) -> tuple[Executed, Verdict]:
         said = first.report.text
@@ -100,7 +94,7 @@ class Attempt:
         payload = report.payload(verdict, evidence)
         diagnostics = report.diagnostics(verdict, runs, evidence)
         stored_runs.close(self.context.store, self.row, outcome, payload, diagnostics)
-        workspace.dispose(self.place, evidence)
+        workspace.dispose(self.place, self.run, evidence)
         return outcome
 
 
@@ -129,12 +123,9 @@ class Jobs:
 
     def _open(self, run: JobRun) -> Run:
         run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"
-        row = stored_runs.open_run(
+        return stored_runs.open_run(
             self._context.store, job_id=run.job_id, attempt=run.attempt, host=self._context.host, run_dir=str(run_dir)
         )
-        if row.recorded is None:
-            stored_jobs.mark_running(self._context.store, run.job_id, run.attempt, time.time())
-        return row
 
     def _prepare(self, run: JobRun, row: Run, beat: Heartbeat) -> Attempt:
         adapter = self._adapters.get(run.worker.runtime)
@@ -147,7 +138,9 @@ class Jobs:
     def _refuse(self, run: JobRun, row: Run, fault: ServiceError) -> JobOutcome:
         """The job cannot be started where it belongs: that is its outcome, with the way out."""
         reason = f"{fault.message} (try: {fault.hint})" if fault.hint else fault.message
-        outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
+        conflict = workspace.conflict(fault)
+        state = JobState.BLOCKED if conflict else JobState.FAILED
+        outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=reason, conflict=conflict)
         stored_runs.close(self._context.store, row, outcome, {}, {"error": fault.message})
         return outcome
 

@@ -1,12 +1,14 @@
-"""Where a job works: on a branch of its own when it may write, else in a throwaway worktree (rulings I1, I2)."""
+"""Where a job works: on a branch of its own when it may write, else in a throwaway worktree (rulings I1 to I3)."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from activities.git import worktrees
-from activities.git.command import GitError
+from activities.git.command import GitError, line, says_yes
 from activities.git.commit import commit_all
 from activities.git.diff import Diff, capture_diff
+from activities.git.merge import MergeConflict, merge
 from activities.git.observation import touched_files
 from activities.git.worktrees import Worktree
 from activities.jobs.context import Context
@@ -17,6 +19,8 @@ from workflows.contract.models import Action, ServiceResult
 from workflows.errors import NotFoundError, ServiceError
 from workflows.policy.observation import Observation, Touched, observe
 from workflows.tree.jobs import JobRun
+
+_LEG = re.compile(r"service/job-[0-9a-v]{12}(?:\.\d+)?-(?P<leg>.+?)(?:-attempt\d+)?")
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Evidence:
     """What a reader changed and lost."""
     observation: Observation | None = None
     head_sha: str | None = None
+    head_tree: str | None = None
     problem: str = ""
     """Why the work could not be kept on its branch; the worktree then stays as it is."""
 
@@ -43,22 +48,32 @@ class Evidence:
 def prepare(context: Context, run: JobRun, row: Run) -> Workspace:
     """The run's worktree, recorded before it is made; repaired after a crash, but never once its agent has begun."""
     repo = _checkout(context, run)
-    name = f"{run.repo.replace('/', '--')}/{run.job_id}-{run.attempt}"
-    path = worktrees.place(context.home.worktrees, name)
-    branch = branch_name(run) if run.action is Action.IMPLEMENT else None
-    base = row.base_sha or worktrees.commit_of(repo, "HEAD")
+    path = worktrees.place(context.home.worktrees, _name(run))
+    branch = branch_name(run)
+    base = row.base_sha or worktrees.commit_of(repo, _base(repo, run))
     runs.place(context.store, row, worktree=str(path), branch=branch, base_sha=base)
     if Claim.read(Path(row.run_dir)):
         return Workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
     worktree = worktrees.add_branch(repo, path, branch, base) if branch else worktrees.add_detached(repo, path, base)
-    return Workspace(repo, replace(worktree, base=base))
+    if run.shared_worktree:
+        return Workspace(repo, merge(worktrees.mark_base(path), run.branch_deps))
+    return Workspace(repo, merge(replace(worktree, base=base), run.branch_deps))
 
 
-def branch_name(run: JobRun) -> str:
+def branch_name(run: JobRun) -> str | None:
     """`service/<job id>-<leg id>` (ruling I1); a later attempt keeps off the branch of the one before."""
+    if run.shared_worktree:
+        return f"service/{run.root_job_id}-shared-{run.shared_worktree}"
+    if run.action is not Action.IMPLEMENT:
+        return None
     leg = f"-{run.delegation_id}" if run.delegation_id else ""
     attempt = f"-attempt{run.attempt}" if run.attempt > 1 else ""
     return f"service/{run.job_id}{leg}{attempt}"
+
+
+def task_branch(run: JobRun) -> str:
+    """Where merged work of a task collects; it exists once something was merged (ruling I5)."""
+    return f"service/{run.task_id}"
 
 
 def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
@@ -68,20 +83,47 @@ def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evid
     except GitError as error:
         observed = observe(result.changes_made, None) if result else None
         return Evidence(None, observation=observed, problem=f"the worktree cannot be read: {error.message}")
-    if not place.worktree.branch:
+    if run.action is not Action.IMPLEMENT:
         return Evidence(touched, diff=capture_diff(place.worktree) if touched.files else None)
     observed = observe(result.changes_made, touched) if result else None
     try:
         subject = f"{run.action} for {run.job_id} by {run.worker.name}"
-        return Evidence(touched, observation=observed, head_sha=commit_all(place.worktree, run.job_id, subject))
+        head = commit_all(place.worktree, run.job_id, subject)
+        tree = line(place.worktree.path, "rev-parse", "HEAD^{tree}")
+        return Evidence(touched, observation=observed, head_sha=head, head_tree=tree)
     except ServiceError as error:
         return Evidence(touched, observation=observed, problem=f"the work could not be committed: {error.message}")
 
 
-def dispose(place: Workspace, evidence: Evidence) -> None:
+def dispose(place: Workspace, run: JobRun, evidence: Evidence) -> None:
     """Remove the worktree; a branch stays until it is merged or dropped. Work on no branch stays where it is."""
-    if place.worktree.branch is None or not evidence.problem:
+    if run.action is not Action.IMPLEMENT or not evidence.problem:
         worktrees.dispose(place.repo, place.worktree.path)
+
+
+def conflict(fault: ServiceError) -> str:
+    """The legs and files of a merge that failed (spec: legs not file-disjoint); empty for any other fault."""
+    if not isinstance(fault, MergeConflict):
+        return ""
+    others = " and ".join(map(_leg, fault.against)) or "what is on the task's branch already"
+    return f"leg {_leg(fault.branch)} conflicts with {others} in {', '.join(fault.files)}"
+
+
+def _leg(branch: str) -> str:
+    match = _LEG.fullmatch(branch)
+    return f"{match['leg']} ({branch})" if match else branch
+
+
+def _name(run: JobRun) -> str:
+    repo = run.repo.replace("/", "--")
+    if run.shared_worktree:
+        return f"{repo}/{run.root_job_id}-shared/{run.shared_worktree}"
+    return f"{repo}/{run.job_id}-{run.attempt}"
+
+
+def _base(repo: Path, run: JobRun) -> str:
+    branch = task_branch(run)
+    return branch if says_yes(repo, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}") else "HEAD"
 
 
 def _checkout(context: Context, run: JobRun) -> Path:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Engine, Row, Select, func, select, update
+from sqlalchemy import Engine, Row, Select, func, select
 
 from activities.store import schema
 from activities.store.database import insert_new, upsert
@@ -20,15 +20,6 @@ def write(engine: Engine, records: Records) -> None:
             upsert(connection, schema.tasks, [records.task.model_dump(mode="json")], only_if_newer="revision")
         upsert(connection, schema.jobs, [_job_row(job) for job in records.jobs], only_if_newer="revision")
         insert_new(connection, schema.events, [_event_row(event) for event in records.events])
-
-
-def mark_running(engine: Engine, job_id: str, attempt: int, now: float) -> None:
-    """The job's agent is starting; its end is the tree's to tell."""
-    waiting = (schema.jobs.c.job_id == job_id) & (schema.jobs.c.state == JobState.QUEUED)
-    with engine.begin() as connection:
-        connection.execute(
-            update(schema.jobs).where(waiting).values(state=JobState.RUNNING, attempt=attempt, started_at=now)
-        )
 
 
 def get(engine: Engine, job_id: str) -> JobRecord | None:

@@ -82,6 +82,7 @@ jobs = Table(
     Column("input_tokens", Integer, nullable=False),
     Column("output_tokens", Integer, nullable=False),
     Column("cost_usd", Double, nullable=False),
+    Column("price_assumed", Boolean, nullable=False),
     Column("queued_at", Double, nullable=False),
     Column("started_at", Double),
     Column("ended_at", Double),
@@ -104,6 +105,14 @@ events = Table(
     Column("data", JSON, nullable=False),
     Index("events_by_root", "root_job_id", "seq"),
     Index("events_by_kind", "kind"),
+)
+
+trees = Table(
+    "trees",
+    metadata,
+    Column("root_job_id", String(80), primary_key=True),
+    Column("revision", Integer, nullable=False),
+    Column("state", JSON, nullable=False),
 )
 
 runs = Table(

@@ -13,12 +13,10 @@ from workflows import search
 from workflows.contract.models import Action
 from workflows.delegation_tree import DelegationTree, TreeStart
 from workflows.tree import ids
-from workflows.tree.commands import Record
-from workflows.tree.events import TreeStarted
 from workflows.tree.jobs import JobRun, JobState, Worker
 from workflows.tree.records import Records
-from workflows.tree.reducer import reduce
-from workflows.tree.state import TreeInput, new_tree
+from workflows.tree.reducer import new_tree
+from workflows.tree.state import TreeInput
 
 if TYPE_CHECKING:
     from bridge.operations.jobs import Order
@@ -62,10 +60,8 @@ async def start(client: Client, settings: Settings, tree: TreeStart) -> None:
 
 def queued(tree: TreeInput) -> Records:
     """The rows a tree begins with, so that a job can be looked at before a worker has seen it."""
-    for command in reduce(new_tree(tree), TreeStarted(now=tree.created_at)):
-        if isinstance(command, Record):
-            return command.records
-    return Records()
+    state = new_tree(tree)
+    return Records(task=state.task, jobs=tuple(state.jobs.values()))
 
 
 def _root_run(tree: TreeInput) -> JobRun:

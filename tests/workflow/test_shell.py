@@ -81,5 +81,5 @@ async def test_a_tree_that_does_not_delegate_runs_its_root_and_closes(client: Cl
         described = await tree.describe()
     assert (closed.task_state, closed.decision, closed.summary) == (TaskState.DONE, Decision.APPROVED, "fine")
     assert [run.job_id for run in host.runs] == [tree.id]
-    assert [job.state for records in host.written for job in records.jobs] == [JobState.QUEUED, JobState.SUCCEEDED]
+    assert [job.state for records in host.written for job in records.jobs] == [JobState.RUNNING, JobState.SUCCEEDED]
     assert described.typed_search_attributes[search.STATE] == "done"

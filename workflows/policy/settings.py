@@ -46,6 +46,8 @@ class TreeSettings(Snapshot):
     bounds: Bounds = Bounds()
     timeouts: Timeouts = Timeouts()
     runtimes: dict[str, RuntimeDefaults] = {}
+    configured_runtimes: tuple[str, ...] = ("runtime_a", "runtime_b", "runtime_c")
+    """Runtimes an ephemeral worker may name here (ruling C6), in the order recipes use them."""
     escalation_ttl_seconds: float = 86_400.0
     escalation_handle: str | None = None
     inline_artifact_bodies: bool = False

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from workflows.contract.models import Action, AutonomyPolicy, Decision, Delegation, HumanQuestion
-from workflows.contract.notices import Notice as Notice
+from workflows.contract.notices import Notice
 
 
 class Wire(BaseModel):
@@ -91,6 +91,101 @@ class Text(Wire):
     digest: str | None = None
 
 
+class LongPrompt(Wire):
+    """A delegation's prompt that was too long to travel: what stands in the delegation is only its beginning."""
+
+    digest: str
+    folded: str
+    """Digest of the text with white space folded: what the loop signature compares (ruling H1)."""
+
+
+class BriefLeg(Wire):
+    """One leg's outcome, as the coordinator is told it (ruling E6)."""
+
+    id: str
+    job_id: str
+    worker: str
+    ephemeral: bool = False
+    action: Action
+    state: JobState
+    reason: str = ""
+    decision: Decision | None = None
+    phase: str | None = None
+    summary: str = ""
+    findings: str = ""
+    """Only on verify legs of a failed verdict (ruling E5)."""
+    pull_request: int | None = None
+    branch: str | None = None
+    touched_files: tuple[str, ...] = ()
+    artifact_digest: str | None = None
+    twin_of: str | None = None
+    """The leg that ran in its place (ruling C5)."""
+
+
+class BudgetLine(Wire):
+    """What the tree has used of each bound when the prompt is written."""
+
+    jobs: int
+    jobs_cap: int
+    depth: int
+    depth_cap: int
+    elapsed_seconds: float
+    wall_clock_seconds: float
+    tokens: int
+    token_budget: int
+    cost_usd: float
+    cost_budget_usd: float
+    warned: tuple[str, ...] = ()
+
+
+class Answer(Wire):
+    """A person's answer to one question; None when it was left unanswered (ruling F5)."""
+
+    id: str
+    question: str
+    text: str | None = None
+
+
+class Correction(StrEnum):
+    """What a corrective continuation has to put right."""
+
+    PREFLIGHT = "preflight"
+    REPEATED = "repeated"
+    NO_PROGRESS = "no_progress"
+
+
+class ContinuationBrief(Wire):
+    """What a continuation prompt says, before it is text: small enough for a history, whole enough to render."""
+
+    flavour: Continuation
+    correction: Correction | None = None
+    goal: Text
+    assignment: Text | None = None
+    """A delegated coordinator's own instructions; None for the root, whose instructions are the goal."""
+    parent_job_id: str
+    """The coordinator job that delegated the legs: names the folder of their artifact bodies."""
+    answers: tuple[Answer, ...] = ()
+    guidance: str = ""
+    """What a person said beyond the answers."""
+    budget: BudgetLine
+    legs: tuple[BriefLeg, ...] = ()
+    previous_decision: Decision | None = None
+    previous_summary: str = ""
+    notes: tuple[str, ...] = ()
+    """What was skipped or refused, and why."""
+    refused: tuple[Delegation, ...] = ()
+    """A set that was not dispatched, complete, to be corrected, issued again or dropped."""
+    long_prompts: dict[str, str] = {}
+    """Digests of the refused legs' prompts that are too long to stand here, by leg."""
+    valid_agents: tuple[str, ...] = ()
+    attempt: int = 0
+    attempts: int = 0
+    """Which replan this is, of how many (ruling E5)."""
+    approved: bool = False
+    """A person said to go on in spite of failures (ruling F3)."""
+    inline_artifact_bodies: bool = False
+
+
 class JobRun(Wire):
     """One attempt of one job, complete: everything its host needs to know."""
 
@@ -106,6 +201,11 @@ class JobRun(Wire):
     attempt: int = 1
     continuation: Continuation = Continuation.NONE
     prompt: Text
+    """The instructions as they were given; a continuation's text is rendered from `brief` instead."""
+    brief: ContinuationBrief | None = None
+    artifacts: tuple[str, ...] = ()
+    artifact_digest: str | None = None
+    """The delegating result's `artifact_body`, for a leg that names artifacts."""
     model: str | None = None
     effort: str | None = None
     phase: str | None = None
@@ -141,6 +241,10 @@ class JobOutcome(Wire):
     head_sha: str | None = None
     pull_request: int | None = None
     touched_files: tuple[str, ...] = ()
+    long_prompts: dict[str, LongPrompt] = {}
+    """Prompts of delegations that were stored instead of sent, by leg."""
+    conflict: str = ""
+    """The branches this job depends on could not be merged: legs and files. Blocks the batch whatever the policy."""
     agents: tuple[Worker, ...] = ()
     """The agents routable on the repository; only when the result delegates (ruling C6)."""
     notices: tuple[Notice, ...] = ()

@@ -39,6 +39,8 @@ class JobRecord(Wire):
     result_digest: str | None = None
     usage: Usage = Usage()
     cost_usd: float = 0.0
+    price_assumed: bool = False
+    """The model is unknown to the price table: counted at the mid tier (ruling K5)."""
     queued_at: float
     started_at: float | None = None
     ended_at: float | None = None

@@ -1,106 +1,107 @@
-"""Interim reducer: a tree that does not delegate."""
+"""The reducer: everything that can happen to a tree goes through `reduce`, and everything it wants comes out of it."""
 
-from workflows.tree.commands import CloseTree, Command, Record, RunCoordinator
-from workflows.tree.events import Event, JobEnded, TreeStarted
-from workflows.tree.jobs import Continuation, JobRun, JobState, TaskState, Usage
-from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord
-from workflows.tree.state import TreeState
+from typing import assert_never
+
+from workflows.tree import continuing, finalizing, reopening
+from workflows.tree.commands import Command, RunCoordinator
+from workflows.tree.dispatch import delegate
+from workflows.tree.ending import job_ended, retry_due
+from workflows.tree.events import Event, JobEnded, KillRequested, RetryRequested, TimerFired, TreeStarted
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
+from workflows.tree.records import TaskRecord
+from workflows.tree.settling import move_on
+from workflows.tree.state import Coordinator, TreeInput, TreeState
+from workflows.tree.step import Step
+
+_OVER = frozenset({TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED})
+
+
+def new_tree(start: TreeInput) -> TreeState:
+    """A tree that has not begun: one queued root job, one open task."""
+    run = JobRun(
+        job_id=start.root_job_id,
+        root_job_id=start.root_job_id,
+        task_id=start.task_id,
+        repo=start.repo,
+        worker=start.worker,
+        action=start.action,
+        prompt=start.prompt,
+        model=start.model,
+        effort=start.effort,
+        phase=start.phase,
+        timeout_seconds=start.timeout_seconds,
+        pull_request=start.pull_request,
+    )
+    task = TaskRecord(
+        task_id=start.task_id,
+        root_job_id=start.root_job_id,
+        repo=start.repo,
+        title=start.title,
+        state=TaskState.OPEN,
+        revision=0,
+        opened_at=start.created_at,
+    )
+    root = start.root_job_id
+    return TreeState(
+        input=start,
+        task=task,
+        now=start.created_at,
+        jobs={root: continuing.record_of(run, start.created_at, JobState.QUEUED, "waits for its worker")},
+        homes={root: root},
+        coordinators={root: Coordinator(coordinator_id=root, run=run, job_id=root)},
+    )
 
 
 def reduce(state: TreeState, event: Event) -> list[Command]:
-    i = state.input
+    """Take one event in, change the state, say what must be done. Total: an event without sense changes nothing."""
+    step = Step(state, event.now)
     match event:
         case TreeStarted():
-            run = JobRun(
-                job_id=i.root_job_id,
-                root_job_id=i.root_job_id,
-                task_id=i.task_id,
-                repo=i.repo,
-                worker=i.worker,
-                action=i.action,
-                prompt=i.prompt,
-                model=i.model,
-                effort=i.effort,
-            )
-            job, task = _records(state, 1)
-            return [
-                Record(records=Records(task=task, jobs=(job,))),
-                RunCoordinator(run=run, summary=f"{i.action}: {i.worker.name}"),
-            ]
-        case JobEnded(outcome=o):
-            job, task = _records(state, 2)
-            job = job.model_copy(
-                update={
-                    "state": o.state,
-                    "reason": o.reason,
-                    "decision": o.decision,
-                    "summary": o.summary,
-                    "usage": o.usage,
-                    "ended_at": event.now,
-                    "result_digest": o.result_digest,
-                    "branch": o.branch,
-                    "head_sha": o.head_sha,
-                }
-            )
-            ts = {JobState.SUCCEEDED: TaskState.DONE, JobState.CANCELLED: TaskState.CANCELLED}.get(
-                o.state, TaskState.BLOCKED
-            )
-            task = task.model_copy(update={"state": ts, "ended_at": event.now})
-            events = tuple(
-                EventRecord(
-                    event_id=f"{i.root_job_id}-e{n}",
-                    job_id=o.job_id,
-                    root_job_id=i.root_job_id,
-                    kind=x.kind,
-                    at=event.now,
-                    message=x.message,
-                    data=x.data,
-                )
-                for n, x in enumerate(o.notices, 1)
-            )
-            return [
-                Record(records=Records(task=task, jobs=(job,), events=events)),
-                CloseTree(
-                    root_job_id=i.root_job_id,
-                    task_state=ts,
-                    decision=o.decision,
-                    summary=o.summary,
-                    reason=o.reason,
-                    jobs=1,
-                    usage=o.usage,
-                    cost_usd=0.0,
-                ),
-            ]
-    return []
+            _start(step)
+        case JobEnded():
+            job_ended(step, event.outcome)
+        case TimerFired():
+            retry_due(step, event.key)
+        case KillRequested():
+            finalizing.kill(step, event.actor, immediate=event.immediate)
+        case RetryRequested():
+            reopening.retry(step, event.actor, event.job_id)
+        case _ as never:
+            assert_never(never)
+    _advance(step)
+    return step.finish()
 
 
-def _records(state: TreeState, revision: int) -> tuple[JobRecord, TaskRecord]:
-    i = state.input
-    job = JobRecord(
-        job_id=i.root_job_id,
-        root_job_id=i.root_job_id,
-        parent_job_id=None,
-        delegation_id=None,
-        delegation_depth=0,
-        task_id=i.task_id,
-        repo=i.repo,
-        agent=i.worker.name,
-        ephemeral=False,
-        runtime=i.worker.runtime,
-        action=i.action,
-        continuation=Continuation.NONE,
-        state=JobState.QUEUED,
-        revision=revision,
-        queued_at=i.created_at,
-        usage=Usage(),
-    )
-    task = TaskRecord(
-        task_id=i.task_id,
-        root_job_id=i.root_job_id,
-        repo=i.repo,
-        title=i.title,
-        state=TaskState.OPEN,
-        revision=revision,
-        opened_at=i.created_at,
-    )
-    return job, task
+def _start(step: Step) -> None:
+    """Run the root; or, for a recipe, dispatch its legs as if the root had returned them."""
+    state = step.state
+    if state.started:
+        return
+    state.started = True
+    step.task(TaskState.OPEN, "the root job runs", "")
+    if state.input.legs:
+        step.change(state.root_id, state=JobState.SUCCEEDED, reason="the legs are a recipe's", ended_at=step.now)
+        recipe = JobOutcome(job_id=state.root_id, state=JobState.SUCCEEDED, delegations=state.input.legs)
+        delegate(step, state.root, recipe)
+        return
+    step.change(state.root_id, state=JobState.RUNNING, reason="", started_at=step.now)
+    step.command(RunCoordinator(run=state.root.run, summary=f"{state.input.worker.name}: root"))
+
+
+def _advance(step: Step) -> None:
+    """Until nothing moves by itself any more; then the tree's own end, if it has come."""
+    while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
+        pass
+    _end(step)
+    step.warn()
+
+
+def _end(step: Step) -> None:
+    state, pending = step.state, step.state.finalize
+    if state.closed or not state.started:
+        return
+    if pending is not None and not pending.done and pending.job_id is None and not state.running:
+        continuing.finalize(step, pending)
+    over = pending is None or pending.done
+    if over and state.task.state in _OVER and state.quiescent:
+        finalizing.close(step)

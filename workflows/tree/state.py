@@ -1,32 +1,251 @@
-"""A tree's state."""
+"""The tree's whole memory: one mutable value that serialises, is restored, and goes on as if nothing had happened."""
 
-from workflows.contract.models import Action
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from workflows.contract.models import Action, Delegation, FailurePolicy, HumanQuestion, SynthesisRule
+from workflows.policy.bounds import Ledger
 from workflows.policy.settings import TreeSettings
-from workflows.tree.jobs import Text, Wire, Worker
+from workflows.tree.jobs import JobRun, JobState, TaskState, Text, Usage, Wire, Worker
+from workflows.tree.records import JobRecord, TaskRecord
+
+TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED})
+FAILING = frozenset({JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED})
+"""What counts as a failing child (ruling D2)."""
 
 
 class TreeInput(Wire):
-    """What a tree starts with."""
+    """What a tree is started with."""
 
     root_job_id: str
     task_id: str
-    title: str
+    title: str = ""
     repo: str
     worker: Worker
     action: Action
     prompt: Text
-    settings: TreeSettings
     created_at: float
+    settings: TreeSettings = TreeSettings()
     model: str | None = None
     effort: str | None = None
+    phase: str | None = None
+    timeout_seconds: float | None = None
     pull_request: int | None = None
+    legs: tuple[Delegation, ...] = ()
+    """A recipe's legs: dispatched at once in place of a first run of the root job."""
 
 
-class TreeState(Wire):
-    """Interim."""
+class _Memory(BaseModel):
+    """Mutable, and not validated on assignment: the reducer is its only writer."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class RoundKind(StrEnum):
+    """What a pause asks (ruling F1)."""
+
+    ASK = "ask"
+    FAILURE = "failure"
+
+
+class Round(_Memory):
+    """A pause for a person (ruling F1). Opened by `people` only."""
+
+    number: int
+    kind: RoundKind
+    questions: dict[str, HumanQuestion] = {}
+    failing: list[str] = []
+    opened_at: float
+    expires_at: float
+    digest: str = ""
+    closed: str = ""
+    """Who ended it, how and when; empty while it is open."""
+
+
+class Leg(_Memory):
+    """One delegation of a batch, from admission to its end."""
+
+    id: str
+    job_id: str
+    worker: Worker
+    action: Action
+    prompt: Text
+    deps: tuple[str, ...] = ()
+    failure_policy: FailurePolicy | None = None
+    synthesis_rule: SynthesisRule | None = None
+    quorum: int | None = None
+    retry: int = 0
+    worktree: str | None = None
+    artifacts: tuple[str, ...] = ()
+    model: str | None = None
+    effort: str | None = None
+    phase: str | None = None
+    timeout_seconds: float | None = None
+    twin: str | None = None
+    """The leg that runs in this one's place (ruling C5)."""
+    state: JobState = JobState.QUEUED
+    reason: str = ""
+    attempt: int = 1
+    retries_used: int = 0
+    timer: str | None = None
+    """Set while it waits to be run again (ruling D3)."""
+    failed_as: JobState | None = None
+    """How the attempt before that wait ended."""
+    outcome_job_id: str = ""
+    """The job whose record is this leg's outcome: its own, or the last of its coordinator chain."""
+    findings: str = ""
+    touched_files: tuple[str, ...] = ()
+    artifact_digest: str | None = None
+    progress: str = ""
+
+
+class Batch(_Memory):
+    """The delegations of one result. Settled when every leg is terminal (ruling D1)."""
+
+    parent_job_id: str
+    artifact_digest: str | None = None
+    legs: dict[str, Leg]
+    stopped: str = ""
+    """Why nothing of it starts any more and no continuation follows; empty while it goes on."""
+    blocked_by: list[str] = []
+    """The legs whose failure stopped it; an operator's retry takes a leg off (ruling D4)."""
+    escalated: bool = False
+    """A leg with policy escalate failed: vote and quorum do not block (ruling D6)."""
+    approved: bool = False
+    """A person said to continue: vote and quorum do not block (ruling F3)."""
+    continued: bool = False
+    """Its one continuation is enqueued."""
+
+
+class Phase(StrEnum):
+    """Where a coordinator's chain stands."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    BLOCKED = "blocked"
+    OVER = "over"
+
+
+class Coordinator(_Memory):
+    """A chain: the job that delegated first, and its continuations one after another."""
+
+    coordinator_id: str
+    """Its first job's id: the root, or a leg with a registered agent."""
+    run: JobRun
+    """That job's run: what continuations take worker, action, model and time limit from."""
+    job_id: str
+    """The latest job of the chain."""
+    phase: Phase = Phase.RUNNING
+    batch: Batch | None = None
+    window: list[str] = []
+    """Signatures of the last sets dispatched (ruling H1)."""
+    repeat_warned: bool = False
+    rung: int = 0
+    streak: int = 0
+    progress: str | None = None
+    """The last generation's digest (ruling H3)."""
+    history: str = ""
+    """Digest over all generations: the part a whole chain plays in its parent's progress."""
+    rounds: list[Round] = []
+
+
+class Finalize(_Memory):
+    """The one finalize of a tree (ruling G1)."""
+
+    kind: str
+    reason: str
+    job_id: str | None = None
+    done: bool = False
+
+
+class TreeState(_Memory):
+    """Everything the reducer knows."""
 
     input: TreeInput
+    task: TaskRecord
+    now: float
+    started: bool = False
+    closed: bool = False
+    closed_at: float | None = None
+    revision: int = 0
+    last_number: int = 0
+    last_event: int = 0
+    spent_jobs: int = 0
+    """Counted against the job budget: children, retries, continuations, re-runs (ruling C3)."""
+    usage: Usage = Usage()
+    cost_usd: float = 0.0
+    warned: list[str] = []
+    verify_attempts: int = 0
+    paused_seconds: float = 0.0
+    """Not counted as wall-clock time: rounds that were open, and the time a blocked tree was closed."""
+    killed_by: str | None = None
+    finalize: Finalize | None = None
+    jobs: dict[str, JobRecord] = {}
+    homes: dict[str, str] = {}
+    """The coordinator each job belongs to: the one that runs in it, or the one that delegated it."""
+    coordinators: dict[str, Coordinator] = {}
 
+    @property
+    def root_id(self) -> str:
+        """The root job's id, which is the tree's."""
+        return self.input.root_job_id
 
-def new_tree(start: TreeInput) -> TreeState:
-    return TreeState(input=start)
+    @property
+    def root(self) -> Coordinator:
+        """The chain that owns the tree."""
+        return self.coordinators[self.root_id]
+
+    @property
+    def running(self) -> list[str]:
+        """Jobs that run right now, in order of dispatch."""
+        return [job.job_id for job in self.jobs.values() if job.state is JobState.RUNNING]
+
+    @property
+    def timers(self) -> list[str]:
+        """Timers whose firing still matters."""
+        return [leg.timer for leg in self.legs() if leg.timer is not None]
+
+    @property
+    def quiescent(self) -> bool:
+        """Nothing runs and no timer matters: a good place to continue as new."""
+        return not self.running and not self.timers
+
+    @property
+    def blocked(self) -> bool:
+        """The task is blocked: nothing goes on until an operator says so (ruling D4)."""
+        return self.task.state is TaskState.BLOCKED
+
+    def ledger(self) -> Ledger:
+        """What is used of each budget now; paused time does not count (ruling C4)."""
+        return Ledger(
+            jobs=self.spent_jobs,
+            elapsed_seconds=max(0.0, self.now - self.input.created_at - self.paused_seconds),
+            tokens=self.usage.total,
+            cost_usd=self.cost_usd,
+        )
+
+    @property
+    def busy_worktrees(self) -> set[str]:
+        """Shared worktrees a job runs in. Waiting for jobs, never for whole chains, cannot deadlock (ruling I3)."""
+        shared = (leg for leg in self.legs() if leg.worktree and not leg.twin)
+        return {leg.worktree for leg in shared if leg.worktree and self.jobs[leg.job_id].state is JobState.RUNNING}
+
+    def legs(self) -> list[Leg]:
+        """The legs of every coordinator's latest batch."""
+        return [leg for chain in self.coordinators.values() if chain.batch for leg in chain.batch.legs.values()]
+
+    def leg_of(self, chain: Coordinator) -> tuple[Coordinator, Leg] | None:
+        """The leg a delegated chain plays in its parent's batch; None for the root."""
+        if chain.coordinator_id == self.root_id:
+            return None
+        return self.find_leg(chain.coordinator_id)
+
+    def find_leg(self, job_id: str) -> tuple[Coordinator, Leg] | None:
+        """The leg a job runs, with the coordinator that delegated it, as long as its batch is the latest."""
+        job = self.jobs.get(job_id)
+        parent = self.coordinators.get(self.homes.get(job_id, ""))
+        if job is None or job.delegation_id is None or parent is None or parent.batch is None:
+            return None
+        leg = parent.batch.legs.get(job.delegation_id)
+        return (parent, leg) if leg is not None and leg.job_id == job_id else None

@@ -117,18 +117,6 @@ def test_a_late_or_repeated_record_changes_nothing(store: Engine) -> None:
     assert found.usage == Usage(input_tokens=3, output_tokens=4)
 
 
-def test_a_running_mark_never_reopens_an_ended_job(store: Engine) -> None:
-    jobs.write(store, Records(jobs=(job(),)))
-    jobs.mark_running(store, ROOT, 1, 2.0)
-    running = jobs.get(store, ROOT)
-    jobs.write(store, Records(jobs=(job(revision=2, state=JobState.FAILED),)))
-    jobs.mark_running(store, ROOT, 1, 3.0)
-    ended = jobs.get(store, ROOT)
-    assert running is not None
-    assert ended is not None
-    assert (running.state, running.started_at, ended.state) == (JobState.RUNNING, 2.0, JobState.FAILED)
-
-
 @pytest.mark.ruling("B4")
 def test_events_are_kept_once_and_read_in_order(store: Engine) -> None:
     events = tuple(

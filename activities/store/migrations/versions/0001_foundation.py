@@ -91,6 +91,7 @@ def _jobs() -> None:
         sa.Column("input_tokens", sa.Integer, nullable=False),
         sa.Column("output_tokens", sa.Integer, nullable=False),
         sa.Column("cost_usd", sa.Double, nullable=False),
+        sa.Column("price_assumed", sa.Boolean, nullable=False),
         sa.Column("queued_at", sa.Double, nullable=False),
         sa.Column("started_at", sa.Double),
         sa.Column("ended_at", sa.Double),
@@ -118,6 +119,12 @@ def _events() -> None:
 
 
 def _runs() -> None:
+    op.create_table(
+        "trees",
+        sa.Column("root_job_id", sa.String(80), primary_key=True),
+        sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("state", sa.JSON, nullable=False),
+    )
     op.create_table(
         "runs",
         sa.Column("job_id", sa.String(80), primary_key=True),

@@ -1,0 +1,145 @@
+"""Trees grown from a string of bytes: every choice is the next byte, and none left means the simplest choice."""
+
+from tests.tree.simulator import CODER, World, delegation, outcome, tree_input
+from workflows.contract.models import Delegation, HumanQuestion
+from workflows.policy.settings import Bounds
+from workflows.tree.events import JobEnded, KillRequested, RetryRequested, TimerFired
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
+from workflows.tree.state import TreeState
+
+POLICIES = (None, None, "continue", "block_parent", "escalate", "escalate_human")
+RULES = (None, None, None, "vote", "quorum", "verify", "summary")
+DECISIONS = (
+    "approved",
+    "implemented",
+    "approved",
+    "implemented",
+    "changes_requested",
+    "skipped",
+    "blocked",
+    "failed",
+    None,
+)
+
+
+class Choices:
+    """A reader of bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+        self.previous: tuple[Delegation, ...] = ()
+
+    def pick(self, count: int) -> int:
+        """A number below `count`; 0 when the bytes are used up."""
+        if self.at >= len(self.data):
+            return 0
+        self.at += 1
+        return self.data[self.at - 1] % count
+
+    def rare(self, of: int) -> bool:
+        return self.pick(of) == of - 1
+
+
+def bounds(choices: Choices) -> Bounds:
+    return Bounds(
+        max_delegation_depth=(8, 1, 2, 3)[choices.pick(4)],
+        max_delegation_total_jobs=(64, 5, 12, 64)[choices.pick(4)],
+        max_delegation_token_budget=(0, 0, 500, 2000)[choices.pick(4)],
+        max_delegation_cost_usd=(0, 0, 0.001)[choices.pick(3)],
+        max_delegation_wall_clock_seconds=(7200, 7200, 40)[choices.pick(3)],
+        max_delegation_width=(16, 3, 16)[choices.pick(3)],
+        max_verify_replan_attempts=(2, 0, 1)[choices.pick(3)],
+        max_delegation_non_progress_streak=(2, 1)[choices.pick(2)],
+    )
+
+
+def legs(choices: Choices) -> tuple[Delegation, ...]:
+    """A new set; or the one before, which is how a coordinator goes in circles."""
+    if choices.pick(4) != 3 or not choices.previous:
+        choices.previous = tuple(_leg(choices, index) for index in range(choices.pick(6)))
+    return choices.previous
+
+
+def _leg(choices: Choices, index: int) -> Delegation:
+    rule = RULES[choices.pick(len(RULES))]
+    look = choices.pick(24)
+    fields: dict[str, object] = {
+        "deps": tuple(f"l{other}" for other in range(index) if choices.pick(3) == 1),
+        "failure_policy": POLICIES[choices.pick(len(POLICIES))],
+        "synthesis_rule": rule,
+        "quorum": 1 + choices.pick(2) if rule == "quorum" else None,
+        "retry": (0, 0, 1, 2)[choices.pick(4)],
+        "fingerprint": (None, None, None, "same")[choices.pick(4)],
+        "worktree": (None, None, None, "shared")[choices.pick(4)],
+        "ephemeral": look in range(1, 7),
+    }
+    agent = {23: "ghost", 22: "reader"}.get(look, CODER.name)
+    return delegation(f"l{index}", agent, ("implement", "review", "ask")[choices.pick(3)], **fields)
+
+
+def ending(choices: Choices, run: JobRun) -> JobOutcome:
+    first = run.parent_job_id is None
+    decision = DECISIONS[choices.pick(2 if first else len(DECISIONS))]
+    grown = choices.pick(4) if run.delegation_id is not None else choices.pick(3)
+    more = legs(choices) if first or grown % 4 in {1, 2} else ()
+    fields: dict[str, object] = {
+        "usage": Usage(input_tokens=choices.pick(100), output_tokens=choices.pick(50)),
+        "progress": str(choices.pick(3)),
+        "branch": f"service/{run.job_id}",
+    }
+    if choices.rare(30):
+        fields["human_questions"] = (HumanQuestion(id="q", prompt="which?"),)
+    if choices.rare(40):
+        fields["conflict"] = "a and b both change x.py"
+    if choices.rare(12):
+        fields["state"] = JobState.CANCELLED
+    return outcome(run, decision, *more, **fields)
+
+
+def grow(data: bytes, limit: int = 400) -> World:
+    """Play a generated tree to its end, with kills, retries, stale outcomes and a restart in between."""
+    choices = Choices(data)
+    world = World(tree_input(bounds(choices))).begin()
+    again = 3
+    while limit:
+        limit -= 1
+        if world.state.closed:
+            if not again or not _retry_something(choices, world):
+                return world
+            again -= 1
+            continue
+        _step(choices, world)
+        if choices.rare(25):
+            world.state = TreeState.model_validate_json(world.state.model_dump_json())
+    raise AssertionError("the tree does not end")
+
+
+def _step(choices: Choices, world: World) -> None:
+    if choices.rare(60):
+        world.feed(KillRequested(now=world.now, actor="ann", immediate=choices.pick(2) == 1))
+        return
+    if choices.rare(30):
+        world.feed(RetryRequested(now=world.now, actor="ann", job_id=_some(choices, list(world.state.jobs))))
+        return
+    if world.timers and (not world.flying or choices.pick(2)):
+        key = _some(choices, list(world.timers))
+        del world.timers[key]
+        world.feed(TimerFired(now=world.now + 1, key=key))
+        return
+    run = world.flying[_some(choices, list(world.flying))]
+    ended = JobEnded(now=world.now + choices.pick(10), outcome=ending(choices, run))
+    world.feed(ended)
+    if choices.rare(10):
+        assert world.feed(ended) == [], "an outcome counts once"
+
+
+def _retry_something(choices: Choices, world: World) -> bool:
+    job_id = _some(choices, list(world.state.jobs))
+    if not choices.pick(3):
+        return False
+    world.feed(RetryRequested(now=world.now + 10_000, actor="ann", job_id=job_id))
+    return True
+
+
+def _some(choices: Choices, things: list[str]) -> str:
+    return things[choices.pick(len(things))]

@@ -1,0 +1,96 @@
+"""The hard bounds: how deep, how wide, how many, how long, how much (rulings C1 to C4)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from workflows.policy.settings import Bounds
+
+WARNING_SHARE = 0.8
+
+Data = dict[str, str | int | float | bool | list[str] | None]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a tree has used so far."""
+
+    jobs: int
+    elapsed_seconds: float
+    tokens: int
+    cost_usd: float
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a set of delegations is not dispatched: an event in the making."""
+
+    kind: str
+    message: str
+    data: Data = field(default_factory=dict)
+
+
+def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: int) -> Refusal | None:
+    """The first bound a fan-out trips, in the order of ruling C1; None when it may go out."""
+    return (
+        _width(bounds, width)
+        or _depth(bounds, depth)
+        or jobs(bounds, ledger, new_jobs, f"delegation batch of {new_jobs} new job(s)")
+        or exhausted(bounds, ledger)
+    )
+
+
+def _width(bounds: Bounds, width: int) -> Refusal | None:
+    cap = bounds.max_delegation_width
+    if width <= cap:
+        return None
+    message = f"{width} delegations in one result exceed the width cap of {cap}"
+    return Refusal("delegation_width_exceeded", message, {"width": width, "cap": cap})
+
+
+def _depth(bounds: Bounds, depth: int) -> Refusal | None:
+    cap = bounds.max_delegation_depth
+    if depth < cap:
+        return None
+    message = f"a job at depth {depth} may not delegate: the depth cap is {cap}"
+    return Refusal("delegation_depth_exceeded", message, {"depth": depth, "cap": cap})
+
+
+def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
+    """Exactly the cap is admitted (ruling C3)."""
+    cap = bounds.max_delegation_total_jobs
+    if ledger.jobs + new <= cap:
+        return None
+    message = f"{what} would exceed the per-root job budget of {cap}"
+    return Refusal("delegation_budget_exceeded", message, {"new_jobs": new, "jobs": ledger.jobs, "cap": cap})
+
+
+def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
+    """A budget that is used up: looked at on every fan-out and before every deferred start (ruling C4)."""
+    clock, tokens, dollars = (
+        bounds.max_delegation_wall_clock_seconds,
+        bounds.max_delegation_token_budget,
+        bounds.max_delegation_cost_usd,
+    )
+    if ledger.elapsed_seconds > clock:
+        message = f"the tree has run {ledger.elapsed_seconds:.0f} s of its {clock:.0f} s"
+        return Refusal("delegation_walltime_exceeded", message, {"elapsed": ledger.elapsed_seconds, "budget": clock})
+    if tokens and ledger.tokens >= tokens:
+        message = f"the tree has used {ledger.tokens} of its {tokens} tokens"
+        return Refusal("delegation_cost_exceeded", message, {"tokens": ledger.tokens, "budget": tokens})
+    if dollars and ledger.cost_usd >= dollars:
+        message = f"the tree has cost ${ledger.cost_usd:.2f} of its ${dollars:.2f}"
+        return Refusal("delegation_cost_usd_exceeded", message, {"cost_usd": ledger.cost_usd, "budget": dollars})
+    return None
+
+
+def near(bounds: Bounds, ledger: Ledger) -> Iterator[tuple[str, float, float]]:
+    """Every budget used to 80 % or more: its name, what is used, what there is (ruling C4)."""
+    used: dict[str, tuple[float, float]] = {
+        "jobs": (ledger.jobs, bounds.max_delegation_total_jobs),
+        "wall_clock": (ledger.elapsed_seconds, bounds.max_delegation_wall_clock_seconds),
+        "tokens": (ledger.tokens, bounds.max_delegation_token_budget),
+        "cost_usd": (ledger.cost_usd, bounds.max_delegation_cost_usd),
+    }
+    for name, (amount, budget) in used.items():
+        if budget and amount >= WARNING_SHARE * budget:
+            yield name, amount, budget

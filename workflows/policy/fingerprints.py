@@ -1,0 +1,21 @@
+"""Legs that say they are the same are dispatched once."""
+
+from collections.abc import Sequence
+
+from workflows.contract.models import Delegation
+from workflows.policy.order import topological
+
+
+def twins(delegations: Sequence[Delegation]) -> dict[str, str]:
+    """Each duplicate with the leg that runs for it, within one result (ruling C5).
+
+    The one that runs is the first in dependency order: whichever else it were, a leg could come to wait for itself.
+    """
+    by_id = {each.id: each for each in delegations}
+    first: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for leg in topological({each.id: each.deps for each in delegations}) or ():
+        fingerprint = by_id[leg].fingerprint
+        if fingerprint and first.setdefault(fingerprint, leg) != leg:
+            found[leg] = first[fingerprint]
+    return found

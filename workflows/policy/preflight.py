@@ -1,0 +1,71 @@
+"""Whether every worker of a set can be had, before any of them is started (ruling C6)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from workflows.contract.models import WRITE_POLICIES, Action, Delegation, Ephemeral
+from workflows.policy.bounds import Data, Refusal
+from workflows.policy.order import topological
+from workflows.policy.settings import TreeSettings
+from workflows.tree.jobs import Worker
+
+RUNTIME_NAMES = frozenset({"runtime_a", "runtime_b", "runtime_c", "shell"})
+ALTERNATIVE = 'or use "ephemeral": {"runtime": ...} instead of "agent" for a throwaway worker'
+
+
+def check(delegations: Sequence[Delegation], agents: Sequence[Worker], settings: TreeSettings) -> Refusal | None:
+    """All faults of a set in one refusal; one fault and nothing of it is dispatched."""
+    by_name = {agent.name: agent for agent in agents}
+    faults = [*_shape(delegations)]
+    for index, delegation in enumerate(delegations):
+        prefix = f'delegations[{index}] (id "{delegation.id}"): '
+        faults += [prefix + fault for fault in _faults(delegation, by_name, settings)]
+    if not faults:
+        return None
+    valid = sorted(by_name)
+    message = f"{len(faults)} fault(s) in a set of {len(delegations)} delegation(s): " + "; ".join(faults)
+    data: Data = {"faults": faults, "valid_agents": valid, "alternative": ALTERNATIVE}
+    return Refusal("delegation_preflight_failed", message, data)
+
+
+def _shape(delegations: Sequence[Delegation]) -> Iterator[str]:
+    """What validation has already refused, in case something came past it: such a set could never settle."""
+    deps = {each.id: each.deps for each in delegations}
+    if len(deps) < len(delegations):
+        yield "two delegations have the same id"
+    elif topological(deps) is None:
+        yield "deps name an unknown sibling or form a cycle"
+
+
+def _faults(delegation: Delegation, agents: Mapping[str, Worker], settings: TreeSettings) -> Iterator[str]:
+    if (delegation.agent is None) == (delegation.ephemeral is None):
+        yield "exactly one of agent and ephemeral must be set"
+    elif delegation.ephemeral is not None:
+        yield from _ephemeral(delegation.ephemeral, delegation.action, settings)
+    elif delegation.agent is not None:
+        yield from _registered(delegation.agent, delegation.action, agents, settings)
+
+
+def _registered(name: str, action: Action, agents: Mapping[str, Worker], settings: TreeSettings) -> Iterator[str]:
+    agent = agents.get(name)
+    if agent is None:
+        yield _unknown(name, settings)
+        return
+    if action not in agent.capabilities:
+        yield f'agent "{name}" lacks the capability {action}'
+    if action is Action.IMPLEMENT and agent.autonomy_policy not in WRITE_POLICIES:
+        yield f'agent "{name}" may not write: implement needs autonomy_policy workspace-write or danger-full-access'
+
+
+def _unknown(name: str, settings: TreeSettings) -> str:
+    if name in RUNTIME_NAMES or name in settings.runtimes or name in settings.configured_runtimes:
+        return f'"{name}" is the name of a runtime, not of an agent: name a registered agent, or an ephemeral worker'
+    return f'agent "{name}" is unknown or not allowed on this repository'
+
+
+def _ephemeral(worker: Ephemeral, action: Action, settings: TreeSettings) -> Iterator[str]:
+    if worker.runtime not in settings.configured_runtimes:
+        configured = ", ".join(settings.configured_runtimes) or "none"
+        yield f"runtime {worker.runtime.value} is not configured here (configured: {configured})"
+    writes = action is Action.IMPLEMENT or Action.IMPLEMENT in worker.capabilities
+    if writes and worker.autonomy_policy not in WRITE_POLICIES:
+        yield "an implement worker needs autonomy_policy workspace-write or danger-full-access"

@@ -1,0 +1,122 @@
+"""What each kind of continuation is asked to do: the last section of its prompt."""
+
+from workflows.tree.jobs import Continuation, ContinuationBrief, Correction
+
+TITLES = {
+    Continuation.NONE: "Continuation",
+    Continuation.NORMAL: "Continuation: your delegations have ended",
+    Continuation.CORRECTIVE: "Continuation: something has to be put right first",
+    Continuation.REPLAN: "Continuation: verification failed, make a new plan",
+    Continuation.ANSWERED: "Continuation: a person has answered",
+    Continuation.FINALIZE: "Final continuation: sum up, nothing more is started",
+}
+
+_CLOSE = "End with exactly one JSON object under the key `service_result`, and nothing after it."
+
+_NORMAL = """\
+Every leg of your last set has ended. Judge what came out of it against the goal, then do one of these:
+
+1. **The goal is reached**: return `implemented` (or `approved`) with a summary of what was done, and no delegations. \
+The task is then done.
+2. **Work is left**: return `delegations` for that work only. Give each leg everything it needs in its prompt: it does \
+not see this one. A leg that failed may be issued again with a narrower prompt, another approach or a stronger \
+`model`; a set that is the same as one before is refused as a loop.
+3. **It cannot go on** without something only the outside can give: return `blocked` and name it in `needs`.
+
+States, decisions and observed files are facts. Summaries are what agents say of themselves; where the two differ, \
+have it checked. Branches of succeeded implement legs stay unmerged until `service job merge <leg>`."""
+
+_PREFLIGHT = """\
+Your last set was **not dispatched**: nothing of it ran, and nothing of it will. The faults are listed above, and the \
+set as you returned it.
+
+1. Correct the faults and return the whole set again; legs without a fault need no change.
+2. {workers}
+3. If the goal can be reached without these legs, finish it and return no delegations.
+
+A set with the same faults again brings the task closer to its end: after a few refusals in a row it is finalized."""
+
+_REPEATED = """\
+Your last set was **not dispatched**: the same set has already run in this task, and running it again would give the \
+same outcomes. This is the one warning; the next repetition ends the task.
+
+1. Look at the outcomes above: what did the earlier run leave undone, and why?
+2. Return a different set: other work, another approach, a sharper prompt, or a stronger `model`.
+3. If nothing different is left to try, finish: return your result without delegations, or `blocked` with what is \
+missing in `needs`."""
+
+_NO_PROGRESS = """\
+Your last sets ended with the same decisions and changed nothing: no new files, tests, pull requests or artifacts. \
+This is the one warning; another generation without effect ends the task.
+
+1. Find out why the legs have no effect before you delegate again.
+2. Return a set that will leave something behind which was not there before; or do the work in this job yourself.
+3. If nothing is left to change, finish: return your result without delegations, or `blocked` with what is missing in \
+`needs`."""
+
+_REPLAN = """\
+The verify legs did not pass. This is replan attempt {attempt} of {attempts}; when the attempts are used up, the task \
+is finalized as it stands.
+
+1. Take each finding of the verify legs above as a fact to be dealt with, not as an opinion to be answered.
+2. Return `delegations` that repair exactly these findings, and keep what already works.
+3. Put a verify leg into the set again: `"synthesis_rule": "verify"`, `deps` on the repairing legs, another runtime \
+than theirs, read-only; it re-runs build and tests itself.
+4. Only if a finding cannot be repaired by any leg: return `blocked` and name it in `needs`."""
+
+_ANSWERED = """\
+A person has answered; the answers stand at the top and settle what they speak of.
+
+1. Go on towards the goal in their light. Do not ask again what has been answered; what was left unanswered is yours \
+to decide, and your summary says how you did.
+2. If delegations are listed above as not dispatched, none of them ran: return those that still make sense, changed \
+where the answers change them, and drop the rest.
+3. If nothing is left to do, return your result without delegations."""
+
+_FINALIZE = """\
+This is the last job of the task. Nothing runs after it: delegations and questions you return are ignored.
+
+1. Return the best final result there can be from what is above, with `"delegations": []` and no `human_questions`.
+2. `decision`: `implemented` or `approved` only if the goal is reached; otherwise `blocked` when something outside is \
+missing, `failed` when the work itself did not succeed.
+3. `summary`: what is done, what is not, and why the task ended here. Name branches and pull requests that hold work, \
+so that a person can go on from there.
+4. `needs`: what it would take to finish."""
+
+
+def ask(brief: ContinuationBrief) -> str:
+    """What is wanted now, and how to answer."""
+    approved = "A person has seen the failures above and said to go on in spite of them.\n\n" if brief.approved else ""
+    return f"{approved}{_text(brief)}\n\n{_CLOSE}"
+
+
+def _text(brief: ContinuationBrief) -> str:
+    match brief.flavour:
+        case Continuation.NONE | Continuation.NORMAL:
+            return _NORMAL
+        case Continuation.CORRECTIVE:
+            return _correction(brief)
+        case Continuation.REPLAN:
+            return _REPLAN.format(attempt=brief.attempt, attempts=brief.attempts)
+        case Continuation.ANSWERED:
+            return _ANSWERED
+        case Continuation.FINALIZE:
+            return _FINALIZE
+
+
+def _correction(brief: ContinuationBrief) -> str:
+    match brief.correction:
+        case Correction.PREFLIGHT:
+            return _PREFLIGHT.format(workers=_workers(brief))
+        case Correction.REPEATED:
+            return _REPEATED
+        case Correction.NO_PROGRESS | None:
+            return _NO_PROGRESS
+
+
+def _workers(brief: ContinuationBrief) -> str:
+    ephemeral = '`"ephemeral": {"runtime": ...}` in place of `agent` for a throwaway worker'
+    if not brief.valid_agents:
+        return f"No registered agent is valid on this repository: use {ephemeral}."
+    names = ", ".join(f"`{name}`" for name in brief.valid_agents)
+    return f"Agents valid on this repository: {names}. Or use {ephemeral}."

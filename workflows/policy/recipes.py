@@ -1,0 +1,127 @@
+"""The built-in recipes: legs made from a goal without asking a model (spec: `service orchestrate`).
+
+The same goal, runtimes and count give the same legs. Workers are ephemeral; a verify leg runs on another runtime than
+the producers it checks, when there is one.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+from workflows.contract.models import (
+    Action,
+    AutonomyPolicy,
+    Delegation,
+    Ephemeral,
+    FailurePolicy,
+    Runtime,
+    SynthesisRule,
+)
+from workflows.errors import UsageError
+
+
+class Recipe(StrEnum):
+    """What `service orchestrate` takes."""
+
+    REVIEW_PANEL = "review-panel"
+    DECOMPOSE_AND_VERIFY = "decompose-and-verify"
+    VERIFIER = "verifier"
+
+
+LENSES = (
+    ("correctness", "Does it do what it should? Look for wrong results, edge cases, races and lost errors."),
+    ("security", "Can it be misused? Look for injection, leaked secrets, missing checks and unsafe defaults."),
+    ("tests", "Is it proven? Look for behaviour without a test, tests that cannot fail, and missing failure cases."),
+    ("simplicity", "Could it be less? Look for needless parts, unclear names, duplication and surprising structure."),
+    ("performance", "Will it hold under load? Look for needless work, unbounded growth and slow paths."),
+    ("operations", "Can it be run? Look for missing logs, unclear errors, hard upgrades and unsafe migrations."),
+)
+SLICES = (
+    ("code", "the production code, without its tests and documentation"),
+    ("tests", "the automated tests, against the behaviour the goal describes"),
+    ("docs", "the documentation, examples and change notes"),
+    ("setup", "configuration, packaging and migrations"),
+)
+
+_VERIFY = """\
+Check independently whether this goal has been reached; the producers' work is in your worktree.
+
+{goal}
+
+Do not change files. Run the build and the tests yourself; believe nothing you have not seen. Return
+`changes_requested` with one structured finding per objective failure (title, severity, what you ran, what came out),
+otherwise `approved`."""
+
+
+def expand(recipe: Recipe, goal: str, runtimes: Sequence[str], count: int | None = None) -> tuple[Delegation, ...]:
+    """The recipe's legs, ready for `TreeInput.legs`."""
+    if not runtimes:
+        raise UsageError("a recipe needs a configured runtime, and there is none", "service config show")
+    match recipe:
+        case Recipe.REVIEW_PANEL:
+            return _each(LENSES, 3, count, lambda index, lens: _reviewer(goal, _take(runtimes, index), lens))
+        case Recipe.DECOMPOSE_AND_VERIFY:
+            slices = _each(SLICES, 2, count, lambda _, part: _producer(goal, runtimes[0], part))
+            return (*slices, _verifier(goal, _other(runtimes), slices))
+        case Recipe.VERIFIER:
+            producer = _producer(goal, runtimes[0], None)
+            return (producer, _verifier(goal, _other(runtimes), (producer,)))
+
+
+def _each(
+    table: Sequence[tuple[str, str]], default: int, count: int | None, leg: Callable[[int, tuple[str, str]], Delegation]
+) -> tuple[Delegation, ...]:
+    wanted = default if count is None else count
+    if not 1 <= wanted <= len(table):
+        raise UsageError(f"this recipe has 1 to {len(table)} legs, not {wanted}", "service orchestrate --help")
+    return tuple(leg(index, row) for index, row in enumerate(table[:wanted]))
+
+
+def _take(runtimes: Sequence[str], index: int) -> str:
+    return runtimes[index % len(runtimes)]
+
+
+def _other(runtimes: Sequence[str]) -> str:
+    return next((each for each in runtimes if each != runtimes[0]), runtimes[0])
+
+
+def _reviewer(goal: str, runtime: str, lens: tuple[str, str]) -> Delegation:
+    """One failed reviewer does not end the panel."""
+    name, question = lens
+    return Delegation(
+        id=f"review-{name}",
+        ephemeral=Ephemeral(runtime=Runtime(runtime), role=f"{name} reviewer", capabilities=("review",)),
+        action=Action.REVIEW,
+        prompt=f"Review with one lens only: {name}. {question}\n\nWhat to review:\n\n{goal}",
+        failure_policy=FailurePolicy.CONTINUE,
+        synthesis_rule=SynthesisRule.SUMMARY,
+        phase="review",
+    )
+
+
+def _producer(goal: str, runtime: str, part: tuple[str, str] | None) -> Delegation:
+    name, what = part or ("goal", "")
+    only = f"Others work on the rest at the same time. Your part, and nothing else: {what}.\n\n" if part else ""
+    return Delegation(
+        id=f"implement-{name}",
+        ephemeral=Ephemeral(
+            runtime=Runtime(runtime),
+            role=f"{name} producer",
+            capabilities=("implement",),
+            autonomy_policy=AutonomyPolicy.DANGER_FULL_ACCESS,
+        ),
+        action=Action.IMPLEMENT,
+        prompt=f"{only}Implement this goal:\n\n{goal}",
+        phase="implement",
+    )
+
+
+def _verifier(goal: str, runtime: str, producers: Sequence[Delegation]) -> Delegation:
+    return Delegation(
+        id="verify",
+        ephemeral=Ephemeral(runtime=Runtime(runtime), role="verifier", capabilities=("review",)),
+        action=Action.REVIEW,
+        prompt=_VERIFY.replace("{goal}", goal),
+        deps=tuple(each.id for each in producers),
+        synthesis_rule=SynthesisRule.VERIFY,
+        phase="gate",
+    )

@@ -1,0 +1,115 @@
+"""Running a coordinator again: one more job of its chain (rulings D1, C2, C3)."""
+
+from workflows.policy import bounds
+from workflows.tree import finalizing
+from workflows.tree.briefs import brief
+from workflows.tree.commands import RunCoordinator
+from workflows.tree.jobs import Continuation, ContinuationBrief, JobRun, JobState, Text
+from workflows.tree.records import JobRecord
+from workflows.tree.state import Coordinator, Finalize, Phase
+from workflows.tree.step import Step
+
+
+def next_id(step: Step) -> str:
+    """`<root>.<n>`, n counting from 1 in dispatch order (ruling B1)."""
+    step.state.last_number += 1
+    return f"{step.state.root_id}.{step.state.last_number}"
+
+
+def proceed(
+    step: Step, chain: Coordinator, flavour: Continuation, *notes: str, extra: dict[str, object] | None = None
+) -> bool:
+    """Enqueue a continuation. One that would cross the job budget trips it instead, and the answer is False."""
+    refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, "a continuation")
+    if refusal is not None:
+        finalizing.tripped(step, refusal, chain.job_id)
+        return False
+    _enqueue(step, chain, flavour, notes, extra or {})
+    return True
+
+
+def finalize(step: Step, pending: Finalize) -> None:
+    """The tree's last job: no bound refuses it (ruling C2)."""
+    root = step.state.root
+    notes = (f"the tree is being finalized: {pending.reason}",)
+    pending.job_id = _enqueue(step, root, Continuation.FINALIZE, notes, {})
+    message = f"finalize continuation {pending.job_id} enqueued: {pending.reason}"
+    data: bounds.Data = {"cause": pending.kind, "reason": pending.reason}
+    step.event("delegation_finalize_enqueued", pending.job_id, message, data)
+
+
+def _enqueue(
+    step: Step, chain: Coordinator, flavour: Continuation, notes: tuple[str, ...], extra: dict[str, object]
+) -> str:
+    depth = step.state.jobs[chain.job_id].delegation_depth + 1
+    step.state.spent_jobs += 1
+    told = brief(step, chain, flavour, depth, notes).model_copy(update=extra)
+    run = chain.run.model_copy(
+        update={
+            "job_id": next_id(step),
+            "parent_job_id": chain.job_id,
+            "delegation_id": None,
+            "delegation_depth": depth,
+            "attempt": 1,
+            "continuation": flavour,
+            "prompt": Text(),
+            "brief": told,
+            "artifacts": (),
+            "artifact_digest": None,
+            "shared_worktree": None,
+        }
+    )
+    if chain.batch is not None:
+        chain.batch.continued = True
+    step.add(record_of(run, step.now, JobState.RUNNING))
+    step.state.homes[run.job_id] = chain.coordinator_id
+    _run(step, chain, run)
+    return run.job_id
+
+
+def run_again(step: Step, chain: Coordinator, actor: str) -> None:
+    """A new attempt of the chain's last job, by an operator's order: with the same brief, as of now."""
+    job = step.state.jobs[chain.job_id]
+    attempt, note = job.attempt + 1, f"run again by {actor}; the attempt before ended: {job.reason}"
+    run = chain.run.model_copy(update={"attempt": attempt})
+    if job.continuation is not Continuation.NONE:
+        again = {"job_id": job.job_id, "parent_job_id": job.parent_job_id, "delegation_depth": job.delegation_depth}
+        told: ContinuationBrief = brief(step, chain, job.continuation, job.delegation_depth, (note,))
+        run = run.model_copy(update={**again, "continuation": job.continuation, "prompt": Text(), "brief": told})
+    step.state.spent_jobs += 1
+    step.change(job.job_id, state=JobState.QUEUED, attempt=attempt, reason=note, ended_at=None)
+    step.change(job.job_id, state=JobState.RUNNING, started_at=step.now, next="")
+    _run(step, chain, run)
+
+
+def _run(step: Step, chain: Coordinator, run: JobRun) -> None:
+    chain.job_id, chain.phase = run.job_id, Phase.RUNNING
+    kind = "root" if run.continuation is Continuation.NONE else f"{run.continuation} continuation"
+    step.command(RunCoordinator(run=run, summary=f"{run.worker.name}: {kind}"))
+
+
+def record_of(run: JobRun, now: float, state: JobState, reason: str = "") -> JobRecord:
+    """The row of a job that has just been dispatched."""
+    return JobRecord(
+        job_id=run.job_id,
+        root_job_id=run.root_job_id,
+        parent_job_id=run.parent_job_id,
+        delegation_id=run.delegation_id,
+        delegation_depth=run.delegation_depth,
+        task_id=run.task_id,
+        repo=run.repo,
+        agent=run.worker.name,
+        ephemeral=run.worker.ephemeral,
+        runtime=run.worker.runtime,
+        action=run.action,
+        continuation=run.continuation,
+        state=state,
+        revision=0,
+        attempt=run.attempt,
+        reason=reason,
+        model=run.model,
+        effort=run.effort,
+        phase=run.phase,
+        queued_at=now,
+        started_at=now if state is JobState.RUNNING else None,
+    )

@@ -1,0 +1,194 @@
+"""From a result's delegations to running legs (rulings C1 to C6, B1)."""
+
+from enum import StrEnum
+
+from workflows.contract.models import Delegation
+from workflows.policy import bounds, loops, preflight
+from workflows.policy.bounds import Refusal
+from workflows.policy.fingerprints import twins
+from workflows.policy.order import contributors
+from workflows.policy.resolution import effort_of, model_of, worker_of
+from workflows.policy.timeouts import timeout_of
+from workflows.tree import continuing, finalizing
+from workflows.tree.commands import RunChild
+from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, JobState, Text
+from workflows.tree.state import Batch, Coordinator, Leg, Phase
+from workflows.tree.step import Step
+
+
+class Handed(StrEnum):
+    """What became of a set of delegations."""
+
+    DISPATCHED = "dispatched"
+    CORRECTING = "correcting"
+    DROPPED = "dropped"
+
+
+def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Handed:
+    """The checks of ruling C1 in their order; the first that trips decides, with one event."""
+    if finalizing.ending(step):
+        return _dropped_at_the_end(step, chain, outcome)
+    refusal = _bound(step, chain, outcome)
+    if refusal is not None:
+        finalizing.tripped(step, refusal, chain.job_id)
+        return Handed.DROPPED
+    refusal = preflight.check(outcome.delegations, outcome.agents, step.state.input.settings)
+    if refusal is not None:
+        return _unroutable(step, chain, outcome, refusal)
+    signature = loops.signature(outcome.delegations, outcome.long_prompts)
+    rung = loops.repeats(chain, signature)
+    if rung is not None:
+        return _repeated(step, chain, outcome, rung)
+    loops.dispatched(chain, signature)
+    _admit(step, chain, outcome)
+    return Handed.DISPATCHED
+
+
+def _bound(step: Step, chain: Coordinator, outcome: JobOutcome) -> Refusal | None:
+    count = len(outcome.delegations)
+    return bounds.admit(
+        step.state.input.settings.bounds,
+        step.state.ledger(),
+        depth=step.state.jobs[chain.job_id].delegation_depth,
+        width=count,
+        new_jobs=count - len(twins(outcome.delegations)),
+    )
+
+
+def _dropped_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Handed:
+    """The kill or the bound has had its own event; this one says that more was dropped because of it."""
+    pending = step.state.finalize
+    message = f"{len(outcome.delegations)} delegation(s) dropped: {pending.reason if pending else ''}"
+    ids = [each.id for each in outcome.delegations]
+    step.event("delegation_dropped", chain.job_id, message, {"delegations": ids})
+    return Handed.DROPPED
+
+
+def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Refusal) -> Handed:
+    """A corrective continuation with the faults and the set, as often as the streak allows (ruling C6)."""
+    step.refused(refusal, chain.job_id)
+    step.change(chain.job_id, preflight_failed=refusal.message)
+    limit = step.state.input.settings.bounds.max_delegation_non_progress_streak
+    if not loops.preflight_failed(chain, limit):
+        if not step.state.blocked:
+            finalizing.request(step, refusal.kind, f"{chain.streak} sets in a row did not get on: {refusal.message}")
+        return Handed.DROPPED
+    valid = tuple(sorted(agent.name for agent in outcome.agents))
+    return _correct(step, chain, outcome, Correction.PREFLIGHT, refusal.message, valid)
+
+
+def _repeated(step: Step, chain: Coordinator, outcome: JobOutcome, rung: loops.Rung) -> Handed:
+    """The structural signal of the ladder (ruling H2)."""
+    message = "this set of delegations has been dispatched before"
+    if climbed(step, chain, rung, message, "signature"):
+        return Handed.DROPPED
+    return _correct(step, chain, outcome, Correction.REPEATED, message)
+
+
+def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, signal: str) -> bool:
+    """One rung of the ladder, with its event; True at the top, where the tree is finalized."""
+    data: bounds.Data = {"signal": signal, "streak": chain.streak}
+    if rung is loops.Rung.WARNING:
+        step.event("delegation_loop_warning", chain.job_id, message, data)
+        return False
+    finalizing.tripped(step, Refusal("delegation_loop_detected", message, data), chain.job_id)
+    return True
+
+
+def _correct(
+    step: Step, chain: Coordinator, outcome: JobOutcome, what: Correction, note: str, valid: tuple[str, ...] = ()
+) -> Handed:
+    """The set comes back to its coordinator, complete."""
+    extra: dict[str, object] = {
+        "correction": what,
+        "refused": outcome.delegations,
+        "long_prompts": {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()},
+        "valid_agents": valid,
+    }
+    done = continuing.proceed(step, chain, Continuation.CORRECTIVE, note, extra=extra)
+    return Handed.CORRECTING if done else Handed.DROPPED
+
+
+def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
+    """Every leg gets its job now, in the order given; a duplicate shares its twin's."""
+    duplicates = twins(outcome.delegations)
+    depth = step.state.jobs[chain.job_id].delegation_depth + 1
+    legs = {each.id: _leg(step, each, outcome, duplicates.get(each.id)) for each in outcome.delegations}
+    for leg in legs.values():
+        if leg.twin:
+            leg.job_id = legs[leg.twin].job_id
+    chain.batch = Batch(parent_job_id=chain.job_id, artifact_digest=outcome.artifact_digest, legs=legs)
+    chain.phase = Phase.WAITING
+    for leg in legs.values():
+        if not leg.twin:
+            step.state.spent_jobs += 1
+            step.state.homes[leg.job_id] = chain.coordinator_id
+            reason = f"waits for {', '.join(leg.deps)}" if leg.deps else "waits to be started"
+            step.add(continuing.record_of(_run(step, chain, leg, depth), step.now, JobState.QUEUED, reason))
+
+
+def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | None) -> Leg:
+    settings, worker = step.state.input.settings, worker_of(delegation, outcome.agents)
+    long = outcome.long_prompts.get(delegation.id)
+    return Leg(
+        id=delegation.id,
+        job_id="" if twin else continuing.next_id(step),
+        worker=worker,
+        action=delegation.action,
+        prompt=Text(digest=long.digest) if long else Text(inline=delegation.prompt),
+        deps=delegation.deps,
+        failure_policy=delegation.failure_policy,
+        synthesis_rule=delegation.synthesis_rule,
+        quorum=delegation.quorum,
+        retry=delegation.retry,
+        worktree=delegation.worktree,
+        artifacts=delegation.artifacts,
+        model=model_of(delegation, worker, settings),
+        effort=effort_of(delegation, worker, settings),
+        phase=delegation.phase,
+        timeout_seconds=timeout_of(delegation, settings.timeouts),
+        twin=twin,
+    )
+
+
+def start(step: Step, chain: Coordinator, leg: Leg) -> None:
+    """One attempt of a leg goes out."""
+    depth = step.state.jobs[leg.job_id].delegation_depth
+    leg.state, leg.failed_as, leg.reason, leg.outcome_job_id = JobState.RUNNING, None, "", leg.job_id
+    step.change(leg.job_id, state=JobState.RUNNING, started_at=step.now, reason="", next="", ended_at=None)
+    summary = f"{leg.id}: {leg.worker.name} {leg.action}"
+    step.command(RunChild(run=_run(step, chain, leg, depth), summary=summary))
+
+
+def run_of(step: Step, chain: Coordinator, leg: Leg) -> JobRun:
+    """The run of a leg as it was last dispatched."""
+    return _run(step, chain, leg, step.state.jobs[leg.job_id].delegation_depth)
+
+
+def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
+    batch, tree = chain.batch, step.state.input
+    if batch is None:
+        raise AssertionError(f"coordinator {chain.coordinator_id} has no batch to run {leg.id} from")
+    sources = [step.state.jobs[each.outcome_job_id] for each in contributors(batch.legs, leg) if each.outcome_job_id]
+    return JobRun(
+        job_id=leg.job_id,
+        root_job_id=tree.root_job_id,
+        parent_job_id=batch.parent_job_id,
+        delegation_id=leg.id,
+        delegation_depth=depth,
+        task_id=tree.task_id,
+        repo=tree.repo,
+        worker=leg.worker,
+        action=leg.action,
+        attempt=leg.attempt,
+        prompt=leg.prompt,
+        artifacts=leg.artifacts,
+        artifact_digest=batch.artifact_digest if leg.artifacts else None,
+        model=leg.model,
+        effort=leg.effort,
+        phase=leg.phase,
+        timeout_seconds=leg.timeout_seconds,
+        branch_deps=tuple(job.branch for job in sources if job.branch),
+        shared_worktree=leg.worktree,
+        pull_request=tree.pull_request,
+    )

@@ -1,0 +1,221 @@
+"""What the end of a job means for its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
+
+from workflows.contract.models import FailurePolicy, SynthesisRule
+from workflows.policy import bounds
+from workflows.policy.digests import digest
+from workflows.policy.failure import policy_of
+from workflows.policy.outcome import state_of
+from workflows.policy.prices import cost
+from workflows.policy.retries import pause
+from workflows.tree import dispatch, finalizing, people
+from workflows.tree.commands import StartTimer
+from workflows.tree.dispatch import Handed
+from workflows.tree.jobs import JobOutcome, JobState, Usage
+from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase
+from workflows.tree.step import Step
+
+SUMMARY_LIMIT = 800
+FINDINGS_LIMIT = 4000
+FILES_LIMIT = 40
+
+
+def job_ended(step: Step, outcome: JobOutcome) -> None:
+    """Counts once: an outcome of a job that does not run, or of another attempt, is nothing."""
+    state, job = step.state, step.state.jobs.get(outcome.job_id)
+    if job is None or job.state is not JobState.RUNNING or job.attempt != outcome.attempt:
+        return
+    ended = _record(step, outcome)
+    found = state.find_leg(outcome.job_id)
+    if state.finalize is not None and state.finalize.job_id == outcome.job_id:
+        _finalize_ended(step, outcome, ended)
+    elif found is not None:
+        _leg_job_ended(step, *found, outcome, ended)
+    elif job.delegation_id is None:
+        _chain_job_ended(step, state.coordinators[state.homes[outcome.job_id]], outcome, ended)
+
+
+def _record(step: Step, outcome: JobOutcome) -> JobState:
+    """The row, the spend, and what the run itself had to tell."""
+    state, job = step.state, step.state.jobs[outcome.job_id]
+    ended = _state(outcome)
+    tokens = outcome.usage
+    used = Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
+    model = outcome.model or job.model
+    price = cost(used, model, state.input.settings.prices)
+    state.usage, state.cost_usd = state.usage + used, state.cost_usd + price.usd
+    step.change(
+        outcome.job_id,
+        state=ended,
+        reason=outcome.reason,
+        next="",
+        decision=outcome.decision,
+        summary=outcome.summary[:SUMMARY_LIMIT],
+        model=model,
+        branch=outcome.branch or job.branch,
+        head_sha=outcome.head_sha or job.head_sha,
+        pull_request=outcome.pull_request or job.pull_request,
+        result_digest=outcome.result_digest,
+        usage=job.usage + used,
+        cost_usd=job.cost_usd + price.usd,
+        price_assumed=bool(used.total) and price.assumed,
+        ended_at=step.now,
+    )
+    for notice in outcome.notices:
+        step.event(notice.kind, outcome.job_id, notice.message, dict(notice.data))
+    return ended
+
+
+def _state(outcome: JobOutcome) -> JobState:
+    """An attempt that ran ended in one of four ways; a decision to block or fail is one of them (ruling A11)."""
+    if outcome.state is JobState.SUCCEEDED:
+        return state_of(outcome.decision) if outcome.decision else JobState.SUCCEEDED
+    return outcome.state if outcome.state in FAILING else JobState.FAILED
+
+
+def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
+    """Whatever it still asks for is ignored, and that is said (ruling G1)."""
+    if outcome.delegations:
+        ids = [each.id for each in outcome.delegations]
+        message = f"the finalize continuation returned {len(ids)} delegation(s), which are ignored"
+        step.event("delegation_finalized", outcome.job_id, message, {"delegations": ids})
+    if outcome.human_questions:
+        message = "the finalize continuation asked people, which is ignored"
+        step.event("human_questions_ignored", outcome.job_id, message)
+    finalizing.finalized(step, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
+    step.state.root.phase = Phase.OVER
+
+
+def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
+    """The root, or a continuation: it hands out more work, or its chain is over."""
+    people.asked(step, chain, outcome.job_id, outcome.human_questions)
+    found = step.state.leg_of(chain)
+    if found is not None:
+        _absorb(found[1], outcome, chain.history)
+    match _hand_out(step, chain, outcome, ended):
+        case Handed.DISPATCHED | Handed.CORRECTING:
+            return
+        case Handed.DROPPED if found is None:
+            chain.phase = Phase.OVER
+            if step.state.finalize is None:
+                finalizing.block_task(step, f"delegations of {outcome.job_id} were refused", outcome.job_id)
+        case _:
+            chain_over(step, chain, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
+
+
+def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
+    """A delegated job: its leg is over, unless it became a coordinator of its own."""
+    people.asked(step, parent, outcome.job_id, outcome.human_questions)
+    _absorb(leg, outcome)
+    if outcome.conflict:
+        _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
+        return
+    if leg.worker.ephemeral and outcome.delegations:
+        ids = [each.id for each in outcome.delegations]
+        message = f"an ephemeral worker cannot delegate: {len(ids)} delegation(s) ignored"
+        step.event("delegation_ignored_ephemeral", outcome.job_id, message, {"delegations": ids})
+    elif outcome.delegations:
+        chain = Coordinator(coordinator_id=leg.job_id, run=dispatch.run_of(step, parent, leg), job_id=leg.job_id)
+        step.state.coordinators[leg.job_id] = chain
+        if _hand_out(step, chain, outcome, ended) in {Handed.DISPATCHED, Handed.CORRECTING}:
+            return
+        del step.state.coordinators[leg.job_id]
+    leg_over(step, parent, leg, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
+
+
+def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> Handed | None:
+    """None when there is nothing to hand out, or the result did not succeed (ruling A11)."""
+    if not outcome.delegations:
+        return None
+    if ended is JobState.SUCCEEDED:
+        return dispatch.delegate(step, chain, outcome)
+    ids = [each.id for each in outcome.delegations]
+    message = f"a {ended} result does not delegate: {len(ids)} delegation(s) not dispatched"
+    step.event("delegation_dropped", outcome.job_id, message, {"delegations": ids})
+    return None
+
+
+def _absorb(leg: Leg, outcome: JobOutcome, history: str = "") -> None:
+    """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
+    leg.outcome_job_id = outcome.job_id
+    leg.findings = outcome.findings[:FINDINGS_LIMIT] if leg.synthesis_rule is SynthesisRule.VERIFY else ""
+    leg.touched_files = outcome.touched_files[:FILES_LIMIT]
+    leg.artifact_digest = outcome.artifact_digest
+    own = outcome.progress or f"{outcome.state} {outcome.decision}"
+    leg.progress = digest([own, history]) if history else own
+
+
+def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> None:
+    """A chain's end is its leg's end; the root's is the task's."""
+    chain.phase = Phase.OVER
+    found = step.state.leg_of(chain)
+    if found is None:
+        finalizing.root_over(step, chain, ended, reason)
+    else:
+        leg_over(step, *found, ended, reason)
+
+
+def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
+    """A failing leg is run again while it may, and then meets its policy; in a tree that ends it meets neither."""
+    leg.reason = reason
+    batch = chain.batch
+    again = ended in FAILING and not finalizing.ending(step) and batch is not None and not batch.stopped
+    if again and leg.retries_used < leg.retry and _retry(step, leg, ended):
+        return
+    leg.state = ended
+    if ended in FAILING and not finalizing.ending(step) and batch is not None:
+        _meet_policy(step, chain, batch, leg)
+
+
+def _retry(step: Step, leg: Leg, ended: JobState) -> bool:
+    """A new attempt after a pause, if the job budget has room for it (rulings D3, C3)."""
+    refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, f"a retry of leg {leg.id}")
+    if refusal is not None:
+        step.refused(refusal, leg.job_id)
+        return False
+    step.state.coordinators.pop(leg.job_id, None)
+    step.state.spent_jobs += 1
+    seconds = pause(leg.retries_used)
+    leg.retries_used, leg.attempt, leg.failed_as = leg.retries_used + 1, leg.attempt + 1, ended
+    leg.timer = f"retry:{leg.job_id}:{leg.attempt}"
+    reason = f"attempt {leg.attempt - 1} ended {ended}: {leg.reason}"
+    coming = f"attempt {leg.attempt} starts {seconds:.0f} s after it"
+    step.change(leg.job_id, state=JobState.QUEUED, attempt=leg.attempt, reason=reason, next=coming, ended_at=None)
+    step.command(StartTimer(key=leg.timer, seconds=seconds, summary=f"{leg.id}: pause before attempt {leg.attempt}"))
+    return True
+
+
+def retry_due(step: Step, key: str) -> None:
+    """The pause is over: the leg waits for its next attempt like any other, budgets and worktrees included (C4, I3)."""
+    leg = next((each for each in step.state.legs() if each.timer == key), None)
+    if leg is not None:
+        leg.timer, leg.state = None, JobState.QUEUED
+
+
+def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None:
+    match policy_of(leg):
+        case FailurePolicy.BLOCK_PARENT:
+            _stop(step, chain, leg, leg.state, f"leg {leg.id} ended {leg.state}: {leg.reason}")
+        case FailurePolicy.CONTINUE:
+            pass
+        case FailurePolicy.ESCALATE:
+            batch.escalated = True
+        case FailurePolicy.ESCALATE_HUMAN:
+            people.failed(step, batch, leg)
+
+
+def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
+    """Legs not started are skipped, running ones finish, no continuation follows (ruling D4)."""
+    leg.state, leg.reason = ended if ended in FAILING else JobState.BLOCKED, reason
+    if finalizing.ending(step) or chain.batch is None:
+        return
+    step.change(leg.job_id, next=f"service job retry {leg.job_id}")
+    chain.batch.blocked_by.append(leg.id)
+    stop_batch(step, chain, chain.batch, reason, leg.job_id)
+
+
+def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id: str) -> None:
+    """The first reason stands. A root's batch blocks the task at once, another one its leg when it has settled."""
+    batch.stopped = batch.stopped or reason
+    finalizing.stop_waiting(step, batch, JobState.SKIPPED, f"the batch is blocked: {reason}")
+    if step.state.leg_of(chain) is None and not step.state.blocked:
+        finalizing.block_task(step, reason, job_id)

@@ -1,0 +1,117 @@
+"""What moves a batch on: legs that may start, legs that never will, and its one continuation (rulings D1, E1 to E5)."""
+
+from workflows.policy import bounds, loops
+from workflows.policy.order import ready, settled, unreachable
+from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
+from workflows.tree import continuing, dispatch, finalizing
+from workflows.tree.briefs import decision_of
+from workflows.tree.ending import chain_over, stop_batch
+from workflows.tree.jobs import Continuation, Correction, JobState
+from workflows.tree.state import Batch, Coordinator, Phase
+from workflows.tree.step import Step
+
+
+def move_on(step: Step, chain: Coordinator) -> bool:
+    """Everything a waiting chain can do now; True when it came further than starting legs."""
+    batch = chain.batch
+    if chain.phase is not Phase.WAITING or batch is None:
+        return False
+    for leg, culprit in unreachable(batch.legs):
+        finalizing.end_unstarted(step, leg, JobState.SKIPPED, f"its dependency {culprit.id} ended {culprit.state}")
+    _start_ready(step, chain, batch)
+    if not settled(batch.legs):
+        return False
+    _settle(step, chain, batch)
+    return True
+
+
+def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
+    while not batch.stopped and not finalizing.ending(step):
+        leg = ready(batch.legs, step.state.busy_worktrees if _shares(batch) else ())
+        if leg is None:
+            return
+        refusal = bounds.exhausted(step.state.input.settings.bounds, step.state.ledger())
+        if refusal is None:
+            dispatch.start(step, chain, leg)
+            continue
+        finalizing.tripped(step, refusal, chain.job_id)
+        if not finalizing.ending(step):
+            stop_batch(step, chain, batch, refusal.message, leg.job_id)
+
+
+def _shares(batch: Batch) -> bool:
+    return any(leg.worktree for leg in batch.legs.values())
+
+
+def _settle(step: Step, chain: Coordinator, batch: Batch) -> None:
+    """Exactly one way on: an end, a block, or one continuation (ruling D1)."""
+    if finalizing.ending(step):
+        _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
+    elif batch.stopped:
+        _blocked(step, chain, batch)
+    else:
+        _synthesize(step, chain, batch)
+
+
+def _end(step: Step, chain: Coordinator, state: JobState, reason: str) -> None:
+    """A nested chain ends its leg; the root's chain waits for the finalize."""
+    if step.state.leg_of(chain) is None:
+        chain.phase = Phase.OVER
+    else:
+        chain_over(step, chain, state, reason)
+
+
+def _blocked(step: Step, chain: Coordinator, batch: Batch) -> None:
+    chain.phase = Phase.BLOCKED
+    if step.state.leg_of(chain) is not None:
+        chain_over(step, chain, JobState.BLOCKED, batch.stopped)
+        chain.phase = Phase.BLOCKED
+
+
+def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
+    settings = step.state.input.settings.bounds
+    parts = [f"{leg.state} {leg.progress}" for leg in batch.legs.values() if not leg.twin]
+    rung = loops.progressed(chain, parts, settings.max_delegation_non_progress_streak)
+    verdict = judge(_ballots(step, batch), overruled=batch.escalated or batch.approved)
+    if verdict.result is Result.BLOCK:
+        ballots = [leg for leg in batch.legs.values() if leg.outcome_job_id and decision_of(step, leg) not in APPROVING]
+        stop_batch(step, chain, batch, verdict.reason, ballots[0].job_id if ballots else chain.job_id)
+        _blocked(step, chain, batch)
+        return
+    message = f"{chain.streak + 1} generations in a row ended with the same decisions and side effects"
+    if rung is not None and dispatch.climbed(step, chain, rung, message, "progress"):
+        _end(step, chain, JobState.CANCELLED, message)
+    elif verdict.result is Result.REPLAN:
+        _replan(step, chain, verdict.reason, (message,) if rung else ())
+    elif rung is not None:
+        _continue(step, chain, Continuation.CORRECTIVE, message, extra={"correction": Correction.NO_PROGRESS})
+    else:
+        _continue(step, chain, Continuation.NORMAL)
+
+
+def _ballots(step: Step, batch: Batch) -> list[Ballot]:
+    return [
+        Ballot(leg.id, leg.state, decision_of(step, leg), leg.synthesis_rule, leg.quorum)
+        for leg in batch.legs.values()
+        if not leg.twin
+    ]
+
+
+def _replan(step: Step, chain: Coordinator, reason: str, notes: tuple[str, ...]) -> None:
+    """One corrective replan per failed verdict; attempts are the root's and never come back (ruling E5)."""
+    state, cap = step.state, step.state.input.settings.bounds.max_verify_replan_attempts
+    if state.verify_attempts >= cap:
+        message = f"{reason}; all {cap} replan attempt(s) are used"
+        finalizing.tripped(step, bounds.Refusal("verify_replan_exhausted", message, {"attempts": cap}), chain.job_id)
+        _end(step, chain, JobState.CANCELLED, message)
+        return
+    state.verify_attempts += 1
+    extra: dict[str, object] = {"attempt": state.verify_attempts, "attempts": cap}
+    _continue(step, chain, Continuation.REPLAN, reason, *notes, extra=extra)
+
+
+def _continue(
+    step: Step, chain: Coordinator, flavour: Continuation, *notes: str, extra: dict[str, object] | None = None
+) -> None:
+    if not continuing.proceed(step, chain, flavour, *notes, extra=extra):
+        _end(step, chain, JobState.CANCELLED, "no job is left for its continuation")

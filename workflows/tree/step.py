@@ -1,0 +1,125 @@
+"""One step of the tree: what it changed, said once as rows, and the commands that follow from it."""
+
+import math
+from typing import TypedDict, Unpack
+
+from workflows.contract.models import Decision
+from workflows.policy.bounds import Data, Refusal, near
+from workflows.tree.commands import Command, Record
+from workflows.tree.jobs import Continuation, JobState, TaskState, Usage
+from workflows.tree.moves import check_job, check_task
+from workflows.tree.records import EventRecord, JobRecord, Records
+from workflows.tree.state import TreeState
+
+
+class JobChange(TypedDict, total=False):
+    """The columns of a job that a step may change."""
+
+    state: JobState
+    attempt: int
+    reason: str
+    next: str
+    decision: Decision | None
+    summary: str
+    model: str | None
+    branch: str | None
+    head_sha: str | None
+    pull_request: int | None
+    result_digest: str | None
+    usage: Usage
+    cost_usd: float
+    price_assumed: bool
+    continuation: Continuation
+    started_at: float | None
+    ended_at: float | None
+    preflight_failed: str | None
+
+
+class Step:
+    """Collects while rules run; `finish` gives the commands in the order they must be carried out."""
+
+    def __init__(self, state: TreeState, now: float) -> None:
+        self.state = state
+        if math.isfinite(now):
+            state.now = max(state.now, now)
+        self._jobs: dict[str, None] = {}
+        self._events: list[EventRecord] = []
+        self._task = False
+        self._commands: list[Command] = []
+
+    @property
+    def now(self) -> float:
+        """Never runs backwards, whatever the events say."""
+        return self.state.now
+
+    def command(self, command: Command) -> None:
+        """To be carried out after the rows of this step are written."""
+        self._commands.append(command)
+
+    def add(self, job: JobRecord) -> None:
+        """A job appears."""
+        self.state.jobs[job.job_id] = job
+        self._jobs[job.job_id] = None
+
+    def change(self, job_id: str, **changes: Unpack[JobChange]) -> None:
+        """A job changes; an illegal move raises (ruling B2)."""
+        job = self.state.jobs[job_id]
+        check_job(job_id, job.state, changes.get("state", job.state))
+        self.state.jobs[job_id] = job.model_copy(update=dict(changes))
+        self._jobs[job_id] = None
+
+    def task(self, state: TaskState, reason: str, next_step: str) -> None:
+        """The task moves; an illegal move raises (ruling B2)."""
+        task = self.state.task
+        check_task(task.state, state)
+        ended = None if state in {TaskState.OPEN, TaskState.AWAITING_HUMAN} else self.now
+        self.state.task = task.model_copy(
+            update={"state": state, "reason": reason, "next": next_step, "ended_at": ended}
+        )
+        self._task = True
+
+    def event(self, kind: str, job_id: str, message: str, data: Data | None = None) -> None:
+        """A lifecycle event (ruling B4)."""
+        self.state.last_event += 1
+        self._events.append(
+            EventRecord(
+                event_id=f"{self.state.root_id}-e{self.state.last_event}",
+                job_id=job_id,
+                root_job_id=self.state.root_id,
+                kind=kind,
+                at=self.now,
+                message=message,
+                data=data or {},
+            )
+        )
+
+    def refused(self, refusal: Refusal, job_id: str) -> None:
+        """A bound or gate said no."""
+        self.event(refusal.kind, job_id, refusal.message, refusal.data)
+
+    def warn(self) -> None:
+        """One event per budget that is used to 80 % (ruling C4)."""
+        for name, used, budget in near(self.state.input.settings.bounds, self.state.ledger()):
+            if name not in self.state.warned:
+                self.state.warned.append(name)
+                data: Data = {"of": name, "used": used, "budget": budget}
+                message = f"{name}: {used:g} of {budget:g} used"
+                self.event("delegation_budget_warning", self.state.root_id, message, data)
+
+    def finish(self) -> list[Command]:
+        """The rows first, under a new revision, then the commands that depend on them; nothing when nothing changed."""
+        if not (self._jobs or self._events or self._task or self._commands):
+            return []
+        state = self.state
+        state.revision += 1
+        update = {"revision": state.revision}
+        for job_id in self._jobs:
+            state.jobs[job_id] = state.jobs[job_id].model_copy(update=update)
+        if self._task:
+            state.task = state.task.model_copy(update=update)
+        records = Records(
+            task=state.task if self._task else None,
+            jobs=tuple(state.jobs[job_id] for job_id in self._jobs),
+            events=tuple(self._events),
+        )
+        return [Record(records=records), *self._commands]
