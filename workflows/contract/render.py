@@ -1,7 +1,7 @@
 """A result as people read it: the comment on a pull request or issue (spec: findings rendering).
 
-Texts are redacted, then cut, then defused, in this order (ruling A12); each stands in a list item or a quote of its own,
-so nothing in it reaches what follows.
+Texts are redacted, then cut, then defused, in this order (ruling A12); each stands in a list item or a quote of its
+own, so nothing in it reaches what follows.
 """
 
 import json
@@ -24,6 +24,7 @@ QUALIFIER_KEYS = ("recommendation", "severity", "status")
 LINK_KEYS = ("source_url", "url", "source")
 
 _WEB = re.compile(r"https?://[^\s<>\"'`\\\[\]]{1,1900}")
+_BLANK_LINES = re.compile("\n{3,}")
 _CUT_HERE = "(cut here: the rest does not fit)"
 
 Lines = list[str]
@@ -62,7 +63,7 @@ class _Writer:
     clean: Callable[[str], str]
 
     def text(self, text: str) -> Lines:
-        return [line.rstrip() for line in self.clean(text).split("\n")]
+        return _BLANK_LINES.sub("\n\n", "\n".join(line.rstrip() for line in self.clean(text).split("\n"))).split("\n")
 
     def word(self, text: str) -> str:
         return " ".join(self.clean(text).split())
