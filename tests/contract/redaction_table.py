@@ -1,4 +1,4 @@
-"""What must go and what must stay (ruling A12). Fake secrets are put together here, so no scanner is alarmed."""
+"""What must go and what must stay (ruling A12). Fake secrets are put together, so that no scanner is alarmed."""
 
 HEX = "0123456789abcdef"
 ALNUM = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzA1bC2dE3fG4h5J6"
@@ -9,7 +9,7 @@ def _pem(kind: str, body: str = f"{BASE64}\n{BASE64}\nab==") -> str:
     return f"-----BEGIN {kind}-----\n{body}\n-----END {kind}-----"
 
 
-JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+JWT = ".".join(("eyJ" + ALNUM[:17], "eyJ" + ALNUM[:24], ALNUM[:43]))
 
 TOKENS: dict[str, str] = {
     "GitHub personal": "ghp" + "_" + ALNUM[:36],
@@ -175,7 +175,7 @@ INNOCENT: tuple[str, ...] = (
     "http://localhost:8080/@scope/package",
     "postgres://app:$PASSWORD@db/app",
     "foo@bar.example and @dataclass",
-    "-----BEGIN CERTIFICATE-----\n" + BASE64 + "\n-----END CERTIFICATE-----",
+    "-----BEGIN CERTIFICATE-----\n" + BASE64[::-1] + "\n-----END CERTIFICATE-----",
     "checks the -----BEGIN PRIVATE KEY----- header",
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3Yz0kq user@host",
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",

@@ -11,19 +11,21 @@ _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_COMMAND = re.compile(r"(?im:^[^\w/\n]*+/(?=service(?:\s|\Z)))")
 _SPECIAL = re.compile(
     r"@(?=[A-Za-z0-9_-])"  # mentions and mail addresses
     r"|<(?=[A-Za-z/!?])"  # HTML, comments, autolinks
     r"|!(?=\[)"  # images, which are loaded unasked
     r"|\](?=\((?!\s*<?https?://))"  # links elsewhere than to the web
     r"|\](?=:)"  # link definitions
-    r"|(?im:^[^\w/\n]*+/(?=service(?:\s|\Z)))"  # our own commands
-    r"|(?m:^(?:[ \t>]|(?:[*+-]|[0-9]{1,9}[.)])[ \t])*+)(?=#{1,6}(?:\s|\Z)|(?:=+|-+)[ \t]*+(?:\n|\Z))"  # headings
-    r"|(?m:^[ \t]*+)(?=(?:[-*_][ \t]*+){3,}+(?:\n|\Z))"  # rules
+    r"|(?m:^[ \t>]*+)(?=(?:=++|-++|(?:[-*_][ \t]*+){3,}+)[ \t]*+(?:\n|\Z))"  # underlines and rules
+    r"|(?m:^(?:[ \t>]|(?:[*+-]|[0-9]{1,9}[.)])[ \t])*+)(?=#{1,6}(?:\s|\Z))"  # headings
 )
 
 
 def inert(text: str) -> str:
     """The text with everything that would act or stand out of its place defused."""
     text = _INVISIBLE.sub("\ufffd", _LINE_ENDS.sub("\n", text))
-    return _SPECIAL.sub(lambda found: found[0] + _BREAK, text)
+    for begins in (_COMMAND, _SPECIAL):
+        text = begins.sub(lambda found: found[0] + _BREAK, text)
+    return text

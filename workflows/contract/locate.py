@@ -19,11 +19,11 @@ MOST_CANDIDATES = 1_000
 
 _STRING = r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"'
 _OPENS = rf"\{{(?=\s*+{_STRING}\s*+:)"
-_INERT = rf"\{{(?!\s*+{_STRING}\s*+:)"
+_INERT = rf"\{{(?:\s*+\}}|(?!\s*+{_STRING}\s*+:))"
 _PLAIN = r'[^"\\{}\n]'
 _KEY = rf'"{KEY}"\s*+:'
 _EVENT = re.compile(
-    # What changes neither lane: plain text, braces that open no object, and a pair of quotes around such things.
+    # What changes neither lane: plain text, empty objects, braces that open none, and quotes around such things.
     rf'(?:{_PLAIN}++|{_INERT}|(?!{_KEY})"(?:{_PLAIN}++|{_INERT})*+(?!{_KEY})")*+'
     rf'(?:(\{{)|(\}}++)|({_KEY})|(")|((?:\\(?!{_OPENS})[^\n]{_PLAIN}*+)++|\\)|(\n[^"\\{{}}]*+)|\Z)'
 )

@@ -95,7 +95,7 @@ class Ephemeral(_Value):
     capabilities: tuple[str, ...] = Field(default=(), description="Capabilities the worker advertises.")
     autonomy_policy: AutonomyPolicy = Field(
         default=AutonomyPolicy.READ_ONLY,
-        description="Sandbox autonomy. A worker that implements needs workspace-write or danger-full-access.",
+        description="Sandbox autonomy.",
     )
 
 
@@ -109,7 +109,7 @@ class Delegation(_Value):
     prompt: str = Field(min_length=1, description="Instructions for the child job.")
     deps: tuple[Id, ...] = Field(default=(), description="Sibling ids that must succeed before this one runs.")
     failure_policy: FailurePolicy | None = Field(
-        default=None, description="What a failure does to the batch; block_parent when omitted."
+        default=None, description="What its failure does; left out, block_parent, or an input to vote, quorum, verify."
     )
     synthesis_rule: SynthesisRule | None = Field(default=None, description="How outcomes are put together.")
     quorum: int | None = Field(
@@ -132,7 +132,9 @@ class ServiceResult(_Value):
 
     decision: Decision = Field(description="What you concluded.")
     summary: str = Field(min_length=1, description="Brief outcome.")
-    findings: tuple[Finding, ...] = Field(default=(), description="Strings or objects; free-form.")
+    findings: tuple[Finding, ...] = Field(
+        default=(), description="Free-form; objects may have keys such as title, severity, source_url."
+    )
     changes_made: tuple[Entry, ...] = Field(
         default=(), description="What you changed; name the repo-relative file paths in each entry."
     )

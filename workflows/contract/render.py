@@ -24,6 +24,7 @@ QUALIFIER_KEYS = ("recommendation", "severity", "status")
 LINK_KEYS = ("source_url", "url", "source")
 
 _WEB = re.compile(r"https?://[^\s<>\"'`\\\[\]]{1,1900}")
+_BLANK_LINES = re.compile("\n{3,}")
 _CUT_HERE = "(cut here: the rest does not fit)"
 
 Lines = list[str]
@@ -62,7 +63,7 @@ class _Writer:
     clean: Callable[[str], str]
 
     def text(self, text: str) -> Lines:
-        return [line.rstrip() for line in self.clean(text).split("\n")]
+        return _BLANK_LINES.sub("\n\n", "\n".join(line.rstrip() for line in self.clean(text).split("\n"))).split("\n")
 
     def word(self, text: str) -> str:
         return " ".join(self.clean(text).split())

@@ -17,7 +17,7 @@ def repair_prompt(faults: Sequence[Fault], previous_output: str | bytes) -> str:
     previous, left_out = _tail(previous_output)
     fence = _fence(previous)
     cut = f", without its first {left_out} bytes" if left_out else ""
-    return f"""Your result was not accepted. Nothing of your work is lost: do not redo it, only send the result again.
+    return f"""Your result was not accepted. The rest of your work stands: do not redo it, only send the result again.
 
 What is wrong with it, one fault per line:
 

@@ -1,7 +1,7 @@
 """The JSON Schema of the result object, generated from the models (spec: The result object).
 
-It says as much of the rules as JSON Schema can; `validate` stays the judge. What is null for `validate` is left out
-here: one way to say "not set" is enough for a writer.
+It says as much of the rules as JSON Schema can; `validate` stays the judge. Null, which `validate` takes for "not set",
+is left out here: one way to say so is enough for a writer.
 """
 
 from typing import Any

@@ -1,0 +1,31 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflows.contract.graph import cycles
+
+GRAPHS = st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefz"), unique=True))
+
+
+def reaches_itself(deps: dict[str, list[str]], start: str) -> bool:
+    seen: set[str] = set()
+    rest = [dep for dep in deps[start] if dep != start]
+    while rest:
+        leg = rest.pop()
+        if leg not in seen:
+            seen.add(leg)
+            rest.extend(dep for dep in deps.get(leg, []) if dep != leg)
+    return start in seen
+
+
+@pytest.mark.ruling("A4")
+@given(GRAPHS)
+def test_a_cycle_is_named_exactly_when_there_is_one(deps: dict[str, list[str]]) -> None:
+    found = list(cycles(deps))
+    assert bool(found) == any(reaches_itself(deps, leg) for leg in deps)
+    for path in found:
+        assert path[0] == path[-1]
+        assert len(path) > 2
+        assert all(after in deps[before] for before, after in pairwise(path))

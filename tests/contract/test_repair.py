@@ -1,0 +1,62 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.contract.redaction_table import TOKENS
+from workflows.contract.explain import explain_contract
+from workflows.contract.faults import Fault
+from workflows.contract.repair import PREVIOUS_CAP, repair_prompt, same_output
+
+FAULTS = (
+    Fault("summary", "summary is required"),
+    Fault("delegations[0].id", 'delegations[0] (id "<missing>"): id is required'),
+)
+
+
+def previous_in(prompt: str) -> str:
+    """What stands inside the last fence."""
+    found = re.search(r"\n(`{3,})\n(.*)\n\1\n\Z", prompt, re.DOTALL)
+    assert found is not None
+    return found[2]
+
+
+@pytest.mark.ruling("A5")
+def test_it_has_the_faults_one_per_line_the_shape_and_the_output() -> None:
+    prompt = repair_prompt(FAULTS, "my output")
+    assert '\n\nsummary is required\ndelegations[0] (id "<missing>"): id is required\n\n' in prompt
+    assert explain_contract() in prompt
+    assert previous_in(prompt) == "my output"
+    assert "without its first" not in prompt
+
+
+@pytest.mark.ruling("A5")
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=50), st.integers(0, 3))
+def test_the_output_is_cut_to_its_end_between_characters(text: str, shift: int) -> None:
+    output = "a" * shift + "é€😀" * 5_000 + text
+    cut = previous_in(repair_prompt(FAULTS, output))
+    assert len(cut.encode()) <= PREVIOUS_CAP
+    assert len(cut.encode()) > PREVIOUS_CAP - 4
+    assert output.endswith(cut)
+
+
+@pytest.mark.ruling("A5")
+@given(st.text(st.sampled_from("`~\n x"), max_size=40))
+def test_the_output_cannot_close_its_fence(output: str) -> None:
+    assert previous_in(repair_prompt(FAULTS, output)) == output
+
+
+@pytest.mark.ruling("A5", "A12")
+def test_bytes_and_secrets_are_handled() -> None:
+    token = TOKENS["GitHub personal"]
+    prompt = repair_prompt(FAULTS, b"\xff" + token.encode() + b"x" * 11_990)
+    assert token[4:20] not in prompt
+    repair_prompt(FAULTS, "\ud800").encode()
+
+
+@pytest.mark.ruling("A5")
+def test_the_same_output_again_is_told_apart() -> None:
+    assert same_output("a", b"a") == "the repair returned the same output, byte for byte, so its faults are the same"
+    assert same_output("a", "a\n") is None
+    assert same_output("\ud800", "\ud800") is not None

@@ -1,0 +1,140 @@
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from tests.contract.strategies import Body, bodies
+from workflows.contract.canonical import canonical, canonical_json
+from workflows.contract.explain import DELEGATING, MINIMAL, explain_contract
+from workflows.contract.locate import KEY
+from workflows.contract.models import Delegation, Ephemeral, HumanQuestion, ServiceResult
+from workflows.contract.parse import Accepted, read_result
+from workflows.contract.schema import schema
+from workflows.contract.validate import validate
+from workflows.contract.wording import MEANINGS
+
+SCHEMA = schema()
+KINDS = {"string": str, "array": list, "object": dict, "integer": int}
+
+
+def fits(value: Any, node: Any) -> bool:
+    """As much of JSON Schema as ours uses."""
+    if isinstance(node, bool):
+        return node
+    checks = (_fits_kind, _fits_members, _fits_combinations)
+    return all(check(value, node) for check in checks)
+
+
+def _fits_kind(value: Any, node: dict[str, Any]) -> bool:
+    if "$ref" in node and not fits(value, SCHEMA["$defs"][node["$ref"].removeprefix("#/$defs/")]):
+        return False
+    if "type" in node and (not isinstance(value, KINDS[node["type"]]) or isinstance(value, bool)):
+        return False
+    if isinstance(value, str) and (
+        not re.search(node.get("pattern", ""), value) or len(value) < node.get("minLength", 0)
+    ):
+        return False
+    if isinstance(value, int) and value < node.get("minimum", value):
+        return False
+    return value in node.get("enum", [value]) and value == node.get("const", value)
+
+
+def _fits_members(value: Any, node: dict[str, Any]) -> bool:
+    if isinstance(value, dict):
+        known = node.get("properties", {})
+        extra = node.get("additionalProperties", True)
+        inner = all(fits(item, known.get(name, extra)) for name, item in value.items())
+        return inner and all(name in value for name in node.get("required", ()))
+    if isinstance(value, list):
+        contains = "contains" not in node or any(fits(item, node["contains"]) for item in value)
+        sized = node.get("minItems", 0) <= len(value) <= node.get("maxItems", len(value))
+        return contains and sized and all(fits(item, node.get("items", True)) for item in value)
+    return True
+
+
+def _fits_combinations(value: Any, node: dict[str, Any]) -> bool:
+    branch = "then" if "if" in node and fits(value, node["if"]) else "else"
+    return (
+        all(fits(value, each) for each in node.get("allOf", ()))
+        and any(fits(value, each) for each in node.get("anyOf", (True,)))
+        and sum(fits(value, each) for each in node.get("oneOf", (True,))) == 1
+        and fits(value, node.get(branch, True) if "if" in node else True)
+    )
+
+
+LEG: Body = {"id": "a", "agent": "x", "action": "ask", "prompt": "p"}
+
+
+@pytest.mark.ruling("spec:result-object")
+@given(bodies())
+@settings(max_examples=100)
+def test_every_valid_result_fits_the_schema_once_written_canonically(body: Body) -> None:
+    verdict = validate({KEY: body})
+    assert verdict.result is not None
+    assert fits(json.loads(canonical_json(verdict.result)), SCHEMA)
+
+
+@pytest.mark.ruling("A3", "A7", "A8", "A9")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"decision": "Approved"},
+        {"decision": None},
+        {"summary": ""},
+        {"mood": 1},
+        {"decision": "skipped", "delegations": [LEG]},
+        {"delegations": [{**LEG, "ephemeral": {"runtime": "runtime_a"}}]},
+        {"delegations": [{name: value for name, value in LEG.items() if name != "agent"}]},
+        {"delegations": [{**LEG, "id": "-"}]},
+        {"delegations": [{**LEG, "quorum": 1}]},
+        {"delegations": [{**LEG, "synthesis_rule": "quorum"}]},
+        {"delegations": [{**LEG, "synthesis_rule": "quorum", "quorum": 0}]},
+        {"delegations": [{**LEG, "retry": -1}]},
+        {"delegations": [{**LEG, "artifacts": ["x"]}]},
+        {"delegations": [{"id": "a", "ephemeral": {"runtime": "shell"}, "action": "ask", "prompt": "p"}]},
+        {"delegations": [{"id": "a", "ephemeral": {"runtime": "runtime_a"}, "action": "implement", "prompt": "p"}]},
+        {"human_questions": [{"id": "q"}]},
+        {"changes_made": [1]},
+    ],
+)
+def test_what_the_validator_refuses_does_not_fit(change: Body) -> None:
+    body = {"decision": "approved", "summary": "ok", **change}
+    assert validate({KEY: body}).faults
+    assert not fits({KEY: body}, SCHEMA)
+
+
+def test_every_object_of_ours_is_closed_and_every_field_described() -> None:
+    for name, node in SCHEMA["$defs"].items():
+        assert node["description"], name
+        if "properties" in node:
+            assert node["additionalProperties"] is False
+            assert all(field["description"] for field in node["properties"].values()), name
+    assert set(SCHEMA["$defs"]) >= {"ServiceResult", "Delegation", "Ephemeral", "HumanQuestion", "Decision"}
+    json.dumps(SCHEMA)
+
+
+def test_every_value_has_a_meaning() -> None:
+    assert all(list(meanings) in ([], list(kind)) for kind, meanings in MEANINGS.items())
+
+
+class TestExplanation:
+    def test_it_names_every_field_and_value(self) -> None:
+        text = explain_contract()
+        for model in (ServiceResult, Delegation, Ephemeral, HumanQuestion):
+            assert all(f"\n- {name} (" in text for name in model.model_fields)
+        assert all(value in text for kind in MEANINGS for value in kind)
+
+    def test_it_is_short(self) -> None:
+        assert len(explain_contract().encode()) < 6_144
+
+    @pytest.mark.parametrize("example", [MINIMAL, DELEGATING])
+    def test_its_examples_are_valid(self, example: ServiceResult) -> None:
+        assert read_result(canonical_json(example)) == Accepted(example)
+        assert fits({KEY: canonical(example)}, SCHEMA)
+
+    def test_an_agent_that_only_echoes_it_ends_with_the_last_example(self) -> None:
+        reading = read_result(explain_contract())
+        assert isinstance(reading, Accepted)
+        assert reading.result == DELEGATING
