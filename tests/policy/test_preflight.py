@@ -29,13 +29,19 @@ def test_every_fault_of_the_set_is_in_the_one_refusal() -> None:
     )
     assert found == [
         'delegations[0] (id "a"): agent "ghost" is unknown or not allowed on this repository',
-        ('delegations[1] (id "b"): "runtime_a" is the name of a runtime, not of an agent: '
-        "name a registered agent, or an ephemeral worker"),
+        (
+            'delegations[1] (id "b"): "runtime_a" is the name of a runtime, not of an agent: '
+            "name a registered agent, or an ephemeral worker"
+        ),
         'delegations[2] (id "c"): agent "reader" lacks the capability implement',
-        ('delegations[2] (id "c"): agent "reader" may not write: '
-        "implement needs autonomy_policy workspace-write or danger-full-access"),
-        ('delegations[3] (id "d"): "shell" is the name of a runtime, not of an agent: '
-        "name a registered agent, or an ephemeral worker"),
+        (
+            'delegations[2] (id "c"): agent "reader" may not write: '
+            "implement needs autonomy_policy workspace-write or danger-full-access"
+        ),
+        (
+            'delegations[3] (id "d"): "shell" is the name of a runtime, not of an agent: '
+            "name a registered agent, or an ephemeral worker"
+        ),
     ]
 
 
