@@ -143,6 +143,9 @@ class World:
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]
 
+    def task_state(self) -> TaskState:
+        return self.state.task.state
+
     def named(self, leg_id: str) -> Leg:
         """A leg of the root's latest batch."""
         assert self.state.root.batch is not None

@@ -93,10 +93,12 @@ def _skipped(batch: Batch | None) -> tuple[str, ...]:
 def _whole_tree(step: Step) -> tuple[BriefLeg, ...]:
     """A finalize sums up everything the tree did, older generations and nested legs included."""
     known = {leg.job_id: leg for leg in step.state.legs() if not leg.twin}
-    return tuple(_job(job, known.get(job.job_id)) for job in step.state.jobs.values() if job.delegation_id)
+    return tuple(_job(step, job, known.get(job.job_id)) for job in step.state.jobs.values() if job.delegation_id)
 
 
-def _job(job: JobRecord, leg: Leg | None) -> BriefLeg:
+def _job(step: Step, job: JobRecord, leg: Leg | None) -> BriefLeg:
+    chain = step.state.coordinators.get(job.job_id)
+    last = step.state.jobs[chain.job_id] if chain else job
     return BriefLeg(
         id=job.delegation_id or "",
         job_id=job.job_id,
@@ -105,11 +107,11 @@ def _job(job: JobRecord, leg: Leg | None) -> BriefLeg:
         action=job.action,
         state=leg.state if leg else job.state,
         reason=leg.reason if leg else job.reason,
-        decision=job.decision,
+        decision=last.decision,
         phase=job.phase,
-        summary=job.summary,
-        pull_request=job.pull_request,
-        branch=job.branch,
+        summary=last.summary,
+        pull_request=last.pull_request or job.pull_request,
+        branch=last.branch or job.branch,
         touched_files=leg.touched_files if leg else (),
         artifact_digest=leg.artifact_digest if leg else None,
     )

@@ -74,7 +74,9 @@ def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Re
             finalizing.request(step, refusal.kind, f"{chain.streak} sets in a row did not get on: {refusal.message}")
         return Handed.DROPPED
     valid = tuple(sorted(agent.name for agent in outcome.agents))
-    return _correct(step, chain, outcome, Correction.PREFLIGHT, refusal.message, valid)
+    faults = refusal.data.get("faults")
+    notes = tuple(faults) if isinstance(faults, list) else (refusal.message,)
+    return _correct(step, chain, outcome, Correction.PREFLIGHT, notes, valid)
 
 
 def _repeated(step: Step, chain: Coordinator, outcome: JobOutcome, rung: loops.Rung) -> Handed:
@@ -82,7 +84,7 @@ def _repeated(step: Step, chain: Coordinator, outcome: JobOutcome, rung: loops.R
     message = "this set of delegations has been dispatched before"
     if climbed(step, chain, rung, message, "signature"):
         return Handed.DROPPED
-    return _correct(step, chain, outcome, Correction.REPEATED, message)
+    return _correct(step, chain, outcome, Correction.REPEATED, (message,))
 
 
 def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, signal: str) -> bool:
@@ -96,7 +98,12 @@ def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, sign
 
 
 def _correct(
-    step: Step, chain: Coordinator, outcome: JobOutcome, what: Correction, note: str, valid: tuple[str, ...] = ()
+    step: Step,
+    chain: Coordinator,
+    outcome: JobOutcome,
+    what: Correction,
+    notes: tuple[str, ...],
+    valid: tuple[str, ...] = (),
 ) -> Handed:
     """The set comes back to its coordinator, complete."""
     extra: dict[str, object] = {
@@ -105,7 +112,7 @@ def _correct(
         "long_prompts": {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()},
         "valid_agents": valid,
     }
-    done = continuing.proceed(step, chain, Continuation.CORRECTIVE, note, extra=extra)
+    done = continuing.proceed(step, chain, Continuation.CORRECTIVE, *notes, extra=extra)
     return Handed.CORRECTING if done else Handed.DROPPED
 
 

@@ -15,6 +15,7 @@ from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase
 from workflows.tree.step import Step
 
 SUMMARY_LIMIT = 800
+REASON_LIMIT = 300
 FINDINGS_LIMIT = 4000
 FILES_LIMIT = 40
 
@@ -46,7 +47,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     step.change(
         outcome.job_id,
         state=ended,
-        reason=outcome.reason,
+        reason=outcome.reason[:REASON_LIMIT],
         next="",
         decision=outcome.decision,
         summary=outcome.summary[:SUMMARY_LIMIT],
@@ -156,7 +157,7 @@ def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> 
 
 def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
     """A failing leg is run again while it may, and then meets its policy; in a tree that ends it meets neither."""
-    leg.reason = reason
+    leg.reason = reason[:REASON_LIMIT] if ended in FAILING else ""
     batch = chain.batch
     again = ended in FAILING and not finalizing.ending(step) and batch is not None and not batch.stopped
     if again and leg.retries_used < leg.retry and _retry(step, leg, ended):
@@ -205,7 +206,7 @@ def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None
 
 def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
     """Legs not started are skipped, running ones finish, no continuation follows (ruling D4)."""
-    leg.state, leg.reason = ended if ended in FAILING else JobState.BLOCKED, reason
+    leg.state, leg.reason = ended if ended in FAILING else JobState.BLOCKED, reason[:REASON_LIMIT]
     if finalizing.ending(step) or chain.batch is None:
         return
     step.change(leg.job_id, next=f"service job retry {leg.job_id}")

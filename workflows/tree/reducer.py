@@ -90,6 +90,7 @@ def _start(step: Step) -> None:
 
 def _advance(step: Step) -> None:
     """Until nothing moves by itself any more; then the tree's own end, if it has come."""
+    step.warn()
     while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
         pass
     _end(step)

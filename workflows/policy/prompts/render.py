@@ -58,7 +58,7 @@ def _answers(brief: ContinuationBrief) -> str:
 
 
 def _goal(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
-    return f"The task's original instructions:\n\n{fenced(_text(brief.goal, bodies))}"
+    return f"The task's original instructions, which this job still serves:\n\n{fenced(_text(brief.goal, bodies))}"
 
 
 def _assignment(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
@@ -127,17 +127,11 @@ def _facts(leg: BriefLeg) -> Iterator[tuple[str, str]]:
 
 
 def _refused(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
-    text = "\n".join(f"- {inline_note(note)}" for note in brief.notes)
+    text = "\n".join(f"- {inline(note)}" for note in brief.notes)
     if brief.refused:
         shown = json.dumps([_delegation(each, brief, bodies) for each in brief.refused], indent=2, ensure_ascii=False)
         text += f"\n\nThe delegations that were not dispatched, complete:\n\n{fenced(shown, 'json')}"
     return text.strip()
-
-
-def inline_note(note: str) -> str:
-    """A note quotes names that agents gave; faults of a set stand on a line each."""
-    head, *rest = note.split("; ")
-    return "\n".join([inline(head), *(f"  - {inline(part)}" for part in rest)])
 
 
 def _delegation(each: Delegation, brief: ContinuationBrief, bodies: Mapping[str, str]) -> dict[str, object]:

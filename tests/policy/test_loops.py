@@ -1,0 +1,105 @@
+import pytest
+
+from tests.tree.simulator import LEAD, ROOT, delegation, tree_input
+from workflows.contract.models import Delegation
+from workflows.policy import loops
+from workflows.policy.loops import Rung
+from workflows.tree.jobs import LongPrompt
+from workflows.tree.reducer import new_tree
+from workflows.tree.state import Coordinator
+
+
+@pytest.fixture
+def chain() -> Coordinator:
+    return new_tree(tree_input()).root
+
+
+def sign(*delegations: Delegation) -> str:
+    return loops.signature(delegations, {})
+
+
+BASE = delegation("a", deps=("b",), model="m", effort="e")
+
+
+@pytest.mark.ruling("H1", "spec:phase_is_a_label")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": "do   a\n"},
+        {"phase": "plan"},
+        {"timeout": "5m"},
+        {"retry": 3},
+        {"failure_policy": "continue"},
+        {"synthesis_rule": "vote"},
+    ],
+)
+def test_labels_white_space_and_policies_do_not_make_another_set(change: dict[str, object]) -> None:
+    assert sign(BASE) == sign(Delegation.model_validate(BASE.model_dump() | change))
+
+
+@pytest.mark.ruling("H1")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "z"},
+        {"agent": "lead"},
+        {"action": "ask"},
+        {"prompt": "else"},
+        {"deps": ()},
+        {"model": "deep"},
+        {"effort": "x"},
+    ],
+)
+def test_what_makes_another_set(change: dict[str, object]) -> None:
+    assert sign(BASE) != sign(Delegation.model_validate(BASE.model_dump() | change))
+
+
+@pytest.mark.ruling("H1")
+def test_the_order_of_legs_does_not_count_and_long_prompts_count_by_their_digest() -> None:
+    a, b = delegation("a"), delegation("b")
+    assert sign(a, b) == sign(b, a)
+    long = {"a": LongPrompt(digest="x", folded=loops.folded("do \n a"))}
+    assert loops.signature([a], long) == sign(a)
+
+
+@pytest.mark.ruling("H2", "spec:loop.oscillation")
+def test_a_repeat_warns_once_and_then_is_a_loop_for_good(chain: Coordinator) -> None:
+    for each in ("A", "B"):
+        assert loops.repeats(chain, each) is None
+        loops.dispatched(chain, each)
+    assert loops.repeats(chain, "A") is Rung.WARNING
+    loops.progressed(chain, ["one"], 2)
+    loops.progressed(chain, ["two"], 2)
+    assert loops.repeats(chain, "B") is Rung.DETECTED
+
+
+@pytest.mark.ruling("H1")
+def test_the_window_holds_eight_sets(chain: Coordinator) -> None:
+    for each in "ABCDEFGHI":
+        loops.dispatched(chain, each)
+    assert loops.repeats(chain, "A") is None
+    assert loops.repeats(chain, "B") is Rung.WARNING
+
+
+@pytest.mark.ruling("H3", "spec:limits.non_progress")
+def test_the_streak_warns_at_its_limit_then_detects(chain: Coordinator) -> None:
+    assert [loops.progressed(chain, ["same"], 2) for _ in range(4)] == [None, None, Rung.WARNING, Rung.DETECTED]
+
+
+@pytest.mark.ruling("H3", "spec:limits.non_progress")
+def test_a_change_resets_the_streak_and_the_ladder(chain: Coordinator) -> None:
+    climbed = [loops.progressed(chain, [digest], 2) for digest in "xxxyyy"]
+    assert climbed == [None, None, Rung.WARNING, None, None, Rung.WARNING]
+
+
+@pytest.mark.ruling("H3")
+def test_the_digest_does_not_depend_on_the_order_of_legs(chain: Coordinator) -> None:
+    loops.progressed(chain, ["a", "b"], 9)
+    loops.progressed(chain, ["b", "a"], 9)
+    assert chain.streak == 1
+
+
+@pytest.mark.ruling("C6", "spec:limits.preflight_streak")
+def test_preflight_failures_share_the_streak(chain: Coordinator) -> None:
+    assert [loops.preflight_failed(chain, 2) for _ in range(3)] == [True, True, False]
+    assert (chain.coordinator_id, chain.run.worker) == (ROOT, LEAD)

@@ -1,0 +1,62 @@
+import pytest
+
+from tests.policy.legs import leg, legs
+from tests.tree.simulator import delegation
+from workflows.policy.fingerprints import twins
+from workflows.policy.order import contributors, ready, settled, topological, unreachable
+
+
+@pytest.mark.ruling("spec:run_order.1", "spec:run_order.2")
+def test_a_leg_is_ready_when_its_dependencies_succeeded() -> None:
+    batch = legs(leg("a", state="succeeded"), leg("b", state="running"), leg("c", "a", "b"), leg("d", "a"))
+    first = ready(batch, ())
+    assert first is not None
+    assert first.id == "d"
+
+
+@pytest.mark.ruling("C7")
+@pytest.mark.parametrize("ended", ["failed", "blocked", "cancelled", "skipped"])
+def test_what_depends_on_a_lost_leg_can_never_run_and_so_on_down(ended: str) -> None:
+    batch = legs(leg("a", state=ended), leg("b", "a"), leg("c", "b"), leg("d"))
+    found = []
+    for lost, culprit in unreachable(batch):
+        found.append((lost.id, culprit.id))
+        lost.state = type(lost.state)("skipped")
+    assert found == [("b", "a"), ("c", "b")]
+
+
+@pytest.mark.ruling("I3")
+def test_legs_that_share_a_worktree_wait_for_each_other() -> None:
+    batch = legs(leg("a", worktree="w"), leg("b"))
+    first = ready(batch, {"w"})
+    assert first is not None
+    assert first.id == "b"
+
+
+@pytest.mark.ruling("D1")
+def test_a_batch_is_settled_when_every_leg_is_terminal_and_a_twin_does_not_count() -> None:
+    assert settled(legs(leg("a", state="skipped"), leg("b", state="cancelled"), leg("c", twin="a")))
+    assert not settled(legs(leg("a", state="succeeded"), leg("b", state="running")))
+
+
+@pytest.mark.ruling("I1", "I2")
+def test_contributors_are_implement_legs_transitively_dependencies_first() -> None:
+    batch = legs(leg("d", "c", "b"), leg("c", "a", action="ask"), leg("b", "a"), leg("a"), leg("x"))
+    assert [each.id for each in contributors(batch, batch["d"])] == ["a", "b"]
+    assert contributors(batch, batch["a"]) == []
+
+
+@pytest.mark.ruling("spec:delegation.deps")
+def test_order_knows_cycles_and_strangers() -> None:
+    assert topological({"b": ["a"], "a": [], "c": ["b"]}) == ["a", "b", "c"]
+    assert topological({"a": ["b"], "b": ["a"]}) is None
+    assert topological({"a": ["ghost"]}) is None
+
+
+@pytest.mark.ruling("C5", "spec:delegation.fingerprint")
+def test_the_leg_that_runs_is_the_first_in_dependency_order() -> None:
+    a = delegation("a", fingerprint="x", deps=("c",))
+    b = delegation("b", fingerprint="x")
+    c = delegation("c", deps=("b",))
+    assert twins([a, b, c]) == {"a": "b"}, "were it a, it would wait for itself"
+    assert twins([delegation("a"), delegation("b"), delegation("c", fingerprint="y")]) == {}

@@ -1,0 +1,68 @@
+import pytest
+
+from tests.tree.simulator import AGENTS, delegation
+from workflows.contract.models import Delegation, Ephemeral, Runtime
+from workflows.policy import preflight
+from workflows.policy.settings import TreeSettings
+
+
+def faults(*delegations: Delegation, settings: TreeSettings | None = None) -> list[str]:
+    refusal = preflight.check(delegations, AGENTS, settings or TreeSettings())
+    if refusal is None:
+        return []
+    listed = refusal.data["faults"]
+    assert isinstance(listed, list)
+    assert refusal.data["valid_agents"] == ["coder", "lead", "reader"]
+    assert "ephemeral" in str(refusal.data["alternative"])
+    return listed
+
+
+@pytest.mark.ruling("C6", "spec:events.delegation_preflight_failed")
+def test_a_good_set_passes() -> None:
+    assert faults(delegation("a"), delegation("b", "reader", "review"), delegation("c", ephemeral=True)) == []
+
+
+@pytest.mark.ruling("C6", "spec:events.delegation_preflight_failed")
+def test_every_fault_of_the_set_is_in_the_one_refusal() -> None:
+    found = faults(
+        delegation("a", "ghost"), delegation("b", "runtime_a"), delegation("c", "reader"), delegation("d", "shell")
+    )
+    assert found == [
+        'delegations[0] (id "a"): agent "ghost" is unknown or not allowed on this repository',
+        (
+            'delegations[1] (id "b"): "runtime_a" is the name of a runtime, not of an agent: '
+            "name a registered agent, or an ephemeral worker"
+        ),
+        'delegations[2] (id "c"): agent "reader" lacks the capability implement',
+        (
+            'delegations[2] (id "c"): agent "reader" may not write: '
+            "implement needs autonomy_policy workspace-write or danger-full-access"
+        ),
+        (
+            'delegations[3] (id "d"): "shell" is the name of a runtime, not of an agent: '
+            "name a registered agent, or an ephemeral worker"
+        ),
+    ]
+
+
+@pytest.mark.ruling("C6", "spec:ephemeral.runtime")
+def test_an_ephemeral_runtime_must_be_configured() -> None:
+    settings = TreeSettings(configured_runtimes=("runtime_a",))
+    assert faults(delegation("a", ephemeral=True), settings=settings) == [
+        'delegations[0] (id "a"): runtime runtime_c is not configured here (configured: runtime_a)'
+    ]
+
+
+@pytest.mark.ruling("C6", "spec:ephemeral.write_policy")
+def test_an_ephemeral_worker_that_implements_must_be_allowed_to_write() -> None:
+    readonly = Ephemeral(runtime=Runtime.RUNTIME_A)
+    advertises = Ephemeral(runtime=Runtime.RUNTIME_A, capabilities=("implement",))
+    first = delegation("a").model_copy(update={"agent": None, "ephemeral": readonly})
+    second = delegation("b", action="ask").model_copy(update={"agent": None, "ephemeral": advertises})
+    assert len(faults(first, second)) == 2
+
+
+@pytest.mark.ruling("C6")
+def test_a_set_that_could_never_settle_is_refused_whole() -> None:
+    assert faults(delegation("a", deps=("b",)), delegation("b", deps=("a",))) != []
+    assert faults(delegation("a"), delegation("a")) != []

@@ -1,0 +1,48 @@
+import pytest
+
+from workflows.contract.models import SynthesisRule
+from workflows.errors import UsageError
+from workflows.policy import preflight
+from workflows.policy.recipes import Recipe, expand
+from workflows.policy.settings import TreeSettings
+
+RUNTIMES = ("runtime_a", "runtime_b", "runtime_c")
+GOAL = "Make {it} work"
+
+
+@pytest.mark.ruling("spec:orchestrate")
+@pytest.mark.parametrize("recipe", list(Recipe))
+def test_a_recipe_is_deterministic_passes_preflight_and_carries_the_goal(recipe: Recipe) -> None:
+    legs = expand(recipe, GOAL, RUNTIMES)
+    assert legs == expand(recipe, GOAL, RUNTIMES)
+    assert preflight.check(legs, (), TreeSettings()) is None
+    assert all(GOAL in leg.prompt and leg.ephemeral for leg in legs)
+
+
+@pytest.mark.ruling("spec:orchestrate.review_panel")
+def test_the_panel_spreads_lenses_over_the_runtimes() -> None:
+    legs = expand(Recipe.REVIEW_PANEL, GOAL, RUNTIMES[:2], 4)
+    assert [leg.ephemeral.runtime for leg in legs if leg.ephemeral] == ["runtime_a", "runtime_b"] * 2
+    assert len({leg.prompt for leg in legs}) == 4
+
+
+@pytest.mark.ruling("spec:orchestrate.decompose_and_verify", "spec:orchestrate.verifier", "spec:synthesis.verify")
+@pytest.mark.parametrize("recipe", [Recipe.DECOMPOSE_AND_VERIFY, Recipe.VERIFIER])
+def test_the_verify_leg_depends_on_every_producer_and_runs_elsewhere(recipe: Recipe) -> None:
+    *producers, verify = expand(recipe, GOAL, RUNTIMES)
+    assert verify.synthesis_rule is SynthesisRule.VERIFY
+    assert verify.deps == tuple(leg.id for leg in producers)
+    assert verify.ephemeral is not None
+    assert verify.ephemeral.autonomy_policy == "read-only"
+    assert verify.ephemeral.runtime not in {leg.ephemeral.runtime for leg in producers if leg.ephemeral}
+    alone = expand(recipe, GOAL, RUNTIMES[:1])[-1]
+    assert alone.ephemeral is not None
+    assert alone.ephemeral.runtime == "runtime_a"
+
+
+@pytest.mark.ruling("spec:orchestrate")
+def test_a_recipe_that_cannot_be_made_says_so() -> None:
+    with pytest.raises(UsageError, match="1 to 6 legs, not 7"):
+        expand(Recipe.REVIEW_PANEL, GOAL, RUNTIMES, 7)
+    with pytest.raises(UsageError, match="needs a configured runtime"):
+        expand(Recipe.VERIFIER, GOAL, ())

@@ -1,0 +1,99 @@
+import pytest
+
+from tests.tree.simulator import CODER, delegation
+from workflows.policy.prices import cost
+from workflows.policy.resolution import effort_of, model_of, worker_of
+from workflows.policy.settings import RuntimeDefaults, Timeouts, TreeSettings
+from workflows.policy.timeouts import seconds, timeout_of
+from workflows.tree.jobs import Usage
+
+SETTINGS = TreeSettings(runtimes={"runtime_a": RuntimeDefaults(default_model="from-runtime", default_effort="low")})
+
+
+@pytest.mark.ruling("spec:model_resolution")
+@pytest.mark.parametrize(
+    ("own", "workers", "runtime", "model"),
+    [
+        ("own", "worker", True, "own"),
+        (None, "worker", True, "worker"),
+        (None, None, True, "from-runtime"),
+        (None, None, False, None),
+    ],
+)
+def test_model_and_effort_go_from_the_leg_to_the_worker_to_the_runtime(
+    own: str | None, workers: str | None, runtime: bool, model: str | None
+) -> None:
+    settings = SETTINGS if runtime else TreeSettings()
+    worker = CODER.model_copy(update={"model": workers, "effort": workers})
+    leg = delegation("a", model=own, effort=own)
+    assert model_of(leg, worker, settings) == model
+    assert effort_of(leg, worker, settings) == ("low" if model == "from-runtime" else model)
+
+
+@pytest.mark.ruling("spec:ephemeral")
+def test_an_ephemeral_worker_is_made_from_its_spec_and_inherits_nothing() -> None:
+    worker = worker_of(delegation("a", ephemeral=True), (CODER,))
+    assert (worker.ephemeral, worker.runtime, worker.autonomy_policy) == (True, "runtime_c", "danger-full-access")
+
+
+TABLE = Timeouts(
+    default_plan_timeout=1,
+    default_implement_timeout=2,
+    default_review_timeout=3,
+    default_gate_timeout=4,
+    default_repair_timeout=5,
+    default_delegation_timeout=6,
+)
+
+
+@pytest.mark.ruling("spec:timeout_precedence")
+@pytest.mark.parametrize(
+    ("phase", "action", "expected"),
+    [
+        ("plan", "ask", 1),
+        ("implement", "ask", 2),
+        ("review-prep", "implement", 3),
+        ("review-dispatch", "implement", 3),
+        ("gate", "review", 4),
+        ("repair", "implement", 5),
+        ("continue", "implement", 5),
+        ("something", "review", 3),
+        (None, "implement", 2),
+        (None, "ask", 6),
+    ],
+)
+def test_phase_then_action_then_the_default(phase: str | None, action: str, expected: float) -> None:
+    assert timeout_of(delegation("a", action=action, phase=phase), TABLE) == expected
+
+
+@pytest.mark.ruling("spec:timeout_precedence")
+def test_a_leg_s_own_timeout_wins_and_nothing_set_is_unbounded() -> None:
+    assert timeout_of(delegation("a", timeout="1h30m", phase="plan"), TABLE) == 5400
+    assert timeout_of(delegation("a"), Timeouts()) is None
+    assert timeout_of(delegation("a", phase="plan"), Timeouts(default_delegation_timeout=9)) == 9
+
+
+@pytest.mark.ruling("A10")
+@pytest.mark.parametrize(("text", "value"), [("250ms", 0.25), ("30m", 1800), ("1d", 86400), ("0s", None), (None, None)])
+def test_durations(text: str | None, value: float | None) -> None:
+    assert seconds(text) == value
+
+
+MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
+
+
+@pytest.mark.ruling("K5", "spec:limits.dollars")
+@pytest.mark.parametrize("model", [None, "", "nobody-knows-me"])
+def test_an_unknown_model_is_priced_at_the_mid_tier_and_flagged(model: str | None) -> None:
+    price = cost(MILLION, model, {})
+    assert price.assumed
+    assert price.usd == cost(MILLION, "claude-sonnet-4", {}).usd
+
+
+@pytest.mark.ruling("K5")
+def test_tiers_are_ordered_and_settings_override() -> None:
+    small, mid, large = (cost(MILLION, name, {}) for name in ("claude-haiku-4", "claude-sonnet-4", "claude-opus-4"))
+    assert small.usd < mid.usd < large.usd
+    assert not small.assumed
+    own = cost(MILLION, "Claude-Opus-4", {"claude-opus*": (1.0, 2.0)})
+    assert (own.usd, own.assumed) == (3.0, False)

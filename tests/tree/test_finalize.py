@@ -1,0 +1,182 @@
+import pytest
+
+from tests.tree.simulator import ROOT, World, delegation, done, tree_input
+from workflows.contract.models import Delegation, HumanQuestion
+from workflows.policy.settings import Bounds
+from workflows.tree.events import KillRequested, TreeStarted
+from workflows.tree.jobs import Continuation, JobState, TaskState
+from workflows.tree.reducer import reduce
+
+
+def batch(*legs: Delegation, bounds: Bounds | None = None) -> World:
+    tree = World(tree_input(bounds)).begin()
+    tree.coordinator("approved", *legs)
+    return tree
+
+
+@pytest.mark.ruling("G2", "spec:events.delegation_killed", "spec:states.kill")
+def test_kill_cancels_what_waits_lets_run_what_runs_then_finalizes() -> None:
+    tree = batch(delegation("a"), delegation("b", deps=("a",)))
+    tree.kill()
+    assert tree.named("b").state is JobState.CANCELLED
+    assert not tree.cancelled
+    tree.leg("a")
+    assert tree.last.continuation is Continuation.FINALIZE
+    tree.coordinator("approved")
+    assert tree.task_state() is TaskState.CANCELLED
+    assert tree.close is not None
+    assert tree.close.decision == "approved", "its decision is the tree's outcome"
+
+
+@pytest.mark.ruling("G2")
+def test_kill_twice_is_one_kill_and_now_cancels_what_runs() -> None:
+    tree = batch(delegation("a"), delegation("b"))
+    tree.kill()
+    tree.kill(immediate=True)
+    assert tree.kinds().count("delegation_killed") == 1
+    assert tree.cancelled == [f"{ROOT}.1", f"{ROOT}.2"]
+    tree.leg("a", None, state="cancelled")
+    tree.leg("b", None, state="cancelled")
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert tree.task_state() is TaskState.OPEN, "a cancelled leg of a killed tree meets no policy"
+
+
+@pytest.mark.ruling("G2")
+def test_kill_with_only_a_retry_pending_finalizes_at_once() -> None:
+    tree = batch(delegation("a", retry=1))
+    tree.leg("a", "failed")
+    tree.kill()
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert not tree.timers
+
+
+@pytest.mark.ruling("G2", "C1")
+def test_delegations_of_a_killed_tree_are_dropped_and_a_plain_end_needs_no_finalize() -> None:
+    tree = World(tree_input()).begin()
+    tree.kill()
+    tree.coordinator("approved", delegation("a"))
+    assert tree.kinds()[:2] == ["delegation_killed", "delegation_dropped"]
+    assert tree.last.continuation is Continuation.FINALIZE
+    other = World(tree_input()).begin()
+    other.kill()
+    other.coordinator("implemented")
+    assert (other.state.closed, len(other.runs)) == (True, 1)
+    assert other.task_state() is TaskState.CANCELLED
+
+
+@pytest.mark.ruling("G2")
+def test_a_tree_killed_before_it_started_never_runs() -> None:
+    tree = World(tree_input())
+    tree.feed(KillRequested(now=1000, actor="ann"))
+    assert (tree.state.closed, tree.runs) == (True, [])
+    assert reduce(tree.state, TreeStarted(now=1001)) == []
+
+
+@pytest.mark.ruling("G1", "spec:events.delegation_finalized", "spec:states.finalize_is_terminal")
+def test_what_the_finalize_asks_for_is_ignored_and_that_is_said() -> None:
+    tree = batch(delegation("a"), bounds=Bounds(max_delegation_width=1))
+    tree.leg("a")
+    tree.coordinator("approved", delegation("b"), delegation("c"))
+    asks = (HumanQuestion(id="q", prompt="which?"),)
+    tree.coordinator("approved", delegation("d"), human_questions=asks)
+    assert tree.kinds()[-2:] == ["delegation_finalized", "human_questions_ignored"]
+    assert (done(tree), len(tree.runs)) == (True, 4)
+
+
+@pytest.mark.ruling("G1", "E7")
+@pytest.mark.parametrize("decision", ["blocked", "failed", None])
+def test_a_finalize_that_fails_leaves_the_task_blocked_for_good(decision: str | None) -> None:
+    tree = batch(delegation("a"), delegation("b"), bounds=Bounds(max_delegation_width=1))
+    tree.coordinator(decision)
+    assert tree.task_state() is TaskState.BLOCKED
+    tree.retry(tree.state.root.job_id)
+    assert tree.events[-1].kind == "retry_refused"
+
+
+def nested(bounds: Bounds | None = None, **fields: object) -> World:
+    """Root delegates to a lead, who delegates in turn, and a sibling that runs meanwhile."""
+    tree = batch(
+        delegation("lead", "lead", "implement", **fields), delegation("side", failure_policy="continue"), bounds=bounds
+    )
+    tree.leg("lead", "approved", delegation("x"), delegation("y", deps=("x",)))
+    return tree
+
+
+@pytest.mark.ruling("C2", "D1", "B1", "spec:tree.nested")
+def test_a_delegated_coordinator_s_leg_ends_with_its_chain() -> None:
+    tree = nested()
+    x = next(run for run in tree.flying.values() if run.delegation_id == "x")
+    assert (x.delegation_depth, x.parent_job_id, x.job_id) == (2, f"{ROOT}.1", f"{ROOT}.3")
+    tree.leg("side")
+    tree.leg("x")
+    tree.leg("y")
+    continuation = tree.last
+    assert (continuation.continuation, continuation.parent_job_id, continuation.delegation_depth) == (
+        Continuation.NORMAL,
+        f"{ROOT}.1",
+        2,
+    )
+    assert continuation.brief is not None
+    assert continuation.brief.assignment is not None
+    assert tree.named("lead").state is JobState.RUNNING
+    tree.end(continuation.job_id, "implemented", summary="all of it is done")
+    assert tree.named("lead").state is JobState.SUCCEEDED
+    brief = tree.last.brief
+    assert brief is not None
+    assert brief.legs[0].summary == "all of it is done"
+    assert (tree.last.parent_job_id, tree.last.delegation_depth) == (ROOT, 1)
+
+
+@pytest.mark.ruling("D4", "D5", "spec:tree.nested")
+def test_a_blocked_delegated_coordinator_is_a_blocked_leg_and_meets_its_policy() -> None:
+    tree = nested(failure_policy="continue")
+    tree.leg("x", "failed")
+    assert tree.named("lead").state is JobState.BLOCKED
+    assert tree.task_state() is TaskState.OPEN
+    tree.leg("side")
+    assert tree.last.continuation is Continuation.NORMAL
+
+
+@pytest.mark.ruling("D4", "spec:tree.nested")
+def test_a_deep_leg_that_blocked_the_task_is_run_again_and_everything_above_is_open_again() -> None:
+    tree = nested()
+    tree.leg("side")
+    tree.leg("x", "failed")
+    assert (tree.task_state(), tree.state.closed) == (TaskState.BLOCKED, True)
+    tree.retry(f"{ROOT}.3")
+    tree.leg("x")
+    tree.leg("y")
+    tree.end(tree.last.job_id, "implemented")
+    assert tree.named("lead").state is JobState.SUCCEEDED
+    tree.coordinator("implemented")
+    assert done(tree)
+
+
+@pytest.mark.ruling("D3", "spec:tree.nested")
+def test_a_leg_whose_chain_failed_is_run_again_as_a_new_chain() -> None:
+    tree = nested(retry=1)
+    tree.leg("x", "failed")
+    assert tree.named("lead").attempt == 2
+    tree.fire()
+    tree.leg("lead", "approved", delegation("x"))
+    assert tree.last.delegation_id == "x"
+    assert tree.last.job_id == f"{ROOT}.5"
+
+
+@pytest.mark.ruling("G1", "spec:tree.nested")
+def test_a_bound_tripped_in_a_delegated_coordinator_finalizes_the_tree_once_others_are_done() -> None:
+    tree = nested(Bounds(max_delegation_depth=3))
+    tree.leg("x")
+    tree.leg("y")
+    continuation = tree.last.job_id
+    tree.end(continuation, "approved", delegation("a", "lead"))
+    tree.leg("a", "approved", delegation("deeper"))
+    assert "delegation_depth_exceeded" in tree.kinds()
+    assert all(run.continuation is not Continuation.FINALIZE for run in tree.runs), "the sibling still runs"
+    tree.leg("side", "failed")
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert tree.last.brief is not None
+    assert [leg.id for leg in tree.last.brief.legs] == ["lead", "side", "x", "y", "a"]
+    tree.coordinator("implemented")
+    assert done(tree)
+    assert tree.kinds().count("delegation_finalize_enqueued") == 1

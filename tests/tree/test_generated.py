@@ -1,0 +1,85 @@
+"""Trees nobody thought of. `ENGINE_TREES=200000` makes a long run of it."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.tree.generated import grow
+from tests.tree.simulator import AGENTS, ROOT, World, delegation, tree_input
+from workflows.tree.events import Event, JobEnded, KillRequested, RetryRequested, TimerFired, TreeStarted
+from workflows.tree.jobs import Continuation, JobOutcome, JobState, TaskState, Usage
+from workflows.tree.reducer import new_tree, reduce
+from workflows.tree.state import TreeState
+
+TREES = int(os.environ.get("ENGINE_TREES", "10000"))
+RELAXED = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.ruling(
+    "B1", "B2", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "D1", "D2", "D3", "D4", "D5", "D6", "E1", "G1", "G2"
+)
+@settings(RELAXED, max_examples=TREES)
+@given(data=st.binary(min_size=40, max_size=600))
+def test_every_tree_keeps_the_invariants_and_replays(data: bytes) -> None:
+    """`World` checks after every step; here the end, and that the same events give the same commands."""
+    world = grow(data)
+    assert world.state.task.state in {TaskState.DONE, TaskState.BLOCKED, TaskState.CANCELLED}
+    assert all(job.state not in {JobState.QUEUED, JobState.RUNNING} for job in world.state.jobs.values())
+    finals = [run for run in world.runs if run.continuation is Continuation.FINALIZE]
+    assert finals in ([], [world.last])
+    if data[0] % 4 == 0:
+        _replays(world)
+
+
+def _replays(world: World) -> None:
+    state = new_tree(world.start)
+    for event, commands in world.history:
+        state = TreeState.model_validate_json(state.model_dump_json())
+        assert reduce(state, event) == commands
+    assert state == world.state
+
+
+_JOBS = st.sampled_from([ROOT, *(f"{ROOT}.{n}" for n in range(1, 6)), "stranger"])
+_TIMES = st.floats(allow_nan=True, allow_infinity=True)
+_LEGS = st.lists(
+    st.builds(
+        delegation,
+        st.sampled_from(["a", "b", "c"]),
+        st.sampled_from(["coder", "lead", "ghost"]),
+        deps=st.sampled_from([(), ("a",), ("b",), ("z",)]),
+        retry=st.integers(0, 2),
+        fingerprint=st.sampled_from([None, "x"]),
+    ),
+    max_size=3,
+).map(tuple)
+_OUTCOMES = st.builds(
+    JobOutcome,
+    job_id=_JOBS,
+    attempt=st.integers(1, 2),
+    state=st.sampled_from(list(JobState)),
+    delegations=_LEGS,
+    agents=st.sampled_from([(), AGENTS]),
+    usage=st.builds(Usage, input_tokens=st.integers(-5, 5)),
+)
+_EVENTS: st.SearchStrategy[Event] = st.one_of(
+    st.builds(TreeStarted, now=_TIMES),
+    st.builds(JobEnded, now=_TIMES, outcome=_OUTCOMES),
+    st.builds(TimerFired, now=_TIMES, key=st.sampled_from(["", *(f"retry:{ROOT}.{n}:2" for n in range(1, 4))])),
+    st.builds(KillRequested, now=_TIMES, actor=st.just("x"), immediate=st.booleans()),
+    st.builds(RetryRequested, now=_TIMES, actor=st.just("x"), job_id=_JOBS),
+)
+
+
+@pytest.mark.ruling("B2", "spec:tree.total")
+@settings(RELAXED, max_examples=max(300, TREES // 20))
+@example(events=[JobEnded(now=0, outcome=JobOutcome(job_id=ROOT, state=JobState.RUNNING)), TreeStarted(now=0)])
+@given(events=st.lists(_EVENTS, max_size=25))
+def test_the_reducer_takes_any_event_in_any_state(events: list[Event]) -> None:
+    state = new_tree(tree_input())
+    for event in [TreeStarted(now=1000), *events]:
+        before = state.revision
+        commands = reduce(state, event)
+        assert state.revision - before == bool(commands)
+        assert TreeState.model_validate_json(state.model_dump_json()) == state

@@ -1,0 +1,98 @@
+import pytest
+
+from tests.tree.simulator import ROOT, World, delegation, tree_input
+from workflows.contract.models import Delegation
+from workflows.policy.settings import Bounds
+from workflows.tree.jobs import Continuation, Correction, TaskState
+
+
+def generation(tree: World, number: int, verdict: str | None) -> None:
+    tree.coordinator(
+        "approved", delegation(f"m{number}"), delegation(f"v{number}", action="review", synthesis_rule="verify")
+    )
+    tree.leg(f"m{number}", progress=str(number))
+    tree.leg(f"v{number}", verdict, findings="x.py: the test fails", progress=str(number))
+
+
+@pytest.mark.ruling("E4", "E5", "spec:states.verify_fails", "spec:synthesis.verify")
+@pytest.mark.parametrize("verdict", ["changes_requested", "failed", None])
+def test_a_failed_verdict_leads_to_one_replan_with_the_findings_and_does_not_block(verdict: str | None) -> None:
+    tree = World(tree_input()).begin()
+    generation(tree, 1, verdict)
+    assert tree.last.continuation is Continuation.REPLAN
+    brief = tree.last.brief
+    assert brief is not None
+    assert (brief.attempt, brief.attempts) == (1, 2)
+    assert [leg.findings for leg in brief.legs] == ["", "x.py: the test fails"]
+    assert tree.task_state() is TaskState.OPEN
+
+
+@pytest.mark.ruling("E4")
+def test_a_passed_verdict_continues_as_usual_without_findings() -> None:
+    tree = World(tree_input()).begin()
+    generation(tree, 1, "approved")
+    assert tree.last.continuation is Continuation.NORMAL
+    assert tree.last.brief is not None
+    assert not any(leg.findings for leg in tree.last.brief.legs)
+
+
+@pytest.mark.ruling("E5", "G1", "spec:limits.verify_replan", "spec:states.replan_cap")
+def test_attempts_are_counted_per_root_never_reset_and_end_in_finalize() -> None:
+    tree = World(tree_input()).begin()
+    for number, verdict in enumerate(["failed", "approved", "failed", "failed"]):
+        generation(tree, number, verdict)
+    assert "verify_replan_exhausted" in tree.kinds()
+    assert tree.last.continuation is Continuation.FINALIZE
+
+
+@pytest.mark.ruling("E4", "D8")
+def test_a_verify_leg_that_never_ran_fails_the_verdict() -> None:
+    tree = World(tree_input()).begin()
+    legs = delegation("m", failure_policy="continue"), delegation("v", deps=("m",), synthesis_rule="verify")
+    tree.coordinator("approved", *legs)
+    tree.leg("m", "failed")
+    assert tree.last.continuation is Continuation.REPLAN
+    assert tree.last.brief is not None
+    assert "nothing was verified" in tree.last.brief.notes[-1]
+
+
+@pytest.mark.ruling("E1", "E5", "spec:limits.structural")
+def test_the_structural_bounds_still_hold_for_a_replan() -> None:
+    tree = World(tree_input(Bounds(max_delegation_total_jobs=2))).begin()
+    generation(tree, 1, "failed")
+    assert tree.last.continuation is Continuation.FINALIZE
+
+
+@pytest.mark.ruling(
+    "H2", "spec:events.delegation_loop_warning", "spec:events.delegation_loop_detected", "spec:states.loop"
+)
+def test_a_set_issued_again_is_warned_about_then_finalized() -> None:
+    tree = World(tree_input()).begin()
+    for number in (1, 2):
+        generation(tree, number, "approved")
+    tree.coordinator("approved", *make_first())
+    assert tree.kinds()[-1] == "delegation_loop_warning"
+    assert tree.last.brief is not None
+    assert (tree.last.continuation, tree.last.brief.correction) == (Continuation.CORRECTIVE, Correction.REPEATED)
+    tree.coordinator("approved", *make_first())
+    assert "delegation_loop_detected" in tree.kinds()
+    assert tree.last.continuation is Continuation.FINALIZE
+
+
+def make_first() -> tuple[Delegation, ...]:
+    return delegation("m1"), delegation("v1", action="review", synthesis_rule="verify")
+
+
+@pytest.mark.ruling("H3", "spec:limits.non_progress", "spec:states.loop")
+def test_generations_without_effect_are_warned_about_then_finalized() -> None:
+    tree = World(tree_input()).begin()
+    for number in range(4):
+        tree.coordinator("approved", delegation(f"a{number}"))
+        tree.leg(f"a{number}", progress="same")
+        if number == 2:
+            assert tree.kinds() == ["delegation_loop_warning"]
+            assert tree.last.brief is not None
+            assert tree.last.brief.correction is Correction.NO_PROGRESS
+    assert "delegation_loop_detected" in tree.kinds()
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert tree.last.parent_job_id != ROOT
