@@ -50,12 +50,12 @@ def main() -> None:
     seconds = best(lambda: replay(start, events))
     state = replay(start, events)
     text = state.model_dump_json()
-    print(f"64-job tree: {seconds * 1000:.2f} ms, {len(events)} steps, {len(events) / seconds:,.0f} steps/s")  # noqa: T201
-    print(f"state: {len(text):,} bytes; dump {best(state.model_dump_json) * 1000:.2f} ms, ", end="")  # noqa: T201
-    print(f"restore {best(lambda: TreeState.model_validate_json(text)) * 1000:.2f} ms")  # noqa: T201
+    print(f"64-job tree: {seconds * 1000:.2f} ms, {len(events)} steps, {len(events) / seconds:,.0f} steps/s")
+    print(f"state: {len(text):,} bytes; dump {best(state.model_dump_json) * 1000:.2f} ms, ", end="")
+    print(f"restore {best(lambda: TreeState.model_validate_json(text)) * 1000:.2f} ms")
     trees = [bytes((n * k * 31 + k) % 256 for k in range(300)) for n in range(1, 500)]
     taken = best(lambda: [grow(data) for data in trees], 3)
-    print(f"generated and checked trees: {len(trees) / taken:,.0f} per second")  # noqa: T201
+    print(f"generated and checked trees: {len(trees) / taken:,.0f} per second")
 
 
 if __name__ == "__main__":
