@@ -14,6 +14,7 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from activities.agents.adapter import Adapter
 from activities.agents.shell import Shell
 from activities.jobs.context import Context
 from activities.jobs.record import Recorder
@@ -39,7 +40,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
     """The tree worker and this host's agent worker."""
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="activity")
     recorder = Recorder(context)
-    jobs = Jobs(context, {"shell": Shell(tuple(_granted(context, "shell")), context.environ)})
+    jobs = Jobs(context, _adapters(context))
     trees = Worker(
         client,
         task_queue=context.settings.temporal.task_queue,
@@ -77,8 +78,14 @@ async def serve(home: Home) -> None:
         await stop.wait()
 
 
-def _granted(context: Context, runtime: str) -> list[str]:
-    return context.settings.runtimes.get(runtime, RuntimeSection()).env
+def _adapters(context: Context) -> dict[str, Adapter]:
+    """The runtimes this host can drive."""
+    sections = {"shell": RuntimeSection()} | context.settings.runtimes
+    return {
+        name: Shell(section.env, context.environ, section.command)
+        for name, section in sections.items()
+        if name == "shell" or section.adapter == "script"
+    }
 
 
 def _say_ready(path: Path) -> None:

@@ -158,17 +158,17 @@ def _start(name: str, action: str, message: str, repo: str, model: str, effort: 
     import asyncio
     import sys
 
-    from bridge.operations import jobs
+    from bridge.operations import orders
     from bridge.operations.service import Service
     from cli.follow import follow
 
     if message == "-":
         message = sys.stdin.read()
     service = Service.locate()
-    order = jobs.Order(
+    order = orders.Order(
         agent=name, action=action, message=message, repo=repo, model=model or None, effort=effort or None
     )
-    job_id = asyncio.run(jobs.start(service, order))
+    job_id = asyncio.run(orders.start(service, order))
     if wait:
         raise typer.Exit(follow(service, job_id, json=json))
-    say_json({"job_id": job_id}) if json else say(f"{job_id}\nlook at it: service job show {job_id}")
+    say_json({"job_id": job_id}) if json else say(f"{job_id}\nwatch it: service job tree {job_id} --watch")

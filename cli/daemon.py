@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.output import say, say_json
+
 if TYPE_CHECKING:
     from bridge.operations.daemon import DaemonStatus
 
@@ -46,7 +48,7 @@ def stop() -> None:
     from bridge.operations import daemon
     from bridge.operations.service import Service
 
-    typer.echo("stopped" if daemon.stop(Service.locate()) else "not running")
+    say("stopped" if daemon.stop(Service.locate()) else "not running")
 
 
 @app.command()
@@ -55,14 +57,20 @@ def status(as_json: AsJson = False) -> None:
     from bridge.operations import daemon
     from bridge.operations.service import Service
 
-    seen = daemon.status(Service.locate())
-    _show(seen, as_json)
+    service = Service.locate()
+    seen = daemon.status(service)
+    failures = daemon.preflight_failures(service)
+    if as_json:
+        say_json(seen.model_dump(mode="json") | {"preflight_failures": failures})
+    else:
+        hint = " (service job list --preflight-failed)" if failures else ""
+        say("\n".join([*_lines(seen), f"{'preflight':16} {failures} delegation preflight failures{hint}"]))
     if not seen.running:
         raise typer.Exit(1)
 
 
 def _show(seen: "DaemonStatus", as_json: bool) -> None:
-    typer.echo(seen.model_dump_json(indent=2) if as_json else "\n".join(_lines(seen)))
+    say(seen.model_dump_json(indent=2) if as_json else "\n".join(_lines(seen)))
 
 
 def _lines(seen: "DaemonStatus") -> list[str]:

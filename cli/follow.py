@@ -1,40 +1,61 @@
-"""Following a job to its end: what `--wait` does."""
+"""Following a tree to its end: what `--wait` and `--follow` do."""
 
 import sys
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cli.output import say, say_json
-from cli.words import in_words
+from cli.words import event_in_words, in_words
 
 if TYPE_CHECKING:
+    from bridge.operations.jobs import Tree
     from bridge.operations.service import Service
+    from workflows.tree.records import EventRecord, JobRecord
 
 INTERVAL = 0.2
 
 
 def follow(service: "Service", job_id: str, *, json: bool) -> int:
-    """Say each change once, then the end; 0 when the job succeeded, 1 when it did not."""
-    from activities.store.jobs import ENDED
+    """Say each change once, then the end; 0 when the task is done, 1 when it ended otherwise."""
     from bridge.operations import jobs
 
-    said = ""
-    seen = 0
-    while True:
-        job = jobs.get(service, job_id)
-        events = jobs.events(service, job_id, after=seen)
+    said: dict[str, str] = {}
+    for tree, events in _watch(service, job_id):
         for event in events:
-            seen += 1
-            print(f"{event.kind}: {event.message}", file=sys.stderr)  # noqa: T201
-        if job.state != said and not json:
-            print(f"{job_id} {job.state}", file=sys.stderr)  # noqa: T201
-        said = job.state
-        if job.state in ENDED:
-            break
+            sys.stderr.write(f"{event_in_words(event)}\n")
+        for job in tree.jobs:
+            if said.get(job.job_id) != job.state and not json:
+                said[job.job_id] = job.state
+                sys.stderr.write(f"{job.job_id} {_name(job)} {job.state}\n")
+    last = tree.jobs[-1].job_id if tree.jobs[-1].continuation != "none" else job_id
+    detail = jobs.detail(service, last)
+    say_json(jobs.as_json(detail)) if json else say(in_words(detail))
+    return 0 if tree.task.state == "done" else 1
+
+
+def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
+    """Print events as they come, one line each, until the tree is over."""
+    for _, events in _watch(service, job_id):
+        for event in events:
+            say(event.model_dump_json() if json else event_in_words(event))
+            sys.stdout.flush()
+
+
+def _watch(service: "Service", job_id: str) -> "Iterator[tuple[Tree, list[EventRecord]]]":
+    """The tree and its new events, again and again; the last time when it is over."""
+    from bridge.operations import jobs
+
+    after = 0
+    while True:
+        tree = jobs.tree(service, job_id)
+        events = jobs.events(service, job_id, after=after)
+        after = max([after, *(int(event.event_id.rpartition("-e")[2]) for event in events)])
+        yield tree, events
+        if tree.over:
+            return
         time.sleep(INTERVAL)
-    detail = jobs.detail(service, job_id)
-    if json:
-        say_json(jobs.as_json(detail))
-    else:
-        say(in_words(detail))
-    return 0 if job.state == "succeeded" else 1
+
+
+def _name(job: "JobRecord") -> str:
+    return job.delegation_id or ("root" if job.continuation == "none" else f"{job.continuation} continuation")

@@ -1,4 +1,4 @@
-"""`service job`: looking at jobs."""
+"""`service job`: looking at jobs and trees, ending them, running parts of them again."""
 
 from typing import Annotated
 
@@ -6,9 +6,12 @@ import typer
 
 from cli.output import say, say_json, say_table
 
-app = typer.Typer(help="Look at jobs.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id.")]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
+ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `job open` printed.")]
+
+HEADINGS = ("JOB", "STATE", "ACTION", "AGENT", "REPO", "DECISION", "STARTED", "SUMMARY", "PREFLIGHT_FAILED:")
 
 
 @app.command(name="list")
@@ -16,15 +19,21 @@ def list_(
     repo: Annotated[str | None, typer.Option(help="Only jobs on OWNER/NAME.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only jobs of this agent.")] = None,
     state: Annotated[str | None, typer.Option(help="Only jobs in this state.")] = None,
+    tree: Annotated[str | None, typer.Option(metavar="JOB", help="Only jobs of this job's tree.")] = None,
+    roots: Annotated[bool, typer.Option("--roots", help="Only the first job of each tree.")] = False,
+    preflight_failed: Annotated[
+        bool, typer.Option("--preflight-failed", help="Only coordinators whose delegations could not be routed.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
     json: Json = False,
 ) -> None:
     """List the newest jobs."""
     from bridge.operations import jobs
     from bridge.operations.service import Service
-    from cli.words import ago
+    from cli.words import ago, one_line
 
-    found = jobs.find(Service.locate(), repo=repo, agent=agent, state=state, limit=limit)
+    wanted = jobs.Filter(repo, agent, state, tree, roots, preflight_failed, limit)
+    found = jobs.find(Service.locate(), wanted)
     if json:
         say_json([job.model_dump(mode="json", exclude={"revision"}) for job in found])
         return
@@ -37,43 +46,154 @@ def list_(
             job.repo,
             job.decision or "-",
             ago(job.queued_at),
-            _one_line(job.summary or job.reason),
+            one_line(job.summary or job.reason),
+            one_line(job.preflight_failed or "-"),
         )
         for job in found
     ]
-    say_table(
-        ("JOB", "STATE", "ACTION", "AGENT", "REPO", "DECISION", "STARTED", "SUMMARY"),
-        rows,
-        'no jobs; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME',
-    )
+    say_table(HEADINGS, rows, 'no jobs; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME')
 
 
 @app.command()
 def show(job_id: JobId, json: Json = False) -> None:
     """Show one job: its state and why, its result, what was observed, what to type next."""
-    from bridge.operations import jobs
+    from bridge.operations import jobs, reviews
     from bridge.operations.service import Service
-    from cli.words import in_words
+    from cli.words import in_words, review_in_words
 
-    detail = jobs.detail(Service.locate(), job_id)
+    service = Service.locate()
+    if job_id.startswith("review-"):
+        review = reviews.as_json(reviews.get(service, job_id))
+        say_json(review) if json else say(review_in_words(review))
+        return
+    detail = jobs.detail(service, job_id)
     say_json(jobs.as_json(detail)) if json else say(in_words(detail))
 
 
 @app.command()
-def events(job_id: JobId, json: Json = False) -> None:
+def tree(
+    job_id: JobId,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it live until it is over.")] = False,
+    json: Json = False,
+) -> None:
+    """Show a tree: every job under the one that delegated it, and the spend against every bound."""
+    from bridge.operations import jobs
+    from bridge.operations.service import Service
+    from cli.tree_view import lines, watch_tree
+
+    service = Service.locate()
+    if watch:
+        watch_tree(service, job_id)
+        return
+    shown = jobs.tree(service, job_id)
+    say_json(jobs.tree_as_json(shown)) if json else say("\n".join(lines(shown)))
+
+
+@app.command()
+def events(
+    job_id: JobId,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on until the tree is over.")] = False,
+    json: Json = False,
+) -> None:
     """Show what happened to a job; for a root, to its whole tree."""
     from bridge.operations import jobs
     from bridge.operations.service import Service
-    from cli.words import clock
+    from cli.follow import follow_events
+    from cli.words import event_in_words
 
-    found = jobs.events(Service.locate(), job_id)
+    service = Service.locate()
+    if follow:
+        follow_events(service, job_id, json=json)
+        return
+    found = jobs.events(service, job_id)
     if json:
         say_json([event.model_dump(mode="json") for event in found])
+    else:
+        say("\n".join(map(event_in_words, found)) or f"nothing remarkable happened to {job_id}")
+
+
+@app.command()
+def kill(
+    job_id: JobId,
+    now: Annotated[bool, typer.Option("--now", help="Also stop the agents that run.")] = False,
+    json: Json = False,
+) -> None:
+    """End a tree: what runs finishes, nothing more starts, one last job sums up."""
+    import asyncio
+
+    from bridge.operations import trees
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    root = asyncio.run(trees.kill(Service.locate(), job_id, actor=actor(), immediate=now))
+    if json:
+        say_json({"root_job_id": root})
         return
-    rows = [(clock(event.at), event.job_id, event.kind, event.message) for event in found]
-    say_table(("TIME", "JOB", "EVENT", "MESSAGE"), rows, f"nothing remarkable happened to {job_id}")
+    how = "its agents are stopped" if now else "what runs finishes"
+    say(f"{root} is being ended; {how}\nwatch it: service job tree {root} --watch")
 
 
-def _one_line(text: str, width: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"
+@app.command()
+def retry(job_id: JobId, json: Json = False) -> None:
+    """Run a failed leg again; a tree it blocked goes on from there."""
+    import asyncio
+
+    from bridge.operations import trees
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    retried = asyncio.run(trees.retry(Service.locate(), job_id, actor=actor()))
+    if json:
+        say_json({"job_id": retried.job_id, "reopened": retried.reopened})
+        return
+    opened = "; its tree is open again" if retried.reopened else ""
+    say(f"{job_id} runs again{opened}\nwatch it: service job tree {job_id} --watch")
+
+
+@app.command(name="open")
+def open_(
+    pr: Annotated[int, typer.Option(min=1, help="The pull request's number.")],
+    head_sha: Annotated[str, typer.Option("--head-sha", help="The commit that is reviewed.")],
+    workflow: Annotated[str, typer.Option(help="A label for how it is reviewed.")],
+    type_: Annotated[str, typer.Option("--type", help="What is opened: review.")] = "review",
+    repo: Annotated[str | None, typer.Option(help="OWNER/NAME")] = None,
+    json: Json = False,
+) -> None:
+    """Record a pull request review you are doing yourself. A hint for people: it decides nothing."""
+    from bridge.operations import reviews
+    from bridge.operations.service import Service
+
+    review = reviews.open_review(
+        Service.locate(), kind=type_, pull_request=pr, head_sha=head_sha, workflow=workflow, repo=repo
+    )
+    say_json(reviews.as_json(review)) if json else say(review.review_id)
+
+
+@app.command()
+def note(
+    review_id: ReviewId,
+    text: Annotated[str, typer.Argument(help="How the review is going.")],
+    author: Annotated[str, typer.Option(help="Who says so; taken as it is given.")] = "",
+    json: Json = False,
+) -> None:
+    """Write a progress note into an open review."""
+    from bridge.operations import reviews
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    review = reviews.note(Service.locate(), review_id, text, author or actor())
+    say_json(reviews.as_json(review)) if json else say(f"{review_id}: {len(review.notes)} notes")
+
+
+@app.command()
+def close(
+    review_id: ReviewId,
+    verdict: Annotated[str, typer.Option(help="What you concluded.")] = "",
+    json: Json = False,
+) -> None:
+    """Close a review you recorded."""
+    from bridge.operations import reviews
+    from bridge.operations.service import Service
+
+    review = reviews.close(Service.locate(), review_id, verdict)
+    say_json(reviews.as_json(review)) if json else say(f"{review_id} is closed")

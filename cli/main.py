@@ -15,7 +15,8 @@ NOUNS = {
     "agent": "register agents, and ask them",
     "config": "check and show the settings",
     "daemon": "run the server and the worker",
-    "job": "look at jobs and trees",
+    "job": "look at jobs and trees, end them, run parts of them again",
+    "orchestrate": "run a built-in recipe of several workers",
     "repo": "register repositories",
     "result": "check, explain and render result objects",
 }

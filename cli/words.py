@@ -1,10 +1,13 @@
 """How times, jobs and results read on a terminal."""
 
+import getpass
+import socket
 import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bridge.operations.jobs import Detail
+    from workflows.tree.records import EventRecord
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
@@ -21,6 +24,34 @@ def ago(at: float) -> str:
 def clock(at: float) -> str:
     """Local date and time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def one_line(text: str, width: int = 60) -> str:
+    """As much of a text as fits on a line."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def actor() -> str:
+    """Who types: the name that records show."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+def event_in_words(event: "EventRecord") -> str:
+    """An event on one line."""
+    return f"{clock(event.at)}  {event.job_id}  {event.kind}: {one_line(event.message, 400)}"
+
+
+def review_in_words(review: dict[str, Any]) -> str:
+    """An in-session review, labeled for what it is."""
+    status = review["review_status"]
+    lines = [
+        f"{review['review_id']}  review of pull request {review['pull_request']} at {review['head_sha']}",
+        f"{status['state']}, {status['grade']}, {status['label']}: what its author says, no gate reads it",
+        *([f"verdict: {status['verdict']}"] if status["verdict"] else []),
+        *(f"{clock(n['at'])}  {n['author_asserted']} (asserted): {n['text']}" for n in review["notes"]),
+    ]
+    return "\n".join(lines)
 
 
 def in_words(detail: "Detail") -> str:

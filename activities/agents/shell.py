@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,15 +18,18 @@ LINE_LIMIT = 4096
 
 
 class Shell:
-    """Runs the agent's registered command."""
+    """Runs the agent's registered command, or the one the settings put in a runtime's place."""
 
-    def __init__(self, granted: tuple[str, ...], environ: Mapping[str, str] = os.environ) -> None:
-        self._granted = granted
+    def __init__(
+        self, granted: Iterable[str], environ: Mapping[str, str] = os.environ, command: Iterable[str] = ()
+    ) -> None:
+        self._granted = tuple(granted)
         self._environ = environ
+        self._command = tuple(command)
 
     def launch(self, run: JobRun, session: str | None) -> Launch:
-        """The command as it is registered; a shell has no sessions."""
-        return Launch(run.worker.command, environment(run, self._granted, self._environ))
+        """The command; it has no sessions."""
+        return Launch(run.worker.command or self._command, environment(run, self._granted, self._environ))
 
     def read(self, stdout: Path) -> Report:
         """The end of the output, and the sum of the usage lines in all of it."""

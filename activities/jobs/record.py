@@ -22,4 +22,4 @@ class Recorder:
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeState) -> None:
         """Keep a closed tree's state."""
-        trees.put(self._context.store, state)
+        trees.keep(self._context.store, state, self._context.host)

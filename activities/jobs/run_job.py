@@ -130,7 +130,10 @@ class Jobs:
     def _prepare(self, run: JobRun, row: Run, beat: Heartbeat) -> Attempt:
         adapter = self._adapters.get(run.worker.runtime)
         if adapter is None:
-            raise ServiceError(f"the runtime {run.worker.runtime} is not available on {self._context.host}")
+            raise ServiceError(
+                f"the runtime {run.worker.runtime} is not configured on {self._context.host}",
+                f"service config show; [runtimes.{run.worker.runtime}] needs an adapter",
+            )
         place = workspace.prepare(self._context, run, row)
         execution = Execution(self._context, adapter, run, place.worktree.path, Path(row.run_dir), beat.see)
         return Attempt(self._context, run, row, place, execution)

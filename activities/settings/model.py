@@ -1,9 +1,9 @@
 """The shape of `config.toml` (ruling K4): every key the service knows, its default, what it means."""
 
 import socket
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from workflows.contract.durations import parse_duration
 from workflows.policy.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
@@ -62,10 +62,19 @@ class Orchestrate(Section):
 class RuntimeSection(Section):
     """`[runtimes.<name>]`: what a runtime uses where a delegation and its agent say nothing."""
 
+    adapter: Literal["", "script"] = ""
+    """`script`: the command below speaks the shell protocol in the runtime's place."""
+    command: list[str] = []
     default_model: str = ""
     default_effort: str = ""
     env: list[str] = []
     """Names of variables passed through to the agent, beside the fixed allow-list."""
+
+    @model_validator(mode="after")
+    def _has_a_command(self) -> Self:
+        if self.adapter == "script" and not self.command:
+            raise ValueError("adapter script needs a command")
+        return self
 
 
 class Temporal(Section):
@@ -117,6 +126,11 @@ class Settings(Section):
         """The host whose checkouts this process works on."""
         return self.worker.host or socket.gethostname()
 
+    @property
+    def configured_runtimes(self) -> tuple[str, ...]:
+        """The runtimes ephemeral workers and recipes may use here."""
+        return tuple(name for name in RUNTIMES if name in self.runtimes and self.runtimes[name].adapter)
+
     def snapshot(self) -> TreeSettings:
         """What a tree takes with it at its start (ruling K4)."""
         o = self.orchestrate
@@ -138,6 +152,7 @@ class Settings(Section):
                 )
                 for name, runtime in self.runtimes.items()
             },
+            configured_runtimes=self.configured_runtimes,
             escalation_ttl_seconds=o.escalation_ttl,
             escalation_handle=o.escalation_handle or None,
             inline_artifact_bodies=o.inline_artifact_bodies,

@@ -47,6 +47,7 @@ def find(
     *,
     repo: str | None = None,
     agent: str | None = None,
+    root: str | None = None,
     states: Sequence[JobState] = (),
     roots_only: bool = False,
     preflight_failed: bool = False,
@@ -58,6 +59,8 @@ def find(
         query = query.where(schema.jobs.c.repo == repo)
     if agent:
         query = query.where(schema.jobs.c.agent == agent)
+    if root:
+        query = query.where(schema.jobs.c.root_job_id == root)
     if states:
         query = query.where(schema.jobs.c.state.in_(states))
     if roots_only:
@@ -71,6 +74,12 @@ def find(
 def open_jobs(engine: Engine, *, repo: str | None = None, agent: str | None = None) -> list[JobRecord]:
     """The jobs that have not ended."""
     return find(engine, repo=repo, agent=agent, states=(JobState.QUEUED, JobState.RUNNING), limit=1000)
+
+
+def count_preflight_failures(engine: Engine) -> int:
+    query = select(func.count()).where(schema.jobs.c.preflight_failed.is_not(None))
+    with engine.connect() as connection:
+        return connection.execute(query).scalar_one()
 
 
 def events(engine: Engine, root_job_id: str, *, job_id: str | None = None, after: int = 0) -> list[EventRecord]:

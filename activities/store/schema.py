@@ -111,8 +111,10 @@ trees = Table(
     "trees",
     metadata,
     Column("root_job_id", String(80), primary_key=True),
+    Column("host", String(200), nullable=False),
+    Column("start", JSON, nullable=False),
     Column("revision", Integer, nullable=False),
-    Column("state", JSON, nullable=False),
+    Column("state", JSON(none_as_null=True)),
 )
 
 runs = Table(

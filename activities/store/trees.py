@@ -1,21 +1,43 @@
-"""The states of closed trees that an operator may re-open (ruling D4)."""
+"""What trees began with, and the states of those that closed blocked: an operator may re-open them (ruling D4)."""
 
-from sqlalchemy import Engine, select
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, select, update
 
 from activities.store import schema
-from activities.store.database import upsert
-from workflows.tree.state import TreeState
+from activities.store.database import insert_new
+from workflows.tree.state import TreeInput, TreeState
 
 
-def put(engine: Engine, state: TreeState) -> None:
-    row = {"root_job_id": state.root_id, "revision": state.revision, "state": state.model_dump(mode="json")}
+@dataclass(frozen=True)
+class Tree:
+    """A tree's beginning, and its end when that can be taken up again."""
+
+    start: TreeInput
+    host: str
+    state: TreeState | None
+
+
+def begin(engine: Engine, start: TreeInput, host: str) -> None:
+    """Record what a tree was started with; the first record stands."""
+    row = {"root_job_id": start.root_job_id, "host": host, "start": start.model_dump(mode="json"), "revision": 0}
     with engine.begin() as connection:
-        upsert(connection, schema.trees, [row], only_if_newer="revision")
+        insert_new(connection, schema.trees, [row])
 
 
-def get(engine: Engine, root_job_id: str) -> TreeState | None:
+def keep(engine: Engine, state: TreeState, host: str) -> None:
+    """Keep the state a tree closed with, unless a later one is kept."""
+    begin(engine, state.input, host)
+    older = (schema.trees.c.root_job_id == state.root_id) & (schema.trees.c.revision < state.revision)
+    values = {"revision": state.revision, "state": state.model_dump(mode="json")}
+    with engine.begin() as connection:
+        connection.execute(update(schema.trees).where(older).values(**values))
+
+
+def get(engine: Engine, root_job_id: str) -> Tree | None:
     with engine.connect() as connection:
-        found = connection.execute(
-            select(schema.trees.c.state).where(schema.trees.c.root_job_id == root_job_id)
-        ).scalar()
-    return TreeState.model_validate(found) if found else None
+        row = connection.execute(select(schema.trees).where(schema.trees.c.root_job_id == root_job_id)).one_or_none()
+    if row is None:
+        return None
+    state = TreeState.model_validate(row.state) if row.state else None
+    return Tree(TreeInput.model_validate(row.start), row.host, state)

@@ -5,6 +5,7 @@ from bridge.daemon import control
 from bridge.daemon.control import DaemonStatus
 from bridge.daemon.foreground import run_foreground
 from bridge.daemon.options import DaemonOptions
+from bridge.operations import jobs
 from bridge.operations.service import Service
 from workflows import search
 
@@ -29,6 +30,11 @@ def stop(service: Service) -> bool:
 def status(service: Service) -> DaemonStatus:
     """What runs, where it listens, how well."""
     return control.status(service.home)
+
+
+def preflight_failures(service: Service) -> int:
+    """Coordinators whose delegations could not be routed; 0 while there is no store."""
+    return jobs.preflight_failures(service) if service.settings.store.url or service.home.store.exists() else 0
 
 
 def _options(service: Service, temporal_port: int | None, ui_port: int | None, strict_ports: bool) -> DaemonOptions:

@@ -1,34 +1,17 @@
-"""Starting jobs and reading them back."""
+"""Reading jobs and trees back."""
 
-import secrets
-import time
 from dataclasses import dataclass
 from typing import Any
 
 from activities.store import jobs as stored
 from activities.store import runs as stored_runs
-from bridge.operations import agents, repos
+from activities.store import trees as stored_trees
 from bridge.operations.service import Service
-from workflows.contract.models import WRITE_POLICIES, Action
-from workflows.errors import NotFoundError, RefusedError, UnreachableError, UsageError
+from workflows.errors import NotFoundError, UsageError
+from workflows.policy.settings import Bounds
 from workflows.tree import ids
-from workflows.tree.jobs import JobState, Worker
+from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.records import EventRecord, JobRecord, TaskRecord
-
-TITLE_LENGTH = 80
-MESSAGE_LIMIT = 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Order:
-    """What a person asks an agent to do."""
-
-    agent: str
-    action: str
-    message: str
-    repo: str
-    model: str | None = None
-    effort: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,23 +23,6 @@ class Detail:
     payload: dict[str, Any] | None
     diagnostics: dict[str, Any] | None
     worktree: str | None
-
-
-async def start(service: Service, order: Order) -> str:
-    """Start a tree for one order; either it exists in full, or nothing was recorded."""
-    from activities.temporal import connect
-    from bridge.operations import trees
-
-    worker, host = _route(service, order)
-    job_id = ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
-    client = await connect(service.home, service.settings)
-    tree = trees.first_words(service, order, worker, job_id, host)
-    try:
-        await trees.start(client, service.settings, tree)
-    except trees.START_FAULTS as error:
-        raise UnreachableError(f"Temporal did not take the job: {error}", "service daemon status") from None
-    stored.write(service.store, trees.queued(tree.input))
-    return job_id
 
 
 def get(service: Service, job_id: str) -> JobRecord:
@@ -71,14 +37,73 @@ def get(service: Service, job_id: str) -> JobRecord:
     return job
 
 
-def find(
-    service: Service, *, repo: str | None, agent: str | None, state: str | None, limit: int, roots_only: bool = False
-) -> list[JobRecord]:
+@dataclass(frozen=True)
+class Filter:
+    """Which jobs `job list` shows."""
+
+    repo: str | None = None
+    agent: str | None = None
+    state: str | None = None
+    tree: str | None = None
+    roots_only: bool = False
+    preflight_failed: bool = False
+    limit: int = 50
+
+
+def find(service: Service, wanted: Filter) -> list[JobRecord]:
     """The newest jobs that match."""
-    if state is not None and state not in list(JobState):
-        raise UsageError(f"{state!r} is not a job state; they are {', '.join(JobState)}")
-    states = (JobState(state),) if state else ()
-    return stored.find(service.store, repo=repo, agent=agent, states=states, limit=limit, roots_only=roots_only)
+    if wanted.state is not None and wanted.state not in list(JobState):
+        raise UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
+    return stored.find(
+        service.store,
+        repo=wanted.repo,
+        agent=wanted.agent,
+        root=get(service, wanted.tree).root_job_id if wanted.tree else None,
+        states=(JobState(wanted.state),) if wanted.state else (),
+        roots_only=wanted.roots_only,
+        preflight_failed=wanted.preflight_failed,
+        limit=wanted.limit,
+    )
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A whole tree: its task, its jobs in dispatch order, the bounds it lives by."""
+
+    task: TaskRecord
+    jobs: tuple[JobRecord, ...]
+    bounds: Bounds
+
+    @property
+    def over(self) -> bool:
+        """Nothing of it will move by itself any more."""
+        ended = self.task.state in {TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED}
+        return ended and all(job.state in stored.ENDED for job in self.jobs)
+
+
+def tree(service: Service, job_id: str) -> Tree:
+    """The tree a job belongs to."""
+    root = get(service, job_id).root_job_id
+    task, kept = stored.task_of(service.store, root), stored_trees.get(service.store, root)
+    if task is None:
+        raise NotFoundError(f"no tree {root}", "service job list")
+    bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
+    return Tree(task, tuple(stored.tree(service.store, root)), bounds)
+
+
+def tree_as_json(tree: Tree) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "task": tree.task.model_dump(mode="json", exclude={"revision"}),
+        "jobs": [job.model_dump(mode="json", exclude={"revision"}) for job in tree.jobs],
+        "bounds": tree.bounds.model_dump(mode="json"),
+        "over": tree.over,
+    }
+
+
+def preflight_failures(service: Service) -> int:
+    """Coordinators whose delegations could not be routed (spec: `service daemon status`)."""
+    return stored.count_preflight_failures(service.store)
 
 
 def events(service: Service, job_id: str, *, after: int = 0) -> list[EventRecord]:
@@ -107,25 +132,3 @@ def as_json(detail: Detail) -> dict[str, Any]:
     job = detail.job.model_dump(mode="json", exclude={"revision"})
     task = detail.task.model_dump(mode="json", exclude={"revision"}) if detail.task else None
     return job | {"task": task, "payload": detail.payload, "diagnostics": detail.diagnostics}
-
-
-def _route(service: Service, order: Order) -> tuple[Worker, str]:
-    """The gates of a job started by a person: the same that a delegation meets."""
-    if not order.message.strip():
-        raise UsageError(
-            "the message is empty", f'service agent {order.action} {order.agent} "MESSAGE" --repo {order.repo}'
-        )
-    if len(order.message.encode(errors="surrogatepass")) > MESSAGE_LIMIT:
-        raise UsageError("the message is larger than 1 MiB; put it into the repository and name the file")
-    agent = agents.get(service, order.agent)
-    repo = repos.get(service, order.repo)
-    if repo.name not in agent.repos:
-        raise RefusedError(
-            f"{order.agent} is not allowed on {repo.name}", f"service agent allow {order.agent} {repo.name}"
-        )
-    if order.action not in agent.worker.capabilities:
-        able = ", ".join(agent.worker.capabilities)
-        raise RefusedError(f"{order.agent} cannot {order.action}; it can {able}", "service agent list")
-    if order.action == Action.IMPLEMENT and agent.worker.autonomy_policy not in WRITE_POLICIES:
-        raise RefusedError(f"{order.agent} has no write policy", f"service agent show {order.agent}")
-    return agent.worker, repo.host

@@ -1,67 +1,138 @@
-"""Starting a tree's workflow."""
+"""Trees as a whole: starting one, ending one, running a part of one again."""
 
+import secrets
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.client import (
+    Client,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.settings.model import Settings
-from activities.temporal import RPC_TIMEOUT
+from activities.store import jobs as stored_jobs
+from activities.store import trees as stored
+from activities.temporal import RPC_TIMEOUT, connect
+from bridge.operations import jobs
 from bridge.operations.service import Service
 from workflows import search
-from workflows.contract.models import Action
-from workflows.delegation_tree import DelegationTree, TreeStart
+from workflows.delegation_tree import DelegationTree, Kill, Retry, TreeStart
+from workflows.errors import RefusedError, UnreachableError
 from workflows.tree import ids
-from workflows.tree.jobs import JobRun, JobState, Worker
+from workflows.tree.commands import CloseTree
+from workflows.tree.events import RetryRequested
+from workflows.tree.jobs import JobRun, JobState, TaskState
 from workflows.tree.records import Records
 from workflows.tree.reducer import new_tree
+from workflows.tree.reopening import refuse_retry
 from workflows.tree.state import TreeInput
 
-if TYPE_CHECKING:
-    from bridge.operations.jobs import Order
-
-TITLE_LENGTH = 80
-START_FAULTS = (RPCError, RuntimeError, OSError)
+SUMMARY_LIMIT = 200
 
 
-def first_words(service: Service, order: "Order", worker: Worker, job_id: str, host: str) -> TreeStart:
-    """What the tree's workflow begins with; a long message travels by digest."""
-    title = order.message.strip().splitlines()[0]
-    tree = TreeInput(
-        root_job_id=job_id,
-        task_id=ids.task_id(job_id),
-        title=title if len(title) <= TITLE_LENGTH else title[: TITLE_LENGTH - 1] + "…",
-        repo=order.repo,
-        worker=worker,
-        action=Action(order.action),
-        prompt=service.artifacts.text(order.message),
-        settings=service.settings.snapshot(),
-        created_at=time.time(),
-        model=order.model,
-        effort=order.effort,
-    )
-    return TreeStart(input=tree, host=host)
+@dataclass(frozen=True)
+class Retried:
+    """A job that runs again."""
+
+    job_id: str
+    reopened: bool
+    """The tree was over; it has been opened again for this."""
 
 
-async def start(client: Client, settings: Settings, tree: TreeStart) -> None:
-    """Start the workflow under the root job's id."""
+def new_root_id() -> str:
+    """The id of a tree that starts now (ruling B1)."""
+    return ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
+
+
+async def start(service: Service, tree: TreeInput, host: str) -> str:
+    """Start a tree; either it exists in full, or nothing was recorded."""
+    client = await connect(service.home, service.settings)
+    try:
+        await _start_workflow(client, service.settings, TreeStart(input=tree, host=host))
+    except (RPCError, RuntimeError, OSError) as error:
+        raise UnreachableError(f"Temporal did not take the job: {error}", "service daemon status") from None
+    state = new_tree(tree)
+    stored_jobs.write(service.store, Records(task=state.task, jobs=tuple(state.jobs.values())))
+    stored.begin(service.store, tree, host)
+    return tree.root_job_id
+
+
+async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) -> str:
+    """End the tree a job belongs to (ruling G2). The order waits for a worker if there is none."""
+    root = jobs.get(service, job_id).root_job_id
+    handle = (await connect(service.home, service.settings)).get_workflow_handle(root)
+    try:
+        order = Kill(actor=actor, immediate=immediate)
+        await handle.signal(DelegationTree.kill, order, rpc_timeout=RPC_TIMEOUT)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise UnreachableError(f"Temporal did not take the order: {error}", "service daemon status") from None
+        task = stored_jobs.task_of(service.store, root)
+        state = task.state if task else "over"
+        raise RefusedError(f"the tree {root} has ended ({state}); there is nothing to kill", f"service job tree {root}")
+    return root
+
+
+async def retry(service: Service, job_id: str, *, actor: str) -> Retried:
+    """Run a failed job again, opening its tree again where that has closed blocked (ruling D4)."""
+    root = jobs.get(service, job_id).root_job_id
+    client = await connect(service.home, service.settings)
+    handle = client.get_workflow_handle_for(DelegationTree.run, root)
+    try:
+        return await _retry_open(handle, Retry(actor=actor, job_id=job_id))
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise UnreachableError(f"Temporal did not take the order: {error}", "service daemon status") from None
+    return await _reopen(service, client, root, RetryRequested(now=time.time(), actor=actor, job_id=job_id))
+
+
+async def _retry_open(handle: WorkflowHandle[DelegationTree, CloseTree], order: Retry) -> Retried:
+    try:
+        await handle.execute_update(DelegationTree.retry, order, rpc_timeout=RPC_TIMEOUT)
+    except WorkflowUpdateFailedError as error:
+        cause = error.cause
+        why = cause.message if isinstance(cause, ApplicationError) else str(cause)
+        raise RefusedError(why, f"service job tree {order.job_id}") from None
+    except WorkflowUpdateRPCTimeoutOrCancelledError:
+        raise UnreachableError(
+            "no worker took the order in time; it may still be carried out", f"service job show {order.job_id}"
+        ) from None
+    return Retried(order.job_id, reopened=False)
+
+
+async def _reopen(service: Service, client: Client, root: str, order: RetryRequested) -> Retried:
+    tree = stored.get(service.store, root)
+    if tree is None or tree.state is None:
+        task = stored_jobs.task_of(service.store, root)
+        state = task.state if task else TaskState.DONE
+        raise RefusedError(
+            f"the tree {root} is {state}: nothing in it waits to be run again", f"service job tree {root}"
+        )
+    if why_not := refuse_retry(tree.state, order.job_id):
+        raise RefusedError(why_not, f"service job tree {root}")
+    again = TreeStart(input=tree.start, host=tree.host, state=tree.state, retry=order)
+    try:
+        await _start_workflow(client, service.settings, again)
+    except WorkflowAlreadyStartedError:
+        raise RefusedError(f"the tree {root} was opened again by somebody else", f"service job tree {root}") from None
+    return Retried(order.job_id, reopened=True)
+
+
+async def _start_workflow(client: Client, settings: Settings, tree: TreeStart) -> None:
     first = tree.input
     await client.start_workflow(
         DelegationTree.run,
         tree,
         id=first.root_job_id,
         task_queue=settings.temporal.task_queue,
-        static_summary=f"{first.action} {first.repo} - {first.worker.name}: {first.title}"[:200],
+        static_summary=f"{first.action} {first.repo} - {first.worker.name}: {first.title}"[:SUMMARY_LIMIT],
         search_attributes=search.attributes(_root_run(first), JobState.RUNNING.value),
         rpc_timeout=RPC_TIMEOUT,
     )
-
-
-def queued(tree: TreeInput) -> Records:
-    """The rows a tree begins with, so that a job can be looked at before a worker has seen it."""
-    state = new_tree(tree)
-    return Records(task=state.task, jobs=tuple(state.jobs.values()))
 
 
 def _root_run(tree: TreeInput) -> JobRun:

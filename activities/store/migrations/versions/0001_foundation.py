@@ -122,8 +122,10 @@ def _runs() -> None:
     op.create_table(
         "trees",
         sa.Column("root_job_id", sa.String(80), primary_key=True),
+        sa.Column("host", sa.String(200), nullable=False),
+        sa.Column("start", sa.JSON, nullable=False),
         sa.Column("revision", sa.Integer, nullable=False),
-        sa.Column("state", sa.JSON, nullable=False),
+        sa.Column("state", sa.JSON),
     )
     op.create_table(
         "runs",

@@ -1,0 +1,124 @@
+"""What people ask for: one agent to do one thing, or a recipe of several workers for a goal."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.store.repos import Repo
+from bridge.operations import agents, repos, trees
+from bridge.operations.service import Service
+from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy, Delegation
+from workflows.errors import RefusedError, UsageError
+from workflows.policy.recipes import Recipe, expand
+from workflows.tree import ids
+from workflows.tree.jobs import Worker
+from workflows.tree.state import TreeInput
+
+TITLE_LENGTH = 80
+MESSAGE_LIMIT = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a person asks an agent to do."""
+
+    agent: str
+    action: str
+    message: str
+    repo: str
+    model: str | None = None
+    effort: str | None = None
+
+
+@dataclass(frozen=True)
+class RecipeOrder:
+    """A goal for a built-in recipe (spec: `service orchestrate`)."""
+
+    recipe: Recipe
+    goal: str
+    repo: str | None = None
+    runtimes: tuple[str, ...] = ()
+    legs: int | None = None
+
+
+async def start(service: Service, order: Order) -> str:
+    """Start a tree for one order; the root job's id."""
+    _check_message(order.message)
+    agent, repo = agents.get(service, order.agent), repos.get(service, order.repo)
+    if repo.name not in agent.repos:
+        raise RefusedError(
+            f"{order.agent} is not allowed on {repo.name}", f"service agent allow {order.agent} {repo.name}"
+        )
+    if order.action not in agent.worker.capabilities:
+        able = ", ".join(agent.worker.capabilities)
+        raise RefusedError(f"{order.agent} cannot {order.action}; it can {able}", "service agent list")
+    if order.action == Action.IMPLEMENT and agent.worker.autonomy_policy not in WRITE_POLICIES:
+        raise RefusedError(f"{order.agent} has no write policy", f"service agent show {order.agent}")
+    tree = _tree(service, agent.worker, Action(order.action), order.message, repo)
+    tree = tree.model_copy(update={"model": order.model, "effort": order.effort})
+    return await trees.start(service, tree, repo.host)
+
+
+async def orchestrate(service: Service, order: RecipeOrder) -> str:
+    """Start a tree whose legs the recipe makes; no agent need be registered."""
+    _check_message(order.goal)
+    runtimes = _runtimes(service, order.runtimes)
+    legs = expand(order.recipe, order.goal, runtimes, order.legs)
+    repo = repos.get(service, order.repo) if order.repo else _repo_here(service)
+    worker = Worker(
+        name=order.recipe.value,
+        runtime=runtimes[0],
+        role="coordinator",
+        capabilities=(Action.ASK, Action.REVIEW),
+        autonomy_policy=AutonomyPolicy.READ_ONLY,
+    )
+    tree = _tree(service, worker, Action.ASK, order.goal, repo, legs)
+    return await trees.start(service, tree, repo.host)
+
+
+def _tree(
+    service: Service, worker: Worker, action: Action, message: str, repo: Repo, legs: tuple[Delegation, ...] = ()
+) -> TreeInput:
+    root = trees.new_root_id()
+    title = message.strip().splitlines()[0]
+    return TreeInput(
+        root_job_id=root,
+        task_id=ids.task_id(root),
+        title=title if len(title) <= TITLE_LENGTH else title[: TITLE_LENGTH - 1] + "…",
+        repo=repo.name,
+        worker=worker,
+        action=action,
+        prompt=service.artifacts.text(message),
+        settings=service.settings.snapshot(),
+        created_at=time.time(),
+        legs=legs,
+    )
+
+
+def _check_message(message: str) -> None:
+    if not message.strip():
+        raise UsageError("the message is empty", "say what to do, or pipe it in with `-`")
+    if len(message.encode(errors="surrogatepass")) > MESSAGE_LIMIT:
+        raise UsageError("the message is larger than 1 MiB", "put it into the repository and name the file")
+
+
+def _runtimes(service: Service, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    configured = service.settings.configured_runtimes
+    if not configured:
+        raise RefusedError(
+            "a recipe needs a configured runtime, and there is none",
+            f'write [runtimes.runtime_a] with adapter = "script" and command = [...] into {service.home.config}',
+        )
+    if missing := [name for name in wanted if name not in configured]:
+        raise UsageError(f"{missing[0]} is not configured; configured: {', '.join(configured)}", "service config show")
+    return wanted or configured
+
+
+def _repo_here(service: Service) -> Repo:
+    """The repository of the folder one stands in, or the only one there is."""
+    known = repos.every(service)
+    here = [repo for repo in known if Path.cwd().is_relative_to(repo.path)]
+    if len(found := here or known) == 1:
+        return found[0]
+    names = ", ".join(repo.name for repo in known) or "none"
+    raise UsageError(f"which repository? Registered: {names}", "--repo OWNER/NAME")

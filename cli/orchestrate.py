@@ -1,0 +1,69 @@
+"""`service orchestrate`: the built-in recipes."""
+
+from typing import Annotated
+
+import typer
+
+from cli.output import say, say_json
+
+app = typer.Typer(help="Run a built-in recipe of several workers.", no_args_is_help=True, rich_markup_mode=None)
+
+Goal = Annotated[str, typer.Argument(help="What to reach, or to review; `-` reads it from standard input.")]
+RepoName = Annotated[str | None, typer.Option("--repo", help="OWNER/NAME; the one you stand in when left out.")]
+Runtimes = Annotated[str, typer.Option(help="Comma-separated; all that are configured when left out.")]
+Legs = Annotated[int | None, typer.Option(help="How many parallel legs.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Follow the tree to its end.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command(name="review-panel")
+def review_panel(
+    goal: Goal,
+    repo: RepoName = None,
+    runtimes: Runtimes = "",
+    legs: Legs = None,
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Several reviewers, each with one lens, on different runtimes."""
+    _start("review-panel", goal, repo, runtimes, legs, wait, json)
+
+
+@app.command(name="decompose-and-verify")
+def decompose_and_verify(
+    goal: Goal,
+    repo: RepoName = None,
+    runtimes: Runtimes = "",
+    legs: Legs = None,
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Parallel implementation legs, and a gate that verifies them."""
+    _start("decompose-and-verify", goal, repo, runtimes, legs, wait, json)
+
+
+@app.command()
+def verifier(
+    goal: Goal, repo: RepoName = None, runtimes: Runtimes = "", wait: Wait = False, json: Json = False
+) -> None:
+    """One producer, and an independent check of its work."""
+    _start("verifier", goal, repo, runtimes, None, wait, json)
+
+
+def _start(recipe: str, goal: str, repo: str | None, runtimes: str, legs: int | None, wait: bool, json: bool) -> None:
+    import asyncio
+    import sys
+
+    from bridge.operations import orders
+    from bridge.operations.service import Service
+    from cli.follow import follow
+    from workflows.policy.recipes import Recipe
+
+    service = Service.locate()
+    named = tuple(name.strip() for name in runtimes.split(",") if name.strip())
+    text = sys.stdin.read() if goal == "-" else goal
+    order = orders.RecipeOrder(Recipe(recipe), text, repo, named, legs)
+    job_id = asyncio.run(orders.orchestrate(service, order))
+    if wait:
+        raise typer.Exit(follow(service, job_id, json=json))
+    say_json({"job_id": job_id}) if json else say(f"{job_id}\nwatch it: service job tree {job_id} --watch")
