@@ -96,9 +96,7 @@ def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended:
         case Handed.DISPATCHED | Handed.CORRECTING:
             return
         case Handed.DROPPED if found is None:
-            chain.phase = Phase.OVER
-            if step.state.finalize is None:
-                finalizing.block_task(step, f"delegations of {outcome.job_id} were refused", outcome.job_id)
+            chain.phase = Phase.OVER  # the refusal asked for the finalize
         case _:
             chain_over(step, chain, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
 
