@@ -73,7 +73,7 @@ async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) ->
             raise UnreachableError(f"Temporal did not take the order: {error}", "service daemon status") from None
         task = stored_jobs.task_of(service.store, root)
         state = task.state if task else "over"
-        raise RefusedError(f"the tree {root} has ended ({state}); there is nothing to kill", f"service job tree {root}")
+        raise RefusedError(f"the tree {root} has ended ({state})", f"service job tree {root}") from None
     return root
 
 

@@ -75,6 +75,13 @@ def test_a_duplicate_is_never_run_and_has_its_twin_s_outcome() -> None:
     assert shown["b"] == (f"{ROOT}.1", Decision.IMPLEMENTED, "a")
 
 
+@pytest.mark.ruling("C3", "C5", "spec:limits.job_budget")
+def test_a_duplicate_is_no_new_job() -> None:
+    tree = world(Bounds(max_delegation_total_jobs=2))
+    tree.coordinator("approved", delegation("a", fingerprint="x"), delegation("b", fingerprint="x"), delegation("c"))
+    assert len(tree.flying) == 2
+
+
 @pytest.mark.ruling("I3")
 def test_legs_that_share_a_worktree_run_one_after_another() -> None:
     tree = world()

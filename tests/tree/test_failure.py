@@ -1,10 +1,10 @@
 import pytest
 
-from tests.tree.simulator import ROOT, World, delegation, done, tree_input
+from tests.tree.simulator import ROOT, World, delegation, done, outcome, tree_input
 from workflows.contract.models import Delegation
 from workflows.policy.settings import Bounds
 from workflows.tree.commands import CancelTimer
-from workflows.tree.events import TimerFired
+from workflows.tree.events import JobEnded, TimerFired
 from workflows.tree.jobs import Continuation, JobState, TaskState
 
 
@@ -142,6 +142,16 @@ def test_a_failing_child_is_run_again_after_a_pause_before_its_policy_counts(end
     tree.leg("a", ended)
     assert tree.task_state() is TaskState.BLOCKED
     assert tree.state.spent_jobs == 3, "every attempt counts"
+
+
+@pytest.mark.ruling("D3", "D1")
+def test_a_late_outcome_of_an_earlier_attempt_is_nothing() -> None:
+    tree = batch(delegation("a", retry=1))
+    first = tree.last
+    tree.leg("a", "failed")
+    tree.fire()
+    assert tree.feed(JobEnded(now=tree.now, outcome=outcome(first))) == []
+    assert list(tree.flying) == [f"{ROOT}.1"]
 
 
 @pytest.mark.ruling("C3", "D3")

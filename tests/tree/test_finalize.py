@@ -143,6 +143,7 @@ def test_a_deep_leg_that_blocked_the_task_is_run_again_and_everything_above_is_o
     tree.leg("side")
     tree.leg("x", "failed")
     assert (tree.task_state(), tree.state.closed) == (TaskState.BLOCKED, True)
+    assert tree.state.task.next == f"service job retry {ROOT}.3"
     tree.retry(f"{ROOT}.3")
     tree.leg("x")
     tree.leg("y")

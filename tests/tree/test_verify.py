@@ -79,6 +79,17 @@ def test_a_set_issued_again_is_warned_about_then_finalized() -> None:
     assert tree.last.continuation is Continuation.FINALIZE
 
 
+@pytest.mark.ruling("H3", "spec:limits.non_progress", "spec:tree.nested")
+def test_what_a_delegated_chain_changed_is_progress_although_its_last_word_is_the_same() -> None:
+    tree = World(tree_input()).begin()
+    for number in range(4):
+        tree.coordinator("approved", delegation(f"a{number}", "lead"))
+        tree.leg(f"a{number}", "approved", delegation("x"), progress="same")
+        tree.leg("x", progress=str(number))
+        tree.end(tree.last.job_id, "approved", progress="same")
+    assert "delegation_loop_warning" not in tree.kinds()
+
+
 def make_first() -> tuple[Delegation, ...]:
     return delegation("m1"), delegation("v1", action="review", synthesis_rule="verify")
 

@@ -1,6 +1,9 @@
-"""Dollars per million tokens, by model: list prices as public on the date below (ruling K5). Data only."""
+"""Dollars per million tokens, by model, rounded to tiers and last set on the date below (ruling K5). Data only.
 
-AS_OF = "2026-11-01"
+Settings override a model's price; what no pattern fits counts at the mid tier and is flagged.
+"""
+
+AS_OF = "2026-11-20"
 
 TIERS: dict[str, tuple[float, float]] = {
     "small": (1.0, 5.0),

@@ -96,9 +96,7 @@ def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended:
         case Handed.DISPATCHED | Handed.CORRECTING:
             return
         case Handed.DROPPED if found is None:
-            chain.phase = Phase.OVER
-            if step.state.finalize is None:
-                finalizing.block_task(step, f"delegations of {outcome.job_id} were refused", outcome.job_id)
+            chain.phase = Phase.OVER  # the refusal asked for the finalize
         case _:
             chain_over(step, chain, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
 
@@ -209,9 +207,18 @@ def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str
     leg.state, leg.reason = ended if ended in FAILING else JobState.BLOCKED, reason[:REASON_LIMIT]
     if finalizing.ending(step) or chain.batch is None:
         return
-    step.change(leg.job_id, next=f"service job retry {leg.job_id}")
+    culprit = _culprit(step, leg)
+    step.change(leg.job_id, next=f"service job retry {culprit}")
     chain.batch.blocked_by.append(leg.id)
-    stop_batch(step, chain, chain.batch, reason, leg.job_id)
+    stop_batch(step, chain, chain.batch, reason, culprit)
+
+
+def _culprit(step: Step, leg: Leg) -> str:
+    """The job to run again: in a blocked chain the leg that blocked it, however deep, and not the whole chain."""
+    chain = step.state.coordinators.get(leg.job_id)
+    if chain is None or chain.batch is None or not chain.batch.blocked_by:
+        return leg.job_id
+    return _culprit(step, chain.batch.legs[chain.batch.blocked_by[0]])
 
 
 def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id: str) -> None:
