@@ -50,7 +50,7 @@ def test_the_table_is_a_table() -> None:
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     once = redact(text)
     assert redact(once) == once
-    assert not any(leaks(token, once) for token in TOKENS.values())
+    assert not any(token in once for token in TOKENS.values())
 
 
 @pytest.mark.ruling("A12")

@@ -10,6 +10,7 @@ from workflows.contract.secret_forms import (
     COOKIE,
     EXPRESSION,
     HARMLESS,
+    HINTS,
     NAMED,
     OPTION,
     PEM,
@@ -32,9 +33,7 @@ def redact(text: str) -> str:
     for token in TOKENS:
         text = token.sub(MARK, text)
     text = COOKIE.sub(lambda found: found[0].removesuffix(found[1]) + MARK, text)
-    text = NAMED.sub(_named, text)
-    text = OPTION.sub(_option, text)
-    return BEARER.sub(_bearer, text)
+    return BEARER.sub(_bearer, _redact_named(text))
 
 
 def redact_value(value: JsonValue) -> JsonValue:
@@ -89,6 +88,18 @@ def _option(found: re.Match[str]) -> str:
     is_option = word and "--" in word[-1] and not found.string[start - 1].isspace()
     head = found[0].removesuffix(found["bare"])
     return head + _unless(not is_option or HARMLESS.fullmatch(found["bare"]), found["bare"])
+
+
+def _redact_named(text: str) -> str:
+    """Only the lines that may name a secret are looked at closely: the names are slow to search for."""
+    whole = text.lower()
+    hints = [hint for hint in HINTS if hint in whole]
+    lines = text.split("\n") if hints else []
+    for place, line in enumerate(lines):
+        lower = line.lower()
+        if any(hint in lower for hint in hints):
+            lines[place] = OPTION.sub(_option, NAMED.sub(_named, line))
+    return "\n".join(lines) if hints else text
 
 
 def _named(found: re.Match[str]) -> str:

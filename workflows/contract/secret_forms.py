@@ -69,10 +69,12 @@ _NAME = (
     r"|(?:api|access|private|secret|encryption|signing|master|deploy|account|auth|ssh)[_-]?key)"
     r"(?:[_-]?(?:access|key|base|value|prod|production|dev|test|staging|live|main|b64|base64|hex|[0-9]{1,4})){0,3}"
 )
+HINTS = ("pass", "pwd", "secret", "token", "credential", "authorization", "key")
+"""A line without any of these, in lower case, has no secret's name in it."""
 NAMED = re.compile(
     rf"(?P<head>(?i:(?P<name>{_NAME}))\\?[\"'`]?(?P<sep>[ \t]*+(?:=>|:=|=|:)[ \t]*+))"
     r"(?:(?P<quote>\\?[\"'])(?P<quoted>(?:(?!(?P=quote))(?:[^\n\\]|\\.))*+)(?=(?P=quote))"
-    r"|(?P<bare>(?:(?i:bearer|basic|token)[ \t]++)?[^\s\"'`,;&)}\]<>|\\]{3,}+)(?P<last>[ \t]*+(?:\n|\Z))?)"
+    r"|(?P<bare>(?:(?i:bearer|basic|token)[ \t]++)?[^\s\"'`,;&)}\]<>|\\]{3,}+)(?P<last>[ \t\r]*+\Z)?)"
 )
 OPTION = re.compile(rf"(?i:{_NAME})[ \t]++(?P<bare>[^-$<{{\[(\s\"'`][^\s\"'`]{{5,}}+)")
 """A command's option, if a double dash begins the word that ends with the name."""
