@@ -51,7 +51,11 @@ def running(own_home: Home) -> Iterator[Home]:
 def test_status_of_nothing_exits_1_and_says_how_to_start(own_home: Home) -> None:
     done = CliRunner().invoke(app, ["status"])
     assert done.exit_code == 1
-    assert done.stdout == f"not running      home {own_home.root}\nstart it         service daemon start\n"
+    assert done.stdout.splitlines() == [
+        f"not running      home {own_home.root}",
+        "start it         service daemon start",
+        "preflight        0 delegation preflight failures",
+    ]
 
 
 def test_status_says_why_the_last_start_failed(own_home: Home) -> None:
@@ -73,6 +77,7 @@ def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
         "server           running, process 77",
         "worker           waiting, restarted 3 times, ended (status 1); starting it again in 2 s",
         "note             port 7233 is taken; Temporal listens on 7234",
+        "preflight        0 delegation preflight failures",
     ]
 
 
