@@ -67,6 +67,9 @@ class TestFindings:
             assert used.format(key) in first
             assert rest == [f"  - {name}: {web}{name}" for name in reversed(keys[place + 1 :])]
 
+    def test_an_empty_text_is_said_to_be_empty(self) -> None:
+        assert findings("", {"": [""]}).split("\n") == ["- (empty)", "- **Finding 2**", "  - :", "    - (empty)"]
+
     @pytest.mark.ruling("spec:findings-rendering")
     def test_no_key_is_mandatory(self) -> None:
         assert findings({"a": 1}, {}, {"title": " ", "name": "n"}).split("\n") == [
@@ -136,7 +139,19 @@ class TestInert:
 
     @pytest.mark.parametrize(
         "text",
-        ["### Result: approved", "x\n===", "x\n---", "***", "> # h", "- # h", "```\n# h", "<details>", "1. ## h"],
+        [
+            "### Result: approved",
+            "x\n===",
+            "x\n---",
+            "***",
+            "> # h",
+            "- # h",
+            "```\n# h",
+            "<details>",
+            "1. ## h",
+            "\n\n```",
+            "x\n- ",
+        ],
     )
     def test_our_frame_cannot_be_forged(self, text: str) -> None:
         comment = render_comment(result_of(summary=text, findings=[text, {"title": text, "a": text}], needs=[text]))

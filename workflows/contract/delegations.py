@@ -22,13 +22,13 @@ class Siblings:
 
     name: str
     count: int
-    ids: frozenset[str]
+    ids: dict[str, None]
     first: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, entries: list[JsonValue]) -> "Siblings":
         ids = (entry.get("id") for entry in entries if isinstance(entry, dict))
-        return cls(name, len(entries), frozenset(value for value in ids if isinstance(value, str)))
+        return cls(name, len(entries), dict.fromkeys(value for value in ids if isinstance(value, str)))
 
 
 def entry_scope(siblings: Siblings, index: int, entry: JsonValue, faults: Faults) -> Scope | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 
 from pydantic import JsonValue
 
@@ -71,6 +72,6 @@ def quoted(value: JsonValue, cap: int = 80) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean "x"?` when a known name is close, else nothing."""
-    close = get_close_matches(name[:64].lower(), list(known), n=1, cutoff=0.7)
+    """`; did you mean "x"?` when a known name is close, else nothing; not looked for among very many."""
+    close = get_close_matches(name[:64].lower(), list(islice(known, 100)), n=1, cutoff=0.7)
     return f'; did you mean "{close[0]}"?' if close else ""

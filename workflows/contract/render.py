@@ -6,14 +6,14 @@ own, so nothing in it reaches what follows.
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from workflows.contract.inert import inert
 from workflows.contract.models import Delegation, Finding, HumanQuestion, ServiceResult
-from workflows.contract.redact import redact_result, redact_value
+from workflows.contract.redact import redact, redact_value
 
 FIELD_CAP = 2_000
 COMMENT_CAP = 60_000
@@ -32,10 +32,20 @@ Lines = list[str]
 
 def render_comment(result: ServiceResult) -> str:
     """The markdown of a result's comment, at most 60 000 characters of it."""
-    result = redact_result(result)
-    writer = _Writer(lambda text: inert(_cut(text, FIELD_CAP)))
-    lines = [f"### Result: {result.decision}", "", *(f"> {line}".rstrip() for line in writer.text(result.summary))]
-    sections: tuple[tuple[str, Iterable[Lines]], ...] = (
+    return _fit(_comment(result, _Writer(lambda text: inert(_cut(text, FIELD_CAP)))), COMMENT_CAP - 1) + "\n"
+
+
+def render_findings(result: ServiceResult, cap: int) -> str:
+    """The findings as an indented list for a prompt, redacted, at most `cap` characters. Ruling E5."""
+    entries = _Writer(lambda text: _cut(text, FIELD_CAP)).entries("Finding", result.findings)
+    return _fit((line for entry in entries for line in _bullet(entry)), cap)
+
+
+def _comment(result: ServiceResult, writer: "_Writer") -> Iterator[str]:
+    yield f"### Result: {result.decision}"
+    yield ""
+    yield from (f"> {line}".rstrip() for line in writer.text(redact(result.summary)))
+    sections: tuple[tuple[str, Iterator[Lines]], ...] = (
         ("Findings", writer.entries("Finding", result.findings)),
         ("Changes made", writer.entries("Change", result.changes_made)),
         ("Tests run", writer.entries("Test", result.tests_run)),
@@ -44,16 +54,9 @@ def render_comment(result: ServiceResult) -> str:
         ("Questions", map(writer.question, result.human_questions)),
     )
     for title, entries in sections:
-        bullets = [line for entry in entries for line in _bullet(entry)]
-        lines += ["", f"#### {title}", "", *bullets] if bullets else []
-    return _fit(lines, COMMENT_CAP) + "\n"
-
-
-def render_findings(result: ServiceResult, cap: int) -> str:
-    """The findings as an indented list for a prompt, redacted, at most `cap` characters. Ruling E5."""
-    writer = _Writer(lambda text: _cut(text, FIELD_CAP))
-    entries = writer.entries("Finding", redact_result(result).findings)
-    return _fit([line for entry in entries for line in _bullet(entry)], cap)
+        for place, entry in enumerate(entries):
+            yield from () if place else ("", f"#### {title}", "")
+            yield from _bullet(entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +66,16 @@ class _Writer:
     clean: Callable[[str], str]
 
     def text(self, text: str) -> Lines:
-        return _BLANK_LINES.sub("\n\n", "\n".join(line.rstrip() for line in self.clean(text).split("\n"))).split("\n")
+        """Its lines; a blank one at the start would end the list item it stands in before it began."""
+        lines = "\n".join(line.rstrip() for line in self.clean(text).split("\n")).strip("\n")
+        return _BLANK_LINES.sub("\n\n", lines).split("\n")
 
     def word(self, text: str) -> str:
         return " ".join(self.clean(text).split())
 
-    def entries(self, label: str, entries: Iterable[Finding]) -> Iterable[Lines]:
+    def entries(self, label: str, entries: Iterable[Finding]) -> Iterator[Lines]:
         for number, entry in enumerate(entries, start=1):
-            yield self.entry(f"{label} {number}", entry)
+            yield self.entry(f"{label} {number}", redact_value(entry))
 
     def entry(self, label: str, entry: JsonValue) -> Lines:
         """Text as it is; an object under its heading; anything else as JSON."""
@@ -120,10 +125,10 @@ class _Writer:
         worker = leg.ephemeral
         who = f"{worker.role or 'ephemeral worker'} on {worker.runtime}" if worker else leg.agent or ""
         after = f", after {', '.join(f'`{dep}`' for dep in leg.deps)}" if leg.deps else ""
-        return [f"`{leg.id}`: {leg.action} by {self.word(str(redact_value(who)))}{after}"]
+        return [f"`{leg.id}`: {leg.action} by {self.word(redact(who))}{after}"]
 
     def question(self, question: HumanQuestion) -> Lines:
-        prompt, *choices = (self.text(str(redact_value(text))) for text in (question.prompt, *question.choices))
+        prompt, *choices = (self.text(redact(text)) for text in (question.prompt, *question.choices))
         return [f"`{question.id}`: {prompt[0]}", *prompt[1:], *(line for choice in choices for line in _bullet(choice))]
 
 
@@ -135,7 +140,8 @@ def _first(entry: dict[str, JsonValue], keys: Iterable[str]) -> str | None:
 
 
 def _bullet(lines: Lines) -> Lines:
-    return [f"- {lines[0]}".rstrip(), *(f"  {line}".rstrip() for line in lines[1:])]
+    """A list item; never an empty one, whose lone dash would underline the line above it."""
+    return [f"- {lines[0] or '(empty)'}", *(f"  {line}".rstrip() for line in lines[1:])]
 
 
 def _target(url: str) -> str:
@@ -148,9 +154,17 @@ def _cut(text: str, cap: int) -> str:
     return f"{text[: cap - 30]}... ({len(text) - cap + 30} characters cut)"
 
 
-def _fit(lines: Lines, cap: int) -> str:
-    text = "\n".join(lines)
-    if len(text) < cap:
+def _fit(lines: Iterable[str], cap: int) -> str:
+    """As many whole lines as there is room for; what comes after is never even made."""
+    kept: Lines = []
+    room = cap + 1
+    for line in lines:
+        room -= len(line) + 1
+        kept.append(line)
+        if room < 0:
+            break
+    text = "\n".join(kept)
+    if len(text) <= cap:
         return text
-    head = text[: max(0, cap - len(_CUT_HERE) - 3)].rpartition("\n")[0]
-    return f"{head}\n\n{_CUT_HERE}"[:cap] if head else text[:cap]
+    head = text[: max(0, cap - len(_CUT_HERE) - 2)].rpartition("\n")[0]
+    return f"{head}\n\n{_CUT_HERE}" if head else text[:cap]
