@@ -1,5 +1,6 @@
 """A tree on a terminal: nested jobs, and what is spent of every bound."""
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -24,7 +25,8 @@ MARKS = {
     "cancelled": "○",
     "skipped": "-",
 }
-CLEAR = "\x1b[H\x1b[2J"
+UP = "\x1b[{}A\x1b[J"
+"""Back to the first line of the view, and clear from there."""
 
 
 def lines(tree: "Tree") -> Iterator[str]:
@@ -44,21 +46,25 @@ def watch_tree(service: "Service", job_id: str) -> None:
     """Show every change until the tree is over: in place on a terminal, one view after another elsewhere."""
     from bridge.operations import jobs
 
-    in_place, shown = sys.stdout.isatty(), ""
+    in_place = sys.stdout.isatty()
+    shown: list[str] = []
     while True:
         tree = jobs.tree(service, job_id)
-        view = "\n".join(lines(tree))
-        if _without_clock(view) != _without_clock(shown) or in_place:
-            say(f"{CLEAR if in_place else ''}{view}\n")
-            sys.stdout.flush()
+        view = list(lines(tree))
+        if in_place:
+            width = shutil.get_terminal_size().columns
+            say(f"{UP.format(len(shown)) if shown else ''}" + "\n".join(line[:width] for line in view))
+        elif _without_clock(view) != _without_clock(shown):
+            say("\n".join([*view, ""]))
+        sys.stdout.flush()
         if tree.over:
             return
         shown = view
         time.sleep(INTERVAL)
 
 
-def _without_clock(view: str) -> str:
-    return "\n".join(line for line in view.splitlines() if not line.startswith("  jobs "))
+def _without_clock(view: list[str]) -> list[str]:
+    return [line for line in view if not line.startswith("  jobs ")]
 
 
 def _spend(tree: "Tree") -> str:

@@ -1,4 +1,4 @@
-"""The demo: a cluster of its own, a repository, an agent without a model, and a job, shown from start to end.
+"""The demo: a cluster of its own, a repository, agents without a model, and a tree of jobs, shown live to its end.
 
 Every step is a command anybody could type. To tell more of the story, add a step to `STORY`.
 """
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NoReturn
 
 REPO = "demo/hello"
-AGENT = "scout"
 SERVICE = Path(sys.executable).with_name("service")
 
 
@@ -53,6 +52,12 @@ class Stage:
             show(done.stdout)
         return done.stdout
 
+    def watch(self, *words: str) -> None:
+        """Type a command whose output is shown as it comes."""
+        print(f"\n  $ service {shlex.join(words)}", flush=True)
+        if subprocess.run([SERVICE, *words], env=self.environment, check=False).returncode != 0:
+            raise CommandFailed(f"service {shlex.join(words)} failed")
+
     def git(self, *words: str) -> None:
         """Git as nobody in particular, untouched by what is configured here."""
         who = ("-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false")
@@ -81,23 +86,28 @@ def a_repository(stage: Stage) -> None:
     stage.service("repo", "add", REPO, str(stage.checkout))
 
 
-def an_agent(stage: Stage) -> None:
-    """A registered agent. It is a program of thirty lines, so no model and no key is needed."""
+def a_team(stage: Stage) -> None:
+    """Three registered agents. They are a program of a hundred lines, so no model and no key is needed."""
     command = shlex.join([sys.executable, str(Path(__file__).with_name("demo_agent.py"))])
-    able = ("--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
-    stage.service("agent", "add", AGENT, "--runtime", "shell", "--command", command, *able, "--repo", REPO)
+    write = ("--capabilities", "implement", "--autonomy", "workspace-write")
+    for name, able in (("lead", ()), ("builder", write), ("checker", ())):
+        stage.service("agent", "add", name, "--runtime", "shell", "--command", command, "--repo", REPO, *able)
 
 
-def a_job(stage: Stage) -> None:
-    """The agent is asked; the job runs in a worktree of its own and ends with one result."""
-    words = ("ask", AGENT, "What is in this repository?", "--repo", REPO, "--wait", "--json")
-    job = json.loads(stage.service("agent", *words, quiet=True))
-    show("\n".join(f"{name:10} {job.get(name)}" for name in ("job_id", "state", "decision", "summary")))
-    if job.get("state") != "succeeded":
-        raise CommandFailed(f"the job should have succeeded; it is {job.get('state')}: {job.get('reason')}")
+def a_tree(stage: Stage) -> None:
+    """The lead delegates two parts and a check. The check fails, the lead plans again, and the second round passes."""
+    words = ("ask", "lead", "Build a rate limiter, and have it verified.", "--repo", REPO, "--json")
+    job = json.loads(stage.service("agent", *words, quiet=True))["job_id"]
+    stage.watch("job", "tree", job, "--watch")
+    shown = json.loads(stage.service("job", "tree", job, "--json", quiet=True))
+    if shown["task"]["state"] != "done":
+        raise CommandFailed(f"the task should be done; it is {shown['task']['state']}: {shown['task']['reason']}")
+    last = shown["jobs"][-1]
+    show(f"{last['decision']}: {last['summary']}")
+    stage.service("job", "events", job)
 
 
-STORY: tuple[Callable[[Stage], None], ...] = (the_cluster, a_repository, an_agent, a_job)
+STORY: tuple[Callable[[Stage], None], ...] = (the_cluster, a_repository, a_team, a_tree)
 
 
 def play(stage: Stage) -> None:

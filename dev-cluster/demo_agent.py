@@ -1,32 +1,83 @@
-"""The demo's agent, with no model behind it: reads its prompt, looks at its worktree, and answers as agents must.
+"""The demo's agents, with no model behind them: each reads its prompt and answers as agents must.
 
-It is started in the worktree of its job, with the prompt on standard input; the last `service_result` it prints counts.
+They are started in the worktree of their job, with the prompt on standard input and the job in `SERVICE_*` variables; the
+last `service_result` they print counts. The builder's first limiter has a fault on purpose: the checker finds it by
+running it.
 """
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+Result = dict[str, object]
+
+FAULTY = "def allowed(count: int, limit: int) -> bool:\n    return count <= limit\n"
+RIGHT = "def allowed(count: int, limit: int) -> bool:\n    return count < limit\n"
+CHECK = "from limiter import allowed; assert allowed(2, 3); assert not allowed(3, 3), 'a 4th call is allowed'"
+
+
+def lead() -> Result:
+    """Delegates, replans when verification fails, and sums up when it passes."""
+    match os.environ["SERVICE_CONTINUATION"]:
+        case "none":
+            legs = [build("limiter", "Write limiter.py."), build("docs", "Write LIMITER.md.")]
+            return delegate("Two parts and a check.", [*legs, check("limiter", "docs")])
+        case "replan":
+            fix = build("limiter-again", "Write limiter.py so that exactly `limit` calls pass.")
+            return delegate("The check found a fault; the limiter is written again.", [fix, check("limiter-again")])
+        case _:
+            return {
+                "decision": "implemented",
+                "summary": "The limiter is built and verified; its branch is ready to merge.",
+            }
+
+
+def builder() -> Result:
+    """Writes what its leg is about."""
+    leg = os.environ["SERVICE_DELEGATION_ID"]
+    name = "LIMITER.md" if leg == "docs" else "limiter.py"
+    text = {"limiter": FAULTY, "limiter-again": RIGHT, "docs": "# Limiter\n\n`allowed(count, limit)`\n"}[leg]
+    Path(name).write_text(text)
+    return {"decision": "implemented", "summary": f"Wrote {name}.", "changes_made": [f"{name}: new"]}
+
+
+def checker() -> Result:
+    """Runs what was built: the legs it depends on are merged into its worktree."""
+    ran = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, check=False)
+    tests = [{"command": "python -c CHECK", "exit_code": ran.returncode}]
+    if ran.returncode == 0:
+        return {"decision": "approved", "summary": "The limiter does what it should.", "tests_run": tests}
+    fault = {"title": ran.stderr.strip().splitlines()[-1], "severity": "blocking", "path": "limiter.py"}
+    return {
+        "decision": "changes_requested",
+        "summary": "One call too many passes.",
+        "findings": [fault],
+        "tests_run": tests,
+    }
+
+
+def build(leg: str, prompt: str) -> Result:
+    return {"id": leg, "agent": "builder", "action": "implement", "prompt": prompt, "phase": "implement"}
+
+
+def check(*deps: str) -> Result:
+    prompt = "Run limiter.py; ask for changes if it lets a call too many through."
+    verify = {"id": f"verify-{deps[0]}", "agent": "checker", "action": "review", "prompt": prompt, "deps": list(deps)}
+    return verify | {"synthesis_rule": "verify", "phase": "gate"}
+
+
+def delegate(summary: str, legs: list[Result]) -> Result:
+    return {"decision": "approved", "summary": summary, "delegations": legs}
 
 
 def main() -> None:
-    """Answer with what can be seen from here, so that the answer proves where the agent ran."""
+    """Answer as the agent one was started as."""
     prompt = sys.stdin.read()
-    files = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split()
-    print(f"read {len(prompt)} characters of prompt")
-    print(json.dumps({"service_result": answer(files)}, indent=2))
-
-
-def answer(files: list[str]) -> dict[str, object]:
-    """The one object every job ends with."""
-    return {
-        "decision": "approved",
-        "summary": f"The repository holds {len(files)} files: {', '.join(files)}.",
-        "findings": [],
-        "changes_made": [],
-        "tests_run": [],
-        "needs": [],
-        "delegations": [],
-    }
+    print(json.dumps({"type": "usage", "input_tokens": len(prompt) // 4, "output_tokens": 200}))
+    result = {"lead": lead, "builder": builder, "checker": checker}[os.environ["SERVICE_AGENT"]]()
+    print(json.dumps({"service_result": result}, indent=2))
 
 
 if __name__ == "__main__":
