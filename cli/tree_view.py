@@ -33,7 +33,7 @@ def lines(tree: "Tree") -> Iterator[str]:
     """The whole view, top down."""
     task = tree.task
     yield f"{task.task_id}  {task.state}  {one_line(task.title, WIDTH)}"
-    if task.reason:
+    if task.reason and task.state != "open":
         yield f"  {one_line(task.reason, 2 * WIDTH)}"
     yield f"  {_spend(tree)}"
     if task.next:

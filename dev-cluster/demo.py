@@ -104,7 +104,6 @@ def a_tree(stage: Stage) -> None:
         raise CommandFailed(f"the task should be done; it is {shown['task']['state']}: {shown['task']['reason']}")
     last = shown["jobs"][-1]
     show(f"{last['decision']}: {last['summary']}")
-    stage.service("job", "events", job)
 
 
 STORY: tuple[Callable[[Stage], None], ...] = (the_cluster, a_repository, a_team, a_tree)

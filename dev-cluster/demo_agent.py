@@ -1,7 +1,7 @@
 """The demo's agents, with no model behind them: each reads its prompt and answers as agents must.
 
-They are started in the worktree of their job, with the prompt on standard input and the job in `SERVICE_*` variables; the
-last `service_result` they print counts. The builder's first limiter has a fault on purpose: the checker finds it by
+They are started in the worktree of their job, with the prompt on standard input and the job in `SERVICE_*` variables;
+the last `service_result` they print counts. The builder's first limiter has a fault on purpose: the checker finds it by
 running it.
 """
 

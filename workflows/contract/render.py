@@ -140,8 +140,9 @@ def _first(entry: dict[str, JsonValue], keys: Iterable[str]) -> str | None:
 
 
 def _bullet(lines: Lines) -> Lines:
-    """A list item; never an empty one, whose lone dash would underline the line above it."""
-    return [f"- {lines[0] or '(empty)'}", *(f"  {line}".rstrip() for line in lines[1:])]
+    """A list item. Its text begins right behind the dash: blanks would move what belongs to it out of it, and a lone
+    dash would underline the line above."""
+    return [f"- {lines[0].lstrip() or '(empty)'}", *(f"  {line}".rstrip() for line in lines[1:])]
 
 
 def _target(url: str) -> str:
