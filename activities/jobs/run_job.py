@@ -141,6 +141,7 @@ class Jobs:
     def _refuse(self, run: JobRun, row: Run, fault: ServiceError) -> JobOutcome:
         """The job cannot be started where it belongs: that is its outcome, with the way out."""
         reason = f"{fault.message} (try: {fault.hint})" if fault.hint else fault.message
+        workspace.abandon(self._context, run, row)
         conflict = workspace.conflict(fault)
         state = JobState.BLOCKED if conflict else JobState.FAILED
         outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=reason, conflict=conflict)

@@ -1,5 +1,6 @@
 """Where a job works: on a branch of its own when it may write, else in a throwaway worktree (rulings I1 to I3)."""
 
+import contextlib
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -99,6 +100,13 @@ def dispose(place: Workspace, run: JobRun, evidence: Evidence) -> None:
     """Remove the worktree; a branch stays until it is merged or dropped. Work on no branch stays where it is."""
     if run.action is not Action.IMPLEMENT or not evidence.problem:
         worktrees.dispose(place.repo, place.worktree.path)
+
+
+def abandon(context: Context, run: JobRun, row: Run) -> None:
+    """Leave no worktree of a run that never began; a fault on the way is not worth another."""
+    if Claim.read(Path(row.run_dir)) is None:
+        with contextlib.suppress(ServiceError, OSError):
+            worktrees.dispose(_checkout(context, run), worktrees.place(context.home.worktrees, _name(run)))
 
 
 def conflict(fault: ServiceError) -> str:

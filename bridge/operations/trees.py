@@ -105,13 +105,10 @@ async def _retry_open(handle: WorkflowHandle[DelegationTree, CloseTree], order: 
 
 
 async def _reopen(service: Service, client: Client, root: str, order: RetryRequested) -> Retried:
-    tree = stored.get(service.store, root)
-    if tree is None or tree.state is None:
-        task = stored_jobs.task_of(service.store, root)
-        state = task.state if task else TaskState.DONE
-        raise RefusedError(
-            f"the tree {root} is {state}: nothing in it waits to be run again", f"service job tree {root}"
-        )
+    tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
+    if task is None or task.state is not TaskState.BLOCKED or tree is None or tree.state is None:
+        over = f"the tree {root} is {task.state if task else 'over'}: nothing in it waits to be run again"
+        raise RefusedError(over, f"service job tree {root}")
     if why_not := refuse_retry(tree.state, order.job_id):
         raise RefusedError(why_not, f"service job tree {root}")
     again = TreeStart(input=tree.start, host=tree.host, state=tree.state, retry=order)

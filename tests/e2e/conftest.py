@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,22 @@ class Installed:
     home: Path
     repo: Path
     tmp: Path
+    extra: dict[str, str] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "TEMPORAL_"))}
         path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
-        return kept | {
-            "SERVICE_HOME": str(self.home),
-            "PYTHONPATH": str(ROOT),
-            "PATH": path,
-            "PROOF": str(self.tmp / "proof"),
-        }
+        return (
+            kept
+            | self.extra
+            | {
+                "SERVICE_HOME": str(self.home),
+                "PYTHONPATH": str(ROOT),
+                "PATH": path,
+                "PROOF": str(self.tmp / "proof"),
+            }
+        )
 
     def __call__(self, *words: str, code: int = 0, input: str = "") -> subprocess.CompletedProcess[str]:  # noqa: A002
         done = subprocess.run(
@@ -81,18 +86,24 @@ class Installed:
         return path.read_text() if path.exists() else ""
 
 
-@pytest.fixture
-def installed(tmp_path: Path) -> Iterator[Installed]:
-    """Registered and running; stopped again whatever happens."""
-    repo = tmp_path / "shop"
+def set_up(folder: Path) -> Installed:
+    """A home and a registered repository, nothing running."""
+    repo = folder / "shop"
     repo.mkdir()
     commit = (
         "git init -q -b main && git -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m first"
     )
     subprocess.run(["sh", "-c", commit], cwd=repo, check=True)
-    service = Installed(tmp_path / "home", repo, tmp_path)
+    service = Installed(folder / "home", repo, folder)
     service.home.mkdir()
     service("repo", "add", "acme/shop", str(repo))
+    return service
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Iterator[Installed]:
+    """A service of the test's own, stopped again whatever happens."""
+    service = set_up(tmp_path)
     try:
         yield service
     finally:

@@ -161,6 +161,42 @@ async def test_a_repository_that_moved_away_is_the_jobs_failure_with_the_way_out
     assert str(stage.repo) in outcome.reason
 
 
+@pytest.mark.ruling("I1", "I2")
+async def test_dependencies_that_conflict_block_the_job_and_leave_no_worktree(stage: Stage) -> None:
+    for leg, text in (("a", "1"), ("b", "2")):
+        script = f"open('limiter.py', 'w').write('{text}')\n" + APPROVED
+        await stage.play(stage.job(script, Action.IMPLEMENT, job_id=f"job-0123456789ab.{text}", delegation_id=leg))
+    branches = ("service/job-0123456789ab.1-a", "service/job-0123456789ab.2-b")
+    outcome = await stage.play(stage.job(COUNT + APPROVED, Action.REVIEW, branch_deps=branches))
+    assert outcome.state is JobState.BLOCKED
+    assert outcome.conflict == f"leg b ({branches[1]}) conflicts with a ({branches[0]}) in limiter.py"
+    assert times_run(stage) == 0
+    assert git(stage.repo, "worktree", "list").count("\n") == 1
+
+
+@pytest.mark.ruling("I2", "C7")
+async def test_a_reader_sees_the_merged_work_of_its_dependencies(stage: Stage) -> None:
+    for number, name in ((1, "a.txt"), (2, "b.txt")):
+        script = f"open('{name}', 'w').write('x')\n" + APPROVED
+        await stage.play(stage.job(script, Action.IMPLEMENT, job_id=f"job-0123456789ab.{number}", delegation_id="leg"))
+    look = "import os, pathlib; pathlib.Path(os.environ['HOME'], 'seen').write_text(str(sorted(os.listdir())))\n"
+    branches = tuple(f"service/job-0123456789ab.{n}-leg" for n in (1, 2))
+    await stage.play(stage.job(look + APPROVED, Action.REVIEW, branch_deps=branches))
+    assert (stage.tmp / "h" / "seen").read_text() == "['.git', 'a.txt', 'b.txt', 'limiter.py']"
+
+
+@pytest.mark.ruling("I3")
+async def test_legs_that_share_a_worktree_go_on_where_the_one_before_stopped(stage: Stage) -> None:
+    add = "import os; open('log', 'a').write(os.environ['SERVICE_JOB_ID'][-1])\n" + APPROVED
+    for number in (1, 2):
+        job = stage.job(add, Action.IMPLEMENT, job_id=f"job-0123456789ab.{number}", shared_worktree="bench")
+        outcome = await stage.play(job)
+        assert outcome.touched_files == ("log",)
+    branch = outcome.branch or ""
+    assert branch == "service/job-0123456789ab-shared-bench"
+    assert git(stage.repo, "show", f"{branch}:log") == "12"
+
+
 async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: Stage) -> None:
     from temporalio.testing import ActivityEnvironment
 

@@ -1,0 +1,238 @@
+"""Trees as people meet them: real processes, the command line from start to end."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Installed, set_up
+
+AGENT = """\
+import json, os, pathlib, sys, time
+prompt = sys.stdin.read()
+plans = pathlib.Path(os.environ["PLANS"])
+(plans / "prompts" / os.environ["SERVICE_JOB_ID"]).write_text(prompt)
+name = os.environ["SERVICE_DELEGATION_ID"] or os.environ["SERVICE_CONTINUATION"]
+for step in (name + "." + os.environ["SERVICE_ATTEMPT"], name):
+    if (plans / step).exists():
+        plan = json.loads((plans / step).read_text())
+        break
+else:
+    plan = {}
+for path, text in plan.pop("write", {}).items():
+    pathlib.Path(path).write_text(text)
+while "wait" in plan and not (plans / plan["wait"]).exists():
+    time.sleep(0.05)
+plan.pop("wait", None)
+print(json.dumps({"service_result": {"decision": "approved", "summary": "did " + name} | plan}))
+"""
+
+
+class Script:
+    """One service for the whole module; each test says what its agents answer."""
+
+    def __init__(self, service: Installed) -> None:
+        self.service = service
+        self.plans = service.tmp / "plans"
+        (self.plans / "prompts").mkdir(parents=True)
+        program = service.tmp / "agent.py"
+        program.write_text(AGENT)
+        command = f'["python3", "{program}"]'
+        service.home.joinpath("config.toml").write_text(
+            f'[runtimes.shell]\nenv = ["PLANS"]\n'
+            f'[runtimes.runtime_a]\nadapter = "script"\ncommand = {command}\nenv = ["PLANS"]\n'
+            f'[runtimes.runtime_b]\nadapter = "script"\ncommand = {command}\nenv = ["PLANS"]\n'
+        )
+        words = ("--runtime", "shell", "--command", f"python3 {program}", "--repo", "acme/shop")
+        for name in ("lead", "dev"):
+            can = ("--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
+            service("agent", "add", name, *words, *can)
+
+    def answers(self, **plans: dict[str, Any]) -> None:
+        for path in self.plans.iterdir():
+            if path.is_file():
+                path.unlink()
+        for name, plan in plans.items():
+            (self.plans / name.replace("__", ".").replace("_", "-")).write_text(json.dumps(plan))
+
+    def ask(self) -> str:
+        return str(self.service.json("agent", "ask", "lead", "reach the goal", "--repo", "acme/shop")["job_id"])
+
+    def until_over(self, job: str) -> dict[str, Any]:
+        self.service.wait_for(lambda: bool(self.tree(job)["over"]))
+        return self.tree(job)
+
+    def tree(self, job: str) -> dict[str, Any]:
+        shown: dict[str, Any] = self.service.json("job", "tree", job)
+        return shown
+
+    def prompt(self, job: str) -> str:
+        return (self.plans / "prompts" / job).read_text()
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
+    service = set_up(tmp_path_factory.mktemp("trees"))
+    stage = Script(service)
+    service.extra["PLANS"] = str(stage.plans)
+    service("daemon", "start")
+    try:
+        yield stage
+    finally:
+        service("daemon", "stop")
+
+
+def leg(name: str, action: str = "implement", **more: Any) -> dict[str, Any]:
+    return {"id": name, "agent": "dev", "action": action, "prompt": f"do {name}"} | more
+
+
+def states(tree: dict[str, Any]) -> dict[str, str]:
+    return {job["delegation_id"] or job["continuation"]: job["state"] for job in tree["jobs"]}
+
+
+def git(repo: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", str(repo), *words], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.ruling("D1", "E6", "I1", "spec:run-order")
+def test_a_dependent_sees_its_dependencies_work_and_the_coordinator_is_told_everything(script: Script) -> None:
+    script.answers(
+        none={"delegations": [leg("one"), leg("two"), leg("both", "review", deps=["one", "two"])]},
+        one={"write": {"one.txt": "1"}, "decision": "implemented", "changes_made": ["one.txt"]},
+        two={"write": {"two.txt": "2"}, "decision": "implemented", "changes_made": ["two.txt"]},
+        both={"tests_run": ["ls"]},
+    )
+    job = script.ask()
+    tree = script.until_over(job)
+    assert tree["task"]["state"] == "done"
+    assert states(tree) == dict.fromkeys(("none", "one", "two", "both", "normal"), "succeeded")
+    assert [j["job_id"] for j in tree["jobs"]] == [job, *(f"{job}.{n}" for n in range(1, 5))]
+    told = script.prompt(f"{job}.4")
+    assert all(f"### Leg `{name}`: succeeded" in told for name in ("one", "two", "both"))
+    assert "reach the goal" in told
+    assert git(script.service.repo, "show", f"service/{job}.1-one:one.txt") == "1"
+    shown = script.service("job", "tree", job).stdout
+    assert "└─ ✔ .4 (normal) lead ask: succeeded approved" in shown
+    assert "jobs 4 of 64, depth 1 of 8" in shown
+
+
+@pytest.mark.ruling("D4", "B3", "spec:states.block_parent")
+def test_a_blocked_tree_says_how_to_go_on_and_goes_on(script: Script) -> None:
+    script.answers(
+        none={"delegations": [leg("work", "ask"), leg("after", "ask", deps=["work"])]}, work__1={"decision": "failed"}
+    )
+    job = script.ask()
+    tree = script.until_over(job)
+    assert tree["task"]["state"] == "blocked"
+    assert tree["task"]["next"] == f"service job retry {job}.1"
+    assert states(tree) == {"none": "succeeded", "work": "failed", "after": "skipped"}
+    refused = script.service("job", "retry", f"{job}.2", code=3).stderr
+    assert "only a leg that failed" in refused
+    assert script.service.json("job", "retry", f"{job}.1") == {"job_id": f"{job}.1", "reopened": True}
+    script.service.wait_for(lambda: script.tree(job)["task"]["state"] == "done")
+    tree = script.until_over(job)
+    assert states(tree) == {"none": "succeeded", "work": "succeeded", "after": "succeeded", "normal": "succeeded"}
+    again = script.service("job", "retry", f"{job}.1", code=3).stderr
+    assert "nothing in it waits to be run again" in again
+
+
+@pytest.mark.ruling("G2", "G1", "spec:states.kill")
+def test_a_killed_tree_lets_what_runs_finish_and_sums_up(script: Script) -> None:
+    script.answers(none={"delegations": [leg("slow", "ask"), leg("never", "ask", deps=["slow"])]}, slow={"wait": "go"})
+    job = script.ask()
+    script.service.wait_for(lambda: states(script.tree(job)).get("slow") == "running")
+    assert script.service.json("job", "kill", f"{job}.1") == {"root_job_id": job}
+    script.service("job", "kill", job)
+    (script.plans / "go").touch()
+    tree = script.until_over(job)
+    assert tree["task"]["state"] == "cancelled"
+    assert states(tree) == {"none": "succeeded", "slow": "succeeded", "never": "cancelled", "finalize": "succeeded"}
+    kinds = [event["kind"] for event in script.service.json("job", "events", job)]
+    assert kinds.count("delegation_killed") == 1
+    assert "has ended (cancelled)" in script.service("job", "kill", job, code=3).stderr
+
+
+@pytest.mark.ruling("G2")
+def test_kill_now_also_stops_the_agents(script: Script) -> None:
+    script.answers(none={"delegations": [leg("stuck", "ask")]}, stuck={"wait": "never"})
+    job = script.ask()
+    script.service.wait_for(lambda: states(script.tree(job)).get("stuck") == "running")
+    script.service("job", "kill", job, "--now")
+    tree = script.until_over(job)
+    assert states(tree)["stuck"] == "cancelled"
+    assert tree["task"]["state"] == "cancelled"
+
+
+@pytest.mark.ruling("C6", "spec:events.delegation_preflight_failed")
+def test_a_preflight_failure_is_shown_wherever_people_look(script: Script) -> None:
+    script.answers(none={"delegations": [leg("x", agent="runtime_a"), leg("y", agent="nobody")]})
+    job = script.ask()
+    tree = script.until_over(job)
+    assert states(tree) == {"none": "succeeded", "corrective": "succeeded"}
+    listed = script.service("job", "list", "--tree", job, "--preflight-failed").stdout
+    assert listed.splitlines()[0].rstrip().endswith("PREFLIGHT_FAILED:")
+    assert job in listed
+    assert "runtime" in script.prompt(f"{job}.1")
+    followed = script.service("job", "events", job, "--follow").stdout
+    assert "delegation_preflight_failed" in followed
+    assert script.service.json("daemon", "status")["preflight_failures"] >= 1
+
+
+@pytest.mark.ruling("I1", "spec:states.conflict")
+def test_legs_that_conflict_block_the_task_and_are_named_with_the_file(script: Script) -> None:
+    script.answers(
+        none={"delegations": [leg("left"), leg("right"), leg("see", "review", deps=["left", "right"])]},
+        left={"write": {"same.txt": "left"}, "decision": "implemented"},
+        right={"write": {"same.txt": "right"}, "decision": "implemented"},
+    )
+    job = script.ask()
+    tree = script.until_over(job)
+    assert tree["task"]["state"] == "blocked"
+    assert "leg right" in tree["task"]["reason"]
+    assert "left" in tree["task"]["reason"]
+    assert "same.txt" in tree["task"]["reason"]
+
+
+@pytest.mark.ruling("spec:orchestrate", "spec:ephemeral.disposed")
+def test_a_recipe_needs_no_registered_agent(script: Script) -> None:
+    script.answers(implement_goal={"write": {"made.txt": "x"}, "decision": "implemented"})
+    words = ("verifier", "make it", "--repo", "acme/shop", "--runtimes", "runtime_a,runtime_b")
+    job = script.service.json("orchestrate", *words)["job_id"]
+    tree = script.until_over(job)
+    assert tree["task"]["state"] == "done"
+    assert states(tree) == dict.fromkeys(("none", "implement-goal", "verify", "normal"), "succeeded")
+    made, verify = tree["jobs"][1], tree["jobs"][2]
+    assert (made["runtime"], verify["runtime"], verify["ephemeral"]) == ("runtime_a", "runtime_b", True)
+    worktrees = git(script.service.repo, "worktree", "list", "--porcelain")
+    assert worktrees.count("worktree ") == 1
+
+
+def test_a_recipe_says_what_it_lacks(script: Script) -> None:
+    assert (
+        "runtime_c is not configured"
+        in script.service(
+            "orchestrate", "verifier", "x", "--repo", "acme/shop", "--runtimes", "runtime_c", code=2
+        ).stderr
+    )
+    many = ("orchestrate", "review-panel", "x", "--repo", "acme/shop", "--legs", "99")
+    assert "1 to 6 legs" in script.service(*many, code=2).stderr
+
+
+@pytest.mark.ruling("spec:in-session review")
+def test_a_review_of_ones_own_is_a_hint_and_says_so(script: Script) -> None:
+    words = ("job", "open", "--type", "review", "--pr", "7", "--head-sha", "abcdef1", "--workflow", "inline")
+    review = script.service(*words).stdout.strip()
+    script.service("job", "note", review, "half way", "--author", "ann")
+    closed = script.service.json("job", "close", review, "--verdict", "fine")
+    assert closed["review_status"] == {
+        "state": "closed", "grade": "reported", "label": "non_authoritative", "verdict": "fine"
+    }  # fmt: skip
+    assert [n["author_asserted"] for n in closed["notes"]] == ["ann"]
+    assert "non_authoritative" in script.service("job", "show", review).stdout
+    assert "is closed" in script.service("job", "note", review, "late", code=3).stderr
+    assert "was closed before" in script.service("job", "close", review, code=3).stderr
+    bad = ("job", "open", "--pr", "7", "--head-sha", "HEAD", "--workflow", "inline")
+    assert "is not a commit" in script.service(*bad, code=2).stderr
