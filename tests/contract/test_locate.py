@@ -96,6 +96,12 @@ def test_what_is_inside_a_candidate_is_its_data() -> None:
 
 
 @pytest.mark.ruling("A1")
+@pytest.mark.parametrize("fragment", ['{"service_result": {"a": \\x [', '{"service_result": {"a": "x\n" '])
+def test_what_can_no_longer_become_json_claims_nothing_after_it(fragment: str) -> None:
+    assert values(f"{fragment}{WHOLE}, {WHOLE}]") == [BODY, BODY]
+
+
+@pytest.mark.ruling("A1")
 def test_candidates_come_in_the_order_they_begin() -> None:
     assert values('{"service_result": 1} x {"service_result": 2}{"service_result": 3}') == [1, 2, 3]
 

@@ -90,12 +90,9 @@ class _Lane:
 def locate(text: str) -> tuple[Candidate | Broken, ...]:
     """Every candidate of an output in the order they begin; what is inside a candidate is its data. Ruling A1."""
     found: list[Candidate | Broken] = []
-    done = 0
     for start in _starts(text)[-MOST_CANDIDATES:] if f'"{KEY}"' in text else ():
-        if start < done:
-            continue
         try:
-            value, done = _DECODER.raw_decode(text, start)
+            value, _ = _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
             if not _PROSE.match(text, start):
                 found.append(Broken(start, _why(text, start, error)))
