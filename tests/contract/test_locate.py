@@ -45,6 +45,8 @@ def values(text: str) -> list[object]:
         json.dumps({KEY: {KEY: {KEY: BODY}}}),
         '{"a":' * 5_000 + WHOLE,
         "{" * 5_000 + WHOLE,
+        f'{{"service_result":{WHOLE} and so on}}',
+        f'{{"service_result": {{"findings": [{WHOLE} and so on}}}}',
         '{"service_result":' * 5_000 + WHOLE,
     ],
 )
@@ -93,6 +95,13 @@ def test_what_is_inside_a_candidate_is_its_data() -> None:
     assert values(json.dumps(outer)) == [outer[KEY]]
     assert values(json.dumps({"echo": {KEY: 1}, KEY: BODY})) == [BODY]
     assert values(json.dumps(outer)[:-1]) == []
+
+
+@pytest.mark.ruling("A1")
+@pytest.mark.parametrize("stop", ["\\x [", '"x\n" ', f'"x {WHOLE} " '])
+def test_what_can_no_longer_become_json_claims_nothing_after_it(stop: str) -> None:
+    text = f'{{"service_result": {{"a": {stop}{WHOLE}, {WHOLE}]'
+    assert values(text) == [BODY] * text.count(WHOLE)
 
 
 @pytest.mark.ruling("A1")

@@ -410,7 +410,8 @@ ODD = st.one_of(JSON, st.dictionaries(st.sampled_from(KNOWN), JSON, max_size=4),
 @settings(max_examples=300)
 def test_no_mutation_crashes_and_every_fault_is_one_line(body: Body, changes: list[tuple[str, Any, int]]) -> None:
     for name, value, place in changes:
-        inner = [leg for leg in body.get("delegations") or [] if isinstance(leg, dict)] if place % 2 else []
+        legs = body.get("delegations")
+        inner = [leg for leg in legs if isinstance(leg, dict)] if place % 2 and isinstance(legs, list) else []
         (inner[place % len(inner)] if inner else body)[name] = value
     verdict = validate({KEY: body})
     assert (verdict.result is None) == any(not fault.unknown_key for fault in verdict.faults)

@@ -62,7 +62,8 @@ class _Lane:
 
     opens: list[int] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
-    found: list[int] = field(default_factory=list)
+    found: list[tuple[int, bool]] = field(default_factory=list)
+    """Where they begin, and whether more JSON follows them."""
     dead: list[int] = field(default_factory=list)
 
     def mark(self) -> None:
@@ -74,11 +75,14 @@ class _Lane:
         if not self.marks or self.marks[-1] != start:
             return
         self.marks.pop()
-        while self.found and self.found[-1] > start:
+        goes_on = _GOES_ON.match(text, end) is not None
+        # What is inside a candidate and has more JSON behind it is that candidate's data.
+        while self.found and self.found[-1][0] > start and self.found[-1][1]:
             self.found.pop()
-        # Inside a candidate that is still open, an object with more JSON behind it is that candidate's data.
-        if not (self.marks and _GOES_ON.match(text, end)):
-            self.found.append(start)
+        # What has none behind it shows that the braces around it are no JSON.
+        is_json = not self.found or self.found[-1][0] < start
+        if is_json and not (self.marks and goes_on):
+            self.found.append((start, goes_on))
 
     def die(self) -> None:
         if self.marks:
@@ -90,12 +94,9 @@ class _Lane:
 def locate(text: str) -> tuple[Candidate | Broken, ...]:
     """Every candidate of an output in the order they begin; what is inside a candidate is its data. Ruling A1."""
     found: list[Candidate | Broken] = []
-    done = 0
     for start in _starts(text)[-MOST_CANDIDATES:] if f'"{KEY}"' in text else ():
-        if start < done:
-            continue
         try:
-            value, done = _DECODER.raw_decode(text, start)
+            value, _ = _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
             if not _PROSE.match(text, start):
                 found.append(Broken(start, _why(text, start, error)))
@@ -127,7 +128,7 @@ def _starts(text: str) -> list[int]:
             inside.die()
     for lane in lanes:
         lane.die()
-    return sorted({start for lane in lanes for start in (*lane.found, *lane.dead)})
+    return sorted({start for lane in lanes for start in (*dict(lane.found), *lane.dead)})
 
 
 def _innermost(value: dict[str, JsonValue]) -> dict[str, JsonValue]:

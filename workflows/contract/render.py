@@ -66,8 +66,8 @@ class _Writer:
     clean: Callable[[str], str]
 
     def text(self, text: str) -> Lines:
-        """Its lines; a blank one at the start would end the list item it stands in before it began."""
-        lines = "\n".join(line.rstrip() for line in self.clean(text).split("\n")).strip("\n")
+        """Its lines. White space at the start would move the list item's edge, and what follows out of it."""
+        lines = "\n".join(line.rstrip() for line in self.clean(text).split("\n")).strip(" \t\n")
         return _BLANK_LINES.sub("\n\n", lines).split("\n")
 
     def word(self, text: str) -> str:
