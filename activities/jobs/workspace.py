@@ -21,6 +21,7 @@ from workflows.errors import NotFoundError, ServiceError
 from workflows.policy.observation import Observation, Touched, observe
 from workflows.tree.jobs import JobRun
 
+_NO_REF = re.compile(r"\.(?=\.|/|$|lock(?:/|$))|(?<=/)\.")
 _LEG = re.compile(r"service/job-[0-9a-v]{12}(?:\.\d+)?-(?P<leg>.+?)(?:-attempt\d+)?")
 
 
@@ -64,12 +65,17 @@ def prepare(context: Context, run: JobRun, row: Run) -> Workspace:
 def branch_name(run: JobRun) -> str | None:
     """`service/<job id>-<leg id>` (ruling I1); a later attempt keeps off the branch of the one before."""
     if run.shared_worktree:
-        return f"service/{run.root_job_id}-shared-{run.shared_worktree}"
+        return f"service/{run.root_job_id}-shared-{_ref_part(run.shared_worktree)}"
     if run.action is not Action.IMPLEMENT:
         return None
-    leg = f"-{run.delegation_id}" if run.delegation_id else ""
+    leg = f"-{_ref_part(run.delegation_id)}" if run.delegation_id else ""
     attempt = f"-attempt{run.attempt}" if run.attempt > 1 else ""
     return f"service/{run.job_id}{leg}{attempt}"
+
+
+def _ref_part(name: str) -> str:
+    """Ruling A9 allows dots where git does not; the job's id keeps the branch unique all the same."""
+    return _NO_REF.sub("-", name)
 
 
 def task_branch(run: JobRun) -> str:

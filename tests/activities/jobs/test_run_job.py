@@ -81,6 +81,15 @@ async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_cl
     assert (observed["claimed_only"], observed["unclaimed_files"]) == (["other.py"], ["new.py"])
 
 
+@pytest.mark.ruling("A9", "I1")
+@pytest.mark.parametrize("leg", ["a..b", "x.", "y.lock", "z.lock.lock", "1...", "v1.2"])
+async def test_any_leg_id_becomes_a_branch(stage: Stage, leg: str) -> None:
+    job = stage.job("open('f', 'w')\n" + APPROVED, Action.IMPLEMENT, delegation_id=leg)
+    outcome = await stage.play(job)
+    assert outcome.state is JobState.SUCCEEDED
+    assert git(stage.repo, "show", f"{outcome.branch}:f") == ""
+
+
 @pytest.mark.ruling("I2")
 async def test_what_a_reader_changes_is_thrown_away_and_kept_as_evidence(stage: Stage) -> None:
     outcome = await stage.play(stage.job("open('limiter.py', 'w').write('limit = 3\\n')\n" + APPROVED))
