@@ -173,7 +173,7 @@ def test_a_payload_that_does_not_fit_its_kind_is_a_bug(kind: str, data: dict[str
     assert step.finish() == []
 
 
-@pytest.mark.ruling("B4", "spec:tree.total")
+@pytest.mark.ruling("B4", "engine:total")
 @pytest.mark.parametrize("kind", ["of_a_newer_host", "result_ambiguous"])
 def test_what_a_run_tells_passes_as_it_is(kind: str) -> None:
     world = tree(notices=(Notice(kind=kind, message="hm", data={"n": 1}),))
