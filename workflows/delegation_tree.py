@@ -71,7 +71,7 @@ class DelegationTree:
         while self._closed is None:
             await self._wait_for_events()
             await self._carry_out(self._reduce_pending())
-            workflow.set_current_details(details(self._state, workflow.time()))
+            workflow.set_current_details(details(self._state))
         await workflow.wait_condition(workflow.all_handlers_finished)
         workflow.upsert_search_attributes([search.STATE.value_set(self._closed.task_state.value)])
         return self._closed
