@@ -64,6 +64,7 @@ class DelegationTree:
         self._state = start.state or new_tree(start.input)
         self._inbox: deque[e.Event] = deque()
         self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._orders = 0
         self._closed: c.CloseTree | None = None
         if start.state is None:
             self._inbox.append(e.TreeStarted(now=workflow.time()))
@@ -81,15 +82,15 @@ class DelegationTree:
                 if life.done():
                     raise
                 # It is an order to end at once, not a reason to leave the agents running.
-                self._inbox.append(e.KillRequested(now=workflow.time(), actor="temporal", immediate=True))
+                self._take_turn(e.KillRequested(now=workflow.time(), actor="temporal", immediate=True))
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
     def kill(self, order: Kill) -> None:
-        self._inbox.append(e.KillRequested(now=workflow.time(), actor=order.actor, immediate=order.immediate))
+        self._take_turn(e.KillRequested(now=workflow.time(), actor=order.actor, immediate=order.immediate))
 
     @workflow.update(description="run a failed job again")
     def retry(self, order: Retry) -> None:
-        self._inbox.append(e.RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id))
+        self._take_turn(e.RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id))
 
     @retry.validator
     def _may_retry(self, order: Retry) -> None:
@@ -97,9 +98,10 @@ class DelegationTree:
             raise ApplicationError(why_not, type="Refused", non_retryable=True)
 
     async def _live(self, todo: list[c.Command]) -> c.CloseTree:
-        """An order that comes while the tree closes is heard too: it may open it again."""
-        await self._carry_out(todo)
-        while self._inbox or not self._state.closed:
+        """An order that comes while the tree closes has its turn too: it may open the tree again."""
+        for command in todo:
+            self._begin(command)
+        while self._inbox or self._tasks or not self._state.closed:
             await workflow.wait_condition(lambda: bool(self._inbox))
             await self._carry_out(self._reduce_pending())
             workflow.set_current_details(details(self._state, workflow.time()))
@@ -107,6 +109,20 @@ class DelegationTree:
             raise ApplicationError("the order that re-opens the tree was refused", type="Refused", non_retryable=True)
         workflow.upsert_search_attributes([search.STATE.value_set(self._closed.task_state.value)])
         return self._closed
+
+    def _take_turn(self, order: e.KillRequested | e.RetryRequested) -> None:
+        """Puts an order behind whatever has happened before it.
+
+        Temporal hands messages over ahead of all else in a workflow task. When a task is done over because one more
+        message came, the tree would take another course than it did the first time, and the rows it wrote then would
+        be of jobs that never were. Behind an activity, every task that is done over begins as it did before.
+        """
+        if not self._tasks:
+            self._inbox.append(order)
+            return
+        self._orders += 1
+        turn = calls.turn(f"{type(order).__name__} by {order.actor}")
+        self._spawn(f"order:{self._orders}", turn, lambda _: self._inbox.append(order))
 
     def _reduce_pending(self) -> list[c.Command]:
         todo: list[c.Command] = []

@@ -1,18 +1,20 @@
-"""One real Temporal server for the whole ring."""
+"""One real Temporal server for the whole ring; every history it has made is replayed."""
 
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer
 
 from workflows import search
+from workflows.runner import WORKFLOWS, runner
 
 KEYS = (
     "frontend.WorkflowTimeSkippingEnabled=true",
@@ -21,6 +23,8 @@ KEYS = (
     "matching.numTaskqueueReadPartitions=1",
     "matching.numTaskqueueWritePartitions=1",
     "matching.enableFairness=true",
+    # A production server slows runs down that follow one another quickly.
+    'history.workflowIdReuseMinimalInterval="1ms"',
     "system.forceSearchAttributesCacheRefreshOnRead=true",
 )
 
@@ -39,7 +43,21 @@ async def client() -> AsyncIterator[Client]:
         yield environment.client
 
 
-@pytest.fixture
-def queue(request: pytest.FixtureRequest) -> Callable[[], str]:
-    """A task queue of the test's own."""
-    return lambda: f"{request.node.name[:60]}-{uuid4().hex[:8]}"
+async def histories(client: Client, queue: str) -> AsyncIterator[WorkflowHistory]:
+    """Of everything that was started on a task queue, every run of a continued workflow included."""
+    async for found in client.list_workflows(f"TaskQueue = '{queue}'"):
+        yield await client.get_workflow_handle(found.id, run_id=found.run_id).fetch_history()
+
+
+def replayer() -> Replayer:
+    """As a worker would go on from these histories."""
+    return Replayer(workflows=WORKFLOWS, workflow_runner=runner(), data_converter=pydantic_data_converter)
+
+
+@pytest_asyncio.fixture
+async def queue(request: pytest.FixtureRequest, client: Client) -> AsyncIterator[str]:
+    """A task queue of the test's own. Whatever was done on it, a worker that knows nothing can take over."""
+    name = f"{request.node.name[:60]}-{uuid4().hex[:8]}"
+    yield name
+    results = await replayer().replay_workflows(histories(client, name), raise_on_replay_failure=False)
+    assert not results.replay_failures, results.replay_failures
