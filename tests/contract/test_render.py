@@ -27,7 +27,7 @@ def findings(*entries: Any) -> str:
 
 
 class TestFindings:
-    @pytest.mark.ruling("spec:findings-rendering")
+    @pytest.mark.ruling("spec:result.findings")
     def test_a_bold_heading_a_qualifier_a_link_and_a_sub_list(self) -> None:
         entry = {
             "severity": "high",
@@ -50,7 +50,7 @@ class TestFindings:
             "  - none: null",
         ]
 
-    @pytest.mark.ruling("spec:findings-rendering")
+    @pytest.mark.ruling("spec:result.findings")
     @pytest.mark.parametrize(
         ("keys", "used"),
         [
@@ -70,7 +70,7 @@ class TestFindings:
     def test_an_empty_text_is_said_to_be_empty(self) -> None:
         assert findings("", {"": [""]}).split("\n") == ["- (empty)", "- **Finding 2**", "  - :", "    - (empty)"]
 
-    @pytest.mark.ruling("spec:findings-rendering")
+    @pytest.mark.ruling("spec:result.findings")
     def test_no_key_is_mandatory(self) -> None:
         assert findings({"a": 1}, {}, {"title": " ", "name": "n"}).split("\n") == [
             "- **Finding 1**",
@@ -80,17 +80,17 @@ class TestFindings:
             "  - title:",
         ]
 
-    @pytest.mark.ruling("spec:findings-rendering")
+    @pytest.mark.ruling("spec:result.findings")
     def test_strings_are_plain_text(self) -> None:
         assert findings("one `x`\n\n- two") == "- one `x`\n\n  - two"
 
-    @pytest.mark.ruling("spec:findings-rendering")
+    @pytest.mark.ruling("spec:result.findings")
     def test_what_cannot_be_mapped_is_fenced_json(self) -> None:
         assert findings([1, {"a": "```"}]).split("\n") == [
             "- ```json", "  [", "    1,", "    {", '      "a": "```"', "    }", "  ]", "  ```",
         ]  # fmt: skip
 
-    @pytest.mark.ruling("spec:findings-rendering")
+    @pytest.mark.ruling("spec:result.findings")
     def test_depth_is_bounded(self) -> None:
         deep: Any = "x"
         for _ in range(40):
@@ -99,7 +99,7 @@ class TestFindings:
         assert max(len(line) - len(line.lstrip()) for line in text.split("\n")) <= 10
         assert '[{"k": [' in text
 
-    @pytest.mark.ruling("spec:findings-rendering")
+    @pytest.mark.ruling("spec:result.findings")
     def test_objects_in_arrays_are_key_value_lines(self) -> None:
         assert findings({"all": [{"a": 1, "b": {"c": 2}}, [3], []]}).split("\n")[1:] == [
             "  - all:", "    - a: 1", "      b:", "      - c: 2", "    - list:", "      - 3", "    - []",
@@ -113,7 +113,7 @@ class TestFindings:
 
 
 class TestInert:
-    @pytest.mark.ruling("F7")
+    @pytest.mark.ruling("spec:result.findings")
     @pytest.mark.parametrize(
         "line",
         ["/service resume job-1 abort", "  /service kill", "> /service x", "- `/SERVICE resume", "** <!-- /service"],

@@ -67,7 +67,7 @@ def _fits_combinations(value: Any, node: dict[str, Any]) -> bool:
 LEG: Body = {"id": "a", "agent": "x", "action": "ask", "prompt": "p"}
 
 
-@pytest.mark.ruling("spec:result-object")
+@pytest.mark.ruling("spec:result.object")
 @given(bodies())
 @settings(max_examples=100)
 def test_every_valid_result_fits_the_schema_once_written_canonically(body: Body) -> None:

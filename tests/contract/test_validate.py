@@ -112,7 +112,7 @@ class TestEntries:
         ]
         assert faults(**{name: "x"}) == [f"{name} must be an array of strings or objects, not a string"]
 
-    @pytest.mark.ruling("spec:findings-rendering")
+    @pytest.mark.ruling("spec:result.findings")
     def test_findings_are_free_form(self) -> None:
         assert faults(findings=["", {}, {"a": {"b": [1]}}, [[1], 2]]) == []
         assert faults(findings=[1, None]) == [
@@ -122,7 +122,7 @@ class TestEntries:
 
 
 class TestDelegations:
-    @pytest.mark.ruling("A4")
+    @pytest.mark.ruling("A4", "spec:validation.required")
     def test_every_required_field_of_every_entry(self) -> None:
         assert faults(delegations=[{}, {"id": "b", "agent": "x", "prompt": " "}, "c"]) == [
             'delegations[0] (id "<missing>"): id is required',
@@ -161,14 +161,14 @@ class TestDelegations:
         assert found[-1].endswith(rule)
         assert all("\n" not in line and "\0" not in line for line in found)
 
-    @pytest.mark.ruling("spec:result-validation")
+    @pytest.mark.ruling("spec:validation.unique")
     def test_ids_are_unique(self) -> None:
         assert faults(delegations=[LEG, {**LEG, "agent": "bob"}, LEG]) == [
             'delegations[1] (id "a"): id is already used by delegations[0]',
             'delegations[2] (id "a"): id is already used by delegations[0]',
         ]
 
-    @pytest.mark.ruling("spec:result-validation")
+    @pytest.mark.ruling("spec:validation.worker")
     def test_exactly_one_of_agent_and_ephemeral(self) -> None:
         assert leg_faults(ephemeral=WORKER) == ["agent and ephemeral are both set; set exactly one of them"]
         assert leg_faults(agent=None) == ["agent or ephemeral is required"]
@@ -187,7 +187,7 @@ class TestDelegations:
         assert leg_faults(**dict.fromkeys(optional)) == []
         assert leg_faults(timeout="", failure_policy="", worktree=" ", model="") == []
 
-    @pytest.mark.ruling("spec:result-validation")
+    @pytest.mark.ruling("spec:validation.deps")
     def test_deps_name_siblings(self) -> None:
         prefix = 'delegations[0] (id "build"): '
         first = {**LEG, "id": "build", "deps": ["check", "biuld", "build", "biuld"]}
@@ -200,7 +200,7 @@ class TestDelegations:
             "deps[1] must be a string that is not blank",
         ]
 
-    @pytest.mark.ruling("A4")
+    @pytest.mark.ruling("A4", "spec:validation.cycle")
     def test_a_cycle_names_its_path(self) -> None:
         legs = [{**LEG, "id": own_id, "deps": [dep]} for own_id, dep in ("ab", "bc", "ca", "dd", "ed")]
         assert faults(delegations=legs) == [
@@ -208,7 +208,7 @@ class TestDelegations:
             "delegations have a cycle in deps: a -> b -> c -> a",
         ]
 
-    @pytest.mark.ruling("A8")
+    @pytest.mark.ruling("A8", "spec:validation.quorum")
     @pytest.mark.parametrize(
         ("rule", "quorum", "expected"),
         [
@@ -229,7 +229,7 @@ class TestDelegations:
     def test_quorum(self, rule: str | None, quorum: Any, expected: list[str]) -> None:
         assert leg_faults(synthesis_rule=rule, quorum=quorum) == expected
 
-    @pytest.mark.ruling("A10")
+    @pytest.mark.ruling("A10", "spec:validation.timeout")
     @pytest.mark.parametrize(
         ("timeout", "says"),
         [
@@ -245,7 +245,7 @@ class TestDelegations:
         (line,) = leg_faults(timeout=timeout)
         assert line.startswith(f"timeout {says}")
 
-    @pytest.mark.ruling("spec:result-validation")
+    @pytest.mark.ruling("spec:validation.retry")
     @pytest.mark.parametrize(
         ("retry", "expected"),
         [(0, []), (3, []), (-1, ["retry must be 0 or more"]), (1.0, ["retry must be an integer, not 1.0"])],
@@ -266,7 +266,7 @@ class TestDelegations:
         (line,) = leg_faults(worktree=name)
         assert line.startswith("worktree must be a relative name")
 
-    @pytest.mark.ruling("spec:result-validation")
+    @pytest.mark.ruling("spec:validation.artifacts")
     def test_artifacts_need_a_body(self) -> None:
         legs = [{**LEG, "id": own_id, "artifacts": ["plan.md"]} for own_id in "abcde"]
         needed = (
@@ -279,7 +279,7 @@ class TestDelegations:
         assert all(faults(delegations=legs, artifact_body=body) == [] for body in bodies)
         assert faults(delegations=[{**LEG, "artifacts": ["../x"]}], artifact_body="x") != []
 
-    @pytest.mark.ruling("spec:skipped")
+    @pytest.mark.ruling("spec:result.skipped")
     def test_skipped_cannot_delegate(self) -> None:
         assert faults(decision="skipped", delegations=[LEG]) == ["delegations must be empty when decision is skipped"]
         assert faults(decision="skipped", delegations=[]) == []
@@ -290,7 +290,7 @@ class TestDelegations:
 
 
 class TestEphemeral:
-    @pytest.mark.ruling("A7")
+    @pytest.mark.ruling("A7", "spec:ephemeral.runtime")
     @pytest.mark.parametrize("runtime", ["shell", "runtime_d", "Runtime_a", "claude"])
     def test_a_registered_runtime_never_shell(self, runtime: str) -> None:
         (line,) = leg_faults(agent=None, ephemeral={"runtime": runtime})
@@ -308,7 +308,7 @@ class TestEphemeral:
         ]
         assert leg_faults(agent=None, ephemeral="x") == ["ephemeral must be an object, not a string"]
 
-    @pytest.mark.ruling("spec:ephemeral.1")
+    @pytest.mark.ruling("spec:validation.write_policy")
     @pytest.mark.parametrize(
         ("policy", "given"),
         [(None, "and is not set"), ("", "and is not set"), ("auto", "not auto"), ("read-only", "not read-only")],
@@ -321,7 +321,7 @@ class TestEphemeral:
         rule = "ephemeral.autonomy_policy must be workspace-write or danger-full-access for a worker that implements"
         assert leg_faults(agent=None, action=action, ephemeral=spec) == [f"{rule}, {given}"]
 
-    @pytest.mark.ruling("spec:ephemeral.1")
+    @pytest.mark.ruling("spec:validation.write_policy")
     def test_write_policies_and_readers_are_fine(self) -> None:
         for policy in ("workspace-write", "danger-full-access"):
             assert leg_faults(agent=None, action="implement", ephemeral={**WORKER, "autonomy_policy": policy}) == []
@@ -342,7 +342,7 @@ class TestQuestions:
             'human_questions[3] (id "<missing>"): must be an object, not a number',
         ]
 
-    @pytest.mark.ruling("spec:human-questions")
+    @pytest.mark.ruling("spec:questions.shape")
     @pytest.mark.parametrize("decision", ["approved", "blocked", "failed", "skipped"])
     def test_any_decision_may_ask(self, decision: str) -> None:
         assert faults(decision=decision, human_questions=[{"id": "q", "prompt": "p"}]) == []

@@ -97,7 +97,7 @@ def git(repo: Path, *words: str) -> str:
     return subprocess.run(["git", "-C", str(repo), *words], check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.ruling("D1", "E6", "I1", "spec:run-order")
+@pytest.mark.ruling("D1", "E6", "I1", "spec:run_order.4")
 def test_a_dependent_sees_its_dependencies_work_and_the_coordinator_is_told_everything(script: Script) -> None:
     script.answers(
         none={"delegations": [leg("one"), leg("two"), leg("both", "review", deps=["one", "two"])]},
@@ -166,7 +166,7 @@ def test_kill_now_also_stops_the_agents(script: Script) -> None:
     assert tree["task"]["state"] == "cancelled"
 
 
-@pytest.mark.ruling("C6", "spec:events.delegation_preflight_failed")
+@pytest.mark.ruling("C6", "spec:events.delegation_preflight_failed", "spec:cli.preflight_failed")
 def test_a_preflight_failure_is_shown_wherever_people_look(script: Script) -> None:
     script.answers(none={"delegations": [leg("x", agent="runtime_a"), leg("y", agent="nobody")]})
     job = script.ask()
@@ -181,7 +181,7 @@ def test_a_preflight_failure_is_shown_wherever_people_look(script: Script) -> No
     assert script.service.json("daemon", "status")["preflight_failures"] >= 1
 
 
-@pytest.mark.ruling("I1", "spec:states.conflict")
+@pytest.mark.ruling("I1", "spec:states.merge_conflict")
 def test_legs_that_conflict_block_the_task_and_are_named_with_the_file(script: Script) -> None:
     script.answers(
         none={"delegations": [leg("left"), leg("right"), leg("see", "review", deps=["left", "right"])]},
@@ -196,7 +196,7 @@ def test_legs_that_conflict_block_the_task_and_are_named_with_the_file(script: S
     assert "same.txt" in tree["task"]["reason"]
 
 
-@pytest.mark.ruling("spec:orchestrate", "spec:ephemeral.disposed")
+@pytest.mark.ruling("spec:orchestrate.recipes", "spec:ephemeral.disposed")
 def test_a_recipe_needs_no_registered_agent(script: Script) -> None:
     script.answers(implement_goal={"write": {"made.txt": "x"}, "decision": "implemented"})
     words = ("verifier", "make it", "--repo", "acme/shop", "--runtimes", "runtime_a,runtime_b")
@@ -221,7 +221,7 @@ def test_a_recipe_says_what_it_lacks(script: Script) -> None:
     assert "1 to 6 legs" in script.service(*many, code=2).stderr
 
 
-@pytest.mark.ruling("spec:in-session review")
+@pytest.mark.ruling("spec:result.in_session_review")
 def test_a_review_of_ones_own_is_a_hint_and_says_so(script: Script) -> None:
     words = ("job", "open", "--type", "review", "--pr", "7", "--head-sha", "abcdef1", "--workflow", "inline")
     review = script.service(*words).stdout.strip()

@@ -21,7 +21,7 @@ def sign(*delegations: Delegation) -> str:
 BASE = delegation("a", deps=("b",), model="m", effort="e")
 
 
-@pytest.mark.ruling("H1", "spec:phase_is_a_label")
+@pytest.mark.ruling("H1", "spec:delegation.phase")
 @pytest.mark.parametrize(
     "change",
     [
@@ -62,7 +62,7 @@ def test_the_order_of_legs_does_not_count_and_long_prompts_count_by_their_digest
     assert loops.signature([a], long) == sign(a)
 
 
-@pytest.mark.ruling("H2", "spec:loop.oscillation")
+@pytest.mark.ruling("H2", "spec:limits.loop_window")
 def test_a_repeat_warns_once_and_then_is_a_loop_for_good(chain: Coordinator) -> None:
     for each in ("A", "B"):
         assert loops.repeats(chain, each) is None

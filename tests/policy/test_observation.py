@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from workflows.contract.models import Entry
 from workflows.policy.observation import Bound, Grade, Observation, Touched, normalise, observe
 
-pytestmark = pytest.mark.ruling("I4", "spec:result observation")
+pytestmark = pytest.mark.ruling("I4", "spec:result.observation")
 
 FILES = (
     "src/a.py",

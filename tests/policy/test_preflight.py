@@ -53,7 +53,7 @@ def test_an_ephemeral_runtime_must_be_configured() -> None:
     ]
 
 
-@pytest.mark.ruling("C6", "spec:ephemeral.write_policy")
+@pytest.mark.ruling("C6", "spec:validation.write_policy")
 def test_an_ephemeral_worker_that_implements_must_be_allowed_to_write() -> None:
     readonly = Ephemeral(runtime=Runtime.RUNTIME_A)
     advertises = Ephemeral(runtime=Runtime.RUNTIME_A, capabilities=("implement",))

@@ -10,7 +10,7 @@ RUNTIMES = ("runtime_a", "runtime_b", "runtime_c")
 GOAL = "Make {it} work"
 
 
-@pytest.mark.ruling("spec:orchestrate")
+@pytest.mark.ruling("spec:orchestrate.recipes")
 @pytest.mark.parametrize("recipe", list(Recipe))
 def test_a_recipe_is_deterministic_passes_preflight_and_carries_the_goal(recipe: Recipe) -> None:
     legs = expand(recipe, GOAL, RUNTIMES)
@@ -40,7 +40,7 @@ def test_the_verify_leg_depends_on_every_producer_and_runs_elsewhere(recipe: Rec
     assert alone.ephemeral.runtime == "runtime_a"
 
 
-@pytest.mark.ruling("spec:orchestrate")
+@pytest.mark.ruling("spec:orchestrate.recipes")
 def test_a_recipe_that_cannot_be_made_says_so() -> None:
     with pytest.raises(UsageError, match="1 to 6 legs, not 7"):
         expand(Recipe.REVIEW_PANEL, GOAL, RUNTIMES, 7)

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.tree.simulator import CODER, delegation
+from workflows.contract.models import AutonomyPolicy, Ephemeral, Runtime
 from workflows.policy.prices import cost
 from workflows.policy.resolution import effort_of, model_of, worker_of
 from workflows.policy.settings import RuntimeDefaults, Timeouts, TreeSettings
@@ -10,7 +11,7 @@ from workflows.tree.jobs import Usage
 SETTINGS = TreeSettings(runtimes={"runtime_a": RuntimeDefaults(default_model="from-runtime", default_effort="low")})
 
 
-@pytest.mark.ruling("spec:model_resolution")
+@pytest.mark.ruling("spec:delegation.model", "spec:delegation.effort")
 @pytest.mark.parametrize(
     ("own", "workers", "runtime", "model"),
     [
@@ -30,10 +31,16 @@ def test_model_and_effort_go_from_the_leg_to_the_worker_to_the_runtime(
     assert effort_of(leg, worker, settings) == ("low" if model == "from-runtime" else model)
 
 
-@pytest.mark.ruling("spec:ephemeral")
+@pytest.mark.ruling("spec:ephemeral.disposed")
 def test_an_ephemeral_worker_is_made_from_its_spec_and_inherits_nothing() -> None:
     worker = worker_of(delegation("a", ephemeral=True), (CODER,))
     assert (worker.ephemeral, worker.runtime, worker.autonomy_policy) == (True, "runtime_c", "danger-full-access")
+
+
+@pytest.mark.ruling("spec:ephemeral.read_only")
+def test_without_a_policy_an_ephemeral_worker_only_reads() -> None:
+    leg = delegation("a", None, "review").model_copy(update={"ephemeral": Ephemeral(runtime=Runtime.RUNTIME_B)})
+    assert worker_of(leg, ()).autonomy_policy is AutonomyPolicy.READ_ONLY
 
 
 TABLE = Timeouts(
@@ -46,7 +53,7 @@ TABLE = Timeouts(
 )
 
 
-@pytest.mark.ruling("spec:timeout_precedence")
+@pytest.mark.ruling("spec:timeouts.precedence")
 @pytest.mark.parametrize(
     ("phase", "action", "expected"),
     [
@@ -66,7 +73,7 @@ def test_phase_then_action_then_the_default(phase: str | None, action: str, expe
     assert timeout_of(delegation("a", action=action, phase=phase), TABLE) == expected
 
 
-@pytest.mark.ruling("spec:timeout_precedence")
+@pytest.mark.ruling("spec:timeouts.precedence")
 def test_a_leg_s_own_timeout_wins_and_nothing_set_is_unbounded() -> None:
     assert timeout_of(delegation("a", timeout="1h30m", phase="plan"), TABLE) == 5400
     assert timeout_of(delegation("a"), Timeouts()) is None

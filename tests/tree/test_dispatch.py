@@ -3,7 +3,7 @@ import pytest
 from tests.tree.simulator import CODER, LEAD, ROOT, World, delegation, done, outcome, play, tokens, tree_input
 from workflows.contract.models import Decision
 from workflows.policy.settings import Bounds, TreeSettings
-from workflows.tree.jobs import Continuation, JobState, LongPrompt, TaskState
+from workflows.tree.jobs import Continuation, JobState, LongPrompt, TaskState, Usage
 from workflows.tree.records import JobRecord
 
 
@@ -100,7 +100,7 @@ def test_an_ephemeral_worker_s_delegations_are_ignored() -> None:
     assert tree.last.continuation is Continuation.NORMAL
 
 
-@pytest.mark.ruling("A11", "spec:decision.skipped")
+@pytest.mark.ruling("A11")
 @pytest.mark.parametrize("decision", ["blocked", "failed"])
 def test_a_result_that_did_not_succeed_does_not_delegate_and_that_is_said(decision: str) -> None:
     tree = world()
@@ -135,7 +135,7 @@ def test_a_bound_that_trips_drops_the_set_with_one_event_and_one_finalize(
     assert done(tree)
 
 
-@pytest.mark.ruling("C2", "spec:limits.depth", "spec:events.depth")
+@pytest.mark.ruling("C2", "spec:limits.depth", "B4")
 def test_depth_counts_continuations_and_the_finalize_is_never_refused() -> None:
     tree = world(Bounds(max_delegation_depth=2))
     for generation in "ab":
@@ -170,7 +170,7 @@ def test_budgets_are_looked_at_again_before_a_deferred_leg_starts() -> None:
     assert tree.last.continuation is Continuation.FINALIZE
 
 
-@pytest.mark.ruling("C4", "spec:limits.budget_warning")
+@pytest.mark.ruling("C4")
 def test_one_warning_per_budget_at_four_fifths_and_a_line_in_the_next_prompt() -> None:
     tree = world(Bounds(max_delegation_token_budget=100))
     tree.coordinator("approved", delegation("a"), usage=tokens(80))
@@ -215,7 +215,7 @@ def test_artifacts_and_long_prompts_travel_by_digest() -> None:
     assert (b.prompt.inline, b.artifact_digest) == ("do b", None)
 
 
-@pytest.mark.ruling("spec:orchestrate")
+@pytest.mark.ruling("spec:orchestrate.recipes")
 def test_a_recipe_s_legs_go_out_at_once_and_the_root_continues_from_them() -> None:
     tree = world(legs=(delegation("a", ephemeral=True), delegation("b", ephemeral=True, deps=("a",))))
     assert [run.delegation_id for run in tree.runs] == ["a"]
@@ -257,3 +257,40 @@ def test_events_carry_ids_of_the_tree_in_order() -> None:
     assert [event.event_id for event in tree.events] == [f"{ROOT}-e1", f"{ROOT}-e2"]
     assert all(event.root_job_id == ROOT and event.message for event in tree.events)
     assert CODER.name == "coder"
+
+
+@pytest.mark.ruling("spec:ephemeral.limits")
+@pytest.mark.parametrize(("bounds", "fields", "kind"), TRIPS, ids=[kind for _, _, kind in TRIPS])
+def test_ephemeral_legs_obey_every_limit(bounds: Bounds, fields: dict[str, object], kind: str) -> None:
+    tree = world(bounds)
+    tree.coordinator("approved", delegation("a", ephemeral=True), delegation("b", ephemeral=True), **fields)
+    assert kind in tree.kinds()
+    assert tree.last.continuation is Continuation.FINALIZE
+
+
+@pytest.mark.ruling("spec:ephemeral.limits", "H2")
+def test_a_set_of_ephemeral_legs_issued_again_is_a_loop() -> None:
+    tree = world()
+    tree.coordinator("approved", delegation("a", ephemeral=True))
+    tree.leg("a")
+    tree.coordinator("approved", delegation("a", ephemeral=True))
+    assert tree.kinds() == ["delegation_loop_warning"]
+
+
+@pytest.mark.ruling("spec:limits.token_capture")
+def test_captured_tokens_are_summed_over_the_tree_and_never_taken_back() -> None:
+    tree = world()
+    tree.coordinator("approved", delegation("a"), usage=tokens(10))
+    tree.leg("a", usage=Usage(input_tokens=-4, output_tokens=7))
+    tree.coordinator("implemented")
+    assert tree.close is not None
+    assert tree.close.usage == Usage(input_tokens=10, output_tokens=7)
+
+
+@pytest.mark.ruling("spec:states.child_skipped", "A11")
+def test_a_child_that_had_nothing_to_do_succeeded() -> None:
+    tree = world()
+    tree.coordinator("approved", delegation("a"), delegation("b", deps=("a",)))
+    tree.leg("a", "skipped")
+    assert tree.last.delegation_id == "b"
+    assert tree.jobs[f"{ROOT}.1"].state is JobState.SUCCEEDED

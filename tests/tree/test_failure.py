@@ -122,7 +122,7 @@ def test_a_quorum_survives_a_failing_ballot() -> None:
     assert tree.last.continuation is Continuation.NORMAL
 
 
-@pytest.mark.ruling("D2", "spec:decision.changes_requested")
+@pytest.mark.ruling("D2")
 def test_changes_requested_is_no_failure() -> None:
     tree = batch(delegation("a", retry=3))
     tree.leg("a", "changes_requested")

@@ -102,7 +102,7 @@ def nested(bounds: Bounds | None = None, **fields: object) -> World:
     return tree
 
 
-@pytest.mark.ruling("C2", "D1", "B1", "spec:tree.nested")
+@pytest.mark.ruling("C2", "D1", "B1", "engine:nested")
 def test_a_delegated_coordinator_s_leg_ends_with_its_chain() -> None:
     tree = nested()
     x = next(run for run in tree.flying.values() if run.delegation_id == "x")
@@ -127,7 +127,7 @@ def test_a_delegated_coordinator_s_leg_ends_with_its_chain() -> None:
     assert (tree.last.parent_job_id, tree.last.delegation_depth) == (ROOT, 1)
 
 
-@pytest.mark.ruling("D4", "D5", "spec:tree.nested")
+@pytest.mark.ruling("D4", "D5", "engine:nested")
 def test_a_blocked_delegated_coordinator_is_a_blocked_leg_and_meets_its_policy() -> None:
     tree = nested(failure_policy="continue")
     tree.leg("x", "failed")
@@ -137,7 +137,7 @@ def test_a_blocked_delegated_coordinator_is_a_blocked_leg_and_meets_its_policy()
     assert tree.last.continuation is Continuation.NORMAL
 
 
-@pytest.mark.ruling("D4", "spec:tree.nested")
+@pytest.mark.ruling("D4", "engine:nested")
 def test_a_deep_leg_that_blocked_the_task_is_run_again_and_everything_above_is_open_again() -> None:
     tree = nested()
     tree.leg("side")
@@ -153,7 +153,7 @@ def test_a_deep_leg_that_blocked_the_task_is_run_again_and_everything_above_is_o
     assert done(tree)
 
 
-@pytest.mark.ruling("D3", "spec:tree.nested")
+@pytest.mark.ruling("D3", "engine:nested")
 def test_a_leg_whose_chain_failed_is_run_again_as_a_new_chain() -> None:
     tree = nested(retry=1)
     tree.leg("x", "failed")
@@ -164,7 +164,7 @@ def test_a_leg_whose_chain_failed_is_run_again_as_a_new_chain() -> None:
     assert tree.last.job_id == f"{ROOT}.5"
 
 
-@pytest.mark.ruling("G1", "spec:tree.nested")
+@pytest.mark.ruling("G1", "engine:nested")
 def test_a_bound_tripped_in_a_delegated_coordinator_finalizes_the_tree_once_others_are_done() -> None:
     tree = nested(Bounds(max_delegation_depth=3))
     tree.leg("x")

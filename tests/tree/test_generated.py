@@ -72,7 +72,7 @@ _EVENTS: st.SearchStrategy[Event] = st.one_of(
 )
 
 
-@pytest.mark.ruling("B2", "spec:tree.total")
+@pytest.mark.ruling("B2", "engine:total")
 @settings(RELAXED, max_examples=max(300, TREES // 20))
 @example(events=[JobEnded(now=0, outcome=JobOutcome(job_id=ROOT, state=JobState.RUNNING)), TreeStarted(now=0)])
 @given(events=st.lists(_EVENTS, max_size=25))

@@ -21,7 +21,7 @@ def wide(prompt: str = "p" * 1000) -> World:
     return tree
 
 
-@pytest.mark.ruling("spec:tree.state_is_small")
+@pytest.mark.ruling("engine:small")
 def test_sixty_four_jobs_stay_under_256_kib_from_the_first_to_the_last() -> None:
     tree = wide()
     assert len(tree.state.model_dump_json()) < LIMIT
@@ -31,7 +31,7 @@ def test_sixty_four_jobs_stay_under_256_kib_from_the_first_to_the_last() -> None
     assert len(tree.state.model_dump_json()) < LIMIT
 
 
-@pytest.mark.ruling("spec:tree.state_is_small")
+@pytest.mark.ruling("engine:small")
 def test_only_changed_rows_are_written() -> None:
     tree = wide()
     [record] = [command for command in tree.leg("leg-07") if isinstance(command, Record)]
@@ -39,7 +39,7 @@ def test_only_changed_rows_are_written() -> None:
     assert record.records.task is None
 
 
-@pytest.mark.ruling("spec:tree.serialises")
+@pytest.mark.ruling("engine:restores")
 def test_a_restored_tree_is_the_same_tree() -> None:
     tree = wide()
     assert TreeState.model_validate_json(tree.state.model_dump_json()) == tree.state

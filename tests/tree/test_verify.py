@@ -3,6 +3,7 @@ import pytest
 from tests.tree.simulator import ROOT, World, delegation, tree_input
 from workflows.contract.models import Delegation
 from workflows.policy.settings import Bounds
+from workflows.tree.commands import Record, RunCoordinator
 from workflows.tree.jobs import Continuation, Correction, TaskState
 
 
@@ -36,6 +37,15 @@ def test_a_passed_verdict_continues_as_usual_without_findings() -> None:
     assert not any(leg.findings for leg in tree.last.brief.legs)
 
 
+@pytest.mark.ruling("spec:synthesis.verify_no_extra_run", "D1")
+@pytest.mark.parametrize("verdict", ["approved", "changes_requested"])
+def test_the_verdict_costs_no_run_of_its_own(verdict: str) -> None:
+    tree = World(tree_input()).begin()
+    generation(tree, 1, verdict)
+    assert [type(command) for command in tree.history[-1][1]] == [Record, RunCoordinator]
+    assert tree.state.spent_jobs == 3, "two legs and one continuation"
+
+
 @pytest.mark.ruling("E5", "G1", "spec:limits.verify_replan", "spec:states.replan_cap")
 def test_attempts_are_counted_per_root_never_reset_and_end_in_finalize() -> None:
     tree = World(tree_input()).begin()
@@ -56,7 +66,7 @@ def test_a_verify_leg_that_never_ran_fails_the_verdict() -> None:
     assert "nothing was verified" in tree.last.brief.notes[-1]
 
 
-@pytest.mark.ruling("E1", "E5", "spec:limits.structural")
+@pytest.mark.ruling("E1", "E5", "spec:limits.replan_is_bounded")
 def test_the_structural_bounds_still_hold_for_a_replan() -> None:
     tree = World(tree_input(Bounds(max_delegation_total_jobs=2))).begin()
     generation(tree, 1, "failed")
@@ -79,7 +89,7 @@ def test_a_set_issued_again_is_warned_about_then_finalized() -> None:
     assert tree.last.continuation is Continuation.FINALIZE
 
 
-@pytest.mark.ruling("H3", "spec:limits.non_progress", "spec:tree.nested")
+@pytest.mark.ruling("H3", "spec:limits.non_progress", "engine:nested")
 def test_what_a_delegated_chain_changed_is_progress_although_its_last_word_is_the_same() -> None:
     tree = World(tree_input()).begin()
     for number in range(4):

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from workflows.policy.settings import Bounds
+from workflows.tree.payloads import Data
 
 WARNING_SHARE = 0.8
-
-Data = dict[str, str | int | float | bool | list[str] | None]
 
 
 @dataclass(frozen=True)

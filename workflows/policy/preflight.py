@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from workflows.contract.models import WRITE_POLICIES, Action, Delegation, Ephemeral
-from workflows.policy.bounds import Data, Refusal
+from workflows.policy.bounds import Refusal
 from workflows.policy.order import topological
 from workflows.policy.settings import TreeSettings
 from workflows.tree.jobs import Worker
+from workflows.tree.payloads import Data
 
 RUNTIME_NAMES = frozenset({"runtime_a", "runtime_b", "runtime_c", "shell"})
 ALTERNATIVE = 'or use "ephemeral": {"runtime": ...} instead of "agent" for a throwaway worker'

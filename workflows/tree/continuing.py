@@ -5,6 +5,7 @@ from workflows.tree import finalizing
 from workflows.tree.briefs import brief
 from workflows.tree.commands import RunCoordinator
 from workflows.tree.jobs import Continuation, ContinuationBrief, JobRun, JobState, Text
+from workflows.tree.payloads import Data
 from workflows.tree.records import JobRecord
 from workflows.tree.state import Coordinator, Finalize, Phase
 from workflows.tree.step import Step
@@ -34,7 +35,7 @@ def finalize(step: Step, pending: Finalize) -> None:
     notes = (f"the tree is being finalized: {pending.reason}",)
     pending.job_id = _enqueue(step, root, Continuation.FINALIZE, notes, {})
     message = f"finalize continuation {pending.job_id} enqueued: {pending.reason}"
-    data: bounds.Data = {"cause": pending.kind, "reason": pending.reason}
+    data: Data = {"cause": pending.kind, "reason": pending.reason}
     step.event("delegation_finalize_enqueued", pending.job_id, message, data)
 
 

@@ -12,6 +12,7 @@ from workflows.policy.timeouts import timeout_of
 from workflows.tree import continuing, finalizing
 from workflows.tree.commands import RunChild
 from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, JobState, Text
+from workflows.tree.payloads import Data
 from workflows.tree.state import Batch, Coordinator, Leg, Phase
 from workflows.tree.step import Step
 
@@ -89,7 +90,7 @@ def _repeated(step: Step, chain: Coordinator, outcome: JobOutcome, rung: loops.R
 
 def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, signal: str) -> bool:
     """One rung of the ladder, with its event; True at the top, where the tree is finalized."""
-    data: bounds.Data = {"signal": signal, "streak": chain.streak}
+    data: Data = {"signal": signal, "streak": chain.streak}
     if rung is loops.Rung.WARNING:
         step.event("delegation_loop_warning", chain.job_id, message, data)
         return False

@@ -62,7 +62,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
         ended_at=step.now,
     )
     for notice in outcome.notices:
-        step.event(notice.kind, outcome.job_id, notice.message, dict(notice.data))
+        step.notice(notice, outcome.job_id)
     return ended
 
 
@@ -81,7 +81,8 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
         step.event("delegation_finalized", outcome.job_id, message, {"delegations": ids})
     if outcome.human_questions:
         message = "the finalize continuation asked people, which is ignored"
-        step.event("human_questions_ignored", outcome.job_id, message)
+        asked = [each.id for each in outcome.human_questions]
+        step.event("human_questions_ignored", outcome.job_id, message, {"questions": asked})
     finalizing.finalized(step, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
     step.state.root.phase = Phase.OVER
 

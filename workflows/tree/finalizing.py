@@ -1,10 +1,11 @@
 """How a tree ends early: one finalize, whatever asks for it, and the operator's kill (rulings G1, G2)."""
 
 from workflows.contract.models import FailurePolicy
-from workflows.policy.bounds import Data, Refusal
+from workflows.policy.bounds import Refusal
 from workflows.policy.failure import policy_of
 from workflows.tree.commands import CancelJob, CancelTimer, CloseTree
 from workflows.tree.jobs import JobState, TaskState
+from workflows.tree.payloads import Data
 from workflows.tree.records import JobRecord
 from workflows.tree.state import FAILING, Batch, Coordinator, Finalize, Leg, Phase
 from workflows.tree.step import Step

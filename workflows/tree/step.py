@@ -4,10 +4,12 @@ import math
 from typing import TypedDict, Unpack
 
 from workflows.contract.models import Decision
-from workflows.policy.bounds import Data, Refusal, near
+from workflows.contract.notices import Notice
+from workflows.policy.bounds import Refusal, near
 from workflows.tree.commands import Command, Record
 from workflows.tree.jobs import Continuation, JobState, TaskState, Usage
 from workflows.tree.moves import check_job, check_task
+from workflows.tree.payloads import Data, check_payload
 from workflows.tree.records import EventRecord, JobRecord, Records
 from workflows.tree.state import TreeState
 
@@ -78,8 +80,16 @@ class Step:
         )
         self._task = True
 
-    def event(self, kind: str, job_id: str, message: str, data: Data | None = None) -> None:
-        """A lifecycle event (ruling B4)."""
+    def event(self, kind: str, job_id: str, message: str, data: Data) -> None:
+        """A lifecycle event; a payload that does not fit its kind raises (ruling B4)."""
+        check_payload(kind, data)
+        self._tell(kind, job_id, message, data)
+
+    def notice(self, notice: Notice, job_id: str) -> None:
+        """What a run had to tell. Its host may know kinds this tree does not: those pass as they are."""
+        self._tell(notice.kind, job_id, notice.message, dict(notice.data))
+
+    def _tell(self, kind: str, job_id: str, message: str, data: Data) -> None:
         self.state.last_event += 1
         self._events.append(
             EventRecord(
@@ -89,7 +99,7 @@ class Step:
                 kind=kind,
                 at=self.now,
                 message=message,
-                data=data or {},
+                data=data,
             )
         )
 

@@ -9,7 +9,7 @@ from activities.git.worktrees import add_branch, add_detached, find
 from tests.activities.git.conftest import commit_file, run_git
 from workflows.errors import NotFoundError
 
-pytestmark = pytest.mark.ruling("I1", "I2", "I5")
+pytestmark = pytest.mark.ruling("I1", "I2")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from activities.git.observation import touched_files
 from activities.git.worktrees import Worktree, add_branch, add_detached
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 
-pytestmark = pytest.mark.ruling("I4", "spec:result observation")
+pytestmark = pytest.mark.ruling("I4", "spec:result.observation")
 
 
 @pytest.fixture

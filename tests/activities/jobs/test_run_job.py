@@ -63,7 +63,7 @@ async def test_the_prompt_names_the_job_the_task_and_the_contract(stage: Stage) 
     assert '"service_result"' in prompt
 
 
-@pytest.mark.ruling("I1", "I4")
+@pytest.mark.ruling("I1", "I4", "spec:result.observation", "spec:run_order.3")
 async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_claims_are_graded(stage: Stage) -> None:
     result = {"decision": "implemented", "summary": "s", "changes_made": ["limiter.py: limit", "other.py: nothing"]}
     script = "open('limiter.py', 'w').write('limit = 2\\n'); open('new.py', 'w').write('')\n"
@@ -90,7 +90,7 @@ async def test_any_leg_id_becomes_a_branch(stage: Stage, leg: str) -> None:
     assert git(stage.repo, "show", f"{outcome.branch}:f") == ""
 
 
-@pytest.mark.ruling("I2")
+@pytest.mark.ruling("I2", "spec:run_order.3")
 async def test_what_a_reader_changes_is_thrown_away_and_kept_as_evidence(stage: Stage) -> None:
     outcome = await stage.play(stage.job("open('limiter.py', 'w').write('limit = 3\\n')\n" + APPROVED))
     assert outcome.branch is None
@@ -98,7 +98,7 @@ async def test_what_a_reader_changes_is_thrown_away_and_kept_as_evidence(stage: 
     assert (stage.repo / "limiter.py").read_text() == "limit = 1\n"
 
 
-@pytest.mark.ruling("A5")
+@pytest.mark.ruling("A5", "spec:validation.one_repair")
 async def test_a_faulty_result_is_repaired_once_with_the_faults(stage: Stage) -> None:
     script = (
         "import sys; prompt = sys.stdin.read()\n"

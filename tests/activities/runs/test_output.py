@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from activities.runs.output import read_bounded, tail_line
 
-pytestmark = pytest.mark.ruling("spec:runs")
+pytestmark = pytest.mark.ruling("engine:runs")
 
 
 @given(data=st.binary(max_size=60), head=st.integers(0, 40), tail=st.integers(0, 40))

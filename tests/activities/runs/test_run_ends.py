@@ -17,7 +17,7 @@ from activities.runs.run import Claim, Progress, RunEnd, RunRequest, read_end, r
 from activities.runs.supervisor import EndKind
 from tests.activities.runs.conftest import RequestFor, until
 
-pytestmark = pytest.mark.ruling("spec:runs")
+pytestmark = pytest.mark.ruling("engine:runs")
 
 ESCAPE = """
 import os, pathlib, signal, time

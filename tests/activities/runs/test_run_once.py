@@ -15,7 +15,7 @@ from activities.runs.supervisor import EndKind
 from activities.runs.sweep import find_orphans, kill_orphan
 from tests.activities.runs.conftest import RequestFor, until
 
-pytestmark = pytest.mark.ruling("spec:runs")
+pytestmark = pytest.mark.ruling("engine:runs")
 
 CALLER = """
 import asyncio, sys

@@ -13,11 +13,15 @@ def written(home: Home, text: str) -> Home:
     return home
 
 
+@pytest.mark.ruling("spec:limits.defaults")
 def test_no_file_means_the_defaults_of_the_spec(home: Home) -> None:
     bounds = load_settings(home, {}).snapshot().bounds
     assert (bounds.max_delegation_depth, bounds.max_delegation_total_jobs, bounds.max_delegation_width) == (8, 64, 16)
     assert (bounds.max_delegation_wall_clock_seconds, bounds.max_delegation_token_budget) == (7200.0, 0)
+    assert (bounds.max_delegation_cost_usd, bounds.max_delegation_non_progress_streak) == (0.0, 2)
+    assert bounds.max_verify_replan_attempts == 2
     assert load_settings(home, {}).snapshot().escalation_ttl_seconds == 86_400.0
+    assert not any(load_settings(home, {}).snapshot().timeouts.model_dump().values())
 
 
 def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
@@ -79,10 +83,35 @@ def test_broken_toml_says_where(home: Home) -> None:
         load_settings(written(home, "[orchestrate]\nx = = 1\n"), {})
 
 
+@pytest.mark.ruling("spec:limits.overrides")
+@pytest.mark.parametrize("name", ["SERVICE_MAX_DELEGATION_DEPTH", "SERVICE_MAX_DELEGATION_TOTAL_JOBS"])
 @pytest.mark.parametrize("bad", ["0", "-1", "8.0", "", "many", "١٢"])
-def test_a_bad_override_is_an_error_not_a_silent_default(home: Home, bad: str) -> None:
-    with pytest.raises(SettingsError, match="SERVICE_MAX_DELEGATION_DEPTH must be a positive integer"):
-        load_settings(home, {"SERVICE_MAX_DELEGATION_DEPTH": bad})
+def test_a_bad_override_is_an_error_not_a_silent_default(home: Home, name: str, bad: str) -> None:
+    with pytest.raises(SettingsError, match=f"{name} must be a positive integer"):
+        load_settings(home, {name: bad})
+
+
+@pytest.mark.ruling("spec:limits.overrides")
+def test_every_limit_that_may_be_overridden_reaches_the_tree(home: Home) -> None:
+    written(
+        home,
+        "[orchestrate]\nmax_delegation_token_budget = 7\nmax_delegation_cost_usd = 1.5\n"
+        "max_delegation_non_progress_streak = 3\nmax_verify_replan_attempts = 0\n"
+        'max_delegation_wall_clock = "1m"\nmax_delegation_width = 2\nescalation_ttl = "1h"\n',
+    )
+    environment = {"SERVICE_MAX_DELEGATION_DEPTH": "4", "SERVICE_MAX_DELEGATION_TOTAL_JOBS": "5"}
+    snapshot = load_settings(home, environment).snapshot()
+    assert snapshot.bounds.model_dump() == {
+        "max_delegation_depth": 4,
+        "max_delegation_total_jobs": 5,
+        "max_delegation_wall_clock_seconds": 60.0,
+        "max_delegation_token_budget": 7,
+        "max_delegation_cost_usd": 1.5,
+        "max_delegation_width": 2,
+        "max_delegation_non_progress_streak": 3,
+        "max_verify_replan_attempts": 0,
+    }
+    assert snapshot.escalation_ttl_seconds == 3600.0
 
 
 def test_the_environment_wins_over_the_file_and_the_origin_says_so(home: Home) -> None:

@@ -32,7 +32,7 @@ def told_address(home: Home) -> str:
     return str(connect_config(home, Settings())["target_host"])
 
 
-@pytest.mark.ruling("spec:embedded default")
+@pytest.mark.ruling("engine:embedded")
 def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, options: DaemonOptions) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -67,7 +67,7 @@ def _a_later_release_goes_on_with_the_same_database(home: Home, options: DaemonO
     assert "server ended (killed by SIGKILL); starting it again in 0.5 s" in (home.logs / "daemon.log").read_text()
 
 
-@pytest.mark.ruling("spec:embedded default")
+@pytest.mark.ruling("engine:embedded")
 def test_a_daemon_that_is_killed_leaves_no_child_and_no_lie_and_can_be_started_again(
     home: Home, options: DaemonOptions
 ) -> None:
@@ -83,7 +83,7 @@ def test_a_daemon_that_is_killed_leaves_no_child_and_no_lie_and_can_be_started_a
     assert control.start(home, options).pid != first.pid
 
 
-@pytest.mark.ruling("spec:embedded default")
+@pytest.mark.ruling("engine:embedded")
 def test_a_second_server_on_one_database_is_refused(home: Home, options: DaemonOptions) -> None:
     lock = FileLock.take(home.server_lock, wait=0)
     assert lock is not None

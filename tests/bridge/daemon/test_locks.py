@@ -28,7 +28,7 @@ def test_nobody_holds_what_never_was(tmp_path: Path) -> None:
     assert not (tmp_path / "lock").exists()
 
 
-@pytest.mark.ruling("spec:embedded default")
+@pytest.mark.ruling("engine:embedded")
 def test_a_process_that_inherits_it_holds_it_after_we_let_go_and_until_it_dies(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     lock = FileLock.take(path, wait=0)

@@ -1,0 +1,188 @@
+"""Every kind of event, told by a tree that was made to tell it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
+from workflows.contract.models import Delegation, HumanQuestion
+from workflows.contract.notices import Notice
+from workflows.contract.parse import Accepted, read_result
+from workflows.policy.settings import Bounds
+from workflows.tree.jobs import Continuation
+from workflows.tree.payloads import PAYLOADS, EventKind, UnfitPayloadError, check_payload
+from workflows.tree.step import Step
+
+ASKS = (HumanQuestion(id="q", prompt="which?"),)
+
+
+def tree(*legs: Delegation, bounds: Bounds | None = None, **fields: object) -> World:
+    world = World(tree_input(bounds)).begin()
+    world.coordinator("approved", *legs, **fields)
+    return world
+
+
+def too_wide() -> World:
+    return tree(delegation("a"), delegation("b"), bounds=Bounds(max_delegation_width=1))
+
+
+def too_deep() -> World:
+    world = tree(delegation("a", "lead"), bounds=Bounds(max_delegation_depth=1))
+    world.leg("a", "approved", delegation("x"))
+    return world
+
+
+def finalized() -> World:
+    world = too_wide()
+    world.coordinator("approved", delegation("c"), human_questions=ASKS)
+    return world
+
+
+def in_circles() -> World:
+    world = tree(delegation("a"))
+    for _ in range(2):
+        if world.last.delegation_id:
+            world.leg("a")
+        world.coordinator("approved", delegation("a"))
+    return world
+
+
+def unverified() -> World:
+    world = tree(delegation("v", synthesis_rule="verify"), bounds=Bounds(max_verify_replan_attempts=0))
+    world.leg("v", "changes_requested")
+    return world
+
+
+def killed() -> World:
+    world = World(tree_input()).begin()
+    world.kill()
+    world.coordinator("approved", delegation("a"))
+    return world
+
+
+def ignored() -> World:
+    world = tree(delegation("a", ephemeral=True))
+    world.leg("a", "approved", delegation("x"))
+    return world
+
+
+def blocked() -> World:
+    world = tree(delegation("a"))
+    world.leg("a", "failed")
+    world.retry("nothing")
+    world.retry(f"{ROOT}.1")
+    return world
+
+
+def escalated() -> World:
+    world = tree(delegation("a", failure_policy="escalate_human"), human_questions=ASKS)
+    world.leg("a", "failed")
+    return world
+
+
+def told() -> World:
+    """What reading a real output has to tell, carried into the tree."""
+    body = '{"service_result": {"decision": "approved", "summary": "fine", "sumary": "x"}}'
+    reading = read_result(f"{body}\n{body}", after_repair=True)
+    assert isinstance(reading, Accepted)
+    return tree(notices=reading.notices)
+
+
+SCENES: dict[EventKind, Callable[[], World]] = {
+    EventKind.DELEGATION_PREFLIGHT_FAILED: lambda: tree(delegation("a", "ghost")),
+    EventKind.DELEGATION_WALLTIME_EXCEEDED: lambda: tree(
+        delegation("a"), bounds=Bounds(max_delegation_wall_clock_seconds=1), after=2
+    ),
+    EventKind.DELEGATION_COST_EXCEEDED: lambda: tree(
+        delegation("a"), bounds=Bounds(max_delegation_token_budget=1), usage=tokens(1)
+    ),
+    EventKind.DELEGATION_COST_USD_EXCEEDED: lambda: tree(
+        delegation("a"), bounds=Bounds(max_delegation_cost_usd=0.001), usage=tokens(10_000)
+    ),
+    EventKind.DELEGATION_WIDTH_EXCEEDED: too_wide,
+    EventKind.DELEGATION_LOOP_WARNING: in_circles,
+    EventKind.DELEGATION_LOOP_DETECTED: in_circles,
+    EventKind.DELEGATION_KILLED: killed,
+    EventKind.DELEGATION_FINALIZE_ENQUEUED: too_wide,
+    EventKind.DELEGATION_FINALIZED: finalized,
+    EventKind.DELEGATION_DEPTH_EXCEEDED: too_deep,
+    EventKind.DELEGATION_BUDGET_EXCEEDED: lambda: tree(
+        delegation("a"), delegation("b"), bounds=Bounds(max_delegation_total_jobs=1)
+    ),
+    EventKind.DELEGATION_BUDGET_WARNING: lambda: tree(bounds=Bounds(max_delegation_token_budget=10), usage=tokens(8)),
+    EventKind.DELEGATION_DROPPED: killed,
+    EventKind.DELEGATION_IGNORED_EPHEMERAL: ignored,
+    EventKind.VERIFY_REPLAN_EXHAUSTED: unverified,
+    EventKind.TASK_BLOCKED: blocked,
+    EventKind.RETRY_REQUESTED: blocked,
+    EventKind.RETRY_REFUSED: blocked,
+    EventKind.HUMAN_QUESTIONS_IGNORED: finalized,
+    EventKind.HUMAN_QUESTIONS_DEFERRED: escalated,
+    EventKind.ESCALATE_HUMAN_DEFERRED: escalated,
+    EventKind.RESULT_AMBIGUOUS: told,
+    EventKind.RESULT_UNKNOWN_KEYS_DROPPED: told,
+}
+
+
+@pytest.mark.ruling("B4")
+@pytest.mark.parametrize("kind", list(EventKind))
+def test_every_kind_is_told_by_some_tree_and_its_payload_says_something(kind: EventKind) -> None:
+    world = SCENES[kind]()
+    found = [event for event in world.events if event.kind == kind]
+    assert found
+    for event in found:
+        check_payload(kind, event.data)
+        assert event.data.keys() == PAYLOADS[kind].model_fields.keys()
+        assert event.message
+        assert "\n" not in event.message
+
+
+@pytest.mark.ruling("B4", "spec:events.names")
+def test_the_kinds_of_the_spec_and_of_the_ruling_are_named_as_there() -> None:
+    spec = {
+        "delegation_preflight_failed",
+        "delegation_walltime_exceeded",
+        "delegation_cost_exceeded",
+        "delegation_cost_usd_exceeded",
+        "delegation_width_exceeded",
+        "delegation_loop_warning",
+        "delegation_loop_detected",
+        "delegation_killed",
+        "delegation_finalize_enqueued",
+        "delegation_finalized",
+    }
+    ruling = {"delegation_depth_exceeded", "delegation_budget_exceeded"}
+    assert spec | ruling <= {kind.value for kind in EventKind}
+    assert PAYLOADS.keys() == SCENES.keys() == set(EventKind)
+
+
+@pytest.mark.ruling("B4")
+@pytest.mark.parametrize(
+    ("kind", "data", "says"),
+    [
+        ("delegation_exploded", {}, "is not in EventKind"),
+        ("task_blocked", {}, "retry"),
+        ("task_blocked", {"retry": 3}, "string"),
+        ("task_blocked", {"retry": "a", "more": 1}, "more"),
+    ],
+)
+def test_a_payload_that_does_not_fit_its_kind_is_a_bug(kind: str, data: dict[str, int], says: str) -> None:
+    step = Step(World(tree_input()).state, 1000.0)
+    with pytest.raises(UnfitPayloadError, match=says):
+        step.event(kind, ROOT, "something", {**data})
+    assert step.finish() == []
+
+
+@pytest.mark.ruling("B4", "engine:total")
+@pytest.mark.parametrize("kind", ["of_a_newer_host", "result_ambiguous"])
+def test_what_a_run_tells_passes_as_it_is(kind: str) -> None:
+    world = tree(notices=(Notice(kind=kind, message="hm", data={"n": 1}),))
+    told_of = next(event for event in world.events if event.kind == kind)
+    assert (told_of.data, told_of.job_id) == ({"n": 1}, ROOT)
+
+
+@pytest.mark.ruling("G1")
+def test_the_finalize_says_which_event_asked_for_it() -> None:
+    world = too_wide()
+    assert world.last.continuation is Continuation.FINALIZE
+    assert world.events[-1].data["cause"] == "delegation_width_exceeded"
