@@ -38,7 +38,7 @@ async def runs_of(client: Client, tree: Handle) -> int:
     return len([found async for found in client.list_workflows(f"WorkflowId = '{tree.id}'")])
 
 
-@pytest.mark.ruling("B1", "spec:durability")
+@pytest.mark.ruling("B1", "engine:restores")
 async def test_a_tree_of_many_runs_is_one_tree(client: Client, queue: str) -> None:
     host = Host(script(GENERATIONS))
     async with serving(client, queue, host):

@@ -11,7 +11,7 @@ from tests.workflow.server import replayer
 FILES = sorted(golden.FOLDER.glob("*.json"))
 
 
-@pytest.mark.ruling("spec:durability")
+@pytest.mark.ruling("engine:restores")
 async def test_every_golden_history_replays() -> None:
     for path in FILES:
         history = WorkflowHistory.from_json(path.stem, path.read_text())

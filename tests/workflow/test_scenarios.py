@@ -1,5 +1,7 @@
 """Whole trees through Temporal: fan-outs, depth, budgets, retries, policies, verdicts, loops."""
 
+from typing import Any
+
 import pytest
 from temporalio.client import Client
 from temporalio.testing import TimeSkipper
@@ -12,7 +14,7 @@ from workflows.policy.settings import Bounds
 from workflows.tree.jobs import Correction, JobOutcome, JobRun, JobState, TaskState
 
 
-def legs(count: int, start_at: int = 0, **fields: object) -> tuple[Delegation, ...]:
+def legs(count: int, start_at: int = 0, **fields: Any) -> tuple[Delegation, ...]:
     return tuple(delegation(f"l{n}", **fields) for n in range(start_at, start_at + count))
 
 

@@ -48,7 +48,7 @@ async def test_the_web_ui_is_told_where_the_tree_stands(client: Client, queue: s
         host.release("a")
         await tree.result()
     assert "jobs 1 of 64" in told
-    assert "a (coder, implement)" in told
+    assert ".1 a coder implement: running" in told
 
 
 @pytest.mark.ruling("B3")
