@@ -1,6 +1,6 @@
 """Every rule the tests must prove: an id, and what it says in a sentence of ours.
 
-A letter and a number is a ruling, `spec:` a row or sentence of the specification, `engine:` a promise of the construction.
+A letter and a number is a ruling, `spec:` a row or sentence of the specification, `engine:` a promise of our own.
 """
 
 RULES: dict[str, dict[str, str]] = {
@@ -15,13 +15,13 @@ RULES: dict[str, dict[str, str]] = {
         "A8": "Quorum only on a quorum leg, and only a true integer.",
         "A9": "Ids are 1 to 64 safe characters.",
         "A10": "Durations are number and unit; a bare number is a fault that shows the right form.",
-        "A11": "blocked and failed are states of the job, every other decision succeeded; neither dispatches, and that is said.",
+        "A11": "blocked and failed are states of the job and dispatch nothing, which is said; other decisions succeeded.",
         "A12": "Secrets are redacted before truncation and storage; innocent text comes out untouched.",
-        "spec:result.object": "The object has the fields of the table, and its schema accepts what the validator accepts.",
+        "spec:result.object": "The object has the table's fields, and its schema accepts what the validator accepts.",
         "spec:result.skipped": "A skipped result cannot carry delegations.",
-        "spec:result.findings": "Findings are rendered as heading, qualifier, link and sub-list; the unmappable as fenced JSON.",
+        "spec:result.findings": "Findings become heading, qualifier, link and sub-list; the unmappable fenced JSON.",
         "spec:result.observation": "Claims are graded observed only on an exact path in the diff, never verified.",
-        "spec:result.in_session_review": "An in-session review is shown as reported and not authoritative, and changes nothing.",
+        "spec:result.in_session_review": "An in-session review is reported, not authoritative, and changes nothing.",
     },
     "Errors: result validation": {
         "spec:validation.required": "Each missing required field of each entry is one line of the given form.",
@@ -46,9 +46,9 @@ RULES: dict[str, dict[str, str]] = {
     },
     "Dispatch": {
         "C1": "The checks of a set have an order; the first that trips decides, with one event and one finalize.",
-        "C2": "Children and continuations add 1 to the depth; at the cap nobody delegates; the finalize is never refused.",
+        "C2": "Children and continuations add 1 to the depth; none delegates at the cap; no bound refuses the finalize.",
         "C3": "Children, retries, continuations and re-runs count; exactly the cap is admitted; duplicates are free.",
-        "C4": "Budgets trip at their limits, warn at 80 %, exclude paused time, and are looked at before each deferred leg.",
+        "C4": "Budgets trip at their limits, warn at 80 %, exclude pauses, and are looked at before each deferred leg.",
         "C5": "A fingerprint's duplicate never runs, has its twin's outcome, and casts no ballot.",
         "C6": "Preflight reports every fault of a set, dispatches nothing on one, and is bounded by the streak.",
         "C7": "A dependent runs only after success; otherwise it is skipped with the culprit's name, and so on down.",
@@ -56,9 +56,10 @@ RULES: dict[str, dict[str, str]] = {
         "spec:delegation.deps": "deps order siblings; a child runs after every listed one succeeded.",
         "spec:delegation.fingerprint": "Identical fingerprints are dispatched once.",
         "spec:delegation.retry": "A failing child is run again as often as its retry says.",
-        "spec:delegation.artifacts": "A leg that names artifacts is handed the delegating result's body; others are not.",
+        "spec:delegation.artifacts": "A leg that names artifacts is handed its result's body; others are not.",
         "spec:delegation.model": "Model: the delegation's, the agent's, the runtime's default, the program's own.",
         "spec:delegation.effort": "Effort: the delegation's, the worker's, the runtime's default.",
+        "spec:delegation.worktree": "A leg that names a worktree is given it; legs that name the same take turns.",
         "spec:delegation.phase": "phase is echoed back and changes neither schedule nor signature.",
         "spec:timeouts.precedence": "Timeout: the leg's, its phase's or action's default, the general default, none.",
         "spec:ephemeral.runtime": "An ephemeral runtime is a registered one that is configured here, never shell.",
@@ -74,7 +75,7 @@ RULES: dict[str, dict[str, str]] = {
     "Run order": {
         "spec:run_order.1": "Legs without deps start at once, in parallel.",
         "spec:run_order.2": "A leg with deps waits until all of them have succeeded.",
-        "spec:run_order.3": "Implement legs have worktrees of their own; readers detached ones, with their deps' branches merged.",
+        "spec:run_order.3": "Implement legs have worktrees of their own; readers detached ones, with deps merged in.",
         "spec:run_order.4": "One continuation per batch, not per child, for the delegating agent.",
     },
     "When a child ends": {
@@ -101,7 +102,7 @@ RULES: dict[str, dict[str, str]] = {
         "spec:synthesis.verify": "A failed verdict is followed by a replan, not by a block.",
         "spec:synthesis.verify_no_extra_run": "The verdict is read from the leg that ran; nothing more is run for it.",
         "spec:continuation_prompt": "A continuation's prompt, whole.",
-        "spec:inline_artifact_bodies": "Bodies are inlined when enabled, capped, with a marker; otherwise the prompt is unchanged.",
+        "spec:inline_artifact_bodies": "Bodies are inlined when enabled, capped, with a marker; otherwise nothing is.",
     },
     "States and transitions": {
         "spec:states.block_parent": "A child with block_parent fails: the task is blocked.",
@@ -122,12 +123,12 @@ RULES: dict[str, dict[str, str]] = {
         "spec:states.merge_conflict": "Branches a reader needs conflict: the task is blocked.",
         "spec:states.bound_trips": "A bound trips: the delegations are dropped, one event, one finalize.",
         "spec:states.kill": "Kill: what runs finishes, what is queued never starts, then the finalize.",
-        "spec:states.preflight": "An unroutable set: the coordinator's job succeeded, nothing is dispatched, it corrects.",
+        "spec:states.preflight": "An unroutable set: its job succeeded, nothing is dispatched, it corrects.",
         "spec:states.loop": "A loop: a warning and a correction, then detected and finalize.",
         "spec:states.finalize_is_terminal": "What the finalize delegates is ignored, with an event.",
     },
     "People": {
-        "F1": "A round has a kind, questions or failing legs, times, a number and a digest; one is open per coordinator.",
+        "F1": "A round has kind, questions or failing legs, times, number and digest; one open per coordinator.",
         "F2": "Questions pause before anything is dispatched; the delegations come back in the answered continuation.",
         "F3": "A failure round takes retry, continue and abort; failures of the batch join it.",
         "F4": "Only the verbs of the round's kind; the first resume wins; a late one is told who answered.",
@@ -147,7 +148,7 @@ RULES: dict[str, dict[str, str]] = {
         "H3": "Generations without effect warn at the limit, then finalize; a change resets streak and ladder.",
     },
     "Git and observation": {
-        "I1": "Implement legs work on a branch of their own that holds their deps' work; conflicts name legs and files.",
+        "I1": "Implement legs work on their own branch with their deps' work; conflicts name legs and files.",
         "I2": "Readers work detached, disposed on every way out; what they changed is captured.",
         "I3": "A shared worktree is a relative name, used by one leg at a time.",
         "I4": "Observation is against the state before our commit, renames count twice, ignored files never.",

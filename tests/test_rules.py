@@ -29,12 +29,12 @@ class Proof:
 def proofs(where: str, source: str) -> Iterator[Proof]:
     """Every rule that a module's markers name: on the module, on classes, on functions."""
     tree = ast.parse(source)
-    for stmt in tree.body:
-        if isinstance(stmt, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "pytestmark" for t in stmt.targets):
-            yield from (Proof(rule, where, "") for rule in _rules(stmt.value))
-    for node in ast.walk(tree):
-        if isinstance(node, Marked) and node.name.lower().startswith("test"):
-            yield from (Proof(rule, where, node.name) for mark in node.decorator_list for rule in _rules(mark))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "pytestmark" for t in node.targets):
+            yield from (Proof(rule, where, "") for rule in _rules(node.value))
+    for each in ast.walk(tree):
+        if isinstance(each, Marked) and each.name.lower().startswith("test"):
+            yield from (Proof(rule, where, each.name) for mark in each.decorator_list for rule in _rules(mark))
 
 
 def _rules(marker: ast.expr) -> Iterator[str]:

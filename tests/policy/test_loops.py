@@ -1,7 +1,7 @@
 import pytest
 
 from tests.tree.simulator import LEAD, ROOT, delegation, tree_input
-from workflows.contract.models import Delegation
+from workflows.contract.models import Delegation, Ephemeral, Runtime
 from workflows.policy import loops
 from workflows.policy.loops import Rung
 from workflows.tree.jobs import LongPrompt
@@ -52,6 +52,30 @@ def test_labels_white_space_and_policies_do_not_make_another_set(change: dict[st
 )
 def test_what_makes_another_set(change: dict[str, object]) -> None:
     assert sign(BASE) != sign(Delegation.model_validate(BASE.model_dump() | change))
+
+
+WORKER = Ephemeral(runtime=Runtime.RUNTIME_A, template="t", role="r", capabilities=("ask", "review"))
+
+
+def sign_worker(**changes: object) -> str:
+    return sign(delegation("a", None).model_copy(update={"ephemeral": WORKER.model_copy(update=changes)}))
+
+
+@pytest.mark.ruling("H1")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"runtime": Runtime.RUNTIME_B},
+        {"template": "u"},
+        {"role": "s"},
+        {"capabilities": ("ask",)},
+        {"model": "deep"},
+        {"effort": "high"},
+    ],
+)
+def test_another_worker_makes_another_set(change: dict[str, object]) -> None:
+    assert sign_worker(**change) != sign_worker()
+    assert sign_worker(capabilities=("review", "ask")) == sign_worker()
 
 
 @pytest.mark.ruling("H1")

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.tree.simulator import CODER, LEAD, ROOT, World, delegation, done, outcome, play, tokens, tree_input
+from tests.tree.simulator import LEAD, ROOT, World, delegation, done, outcome, play, tokens, tree_input
 from workflows.contract.models import Decision
 from workflows.policy.settings import Bounds, TreeSettings
 from workflows.tree.jobs import Continuation, JobState, LongPrompt, TaskState, Usage
@@ -253,10 +253,10 @@ def test_spend_is_summed_over_attempts_and_a_guessed_price_is_flagged() -> None:
 @pytest.mark.ruling("B4")
 def test_events_carry_ids_of_the_tree_in_order() -> None:
     tree = world(Bounds(max_delegation_width=1))
-    tree.coordinator("approved", delegation("a"), delegation("b"))
+    tree.coordinator("approved", delegation("a"), delegation("b"), after=7)
     assert [event.event_id for event in tree.events] == [f"{ROOT}-e1", f"{ROOT}-e2"]
-    assert all(event.root_job_id == ROOT and event.message for event in tree.events)
-    assert CODER.name == "coder"
+    assert [event.job_id for event in tree.events] == [ROOT, f"{ROOT}.1"]
+    assert all(event.root_job_id == ROOT and event.message and event.at == 1007 for event in tree.events)
 
 
 @pytest.mark.ruling("spec:ephemeral.limits")

@@ -144,6 +144,18 @@ def test_a_failing_child_is_run_again_after_a_pause_before_its_policy_counts(end
     assert tree.state.spent_jobs == 3, "every attempt counts"
 
 
+@pytest.mark.ruling("D2", "D3")
+def test_a_child_that_was_cancelled_from_outside_has_failed() -> None:
+    tree = batch(delegation("a", retry=1), delegation("b"))
+    tree.leg("a", None, state="cancelled")
+    assert tree.timers, "it is run again"
+    tree.fire()
+    tree.leg("a", None, state="cancelled")
+    assert tree.jobs[f"{ROOT}.1"].state is JobState.CANCELLED
+    assert tree.task_state() is TaskState.BLOCKED
+    assert tree.state.task.next == f"service job retry {ROOT}.1"
+
+
 @pytest.mark.ruling("D3", "D1")
 def test_a_late_outcome_of_an_earlier_attempt_is_nothing() -> None:
     tree = batch(delegation("a", retry=1))

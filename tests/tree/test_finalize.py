@@ -1,6 +1,6 @@
 import pytest
 
-from tests.tree.simulator import ROOT, World, delegation, done, tree_input
+from tests.tree.simulator import ROOT, World, delegation, done, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.policy.settings import Bounds
 from workflows.tree.events import KillRequested, TreeStarted
@@ -81,6 +81,19 @@ def test_what_the_finalize_asks_for_is_ignored_and_that_is_said() -> None:
     tree.coordinator("approved", delegation("d"), human_questions=asks)
     assert tree.kinds()[-2:] == ["delegation_finalized", "human_questions_ignored"]
     assert (done(tree), len(tree.runs)) == (True, 4)
+
+
+@pytest.mark.ruling("G1", "G2")
+def test_the_first_reason_to_finalize_stands() -> None:
+    tree = batch(
+        delegation("a"), delegation("b"), delegation("c", deps=("a",)), bounds=Bounds(max_delegation_token_budget=5)
+    )
+    tree.leg("a", usage=tokens(5))
+    tree.kill()
+    tree.leg("b")
+    [enqueued] = [event for event in tree.events if event.kind == "delegation_finalize_enqueued"]
+    assert enqueued.data["cause"] == "delegation_cost_exceeded"
+    assert tree.named("c").state is JobState.SKIPPED
 
 
 @pytest.mark.ruling("G1", "E7")

@@ -28,6 +28,28 @@ def test_a_failed_verdict_leads_to_one_replan_with_the_findings_and_does_not_blo
     assert tree.task_state() is TaskState.OPEN
 
 
+@pytest.mark.ruling("E5")
+def test_only_verify_legs_are_quoted_and_no_more_than_fits() -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", delegation("m"), delegation("v", synthesis_rule="verify"))
+    tree.leg("m", findings="mine")
+    tree.leg("v", "changes_requested", findings="y" * 9000)
+    assert tree.last.brief is not None
+    assert [len(leg.findings) for leg in tree.last.brief.legs] == [0, 4000]
+
+
+@pytest.mark.ruling("E1", "spec:states.vote_not_met")
+@pytest.mark.parametrize("rule", ["vote", "quorum"])
+def test_an_unmet_vote_or_quorum_blocks_before_any_verdict_counts(rule: str) -> None:
+    tree = World(tree_input()).begin()
+    ballot = delegation("b", synthesis_rule=rule, quorum=2 if rule == "quorum" else None)
+    tree.coordinator("approved", ballot, delegation("v", synthesis_rule="verify"))
+    tree.leg("b", "changes_requested")
+    tree.leg("v", "changes_requested")
+    assert tree.task_state() is TaskState.BLOCKED
+    assert tree.state.verify_attempts == 0
+
+
 @pytest.mark.ruling("E4")
 def test_a_passed_verdict_continues_as_usual_without_findings() -> None:
     tree = World(tree_input()).begin()

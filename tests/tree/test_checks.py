@@ -1,0 +1,121 @@
+"""The checks of a set in their order, and what counts against the job budget."""
+
+import pytest
+
+from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
+from workflows.contract.models import Delegation
+from workflows.policy.settings import Bounds
+from workflows.tree.jobs import Continuation
+
+GHOSTS = delegation("a", "ghost"), delegation("b", "ghost")
+NARROW = Bounds(max_delegation_width=1)
+POOR = Bounds(max_delegation_token_budget=1)
+
+
+def tree(bounds: Bounds | None = None) -> World:
+    return World(tree_input(bounds)).begin()
+
+
+def said(world: World) -> list[str]:
+    return [kind for kind in world.kinds() if kind not in {"delegation_finalize_enqueued", "delegation_budget_warning"}]
+
+
+@pytest.mark.ruling("C1", "spec:ephemeral.leaf_only")
+def test_an_ephemeral_worker_s_set_meets_no_other_check() -> None:
+    world = tree(NARROW)
+    world.coordinator("approved", delegation("e", ephemeral=True))
+    world.leg("e", "approved", *GHOSTS)
+    assert said(world) == ["delegation_ignored_ephemeral"]
+
+
+@pytest.mark.ruling("C1", "G1")
+def test_the_finalize_s_set_meets_no_other_check() -> None:
+    world = tree(NARROW)
+    world.coordinator("approved", *GHOSTS)
+    world.coordinator("approved", *GHOSTS)
+    assert said(world) == ["delegation_width_exceeded", "delegation_finalized"]
+
+
+@pytest.mark.ruling("C1", "G2")
+def test_a_killed_tree_s_set_meets_no_other_check() -> None:
+    world = tree(NARROW)
+    world.kill()
+    world.coordinator("approved", *GHOSTS)
+    assert said(world) == ["delegation_killed", "delegation_dropped"]
+
+
+@pytest.mark.ruling("C1")
+@pytest.mark.parametrize(
+    ("bounds", "kind"),
+    [(NARROW, "delegation_width_exceeded"), (POOR, "delegation_cost_exceeded")],
+    ids=["width", "tokens"],
+)
+def test_bounds_come_before_preflight(bounds: Bounds, kind: str) -> None:
+    world = tree(bounds)
+    world.coordinator("approved", *GHOSTS, usage=tokens(1))
+    assert said(world) == [kind]
+    assert world.last.continuation is Continuation.FINALIZE
+
+
+@pytest.mark.ruling("C1", "C6")
+def test_preflight_comes_before_the_loop() -> None:
+    world = tree()
+    world.coordinator("approved", delegation("a"))
+    world.leg("a")
+    world.coordinator("approved", delegation("a"), agents=())
+    assert said(world) == ["delegation_preflight_failed"]
+
+
+def spent(world: World, *legs: Delegation) -> int:
+    before = world.state.spent_jobs
+    world.coordinator("approved", *legs)
+    return world.state.spent_jobs - before
+
+
+@pytest.mark.ruling("C3", "spec:limits.job_budget")
+def test_everything_under_the_root_counts_and_the_root_does_not() -> None:
+    world = tree()
+    assert world.state.spent_jobs == 0
+    assert spent(world, delegation("a", retry=1), delegation("b", deps=("a",))) == 2, "deferred legs count at once"
+    world.leg("a", "failed")
+    assert world.state.spent_jobs == 3, "a retry"
+    world.fire()
+    assert world.state.spent_jobs == 3, "and not twice"
+    world.leg("a", "failed")
+    world.retry(f"{ROOT}.1")
+    assert world.state.spent_jobs == 4, "an operator's re-run"
+    world.leg("a")
+    world.leg("b")
+    assert world.state.spent_jobs == 5, "a continuation"
+    world.coordinator("blocked")
+    world.retry(world.state.root.job_id)
+    assert world.state.spent_jobs == 6, "a re-run of a coordinator"
+
+
+@pytest.mark.ruling("C3")
+def test_a_re_run_for_which_no_job_is_left_is_refused_with_its_event() -> None:
+    world = tree(Bounds(max_delegation_total_jobs=1))
+    world.coordinator("approved", delegation("a"))
+    world.leg("a", "failed")
+    world.retry(f"{ROOT}.1")
+    assert world.events[-1].kind == "retry_refused"
+    assert "per-root job budget of 1" in world.events[-1].message
+    assert not world.flying
+
+
+@pytest.mark.ruling("C4")
+def test_a_retry_meets_the_budgets_too() -> None:
+    world = tree(Bounds(max_delegation_token_budget=5))
+    world.coordinator("approved", delegation("a", retry=1))
+    world.leg("a", "failed", usage=tokens(5))
+    world.fire()
+    assert "delegation_cost_exceeded" in world.kinds()
+    assert [run.attempt for run in world.runs if run.delegation_id] == [1]
+
+
+@pytest.mark.ruling("C4")
+def test_the_wall_clock_runs_from_the_root_s_creation() -> None:
+    world = World(tree_input(Bounds(max_delegation_wall_clock_seconds=100), created_at=900.0))
+    world.begin()
+    world.coordinator("approved", delegation("a"), after=101)
+    assert "delegation_walltime_exceeded" in world.kinds()
