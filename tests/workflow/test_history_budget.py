@@ -42,7 +42,7 @@ def realistic(run: JobRun) -> JobOutcome:
     )
 
 
-@pytest.mark.ruling("spec:limits.total_jobs")
+@pytest.mark.ruling("spec:limits.job_budget")
 async def test_a_full_tree_stays_far_below_the_limits_of_a_history(client: Client, queue: str) -> None:
     host = Host(realistic)
     async with serving(client, queue, host):

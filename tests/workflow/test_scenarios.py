@@ -83,7 +83,7 @@ def batches(*sizes: int) -> dict[str, Line | list[Line]]:
     return {"root": sets[0], "normal": [*sets[1:], "approved"]}
 
 
-@pytest.mark.ruling("C3", "spec:limits.total_jobs")
+@pytest.mark.ruling("C3", "spec:limits.job_budget")
 async def test_exactly_sixty_four_jobs_are_admitted(client: Client, queue: str) -> None:
     host, books = await watch(client, queue, batches(15, 15, 15, 15))
     assert books.states() == {JobState.SUCCEEDED: 65}
@@ -92,7 +92,7 @@ async def test_exactly_sixty_four_jobs_are_admitted(client: Client, queue: str) 
     assert books.kinds().count("delegation_budget_warning") == 1
 
 
-@pytest.mark.ruling("C3", "G1", "spec:limits.total_jobs")
+@pytest.mark.ruling("C3", "G1", "spec:limits.job_budget")
 @pytest.mark.parametrize(
     ("sizes", "runs"),
     [
