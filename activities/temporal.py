@@ -1,6 +1,7 @@
 """Connecting to Temporal: the server of our own daemon, or the one that settings, environment or profile name."""
 
 import json
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from temporalio.client import Client
 
 RPC_TIMEOUT = timedelta(seconds=5)
+_TOLD = re.compile(r'message: "([^"]+)"')
+"""The sentence inside the SDK's nested connection errors."""
 
 
 def external_config(settings: Settings) -> dict[str, Any] | None:
@@ -64,4 +67,5 @@ def _embedded_address(home: Home, settings: Settings) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0].removeprefix("Failed client connect: ")[:200]
+    told = _TOLD.search(str(error))
+    return told[1] if told else str(error).splitlines()[0].removeprefix("Failed client connect: ")[:200]

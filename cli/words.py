@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from bridge.operations.jobs import Detail
     from workflows.tree.records import EventRecord
 
+ENDED_BADLY = ("failed", "blocked", "cancelled")
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
@@ -77,7 +78,7 @@ def in_words(detail: "Detail") -> str:
         ("started", clock(job.started_at) if job.started_at else ""),
         ("ended", clock(job.ended_at) if job.ended_at else ""),
         ("worktree", detail.worktree if not job.ended_at else ""),
-        ("next", job.next),
+        ("next", job.next or (detail.task.next if detail.task and job.state in ENDED_BADLY else "")),
     ]
     width = max(len(name) for name, value in fields if value)
     lines = [f"{name.ljust(width)}  {_indented(str(value), width)}" for name, value in fields if value]

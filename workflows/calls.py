@@ -77,6 +77,17 @@ async def write(records: Records) -> None:
     )
 
 
+async def turn(summary: str) -> None:
+    """Writes nothing; what follows it has a place of its own in the history."""
+    await workflow.execute_activity(
+        record,
+        Records(),
+        start_to_close_timeout=timedelta(seconds=60),
+        retry_policy=_RECORD_RETRIES,
+        summary=summary,
+    )
+
+
 async def keep(state: TreeState) -> None:
     """Keep the state of a tree that may be re-opened."""
     await workflow.execute_local_activity(

@@ -2,21 +2,26 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
+from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, ChildWorkflowError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from workflows import calls, search
     from workflows.delegation import Delegation, DelegationInput
     from workflows.tree import commands as c
     from workflows.tree import events as e
-    from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Wire
+    from workflows.tree.jobs import JobOutcome, JobRun, JobState, Wire
+    from workflows.tree.records import Records
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopening import refuse_retry
     from workflows.tree.state import TreeInput, TreeState
     from workflows.tree.view import details
+
+T = TypeVar("T")
 
 
 class TreeStart(Wire):
@@ -58,7 +63,8 @@ class DelegationTree:
         self._start = start
         self._state = start.state or new_tree(start.input)
         self._inbox: deque[e.Event] = deque()
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._orders = 0
         self._closed: c.CloseTree | None = None
         if start.state is None:
             self._inbox.append(e.TreeStarted(now=workflow.time()))
@@ -67,36 +73,56 @@ class DelegationTree:
 
     @workflow.run
     async def run(self, start: TreeStart) -> c.CloseTree:
-        await self._carry_out([*start.coordinators, *start.children])
-        while self._closed is None:
-            await self._wait_for_events()
-            await self._carry_out(self._reduce_pending())
-            workflow.set_current_details(details(self._state, workflow.time()))
-        await workflow.wait_condition(workflow.all_handlers_finished)
-        workflow.upsert_search_attributes([search.STATE.value_set(self._closed.task_state.value)])
-        return self._closed
+        """Lives in a task of its own, so that a cancel from outside interrupts nothing that is half done."""
+        life = asyncio.create_task(self._live([*start.coordinators, *start.children]))
+        while True:
+            try:
+                return await asyncio.shield(life)
+            except asyncio.CancelledError:
+                if life.done():
+                    raise
+                # It is an order to end at once, not a reason to leave the agents running.
+                self._take_turn(e.KillRequested(now=workflow.time(), actor="temporal", immediate=True))
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
     def kill(self, order: Kill) -> None:
-        self._inbox.append(e.KillRequested(now=workflow.time(), actor=order.actor, immediate=order.immediate))
+        self._take_turn(e.KillRequested(now=workflow.time(), actor=order.actor, immediate=order.immediate))
 
     @workflow.update(description="run a failed job again")
     def retry(self, order: Retry) -> None:
-        self._inbox.append(e.RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id))
+        self._take_turn(e.RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id))
 
     @retry.validator
     def _may_retry(self, order: Retry) -> None:
-        if self._closed is not None:
-            raise ApplicationError("the tree is closing; try again", type="Closing", non_retryable=True)
         if why_not := refuse_retry(self._state, order.job_id):
             raise ApplicationError(why_not, type="Refused", non_retryable=True)
 
-    async def _wait_for_events(self) -> None:
-        try:
+    async def _live(self, todo: list[c.Command]) -> c.CloseTree:
+        """An order that comes while the tree closes has its turn too: it may open the tree again."""
+        for command in todo:
+            self._begin(command)
+        while self._inbox or self._tasks or not self._state.closed:
             await workflow.wait_condition(lambda: bool(self._inbox))
-        except asyncio.CancelledError:
-            # A cancel from outside is an order to end at once, not a reason to leave the agents running.
-            self._inbox.append(e.KillRequested(now=workflow.time(), actor="temporal", immediate=True))
+            await self._carry_out(self._reduce_pending())
+            workflow.set_current_details(details(self._state))
+        if self._closed is None:
+            raise ApplicationError("the order that re-opens the tree was refused", type="Refused", non_retryable=True)
+        workflow.upsert_search_attributes([search.STATE.value_set(self._closed.task_state.value)])
+        return self._closed
+
+    def _take_turn(self, order: e.KillRequested | e.RetryRequested) -> None:
+        """Puts an order behind whatever has happened before it.
+
+        Temporal hands messages over ahead of all else in a workflow task. When a task is done over because one more
+        message came, the tree would take another course than it did the first time, and the rows it wrote then would
+        be of jobs that never were. Behind an activity, every task that is done over begins as it did before.
+        """
+        if not self._tasks:
+            self._inbox.append(order)
+            return
+        self._orders += 1
+        turn = calls.turn(f"{type(order).__name__} by {order.actor}")
+        self._spawn(f"order:{self._orders}", turn, lambda _: self._inbox.append(order))
 
     def _reduce_pending(self) -> list[c.Command]:
         todo: list[c.Command] = []
@@ -106,27 +132,25 @@ class DelegationTree:
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
         """Rows first: whoever sees a job run can look it up."""
-        for command in todo:
-            if isinstance(command, c.Record):
-                await calls.write(command.records)
-            elif isinstance(command, c.CloseTree):
-                # An order that came in the same step may have re-opened the tree.
-                self._closed = command if self._state.closed else None
-        if self._closed and self._closed.task_state is TaskState.BLOCKED:
+        if rows := _rows(todo):
+            await calls.write(rows)
+        self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
+        if self._state.closed and self._state.blocked:
             await calls.keep(self._state)
         if self._should_continue_as_new(todo):
-            await self._continue_as_new(todo)
+            self._continue_as_new(todo)
         for command in todo:
             self._begin(command)
 
     def _begin(self, command: c.Command) -> None:
         match command:
             case c.RunCoordinator(run=run):
-                self._run(run.job_id, self._coordinate(run))
+                self._spawn(run.job_id, calls.attempt(run, self._start.host), lambda task: self._ended(run, task))
             case c.RunChild(run=run, summary=summary):
-                self._run(run.job_id, self._delegate(run, summary))
+                self._spawn(run.job_id, self._delegate(run, summary), lambda task: self._ended(run, task))
             case c.StartTimer(key=key, seconds=seconds, summary=summary):
-                self._run(key, self._sleep(key, seconds, summary))
+                pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
+                self._spawn(key, pause, lambda task: self._fired(key, task))
             case c.CancelJob(job_id=key) | c.CancelTimer(key=key):
                 if task := self._tasks.get(key):
                     task.cancel()
@@ -134,16 +158,15 @@ class DelegationTree:
                 pass
 
     def _should_continue_as_new(self, todo: list[c.Command]) -> bool:
-        """Only where nothing runs: a child would be taken down with its parent's run."""
-        if self._closed or self._tasks or any(isinstance(command, c.StartTimer) for command in todo):
+        """Only where nothing runs, for a child would be taken down with its parent's run; and where nothing is lost."""
+        if self._state.closed or self._tasks or self._inbox:
+            return False
+        if any(isinstance(command, c.StartTimer | c.CancelJob) for command in todo):
             return False
         info, limit = workflow.info(), self._start.history_limit
         return info.is_continue_as_new_suggested() or (limit is not None and info.get_current_history_length() >= limit)
 
-    async def _continue_as_new(self, todo: list[c.Command]) -> None:
-        await workflow.wait_condition(workflow.all_handlers_finished)
-        if self._inbox:
-            return
+    def _continue_as_new(self, todo: list[c.Command]) -> None:
         workflow.continue_as_new(
             self._start.model_copy(
                 update={
@@ -155,32 +178,53 @@ class DelegationTree:
             )
         )
 
-    def _run(self, key: str, work: "asyncio._CoroutineLike[None]") -> None:
-        self._tasks[key] = asyncio.create_task(work)
+    def _spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
+        """`then` is called however the work ends, even if it is cancelled before its first step."""
 
-    async def _coordinate(self, run: JobRun) -> None:
-        self._ended(await calls.attempt(run, self._start.host))
+        def ended(task: asyncio.Task[T]) -> None:
+            del self._tasks[key]
+            then(task)
 
-    async def _delegate(self, run: JobRun, summary: str) -> None:
-        try:
-            outcome = await workflow.execute_child_workflow(
-                Delegation.run,
-                DelegationInput(run=run, host=self._start.host),
-                id=run.job_id,
-                static_summary=summary,
-                search_attributes=search.attributes(run, JobState.RUNNING.value),
-            )
-        except ChildWorkflowError as error:
-            state = JobState.CANCELLED if is_cancelled_exception(error) else JobState.FAILED
-            reason = f"its workflow ended without an outcome: {error.cause or error}"
-            outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=reason)
-        self._ended(outcome)
+        task = asyncio.create_task(work)
+        task.add_done_callback(ended)
+        self._tasks[key] = task
 
-    def _ended(self, outcome: JobOutcome) -> None:
-        self._tasks.pop(outcome.job_id, None)
+    async def _delegate(self, run: JobRun, summary: str) -> JobOutcome:
+        return await workflow.execute_child_workflow(
+            Delegation.run,
+            DelegationInput(run=run, host=self._start.host),
+            id=run.job_id,
+            static_summary=summary,
+            search_attributes=search.attributes(run, JobState.RUNNING.value),
+        )
+
+    def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
+        error = None if task.cancelled() else task.exception()
+        lost = task.cancelled() or error is not None
+        outcome = _without_outcome(run, error) if lost else task.result()
         self._inbox.append(e.JobEnded(now=workflow.time(), outcome=outcome))
 
-    async def _sleep(self, key: str, seconds: float, summary: str) -> None:
-        await workflow.sleep(timedelta(seconds=seconds), summary=summary)
-        self._tasks.pop(key, None)
-        self._inbox.append(e.TimerFired(now=workflow.time(), key=key))
+    def _fired(self, key: str, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            self._inbox.append(e.TimerFired(now=workflow.time(), key=key))
+
+
+def _without_outcome(run: JobRun, error: BaseException | None) -> JobOutcome:
+    """A workflow that was terminated, cancelled before it began, or could not be started: that is an outcome too."""
+    cancelled = error is None or is_cancelled_exception(error)
+    state = JobState.CANCELLED if cancelled else JobState.FAILED
+    cause = (error.__cause__ or error) if error else "it was cancelled"
+    reason = f"its workflow ended without an outcome: {cause}"
+    return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=reason)
+
+
+def _rows(todo: Sequence[c.Command]) -> Records | None:
+    """Everything to be written in one go: the latest version of each row, every event."""
+    several = [command.records for command in todo if isinstance(command, c.Record)]
+    if len(several) < 2:
+        return several[0] if several else None
+    return Records(
+        task=next((each.task for each in reversed(several) if each.task), None),
+        jobs=tuple({job.job_id: job for each in several for job in each.jobs}.values()),
+        events=tuple(event for each in several for event in each.events),
+    )

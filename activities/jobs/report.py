@@ -51,7 +51,7 @@ def outcome(
             return ended.model_copy(update={"state": state, "reason": redact(reason)})
         case Rejected(faults=faults):
             count = f"{len(faults)} faults" if len(faults) > 1 else "a fault"
-            reason = f"the result has {count} after one repair: {redact(str(faults[0]))}"
+            reason = f"the result has {count} after one repair: {redact(faults[0].message)}"
             return ended.model_copy(update={"reason": reason})
         case Accepted(result=result, notices=notices):
             said = _said(context, run, result, evidence)
@@ -72,7 +72,7 @@ def diagnostics(verdict: Verdict, runs: list[Executed], evidence: Evidence) -> d
     """Why it failed, with the agent's last words; what a reader changed and lost."""
     found: dict[str, Any] = {}
     if isinstance(verdict, Rejected):
-        found["faults"] = [redact(str(fault)) for fault in verdict.faults]
+        found["faults"] = [redact(fault.message) for fault in verdict.faults]
     if not isinstance(verdict, Accepted):
         last = runs[-1]
         found["stderr"] = redact(last.stderr)

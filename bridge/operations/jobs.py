@@ -1,5 +1,6 @@
 """Reading jobs and trees back."""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from activities.store import runs as stored_runs
 from activities.store import trees as stored_trees
 from bridge.operations.service import Service
 from workflows.errors import NotFoundError, UsageError
+from workflows.policy.bounds import Ledger
 from workflows.policy.settings import Bounds
 from workflows.tree import ids
 from workflows.tree.jobs import JobState, TaskState
@@ -79,6 +81,16 @@ class Tree:
         """Nothing of it will move by itself any more."""
         ended = self.task.state in {TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED}
         return ended and all(job.state in stored.ENDED for job in self.jobs)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What is used, as far as the rows tell."""
+        return Ledger(
+            jobs=sum(job.attempt for job in self.jobs) - 1,
+            elapsed_seconds=(self.task.ended_at or time.time()) - self.task.opened_at,
+            tokens=sum(job.usage.total for job in self.jobs),
+            cost_usd=sum(job.cost_usd for job in self.jobs),
+        )
 
 
 def tree(service: Service, job_id: str) -> Tree:

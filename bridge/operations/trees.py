@@ -127,6 +127,7 @@ async def _start_workflow(client: Client, settings: Settings, tree: TreeStart) -
         id=first.root_job_id,
         task_queue=settings.temporal.task_queue,
         static_summary=f"{first.action} {first.repo} - {first.worker.name}: {first.title}"[:SUMMARY_LIMIT],
+        static_details=f"In a terminal: `service job tree {first.root_job_id} --watch`",
         search_attributes=search.attributes(_root_run(first), JobState.RUNNING.value),
         rpc_timeout=RPC_TIMEOUT,
     )

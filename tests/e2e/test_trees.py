@@ -116,7 +116,7 @@ def test_a_dependent_sees_its_dependencies_work_and_the_coordinator_is_told_ever
     assert git(script.service.repo, "show", f"service/{job}.1-one:one.txt") == "1"
     shown = script.service("job", "tree", job).stdout
     assert "└─ ✔ .4 (normal) lead ask: succeeded approved" in shown
-    assert "jobs 4 of 64, depth 1 of 8" in shown
+    assert "jobs 4 of 64, time " in shown
 
 
 @pytest.mark.ruling("D4", "B3", "spec:states.block_parent")

@@ -1,85 +1,67 @@
-"""The Temporal shell over the reducer, with a scripted agent in place of the host."""
+"""What people see of a tree: its result, its rows, its search attributes, its words in the web UI."""
 
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from uuid import uuid4
+import pytest
+from temporalio.client import Client
 
-from temporalio import activity
-from temporalio.client import Client, WorkflowHandle
-from temporalio.worker import Worker
-
+from tests.tree.simulator import delegation
+from tests.workflow.books import Books
+from tests.workflow.host import Host, an_input, play, script, serving, start
 from workflows import search
-from workflows.calls import agents_queue
-from workflows.contract.models import Action, Decision
-from workflows.delegation_tree import DelegationTree, TreeStart
-from workflows.policy.settings import TreeSettings
-from workflows.runner import WORKFLOWS, runner
-from workflows.tree import ids
-from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Text
-from workflows.tree.jobs import Worker as Agent
-from workflows.tree.records import Records
-from workflows.tree.state import TreeInput
+from workflows.contract.models import Decision
+from workflows.policy.settings import Bounds
+from workflows.tree.jobs import JobState, TaskState
 
 
-@dataclass
-class Host:
-    """Stands where the host's activities stand."""
-
-    answer: Callable[[JobRun], JobOutcome]
-    written: list[Records] = field(default_factory=list)
-    runs: list[JobRun] = field(default_factory=list)
-
-    @activity.defn(name="run_job")
-    async def run_job(self, run: JobRun) -> JobOutcome:
-        self.runs.append(run)
-        return self.answer(run)
-
-    @activity.defn(name="record")
-    async def record(self, records: Records) -> None:
-        self.written.append(records)
-
-
-@asynccontextmanager
-async def serving(client: Client, queue: str, host: Host) -> AsyncIterator[None]:
-    async with (
-        Worker(client, task_queue=queue, workflows=WORKFLOWS, activities=[host.record], workflow_runner=runner()),
-        Worker(client, task_queue=agents_queue(queue), activities=[host.run_job]),
-    ):
-        yield
-
-
-async def start(client: Client, queue: str) -> WorkflowHandle[DelegationTree, CloseTree]:
-    root = ids.root_id(time.time_ns() // 1_000_000, uuid4().int)
-    tree = TreeInput(
-        root_job_id=root,
-        task_id=ids.task_id(root),
-        title="look",
-        repo="acme/shop",
-        worker=Agent(name="scout", runtime="shell", command=("true",), capabilities=("ask",)),
-        action=Action.ASK,
-        prompt=Text(inline="look"),
-        settings=TreeSettings(),
-        created_at=time.time(),
-    )
-    return await client.start_workflow(
-        DelegationTree.run, TreeStart(input=tree, host=queue), id=root, task_queue=queue, static_summary="ask: look"
-    )
-
-
-def done(run: JobRun) -> JobOutcome:
-    return JobOutcome(job_id=run.job_id, state=JobState.SUCCEEDED, decision=Decision.APPROVED, summary="fine")
-
-
-async def test_a_tree_that_does_not_delegate_runs_its_root_and_closes(client: Client, queue: Callable[[], str]) -> None:
-    host, name = Host(done), queue()
-    async with serving(client, name, host):
-        tree = await start(client, name)
+async def test_a_tree_that_does_not_delegate_runs_its_root_and_closes(client: Client, queue: str) -> None:
+    host = Host(script({}))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
         closed = await tree.result()
         described = await tree.describe()
-    assert (closed.task_state, closed.decision, closed.summary) == (TaskState.DONE, Decision.APPROVED, "fine")
+    assert (closed.task_state, closed.decision) == (TaskState.DONE, Decision.APPROVED)
     assert [run.job_id for run in host.runs] == [tree.id]
     assert [job.state for records in host.written for job in records.jobs] == [JobState.RUNNING, JobState.SUCCEEDED]
     assert described.typed_search_attributes[search.STATE] == "done"
+    Books(host.written).check(host.runs, Bounds())
+
+
+@pytest.mark.ruling("B1")
+async def test_a_fan_out_runs_its_legs_as_children_and_ends_in_one_continuation(client: Client, queue: str) -> None:
+    host = Host(script({"root": (delegation("a"), delegation("b", deps=("a",)))}))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await tree.result()
+        child = await client.get_workflow_handle(f"{tree.id}.1").describe()
+    assert host.names == ["root", "a", "b", "normal"]
+    assert [run.job_id for run in host.runs] == [tree.id, *(f"{tree.id}.{n}" for n in (1, 2, 3))]
+    assert (child.parent_id, child.typed_search_attributes[search.STATE]) == (tree.id, "succeeded")
+    assert await child.static_summary() == "a: coder implement"
+    Books(host.written).check(host.runs, Bounds())
+
+
+async def test_the_web_ui_is_told_where_the_tree_stands(client: Client, queue: str) -> None:
+    host = Host(script({"root": (delegation("a"),)}), held={"a"})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("a")
+        told = str(await tree.query("__temporal_workflow_metadata"))
+        host.release("a")
+        await tree.result()
+    assert "jobs 1 of 64" in told
+    assert ".1 a coder implement: running" in told
+
+
+@pytest.mark.ruling("B3")
+async def test_rows_are_written_before_what_follows_from_them_begins(client: Client, queue: str) -> None:
+    host = Host(script({"root": tuple(delegation(f"l{n}") for n in range(4))}))
+    known: dict[str, list[JobState]] = {}
+    answer = host.answer
+
+    def look(run):  # type: ignore[no-untyped-def]
+        known[run.job_id] = [Books(host.written).jobs[run.job_id].state]
+        return answer(run)
+
+    host.answer = look
+    await play(client, queue, host, an_input())
+    assert set(map(tuple, known.values())) == {(JobState.RUNNING,)}
+    assert len(known) == 6

@@ -1,68 +1,76 @@
-"""A tree in words: what the Temporal web UI shows while it runs."""
+"""A tree in words: what the Temporal web UI shows while it runs, and a terminal any time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from workflows.contract import durations
+from workflows.policy.bounds import Ledger
 from workflows.policy.settings import Bounds
+from workflows.tree.jobs import JobState
 from workflows.tree.records import JobRecord
 from workflows.tree.state import TreeState
 
-SUMMARY_LIMIT = 160
+SUMMARY_LIMIT = 100
+MARKS = {
+    JobState.QUEUED: "·",
+    JobState.RUNNING: "▶",
+    JobState.SUCCEEDED: "✔",
+    JobState.FAILED: "✘",
+    JobState.BLOCKED: "■",
+    JobState.CANCELLED: "○",
+    JobState.SKIPPED: "-",
+}
+_BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}
 
 
-def details(state: TreeState, now: float) -> str:
+def details(state: TreeState) -> str:
     """Markdown: the task and why it stands where it does, the spend against every bound, the tree of jobs."""
     task = state.task
-    lines = [f"**{_plain(task.title)}**: {task.state}{f' ({_plain(task.reason)})' if task.reason else ''}"]
+    why = f": {_plain(task.reason)}" if task.reason and task.state != "open" else ""
+    parts = [f"**{_plain(task.title)}**", f"**{task.state}**{why}"]
     if task.next:
-        lines.append(f"Next: `{task.next}`")
-    return "\n\n".join([*lines, _spend(state, now), "\n".join(_jobs(state))])
+        parts.append(f"Next: `{_plain(task.next)}`")
+    parts.append(spend(state.input.settings.bounds, state.ledger()))
+    return "\n\n".join([*parts, "\n".join(["```", *nested(state.jobs.values()), "```"])])
 
 
-def _spend(state: TreeState, now: float) -> str:
-    bounds, used = state.input.settings.bounds, state.ledger()
-    elapsed = max(used.elapsed_seconds, now - state.input.created_at - state.paused_seconds)
-    return " - ".join(
-        (
-            f"jobs {used.jobs} of {bounds.max_delegation_total_jobs}",
-            f"time {_clock(elapsed)} of {_clock(bounds.max_delegation_wall_clock_seconds)}",
-            f"tokens {used.tokens:,}{_of_tokens(bounds)}",
-            f"cost ${used.cost_usd:.2f}{_of_dollars(bounds)}",
-        )
+def spend(bounds: Bounds, used: Ledger) -> str:
+    """What is used of each bound."""
+    tokens = f" of {bounds.max_delegation_token_budget:,}" if bounds.max_delegation_token_budget else ""
+    dollars = f" of ${bounds.max_delegation_cost_usd:.2f}" if bounds.max_delegation_cost_usd else ""
+    clock = durations.format_duration(int(used.elapsed_seconds))
+    return (
+        f"jobs {used.jobs} of {bounds.max_delegation_total_jobs}, "
+        f"time {clock} of {durations.format_duration(bounds.max_delegation_wall_clock_seconds)}, "
+        f"tokens {used.tokens:,}{tokens}, cost ${used.cost_usd:.2f}{dollars}"
     )
 
 
-def _of_tokens(bounds: Bounds) -> str:
-    return f" of {bounds.max_delegation_token_budget:,}" if bounds.max_delegation_token_budget else ""
-
-
-def _of_dollars(bounds: Bounds) -> str:
-    return f" of ${bounds.max_delegation_cost_usd:.2f}" if bounds.max_delegation_cost_usd else ""
-
-
-def _clock(seconds: float) -> str:
-    return durations.format_duration(int(seconds))
-
-
-def _jobs(state: TreeState) -> Iterator[str]:
-    """Nested under the job that delegated or continued, in dispatch order."""
+def nested(jobs: Iterable[JobRecord]) -> Iterator[str]:
+    """Each job on a line, under the one that delegated or continued it, in dispatch order."""
     children: dict[str | None, list[JobRecord]] = {}
-    for job in state.jobs.values():
+    for job in jobs:
         children.setdefault(job.parent_job_id, []).append(job)
-    waiting = [(0, job) for job in reversed(children.get(None, []))]
+    waiting = [("", "", job) for job in reversed(children.get(None, []))]
     while waiting:
-        level, job = waiting.pop()
-        yield f"{'  ' * min(level, 8)}- {_line(job)}"
-        waiting += [(level + 1, child) for child in reversed(children.get(job.job_id, []))]
+        stem, branch, job = waiting.pop()
+        yield f"{stem}{branch}{_line(job)}"
+        below = children.get(job.job_id, [])
+        inner = stem + _BELOW[branch]
+        waiting += [(inner, "└─ " if child is below[-1] else "├─ ", child) for child in reversed(below)]
 
 
 def _line(job: JobRecord) -> str:
-    name = job.delegation_id or (job.continuation if job.continuation != "none" else "root")
-    decided = f", {job.decision}" if job.decision else ""
-    said = _plain(job.summary or job.reason)[:SUMMARY_LIMIT]
-    return f"`{job.job_id}` {name} ({job.agent}, {job.action}): **{job.state}**{decided}{f' - {said}' if said else ''}"
+    name = job.delegation_id or ("root" if job.continuation == "none" else f"({job.continuation})")
+    number = job.job_id.removeprefix(job.root_job_id) or job.job_id
+    attempt = f" attempt {job.attempt}" if job.attempt > 1 else ""
+    decided = f" {job.decision}" if job.decision else ""
+    spent = f" [{job.usage.total:,} tokens, ${job.cost_usd:.2f}]" if job.usage.total else ""
+    said = _plain(job.summary or job.reason)
+    said = said if len(said) <= SUMMARY_LIMIT else said[: SUMMARY_LIMIT - 1] + "…"
+    head = f"{MARKS[job.state]} {number} {name} {job.agent} {job.action}: {job.state}"
+    return f"{head}{attempt}{decided}{spent}  {said}".rstrip()
 
 
 def _plain(text: str) -> str:
     """One line that cannot dress up as markup of ours."""
-    return " ".join(text.translate({ord(character): " " for character in "*_`#<>[]|"}).split())
+    return " ".join(text.replace("`", "'").replace("*", " ").split())

@@ -132,7 +132,8 @@ async def test_a_second_faulty_result_fails_with_every_fault(stage: Stage) -> No
     outcome = await stage.play(stage.job(script))
     assert outcome.state is JobState.FAILED
     faults = (kept(stage, outcome).diagnostics or {})["faults"]
-    assert len(faults) == 3
+    assert faults == ["decision is required", "summary is required", 'unknown key "x"']
+    assert outcome.reason == "the result has 3 faults after one repair: decision is required"
     assert times_run(stage) == 2
 
 

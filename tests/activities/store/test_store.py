@@ -23,11 +23,6 @@ from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord
 ROOT = "job-0123456789ab"
 
 
-@pytest.fixture
-def store(home: Home) -> Engine:
-    return open_store(home)
-
-
 def job(job_id: str = ROOT, revision: int = 1, state: JobState = JobState.QUEUED, at: float = 1.0) -> JobRecord:
     return JobRecord(
         job_id=job_id,
@@ -72,13 +67,15 @@ def test_the_code_knows_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(config).get_current_head() == HEAD
 
 
-def test_the_store_is_private_and_survives_a_crash_by_wal(home: Home, store: Engine) -> None:
+def test_the_store_is_private_and_survives_a_crash_by_wal(home: Home) -> None:
+    store = open_store(home)
     assert home.root.stat().st_mode & 0o777 == 0o700
     with store.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
 
-def test_a_store_of_a_newer_release_is_refused_with_the_way_out(home: Home, store: Engine) -> None:
+def test_a_store_of_a_newer_release_is_refused_with_the_way_out(home: Home) -> None:
+    open_store(home)
     with sqlite3.connect(home.store) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StoreNewerError, match="newer release"):

@@ -1,0 +1,174 @@
+"""A scripted host: it stands where the activities of a real one stand, and remembers what it was told."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowHandle
+from temporalio.worker import Worker
+
+from tests.tree.simulator import outcome, tree_input
+from workflows import search
+from workflows.calls import agents_queue
+from workflows.contract.models import Delegation
+from workflows.delegation_tree import DelegationTree, TreeStart
+from workflows.runner import WORKFLOWS, runner
+from workflows.tree import ids
+from workflows.tree.commands import CloseTree
+from workflows.tree.jobs import JobOutcome, JobRun, JobState
+from workflows.tree.records import Records
+from workflows.tree.state import TreeInput, TreeState
+
+PATIENCE = timedelta(seconds=60)
+"""A tree that hangs is a failed test, not a hanging one."""
+
+Handle = WorkflowHandle[DelegationTree, CloseTree]
+Script = Callable[[JobRun], JobOutcome]
+Line = str | None | tuple[Delegation, ...]
+"""A decision, a crash, or the delegations of an approved result."""
+
+
+def name_of(run: JobRun) -> str:
+    """What a test calls a run by: its leg's id, `root`, or the flavour of its continuation."""
+    if run.delegation_id and run.continuation == "none":
+        return run.delegation_id
+    return "root" if run.parent_job_id is None else run.continuation.value
+
+
+def says(run: JobRun, line: Line, **fields: Any) -> JobOutcome:
+    """Every job gets somewhere: no two report the same side effects."""
+    fields = {"progress": f"{run.job_id} {run.attempt}"} | fields
+    return outcome(run, "approved", *line, **fields) if isinstance(line, tuple) else outcome(run, line, **fields)
+
+
+def script(lines: Mapping[str, Line | list[Line]], **fields: Any) -> Script:
+    """Whoever is not named approves; a list is said one after another, its last line again and again."""
+    said: dict[str, int] = {}
+
+    def answer(run: JobRun) -> JobOutcome:
+        name = name_of(run)
+        line = lines.get(name, "approved")
+        if isinstance(line, list):
+            said[name] = said.get(name, -1) + 1
+            line = line[min(said[name], len(line) - 1)]
+        return says(run, line, **fields)
+
+    return answer
+
+
+@dataclass
+class Host:
+    """Runs what it is told to, unless its name is held: then it waits for its release or its cancellation."""
+
+    answer: Script
+    held: set[str] = field(default_factory=set)
+    runs: list[JobRun] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    written: list[Records] = field(default_factory=list)
+    kept: list[TreeState] = field(default_factory=list)
+    before_write: Callable[[Records], Awaitable[None]] | None = None
+
+    @activity.defn(name="run_job")
+    async def run_job(self, run: JobRun) -> JobOutcome:
+        self.runs.append(run)
+        try:
+            while name_of(run) in self.held:
+                activity.heartbeat()
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            self.cancelled.append(name_of(run))
+            said = outcome(run, None, state=JobState.CANCELLED, reason="stopped by order")
+        else:
+            said = self.answer(run)
+        self.ended.append(name_of(run))
+        return said
+
+    @activity.defn(name="record")
+    async def record(self, records: Records) -> None:
+        if self.before_write:
+            await self.before_write(records)
+        self.written.append(records)
+
+    @activity.defn(name="keep_tree")
+    async def keep_tree(self, state: TreeState) -> None:
+        self.kept.append(state)
+
+    @property
+    def names(self) -> list[str]:
+        return [name_of(run) for run in self.runs]
+
+    def run(self, name: str, attempt: int = 1) -> JobRun:
+        return next(run for run in self.runs if name_of(run) == name and run.attempt == attempt)
+
+    async def until(self, what: Callable[[], bool], seconds: float = 20) -> None:
+        deadline = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < deadline, f"ran {self.names}, ended {self.ended}"
+            await asyncio.sleep(0.005)
+
+    async def until_running(self, *names: str) -> None:
+        await self.until(lambda: set(names) <= set(self.names))
+
+    def release(self, *names: str) -> None:
+        self.held -= set(names)
+
+
+@asynccontextmanager
+async def serving(client: Client, queue: str, host: Host, **options: Any) -> AsyncIterator[None]:
+    """The two workers of a host; options are the tree worker's."""
+    quick = timedelta(seconds=0.2)
+    trees = Worker(
+        client,
+        task_queue=queue,
+        workflows=WORKFLOWS,
+        activities=[host.record, host.keep_tree],
+        workflow_runner=runner(),
+        sticky_queue_schedule_to_start_timeout=quick,
+        **options,
+    )
+    agents = Worker(
+        client, task_queue=agents_queue(queue), activities=[host.run_job], max_heartbeat_throttle_interval=quick
+    )
+    async with trees, agents:
+        yield
+
+
+def an_input(**fields: Any) -> TreeInput:
+    """A tree of an id of its own, created now."""
+    root = ids.root_id(time.time_ns() // 1_000_000, uuid4().int)
+    return tree_input(root_job_id=root, task_id=ids.task_id(root), created_at=time.time(), **fields)
+
+
+async def start(client: Client, queue: str, tree: TreeInput | TreeStart | None = None, **options: Any) -> Handle:
+    """Start a tree's workflow as the operation does."""
+    first = tree if isinstance(tree, TreeStart) else TreeStart(input=tree or an_input(), host=queue)
+    root = first.input.root_job_id
+    run = JobRun.model_validate(first.input.model_dump() | {"job_id": root})
+    attributes = search.attributes(run, JobState.RUNNING.value)
+    return await client.start_workflow(
+        DelegationTree.run,
+        first,
+        id=root,
+        task_queue=queue,
+        static_summary="implement: reach the goal",
+        search_attributes=attributes,
+        execution_timeout=PATIENCE,
+        **options,
+    )
+
+
+async def play(client: Client, queue: str, host: Host, tree: TreeInput | TreeStart | None = None) -> CloseTree:
+    """A whole tree, from start to close."""
+    async with serving(client, queue, host):
+        return await (await start(client, queue, tree)).result()
+
+
+def kinds(written: Sequence[Records]) -> list[str]:
+    return [event.kind for records in written for event in records.events]

@@ -1,0 +1,35 @@
+"""Histories of earlier days: this release goes on from each of them."""
+
+import json
+
+import pytest
+from temporalio.client import WorkflowHistory
+
+from tests.workflow import golden
+from tests.workflow.server import replayer
+
+FILES = sorted(golden.FOLDER.glob("*.json"))
+
+
+@pytest.mark.ruling("engine:restores")
+async def test_every_golden_history_replays() -> None:
+    for path in FILES:
+        history = WorkflowHistory.from_json(path.stem, path.read_text())
+        result = await replayer().replay_workflow(history, raise_on_replay_failure=False)
+        assert result.replay_failure is None, f"{path.name}: {result.replay_failure}"
+
+
+def test_there_is_a_history_of_every_shape() -> None:
+    assert {path.stem.rpartition("-")[0] for path in FILES} == set(golden.SHAPES)
+
+
+async def test_a_replay_notices_another_course() -> None:
+    """The gate can fail: a leg whose workflow id is another one is another course."""
+    path = golden.FOLDER / "fan_out-0.json"
+    changed = json.loads(path.read_text())
+    for event in changed["events"]:
+        begun = event.get("startChildWorkflowExecutionInitiatedEventAttributes", {})
+        begun["workflowId"] = "somebody-else"
+    history = WorkflowHistory.from_json(path.stem, json.dumps(changed))
+    result = await replayer().replay_workflow(history, raise_on_replay_failure=False)
+    assert result.replay_failure is not None

@@ -1,0 +1,236 @@
+"""Kill, cancel and terminate, at every point of a tree's life (rulings G1, G2)."""
+
+import asyncio
+
+import pytest
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from tests.tree.simulator import delegation
+from tests.workflow.books import Books
+from tests.workflow.host import Handle, Host, Line, an_input, script, serving, start
+from workflows.delegation_tree import DelegationTree, Kill
+from workflows.policy.settings import Bounds
+from workflows.tree.commands import CloseTree
+from workflows.tree.jobs import JobState, TaskState
+
+TWO = (delegation("a"), delegation("b", deps=("a",)))
+
+
+async def kill(tree: Handle, *, immediate: bool = False) -> None:
+    await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=immediate))
+
+
+async def killed(
+    client: Client, queue: str, held: str, *orders: bool, lines: dict[str, Line | list[Line]] | None = None
+) -> tuple[Host, Books, CloseTree]:
+    """A tree that is killed while one run is held; the run is released unless the last order stops it."""
+    host = Host(script(lines or {"root": TWO}), held={held})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running(held)
+        for immediate in orders:
+            await kill(tree, immediate=immediate)
+        if not any(orders):
+            await host.until(lambda: "delegation_killed" in Books(host.written).kinds())
+            host.release(held)
+        closed = await asyncio.wait_for(tree.result(), 20)
+    books = Books(host.written)
+    books.check(host.runs, Bounds())
+    assert books.kinds().count("delegation_killed") == 1
+    assert closed.task_state is TaskState.CANCELLED
+    return host, books, closed
+
+
+@pytest.mark.ruling("G2")
+@pytest.mark.parametrize("immediate", [False, True])
+async def test_before_the_tree_was_ever_seen_by_a_worker(client: Client, queue: str, immediate: bool) -> None:
+    host = Host(script({"root": TWO}))
+    tree = await start(client, queue)
+    await kill(tree, immediate=immediate)
+    async with serving(client, queue, host):
+        closed = await asyncio.wait_for(tree.result(), 20)
+    Books(host.written).check(host.runs, Bounds())
+    assert closed.task_state is TaskState.CANCELLED
+    assert set(host.names) <= {"root", "finalize"}, "no leg was ever begun"
+
+
+@pytest.mark.ruling("G2")
+async def test_while_the_root_runs_it_ends_first(client: Client, queue: str) -> None:
+    host, books, _ = await killed(client, queue, "root", False)
+    assert host.names == ["root", "finalize"]
+    assert books.kinds().count("delegation_dropped") == 1
+
+
+@pytest.mark.ruling("G2")
+async def test_while_the_root_runs_at_once(client: Client, queue: str) -> None:
+    host, books, _ = await killed(client, queue, "root", True)
+    assert (host.names, host.cancelled) == (["root"], ["root"])
+    assert books.states() == {JobState.CANCELLED: 1}
+
+
+@pytest.mark.ruling("G1", "G2")
+async def test_running_legs_finish_waiting_ones_never_start_and_one_finalize_sums_up(
+    client: Client, queue: str
+) -> None:
+    host, books, _ = await killed(client, queue, "a", False)
+    assert host.names == ["root", "a", "finalize"]
+    assert {leg: books.named(leg).state for leg in "ab"} == {"a": "succeeded", "b": "cancelled"}
+
+
+@pytest.mark.ruling("G2")
+async def test_at_once_running_legs_are_stopped_too(client: Client, queue: str) -> None:
+    host, books, _ = await killed(client, queue, "a", True)
+    assert (host.names, host.cancelled) == (["root", "a", "finalize"], ["a"])
+    assert {leg: books.named(leg).state for leg in "ab"} == {"a": "cancelled", "b": "cancelled"}
+
+
+@pytest.mark.ruling("G2")
+@pytest.mark.parametrize("orders", [(False, False), (True, True), (False, True), (True, False)])
+async def test_twice_is_one_kill(client: Client, queue: str, orders: tuple[bool, ...]) -> None:
+    host, _, _ = await killed(client, queue, "a", *orders)
+    assert host.names == ["root", "a", "finalize"]
+    assert host.cancelled == (["a"] if any(orders) else [])
+
+
+@pytest.mark.ruling("D3", "G2")
+@pytest.mark.parametrize("immediate", [False, True])
+async def test_between_two_attempts_there_is_no_third_and_no_pause(client: Client, queue: str, immediate: bool) -> None:
+    host = Host(script({"root": (delegation("a", retry=2),), "a": None}))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until(lambda: any(job.attempt == 2 for job in Books(host.written).jobs.values()))
+        await kill(tree, immediate=immediate)
+        await asyncio.wait_for(tree.result(), 4)
+    books = Books(host.written)
+    books.check(host.runs, Bounds())
+    assert host.names == ["root", "a", "finalize"]
+    assert books.named("a").state is JobState.FAILED
+
+
+@pytest.mark.ruling("G2")
+@pytest.mark.parametrize("immediate", [False, True])
+async def test_in_a_continuation(client: Client, queue: str, immediate: bool) -> None:
+    more = (delegation("c"),)
+    host, _, _ = await killed(client, queue, "normal", immediate, lines={"root": TWO, "normal": more})
+    assert host.names[:4] == ["root", "a", "b", "normal"]
+    assert "c" not in host.names
+    assert host.cancelled == (["normal"] if immediate else [])
+
+
+@pytest.mark.ruling("G1", "G2")
+async def test_in_the_finalize_itself(client: Client, queue: str) -> None:
+    wide = tuple(delegation(f"l{n}") for n in range(17))
+    host, _, _ = await killed(client, queue, "finalize", False, lines={"root": wide})
+    assert host.names == ["root", "finalize"]
+
+
+@pytest.mark.ruling("G2")
+async def test_in_a_nested_tree(client: Client, queue: str) -> None:
+    lines: dict[str, Line | list[Line]] = {"root": (delegation("a"), delegation("z")), "a": (delegation("deep"),)}
+    host, books, _ = await killed(client, queue, "deep", True, lines=lines)
+    assert "deep" in host.cancelled
+    assert books.named("deep").state is JobState.CANCELLED
+    assert host.names[-1] == "finalize"
+
+
+@pytest.mark.ruling("G2")
+async def test_sixteen_running_legs_are_all_stopped(client: Client, queue: str) -> None:
+    names = [f"l{n}" for n in range(16)]
+    host = Host(script({"root": tuple(delegation(name) for name in names)}), held=set(names))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running(*names)
+        await kill(tree, immediate=True)
+        await asyncio.wait_for(tree.result(), 20)
+    Books(host.written).check(host.runs, Bounds())
+    assert sorted(host.cancelled) == sorted(names)
+
+
+@pytest.mark.ruling("G2")
+@pytest.mark.parametrize("held", ["root", "a", "normal"])
+async def test_a_cancel_from_outside_is_a_kill_at_once(client: Client, queue: str, held: str) -> None:
+    host = Host(script({"root": TWO}), held={held})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running(held)
+        await tree.cancel()
+        closed = await asyncio.wait_for(tree.result(), 20)
+    books = Books(host.written)
+    books.check(host.runs, Bounds())
+    assert host.cancelled == [held]
+    assert (closed.task_state, books.task.reason) == (TaskState.CANCELLED, "killed by temporal")
+
+
+@pytest.mark.ruling("G2")
+async def test_a_cancel_before_the_first_task(client: Client, queue: str) -> None:
+    host = Host(script({"root": TWO}))
+    tree = await start(client, queue)
+    await tree.cancel()
+    async with serving(client, queue, host):
+        closed = await asyncio.wait_for(tree.result(), 20)
+    Books(host.written).check(host.runs, Bounds())
+    assert closed.task_state is TaskState.CANCELLED
+
+
+@pytest.mark.ruling("G2")
+async def test_a_cancel_while_rows_are_written_leaves_no_job_behind(client: Client, queue: str) -> None:
+    host, ordered = Host(script({"root": TWO})), asyncio.Event()
+
+    async def slow(records):  # type: ignore[no-untyped-def]
+        if any(job.delegation_id for job in records.jobs):
+            ordered.set()
+            await asyncio.sleep(0.3)
+
+    host.before_write = slow
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await ordered.wait()
+        await tree.cancel()
+        closed = await asyncio.wait_for(tree.result(), 20)
+        state = (await tree.describe()).status
+    Books(host.written).check(host.runs, Bounds())
+    assert state is WorkflowExecutionStatus.COMPLETED
+    assert closed.task_state is TaskState.CANCELLED
+
+
+@pytest.mark.ruling("D2")
+async def test_a_terminated_child_is_a_failed_leg(client: Client, queue: str) -> None:
+    legs = (delegation("a", failure_policy="continue"), delegation("b"))
+    host = Host(script({"root": legs}), held={"a"})
+    async with serving(client, queue, host):
+        tree = await start(client, queue, an_input())
+        await host.until_running("a")
+        await client.get_workflow_handle(host.run("a").job_id).terminate("by hand")
+        closed = await asyncio.wait_for(tree.result(), 20)
+        host.release("a")
+    books = Books(host.written)
+    books.check(host.runs, Bounds())
+    assert books.named("a").state is JobState.FAILED
+    assert "terminated" in books.named("a").reason.lower()
+    assert closed.task_state is TaskState.DONE
+
+
+@pytest.mark.ruling("D2")
+async def test_a_cancelled_child_is_a_cancelled_leg(client: Client, queue: str) -> None:
+    host = Host(script({"root": (delegation("a", failure_policy="continue"),)}), held={"a"})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("a")
+        await client.get_workflow_handle(host.run("a").job_id).cancel()
+        await asyncio.wait_for(tree.result(), 20)
+    books = Books(host.written)
+    books.check(host.runs, Bounds())
+    assert (books.named("a").state, host.cancelled) == (JobState.CANCELLED, ["a"])
+
+
+@pytest.mark.ruling("D2")
+async def test_a_child_whose_id_is_taken_is_a_failed_leg(client: Client, queue: str) -> None:
+    host, first = Host(script({"root": (delegation("a", failure_policy="continue"),)})), an_input()
+    await client.start_workflow("Squatter", id=f"{first.root_job_id}.1", task_queue=f"{queue}-nobody")
+    async with serving(client, queue, host):
+        tree = await start(client, queue, first)
+        closed = await asyncio.wait_for(tree.result(), 20)
+    books = Books(host.written)
+    assert "already started" in books.named("a").reason.lower()
+    assert (books.named("a").state, closed.task_state) == (JobState.FAILED, TaskState.DONE)
+    await client.get_workflow_handle(f"{first.root_job_id}.1").terminate()

@@ -1,0 +1,168 @@
+"""An operator runs a job again: in an open tree by update, in a closed one by starting it from its kept state (D4)."""
+
+import asyncio
+import time
+from datetime import timedelta
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import TimeSkipper
+
+from tests.tree.simulator import delegation
+from tests.workflow.books import Books
+from tests.workflow.host import Handle, Host, name_of, script, serving, start
+from workflows.delegation_tree import DelegationTree, Retry, TreeStart
+from workflows.policy.settings import Bounds
+from workflows.tree.events import RetryRequested
+from workflows.tree.jobs import JobState, TaskState
+
+TASK_TIMEOUT = timedelta(seconds=1)
+"""A tree whose rows take longer to write lets go of its task, and hears what has come meanwhile."""
+
+BAD_AND_GOOD = (delegation("bad"), delegation("good"), delegation("after", deps=("bad",)))
+
+
+async def retry(tree: Handle, job_id: str) -> None:
+    await tree.execute_update(DelegationTree.retry, Retry(actor="ann", job_id=job_id))
+
+
+async def refusal(tree: Handle, job_id: str) -> str:
+    with pytest.raises(WorkflowUpdateFailedError) as caught:
+        await retry(tree, job_id)
+    assert isinstance(caught.value.cause, ApplicationError)
+    assert caught.value.cause.type == "Refused"
+    return caught.value.cause.message
+
+
+async def test_a_failed_leg_runs_again_while_its_siblings_run(client: Client, queue: str) -> None:
+    host = Host(script({"root": BAD_AND_GOOD, "bad": ["failed", "approved"]}), held={"good"})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until(lambda: Books(host.written).task_state is TaskState.BLOCKED)
+        await retry(tree, host.run("bad").job_id)
+        await host.until(lambda: host.ended.count("bad") == 2)
+        host.release("good")
+        closed = await asyncio.wait_for(tree.result(), 20)
+    books = Books(host.written)
+    books.check(host.runs, Bounds())
+    assert closed.task_state is TaskState.DONE
+    assert [run.attempt for run in host.runs if name_of(run) == "bad"] == [1, 2]
+    assert books.named("after").state is JobState.SUCCEEDED
+    assert books.kinds().count("retry_requested") == 1
+
+
+async def test_a_refused_retry_says_why_and_leaves_no_trace(client: Client, queue: str) -> None:
+    host = Host(script({"root": BAD_AND_GOOD, "bad": "failed"}), held={"good"})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("good")
+        await host.until(lambda: Books(host.written).task_state is TaskState.BLOCKED)
+        assert "there is no job job-x" in await refusal(tree, "job-x")
+        before = len((await tree.fetch_history()).events)
+        assert "leg good is running" in await refusal(tree, host.run("good").job_id)
+        assert "its batch is over" in await refusal(tree, host.run("root").job_id)
+        assert len((await tree.fetch_history()).events) == before
+        host.release("good")
+        await tree.result()
+    assert "retry_refused" not in Books(host.written).kinds()
+
+
+async def test_a_retry_before_the_first_task_is_refused(client: Client, queue: str) -> None:
+    host = Host(script({}), held={"root"})
+    tree = await start(client, queue)
+    early = asyncio.create_task(refusal(tree, tree.id))
+    await asyncio.sleep(0.1)
+    async with serving(client, queue, host):
+        assert "is" in await asyncio.wait_for(early, 10)
+        host.release("root")
+        assert (await tree.result()).task_state is TaskState.DONE
+
+
+async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: Client, queue: str) -> None:
+    """The row that says `blocked` is slow to write; the operator reads it elsewhere and is quick."""
+    host, told = Host(script({"root": (delegation("bad"),), "bad": ["failed", "approved"]})), asyncio.Event()
+
+    async def slow(records):  # type: ignore[no-untyped-def]
+        if records.task and records.task.state is TaskState.BLOCKED and not told.is_set():
+            told.set()
+            await asyncio.sleep(2)
+
+    host.before_write = slow
+    async with serving(client, queue, host):
+        tree = await start(client, queue, task_timeout=TASK_TIMEOUT)
+        await told.wait()
+        await retry(tree, host.run("bad").job_id)
+        closed = await asyncio.wait_for(tree.result(), 20)
+    Books(host.written).check(host.runs, Bounds())
+    assert (host.names, closed.task_state) == (["root", "bad", "bad", "normal"], TaskState.DONE)
+
+
+async def blocked(client: Client, queue: str, host: Host) -> Handle:
+    tree = await start(client, queue)
+    closed = await tree.result()
+    assert closed.task_state is TaskState.BLOCKED
+    return tree
+
+
+def reopened(queue: str, host: Host, job_id: str) -> TreeStart:
+    """As the operation does it: through the store, hence through JSON."""
+    state = type(host.kept[-1]).model_validate_json(host.kept[-1].model_dump_json())
+    order = RetryRequested(now=time.time(), actor="ann", job_id=job_id)
+    return TreeStart(input=state.input, host=queue, state=state, retry=order)
+
+
+async def test_a_closed_blocked_tree_goes_on_where_it_stood(client: Client, queue: str) -> None:
+    host = Host(script({"root": BAD_AND_GOOD, "bad": ["failed", "failed", "approved"]}))
+    async with serving(client, queue, host):
+        first = await blocked(client, queue, host)
+        bad = host.run("bad").job_id
+        again = await start(client, queue, reopened(queue, host, bad))
+        assert (await again.result()).task_state is TaskState.BLOCKED
+        third = await start(client, queue, reopened(queue, host, bad))
+        closed = await third.result()
+    books = Books(host.written)
+    books.check(host.runs, Bounds())
+    assert first.id == again.id == third.id
+    assert closed.task_state is TaskState.DONE
+    assert [run.attempt for run in host.runs if name_of(run) == "bad"] == [1, 2, 3]
+    assert host.names.count("good") == 1, "what succeeded is not repeated"
+    assert host.names[-2:] == ["after", "normal"]
+    assert closed.jobs == 5
+
+
+async def test_a_failed_root_runs_again(client: Client, queue: str) -> None:
+    host = Host(script({"root": [None, "approved"]}))
+    async with serving(client, queue, host):
+        tree = await blocked(client, queue, host)
+        closed = await (await start(client, queue, reopened(queue, host, tree.id))).result()
+    Books(host.written).check(host.runs, Bounds())
+    assert ([run.attempt for run in host.runs], closed.task_state) == ([1, 2], TaskState.DONE)
+
+
+async def test_reopening_with_a_senseless_order_fails_and_changes_no_job(client: Client, queue: str) -> None:
+    host = Host(script({"root": (delegation("bad"),), "bad": "failed"}))
+    async with serving(client, queue, host):
+        await blocked(client, queue, host)
+        rows = Books(host.written).jobs
+        tree = await start(client, queue, reopened(queue, host, "job-x"))
+        with pytest.raises(WorkflowFailureError) as caught:
+            await tree.result()
+    assert isinstance(caught.value.cause, ApplicationError)
+    assert caught.value.cause.type == "Refused"
+    assert Books(host.written).jobs == rows
+    assert Books(host.written).kinds()[-1] == "retry_refused"
+
+
+@pytest.mark.ruling("C4")
+async def test_the_days_a_tree_was_closed_are_not_its_wall_clock(client: Client, queue: str) -> None:
+    host = Host(script({"root": (delegation("bad"),), "bad": ["failed", "approved"]}))
+    async with serving(client, queue, host):
+        await blocked(client, queue, host)
+        later = reopened(queue, host, host.run("bad").job_id)
+        order = later.retry.model_copy(update={"now": time.time() + 86_400}) if later.retry else None
+        skipping = TimeSkipper(client).client
+        tree = await start(skipping, queue, later.model_copy(update={"retry": order}))
+        closed = await tree.result()
+    assert closed.task_state is TaskState.DONE
+    assert "delegation_walltime_exceeded" not in Books(host.written).kinds()
