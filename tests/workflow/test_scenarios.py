@@ -12,8 +12,8 @@ from workflows.policy.settings import Bounds
 from workflows.tree.jobs import Correction, JobOutcome, JobRun, JobState, TaskState
 
 
-def legs(count: int, start_at: int = 0, **fields: object) -> tuple[Delegation, ...]:
-    return tuple(delegation(f"l{n}", **fields) for n in range(start_at, start_at + count))
+def legs(count: int, start_at: int = 0) -> tuple[Delegation, ...]:
+    return tuple(delegation(f"l{n}") for n in range(start_at, start_at + count))
 
 
 async def watch(
