@@ -82,7 +82,7 @@ async def turn(summary: str) -> None:
     await workflow.execute_activity(
         record,
         Records(),
-        start_to_close_timeout=timedelta(seconds=60),
+        start_to_close_timeout=timedelta(seconds=5),  # an order must not wait long for a worker that died with it
         retry_policy=_RECORD_RETRIES,
         summary=summary,
     )

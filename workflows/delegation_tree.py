@@ -75,14 +75,14 @@ class DelegationTree:
     async def run(self, start: TreeStart) -> c.CloseTree:
         """Lives in a task of its own, so that a cancel from outside interrupts nothing that is half done."""
         life = asyncio.create_task(self._live([*start.coordinators, *start.children]))
-        while True:
-            try:
-                return await asyncio.shield(life)
-            except asyncio.CancelledError:
-                if life.done():
-                    raise
-                # It is an order to end at once, not a reason to leave the agents running.
-                self._take_turn(e.KillRequested(now=workflow.time(), actor="temporal", immediate=True))
+        try:
+            return await asyncio.shield(life)
+        except asyncio.CancelledError:
+            if workflow.cancellation_reason() is None:
+                raise
+        # It is an order to end at once, not a reason to leave the agents running. Temporal gives it once at most.
+        self._take_turn(e.KillRequested(now=workflow.time(), actor="temporal", immediate=True))
+        return await life
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
     def kill(self, order: Kill) -> None:

@@ -3,10 +3,11 @@
 import fcntl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, create_engine, event, text
+from sqlalchemy import ColumnElement, Connection, Engine, Insert, Table, create_engine, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
@@ -54,16 +55,22 @@ def upsert(
     only_if_newer: str | None = None,
 ) -> None:
     """Insert rows under their primary key; a row that is there is updated, or left alone unless this one is newer."""
-    if not rows:
-        return
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    if rows:
+        connection.execute(_upsert(connection.dialect.name, table, tuple(rows[0]), only_if_newer), rows)
+
+
+@cache
+def _upsert(dialect_name: str, table: Table, columns: tuple[str, ...], only_if_newer: str | None) -> Insert:
+    """Built once: that takes longer than carrying it out."""
+    dialect = postgresql if dialect_name == "postgresql" else sqlite
     statement = dialect.insert(table)
     keys = [column.name for column in table.primary_key]
-    changes = {name: statement.excluded[name] for name in rows[0] if name not in keys}
+    changes = {name: statement.excluded[name] for name in columns if name not in keys}
     newer: ColumnElement[bool] | None = None
     if only_if_newer:
         newer = statement.excluded[only_if_newer] > table.c[only_if_newer]
-    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changes, where=newer), rows)
+    upserting: Insert = statement.on_conflict_do_update(index_elements=keys, set_=changes, where=newer)
+    return upserting
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,7 +1,5 @@
 """Whole trees through Temporal: fan-outs, depth, budgets, retries, policies, verdicts, loops."""
 
-from typing import Any
-
 import pytest
 from temporalio.client import Client
 from temporalio.testing import TimeSkipper
@@ -14,8 +12,8 @@ from workflows.policy.settings import Bounds
 from workflows.tree.jobs import Correction, JobOutcome, JobRun, JobState, TaskState
 
 
-def legs(count: int, start_at: int = 0, **fields: Any) -> tuple[Delegation, ...]:
-    return tuple(delegation(f"l{n}", **fields) for n in range(start_at, start_at + count))
+def legs(count: int, start_at: int = 0) -> tuple[Delegation, ...]:
+    return tuple(delegation(f"l{n}") for n in range(start_at, start_at + count))
 
 
 async def watch(

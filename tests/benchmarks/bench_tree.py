@@ -1,0 +1,169 @@
+"""What a tree costs beside bare Temporal workflows of the same shape: `python -m tests.benchmarks.bench_tree`.
+
+Both sides run in one go on one embedded server, in turns; figures are medians. Ours is the real shell with the real
+store; only the agent run itself does nothing. Figures for people; nothing is asserted.
+"""
+
+import asyncio
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Worker
+
+from activities.jobs.context import Context
+from activities.jobs.record import Recorder
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store import jobs as stored
+from activities.store.database import open_store
+from bridge.daemon.ports import choose_port
+from bridge.daemon.server import NAMESPACE, server_command, server_environment
+from tests.benchmarks.bare import BareChild, BareTree, nothing
+from tests.tree.simulator import delegation, outcome
+from tests.workflow.host import an_input, start
+from workflows import search
+from workflows.calls import agents_queue
+from workflows.policy.settings import Bounds
+from workflows.runner import WORKFLOWS, runner
+from workflows.tree.jobs import JobOutcome, JobRun, JobState
+
+SIZES = (1, 4, 16, 64)
+ROUNDS = {1: 15, 4: 11, 16: 7, 64: 5}
+BOUNDS = Bounds(max_delegation_width=64, max_delegation_total_jobs=66)
+Play = Callable[[int], Awaitable[str]]
+"""Runs a tree of so many legs; the workflow's id."""
+
+
+@activity.defn(name="run_job")
+async def run_job(run: JobRun) -> JobOutcome:
+    """An agent that is done at once: the root's prompt says how many legs it delegates."""
+    count = int(run.prompt.inline or 0) if run.parent_job_id is None else 0
+    return outcome(run, "approved", *(delegation(f"l{n}", action="ask") for n in range(count)))
+
+
+@asynccontextmanager
+async def server(home: Home) -> AsyncIterator[Client]:
+    """The embedded server as the daemon starts it, on a file."""
+    port = choose_port(0, "the server").port
+    command = server_command(home, port, None, search_attributes=tuple(search.NAMES.items()), log_level="error")
+    process = await asyncio.create_subprocess_exec(
+        *command, env=server_environment(), stdout=asyncio.subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        yield await connected(f"127.0.0.1:{port}")
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def connected(address: str) -> Client:
+    for _ in range(100):
+        try:
+            client = await Client.connect(address, namespace=NAMESPACE, data_converter=pydantic_data_converter)
+            await client.count_workflows()
+        except Exception:
+            await asyncio.sleep(0.1)
+        else:
+            return client
+    raise SystemExit("the server did not come up")
+
+
+@asynccontextmanager
+async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
+    """The workers as a host has them."""
+    context = Context(home, Settings(), open_store(home))
+    recorder = Recorder(context)
+    trees = Worker(
+        client,
+        task_queue="ours",
+        workflows=WORKFLOWS,
+        activities=[recorder.record, recorder.keep_tree],
+        activity_executor=ThreadPoolExecutor(8),
+        workflow_runner=runner(),
+    )
+
+    async def play(legs: int) -> str:
+        goal = an_input(bounds=BOUNDS, prompt={"inline": str(legs)})
+        tree = await start(client, "ours", goal)
+        await tree.result()
+        return tree.id
+
+    async with trees, Worker(client, task_queue=agents_queue("ours"), activities=[run_job]):
+        rows = stored.tree(context.store, await play(3))
+        assert [row.state for row in rows] == [JobState.SUCCEEDED] * 5, "it is the real thing that is measured"
+        yield play
+
+
+@asynccontextmanager
+async def bare(client: Client, activities: str) -> AsyncIterator[Play]:
+    """The same, without us."""
+
+    async def play(legs: int) -> str:
+        name = f"bare-{uuid4().hex}"
+        await client.execute_workflow(BareTree.run, args=[legs, activities], id=name, task_queue="bare")
+        return name
+
+    trees = Worker(client, task_queue="bare", workflows=[BareTree, BareChild], activities=[nothing])
+    async with trees, Worker(client, task_queue="bare-agents", activities=[nothing]):
+        yield play
+
+
+async def events(client: Client, tree: str, legs: int) -> int:
+    """Of the root and all its children."""
+    names = [tree, *(f"{tree}.{n}" for n in (range(legs) if tree.startswith("bare") else range(1, legs + 1)))]
+    return sum([len((await client.get_workflow_handle(name).fetch_history()).events) for name in names])
+
+
+async def timed(play: Play, legs: int) -> tuple[float, str]:
+    began = time.perf_counter()
+    name = await play(legs)
+    return time.perf_counter() - began, name
+
+
+async def compare(client: Client, one: Play, other: Play, legs: int) -> str:
+    """In turns, so that whatever else the machine does falls on both."""
+    left: list[tuple[float, str]] = []
+    right: list[tuple[float, str]] = []
+    for round_ in range(ROUNDS[legs]):
+        for play, results in ((one, left), (other, right)) if round_ % 2 else ((other, right), (one, left)):
+            results.append(await timed(play, legs))
+    mine, floor = (statistics.median(seconds for seconds, _ in side) for side in (left, right))
+    ratios = statistics.median(a / b for (a, _), (b, _) in zip(left, right, strict=True))
+    jobs = legs + 2
+    mine_events, floor_events = [
+        statistics.median([await events(client, name, legs) for _, name in side[-3:]]) for side in (left, right)
+    ]
+    return (
+        f"{legs:3} legs: {mine * 1000:7.0f} ms / {floor * 1000:7.0f} ms = {ratios:4.2f}   events per job: "
+        f"{mine_events / jobs:5.2f} / {floor_events / jobs:5.2f} = {mine_events / floor_events:4.2f}"
+    )
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).ensure()
+        async with server(home) as client, ours(client, home) as one:
+            for queue, where in (("bare-agents", "another"), ("bare", "the same")):
+                async with bare(client, queue) as other:
+                    print(f"ours / bare Temporal, whose activities are on {where} queue")
+                    for play in (one, other):
+                        await play(4)
+                    for legs in SIZES:
+                        print(await compare(client, one, other, legs), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
+    sys.stdout.flush()
+    os._exit(0)

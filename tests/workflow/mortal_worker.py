@@ -1,0 +1,129 @@
+"""A worker in a process of its own that kills itself (-9) at a given moment of what it does.
+
+`python -m tests.workflow.mortal_worker ADDRESS QUEUE HOME MOMENT`; moment 0 never comes.
+"""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Worker
+
+from activities.settings.home import Home
+from activities.store import jobs as stored
+from activities.store import trees
+from activities.store.database import open_store
+from tests.tree.simulator import AGENTS, delegation, outcome
+from workflows import calls
+from workflows.runner import WORKFLOWS, runner
+from workflows.tree.jobs import JobOutcome, JobRun
+from workflows.tree.records import Records
+from workflows.tree.state import TreeState
+
+
+def effects(home: Home) -> sqlite3.Connection:
+    """What agents did, and what they reported: it outlives the worker."""
+    connection = sqlite3.connect(home.root / "effects.db", isolation_level=None, timeout=15)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("CREATE TABLE IF NOT EXISTS began (job TEXT, attempt INT)")
+    connection.execute("CREATE TABLE IF NOT EXISTS ended (job TEXT, attempt INT, outcome TEXT)")
+    return connection
+
+
+def answer(run: JobRun) -> JobOutcome:
+    """The root's prompt names the tree's shape; a leg called `bad` crashes once."""
+    first, shape = run.parent_job_id is None, run.prompt.inline or ""
+    legs: tuple[Any, ...] = ()
+    if first and shape == "wide":
+        legs = tuple(delegation(f"l{n}") for n in range(6))
+    elif (first and shape == "deep") or run.delegation_id == "nest":
+        legs = (delegation("nest" if first else "inner"), delegation("z"))
+    elif first and shape == "blocked":
+        legs = (delegation("bad"), delegation("good"), delegation("after", deps=("bad",)))
+    crashes = run.delegation_id == "bad" and run.attempt == 1
+    return outcome(run, None if crashes else "approved", *legs, agents=AGENTS if legs else (), progress=run.job_id)
+
+
+@dataclass
+class MortalHost:
+    """Real rows in a real store; every step of its work is a moment at which it may die."""
+
+    home: Home
+    moment: int
+    store: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = open_store(self.home)
+
+    def passes(self) -> None:
+        """One moment nearer to death."""
+        self.moment -= 1
+        if self.moment == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    @activity.defn(name="record")
+    def record(self, records: Records) -> None:
+        self.passes()
+        stored.write(self.store, records)
+        self.passes()
+
+    @activity.defn(name="keep_tree")
+    def keep_tree(self, state: TreeState) -> None:
+        self.passes()
+        trees.put(self.store, state)
+        self.passes()
+
+    @activity.defn(name="run_job")
+    def run_job(self, run: JobRun) -> JobOutcome:
+        """As a real run does: begun once, found again, reported as it was recorded."""
+        key = (run.job_id, run.attempt)
+        self.passes()
+        with effects(self.home) as ledger:
+            done = ledger.execute("SELECT outcome FROM ended WHERE job = ? AND attempt = ?", key).fetchone()
+            if done:
+                return JobOutcome.model_validate_json(done[0])
+            if not ledger.execute("SELECT 1 FROM began WHERE job = ? AND attempt = ?", key).fetchone():
+                ledger.execute("INSERT INTO began VALUES (?, ?)", key)
+            self.passes()
+            said = answer(run)
+            ledger.execute("INSERT INTO ended VALUES (?, ?, ?)", (*key, said.model_dump_json()))
+        self.passes()
+        return said
+
+
+async def serve(address: str, queue: str, home: Home, moment: int) -> None:
+    calls.HEARTBEAT = timedelta(seconds=1)
+    client = await Client.connect(address, data_converter=pydantic_data_converter)
+    host, threads = MortalHost(home, moment), ThreadPoolExecutor(8)
+    tree_worker = Worker(
+        client,
+        task_queue=queue,
+        workflows=WORKFLOWS,
+        activities=[host.record, host.keep_tree],
+        activity_executor=threads,
+        workflow_runner=runner(),
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=0.2),
+    )
+    agents = Worker(
+        client,
+        task_queue=calls.agents_queue(queue),
+        activities=[host.run_job],
+        activity_executor=threads,
+        max_concurrent_activities=4,
+    )
+    async with tree_worker, agents:
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1], sys.argv[2], Home(Path(sys.argv[3])), int(sys.argv[4])))

@@ -1,0 +1,104 @@
+"""kill -9 at every kind of moment: before and after rows are written, before and after an agent acts and reports."""
+
+import asyncio
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+from temporalio.client import Client
+
+from activities.settings.home import Home
+from activities.store import jobs as stored
+from activities.store import trees as kept
+from activities.store.database import open_store
+from tests.workflow.books import Books
+from tests.workflow.host import Handle, an_input, start
+from tests.workflow.mortal_worker import effects
+from tests.workflow.test_kill import kill
+from workflows.delegation_tree import TreeStart
+from workflows.policy.settings import Bounds
+from workflows.tree.commands import CloseTree
+from workflows.tree.events import RetryRequested
+from workflows.tree.jobs import TaskState, Text
+from workflows.tree.records import Records
+
+SHAPES = ("plain", "wide", "deep", "blocked", "wide", "deep")
+MOMENTS = 9
+TASK_TIMEOUT = timedelta(seconds=1)
+SEED = 20260
+
+
+@asynccontextmanager
+async def worker(client: Client, queue: str, home: Home, moment: int) -> AsyncIterator[asyncio.subprocess.Process]:
+    address = client.service_client.config.target_host
+    words = ("-m", "tests.workflow.mortal_worker", address, queue, str(home.root), str(moment))
+    process = await asyncio.create_subprocess_exec(sys.executable, *words, cwd=Path(__file__).parents[2])
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def a_tree(client: Client, queue: str, shape: str) -> Handle:
+    first = TreeStart(input=an_input(prompt=Text(inline=shape)), host=queue, history_limit=30)
+    return await start(client, queue, first, task_timeout=TASK_TIMEOUT)
+
+
+def books(store: Engine, root: str) -> Books:
+    """What the store says of a tree."""
+    rows = Records(
+        task=stored.task_of(store, root),
+        jobs=tuple(stored.tree(store, root)),
+        events=tuple(stored.events(store, root)),
+    )
+    return Books([rows])
+
+
+def begun(home: Home, root: str) -> Counter[tuple[str, int]]:
+    rows = effects(home).execute("SELECT job, attempt FROM began WHERE job = ? OR job LIKE ?", (root, f"{root}.%"))
+    return Counter(rows.fetchall())
+
+
+@pytest.mark.ruling("engine:restores", "G1", "D1")
+async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twice(
+    client: Client, queue: str, tmp_path: Path
+) -> None:
+    home, chance = Home(tmp_path / "home").ensure(), random.Random(SEED)
+    store = open_store(home)
+    trees = [await a_tree(client, queue, shape) for shape in SHAPES]
+    for death in range(MOMENTS):
+        async with worker(client, queue, home, chance.randint(2, 14)) as process:
+            assert await asyncio.wait_for(process.wait(), 20) == -9
+        if death == MOMENTS // 2:
+            await kill(trees[-1])
+    async with worker(client, queue, home, 0):
+        closed = await asyncio.wait_for(asyncio.gather(*(tree.result() for tree in trees)), 40)
+        blocked = trees[SHAPES.index("blocked")]
+        again = await reopen(client, queue, store, blocked)
+    assert again.task_state is TaskState.DONE
+    assert [end.task_state for end in closed[:4]] == [TaskState.DONE] * 3 + [TaskState.BLOCKED]
+    for tree, end in zip(trees, closed, strict=True):
+        told, ran = books(store, tree.id), begun(home, tree.id)
+        told.check([], Bounds())
+        assert set(ran.values()) == {1}, "every attempt acted once"
+        attempted = {(job.job_id, job.attempt) for job in told.jobs.values() if job.started_at is not None}
+        assert attempted <= set(ran)
+        assert len(told.jobs) == (again if tree is blocked else end).jobs, "no row of a job that never was"
+
+
+async def reopen(client: Client, queue: str, store: Engine, tree: Handle) -> CloseTree:
+    state = kept.get(store, tree.id)
+    assert state is not None
+    bad = next(job.job_id for job in state.jobs.values() if job.delegation_id == "bad")
+    order = RetryRequested(now=time.time(), actor="ann", job_id=bad)
+    first = TreeStart(input=state.input, host=queue, state=state, retry=order)
+    return await (await start(client, queue, first)).result()
