@@ -121,8 +121,8 @@ class Host:
 
 
 @asynccontextmanager
-async def serving(client: Client, queue: str, host: Host, **options: Any) -> AsyncIterator[None]:
-    """The two workers of a host; options are the tree worker's."""
+async def serving(client: Client, queue: str, host: Host, *, slots: int = 100, **options: Any) -> AsyncIterator[None]:
+    """The two workers of a host, which has room for so many runs; options are the tree worker's."""
     quick = timedelta(seconds=0.2)
     trees = Worker(
         client,
@@ -134,7 +134,11 @@ async def serving(client: Client, queue: str, host: Host, **options: Any) -> Asy
         **options,
     )
     agents = Worker(
-        client, task_queue=agents_queue(queue), activities=[host.run_job], max_heartbeat_throttle_interval=quick
+        client,
+        task_queue=agents_queue(queue),
+        activities=[host.run_job],
+        max_concurrent_activities=slots,
+        max_heartbeat_throttle_interval=quick,
     )
     async with trees, agents:
         yield
