@@ -330,7 +330,7 @@ class TestEphemeral:
 
 
 class TestQuestions:
-    @pytest.mark.ruling("A4")
+    @pytest.mark.ruling("A4", "spec:questions.shape")
     def test_their_lines_look_like_those_of_delegations(self) -> None:
         questions = [{"id": "q", "prompt": "p"}, {"id": "q", "choices": [1]}, {}, 1]
         assert faults(human_questions=questions) == [

@@ -97,6 +97,16 @@ def test_a_repeat_warns_once_and_then_is_a_loop_for_good(chain: Coordinator) -> 
     assert loops.repeats(chain, "B") is Rung.DETECTED
 
 
+@pytest.mark.ruling("H2", "H3")
+def test_both_signals_climb_one_ladder(chain: Coordinator) -> None:
+    loops.dispatched(chain, "A")
+    assert [loops.progressed(chain, ["same"], 1) for _ in range(2)] == [None, Rung.WARNING]
+    assert loops.repeats(chain, "A") is Rung.DETECTED
+    other = chain.model_copy(update={"repeat_warned": False, "rung": 0, "streak": 0, "progress": None})
+    assert loops.repeats(other, "A") is Rung.WARNING
+    assert [loops.progressed(other, ["same"], 1) for _ in range(2)] == [None, Rung.DETECTED]
+
+
 @pytest.mark.ruling("H1")
 def test_the_window_holds_eight_sets(chain: Coordinator) -> None:
     for each in "ABCDEFGHI":

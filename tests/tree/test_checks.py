@@ -66,6 +66,27 @@ def test_preflight_comes_before_the_loop() -> None:
     assert said(world) == ["delegation_preflight_failed"]
 
 
+@pytest.mark.ruling("C6", "spec:limits.preflight_streak")
+def test_unroutable_sets_go_on_with_the_streak_of_idle_generations() -> None:
+    world = tree()
+    for generation in "ab":
+        world.coordinator("approved", delegation(generation))
+        world.leg(generation, progress="same")
+    world.coordinator("approved", *GHOSTS)
+    assert world.last.continuation is Continuation.CORRECTIVE, "two in a row"
+    world.coordinator("approved", *GHOSTS)
+    assert world.last.continuation is Continuation.FINALIZE, "three in a row"
+
+
+@pytest.mark.ruling("H1", "H2")
+def test_a_set_that_is_refused_as_a_repetition_is_no_dispatched_set() -> None:
+    world = tree()
+    world.coordinator("approved", delegation("a"))
+    world.leg("a")
+    world.coordinator("approved", delegation("a"))
+    assert len(world.state.root.window) == 1
+
+
 def spent(world: World, *legs: Delegation) -> int:
     before = world.state.spent_jobs
     world.coordinator("approved", *legs)

@@ -147,7 +147,7 @@ def test_depth_counts_continuations_and_the_finalize_is_never_refused() -> None:
     assert (tree.last.continuation, tree.last.delegation_depth) == (Continuation.FINALIZE, 3)
 
 
-@pytest.mark.ruling("C3", "D1", "G1")
+@pytest.mark.ruling("C3", "D1", "G1", "C2")
 def test_a_continuation_for_which_no_job_is_left_becomes_the_finalize() -> None:
     tree = world(Bounds(max_delegation_total_jobs=2))
     tree.coordinator("approved", delegation("a"), delegation("b"))

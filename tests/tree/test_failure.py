@@ -144,6 +144,15 @@ def test_a_failing_child_is_run_again_after_a_pause_before_its_policy_counts(end
     assert tree.state.spent_jobs == 3, "every attempt counts"
 
 
+@pytest.mark.ruling("A11", "D2")
+def test_a_run_that_failed_has_failed_whatever_it_had_decided() -> None:
+    tree = batch(delegation("a"))
+    tree.leg("a", "approved", delegation("x"), state="failed", reason="exit code 3")
+    assert tree.jobs[f"{ROOT}.1"].state is JobState.FAILED
+    assert tree.task_state() is TaskState.BLOCKED
+    assert "delegation_dropped" in tree.kinds()
+
+
 @pytest.mark.ruling("D2", "D3")
 def test_a_child_that_was_cancelled_from_outside_has_failed() -> None:
     tree = batch(delegation("a", retry=1), delegation("b"))

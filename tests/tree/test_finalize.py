@@ -150,6 +150,18 @@ def test_a_blocked_delegated_coordinator_is_a_blocked_leg_and_meets_its_policy()
     assert tree.last.continuation is Continuation.NORMAL
 
 
+@pytest.mark.ruling("E7", "engine:nested")
+@pytest.mark.parametrize("decision", ["blocked", "failed"])
+def test_a_delegated_coordinator_that_gives_up_is_a_failing_leg(decision: str) -> None:
+    tree = nested()
+    tree.leg("side")
+    tree.leg("x")
+    tree.leg("y")
+    tree.end(tree.last.job_id, decision, reason="no way")
+    assert tree.named("lead").state.value == decision
+    assert tree.task_state() is TaskState.BLOCKED
+
+
 @pytest.mark.ruling("D4", "engine:nested")
 def test_a_deep_leg_that_blocked_the_task_is_run_again_and_everything_above_is_open_again() -> None:
     tree = nested()

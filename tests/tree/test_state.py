@@ -7,6 +7,7 @@ from workflows.tree.commands import Record
 from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.moves import JOB_MOVES, TASK_MOVES, IllegalMoveError, check_job, check_task
 from workflows.tree.state import TreeState
+from workflows.tree.step import Step
 
 LIMIT = 256 * 1024
 
@@ -53,6 +54,18 @@ def test_a_move_that_is_not_in_the_table_raises() -> None:
     with pytest.raises(IllegalMoveError, match="done -> open"):
         check_task(TaskState.DONE, TaskState.OPEN)
     check_task(TaskState.DONE, TaskState.DONE)
+
+
+@pytest.mark.ruling("B2")
+def test_a_step_that_makes_such_a_move_raises_and_changes_nothing() -> None:
+    state = World(tree_input()).begin().state
+    step = Step(state, state.now)
+    with pytest.raises(IllegalMoveError, match=f"job {ROOT}: running -> queued"):
+        step.change(ROOT, state=JobState.QUEUED)
+    step.task(TaskState.DONE, "", "")
+    with pytest.raises(IllegalMoveError, match="task: done -> open"):
+        step.task(TaskState.OPEN, "", "")
+    assert (state.jobs[ROOT].state, state.task.state) == (JobState.RUNNING, TaskState.DONE)
 
 
 @pytest.mark.ruling("B2")

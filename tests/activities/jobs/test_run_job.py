@@ -90,6 +90,18 @@ async def test_any_leg_id_becomes_a_branch(stage: Stage, leg: str) -> None:
     assert git(stage.repo, "show", f"{outcome.branch}:f") == ""
 
 
+@pytest.mark.ruling("D3", "I1")
+async def test_another_attempt_begins_afresh_and_keeps_off_the_branch_of_the_one_before(stage: Stage) -> None:
+    script = "import os; seen = sorted(os.listdir()); open('left', 'w').write('x'); print(seen, file=sys.stderr)\n"
+    look = "import sys\n" + script + "open(os.environ['HOME'] + '/seen', 'w').write(str(seen))\n"
+    first = await stage.play(stage.job(look + APPROVED + "sys.exit(1)", Action.IMPLEMENT))
+    second = await stage.play(stage.job(look + APPROVED, Action.IMPLEMENT, attempt=2))
+    assert (first.state, second.state) == (JobState.FAILED, JobState.SUCCEEDED)
+    assert (stage.tmp / "h" / "seen").read_text() == "['.git', 'limiter.py']"
+    assert (first.branch, second.branch) == ("service/job-0123456789ab", "service/job-0123456789ab-attempt2")
+    assert git(stage.repo, "rev-parse", f"{second.branch}^") == git(stage.repo, "rev-parse", "HEAD")
+
+
 @pytest.mark.ruling("I2", "spec:run_order.3")
 async def test_what_a_reader_changes_is_thrown_away_and_kept_as_evidence(stage: Stage) -> None:
     outcome = await stage.play(stage.job("open('limiter.py', 'w').write('limit = 3\\n')\n" + APPROVED))
