@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -98,8 +98,8 @@ async def _pending(handle: WorkflowHandle[object, object]) -> int:
 
 
 @pytest.mark.ruling("C8")
-async def test_a_small_tree_does_not_wait_for_all_of_a_wide_one(client: Client, queue: Callable[[], str]) -> None:
-    host, name = Host(), queue()
+async def test_a_small_tree_does_not_wait_for_all_of_a_wide_one(client: Client, queue: str) -> None:
+    host, name = Host(), queue
     async with one_slot(client, name, host):
         wide = await start(client, name, "wide")
         await host.held.wait()
