@@ -80,7 +80,7 @@ class MortalHost:
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeState) -> None:
         self.passes()
-        trees.put(self.store, state)
+        trees.keep(self.store, state, "here")
         self.passes()
 
     @activity.defn(name="run_job")

@@ -96,8 +96,10 @@ async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twic
 
 
 async def reopen(client: Client, queue: str, store: Engine, tree: Handle) -> CloseTree:
-    state = kept.get(store, tree.id)
-    assert state is not None
+    found = kept.get(store, tree.id)
+    assert found is not None
+    assert found.state is not None
+    state = found.state
     bad = next(job.job_id for job in state.jobs.values() if job.delegation_id == "bad")
     order = RetryRequested(now=time.time(), actor="ann", job_id=bad)
     first = TreeStart(input=state.input, host=queue, state=state, retry=order)
