@@ -12,6 +12,7 @@ from workflows.delegation_tree import DelegationTree, Kill
 from workflows.policy.settings import Bounds
 from workflows.tree.commands import CloseTree
 from workflows.tree.jobs import JobState, TaskState
+from workflows.tree.records import Records
 
 TWO = (delegation("a"), delegation("b", deps=("a",)))
 
@@ -176,7 +177,7 @@ async def test_a_cancel_before_the_first_task(client: Client, queue: str) -> Non
 async def test_a_cancel_while_rows_are_written_leaves_no_job_behind(client: Client, queue: str) -> None:
     host, ordered = Host(script({"root": TWO})), asyncio.Event()
 
-    async def slow(records):  # type: ignore[no-untyped-def]
+    async def slow(records: Records) -> None:
         if any(job.delegation_id for job in records.jobs):
             ordered.set()
             await asyncio.sleep(0.3)

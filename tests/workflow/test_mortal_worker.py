@@ -30,7 +30,7 @@ from workflows.tree.jobs import TaskState, Text
 from workflows.tree.records import Records
 
 SHAPES = ("plain", "wide", "deep", "blocked", "wide", "deep")
-MOMENTS = 9
+MOMENTS = 7
 TASK_TIMEOUT = timedelta(seconds=1)
 SEED = 20260
 

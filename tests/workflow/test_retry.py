@@ -16,6 +16,7 @@ from workflows.delegation_tree import DelegationTree, Retry, TreeStart
 from workflows.policy.settings import Bounds
 from workflows.tree.events import RetryRequested
 from workflows.tree.jobs import JobState, TaskState
+from workflows.tree.records import Records
 
 TASK_TIMEOUT = timedelta(seconds=1)
 """A tree whose rows take longer to write lets go of its task, and hears what has come meanwhile."""
@@ -83,7 +84,7 @@ async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: 
     """The row that says `blocked` is slow to write; the operator reads it elsewhere and is quick."""
     host, told = Host(script({"root": (delegation("bad"),), "bad": ["failed", "approved"]})), asyncio.Event()
 
-    async def slow(records):  # type: ignore[no-untyped-def]
+    async def slow(records: Records) -> None:
         if records.task and records.task.state is TaskState.BLOCKED and not told.is_set():
             told.set()
             await asyncio.sleep(2)

@@ -9,7 +9,7 @@ from tests.workflow.host import Host, an_input, play, script, serving, start
 from workflows import search
 from workflows.contract.models import Decision
 from workflows.policy.settings import Bounds
-from workflows.tree.jobs import JobState, TaskState
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
 
 
 async def test_a_tree_that_does_not_delegate_runs_its_root_and_closes(client: Client, queue: str) -> None:
@@ -57,7 +57,7 @@ async def test_rows_are_written_before_what_follows_from_them_begins(client: Cli
     known: dict[str, list[JobState]] = {}
     answer = host.answer
 
-    def look(run):  # type: ignore[no-untyped-def]
+    def look(run: JobRun) -> JobOutcome:
         known[run.job_id] = [Books(host.written).jobs[run.job_id].state]
         return answer(run)
 
