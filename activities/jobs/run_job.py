@@ -17,9 +17,10 @@ from activities.agents.adapter import Adapter
 from activities.jobs import report, workspace
 from activities.jobs.context import Context
 from activities.jobs.execution import Executed, Execution
+from activities.jobs.places import Places
 from activities.jobs.prompting import prompt_of
 from activities.jobs.verdict import Failure, Verdict, judge
-from activities.runs.run import Progress
+from activities.runs.run import Claim, Progress
 from activities.store import runs as stored_runs
 from activities.store.runs import Run
 from workflows.contract.parse import Rejected
@@ -104,6 +105,7 @@ class Jobs:
     def __init__(self, context: Context, adapters: Mapping[str, Adapter]) -> None:
         self._context = context
         self._adapters = adapters
+        self._places = Places(context.settings)
         self._locks: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
         """One call at a time for an attempt: a call that lost its server must be gone before the next one goes on."""
 
@@ -119,7 +121,10 @@ class Jobs:
                 attempt = await asyncio.to_thread(self._prepare, run, row, beat)
             except ServiceError as fault:
                 return await asyncio.to_thread(self._refuse, run, row, fault)
-            return await _to_its_end(attempt)
+            # A run that goes on already is found again, however many there are.
+            waiting = contextlib.nullcontext() if Claim.read(Path(row.run_dir)) else self._places.taken(run)
+            async with waiting:
+                return await _to_its_end(attempt)
 
     def _open(self, run: JobRun) -> Run:
         run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"

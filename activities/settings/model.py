@@ -67,6 +67,8 @@ class RuntimeSection(Section):
     command: list[str] = []
     default_model: str = ""
     default_effort: str = ""
+    max_parallel: int = Field(default=0, ge=0)
+    """Runs of this runtime at once on a host; 0 is no limit of its own."""
     env: list[str] = []
     """Names of variables passed through to the agent, beside the fixed allow-list."""
 
@@ -101,6 +103,8 @@ class WorkerSection(Section):
     host: str = ""
     """What this machine is called in task queues; empty means its host name."""
     max_parallel_jobs: int = Field(default=8, ge=1, le=256)
+    max_parallel_per_repo: int = Field(default=0, ge=0)
+    """Runs on one repository at once on this host; 0 is no limit of its own."""
     stop_grace: Duration = 10.0
 
 

@@ -2,10 +2,16 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from temporalio.testing import ActivityEnvironment
 
+from activities.agents.shell import Shell
+from activities.jobs.run_job import Jobs
+from activities.settings.model import Settings
 from activities.store import runs
 from tests.activities.jobs.conftest import Stage, git
 from workflows.contract.models import Action, Decision
@@ -219,9 +225,27 @@ async def test_legs_that_share_a_worktree_go_on_where_the_one_before_stopped(sta
     assert git(stage.repo, "show", f"{branch}:log") == "12"
 
 
-async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: Stage) -> None:
-    from temporalio.testing import ActivityEnvironment
+@pytest.mark.ruling("C8.limits")
+@pytest.mark.parametrize(
+    "limits", [{"worker": {"max_parallel_per_repo": 2}}, {"runtimes": {"shell": {"max_parallel": 2}}}]
+)
+async def test_no_more_run_at_once_than_the_settings_allow(stage: Stage, limits: dict[str, Any]) -> None:
+    home = stage.tmp / "h"
+    script = (
+        "import os, time, pathlib\nhere = pathlib.Path(os.environ['HOME'])\n"
+        "mark = here / ('at-' + os.environ['SERVICE_JOB_ID'])\nmark.touch()\n"
+        "with open(here / 'seen', 'a') as f: f.write(str(len(list(here.glob('at-*')))))\n"
+        "time.sleep(0.2); mark.unlink()\n" + APPROVED
+    )
+    jobs = [stage.job(script, job_id=f"job-0123456789ab.{n}") for n in range(1, 7)]
+    context = replace(stage.context, settings=Settings.model_validate(limits))
+    limited = Jobs(context, {"shell": Shell(())})
+    ended = await asyncio.gather(*(ActivityEnvironment().run(limited.run_job, job) for job in jobs))
+    assert {outcome.state for outcome in ended} == {JobState.SUCCEEDED}
+    assert max((home / "seen").read_text()) == "2"
 
+
+async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: Stage) -> None:
     script = "import time; open('limiter.py', 'w').write('half'); open('started', 'w'); time.sleep(60)"
     job = stage.job(script, Action.IMPLEMENT)
     environment = ActivityEnvironment()

@@ -45,7 +45,10 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
         ("[orchestrat]\nx = 3", "[orchestrat] is not a setting; did you mean orchestrate?"),
         (
             "[runtimes.shell]\nmodle = 'x'",
-            "[runtimes.shell].modle is not a setting; known here: adapter, command, default_effort, default_model, env",
+            (
+                "[runtimes.shell].modle is not a setting; known here: "
+                "adapter, command, default_effort, default_model, env, max_parallel"
+            ),
         ),
         (
             "[runtimes.codex]\nenv = []",
