@@ -3,8 +3,9 @@
 from tests.tree.simulator import CODER, World, delegation, outcome, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.policy.settings import Bounds
-from workflows.tree.events import JobEnded, KillRequested, RetryRequested, TimerFired
+from workflows.tree.events import JobEnded, KillRequested, ResumeRequested, RetryRequested, TimerFired
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
+from workflows.tree.resume_verdict import refuse_resume
 from workflows.tree.state import TreeState
 
 POLICIES = (None, None, "continue", "block_parent", "escalate", "escalate_human")
@@ -87,8 +88,9 @@ def ending(choices: Choices, run: JobRun) -> JobOutcome:
         "progress": str(choices.pick(3)),
         "branch": f"service/{run.job_id}",
     }
-    if choices.rare(30):
-        fields["human_questions"] = (HumanQuestion(id="q", prompt="which?"),)
+    if choices.pick(8) == 7:
+        names = ("q", "why", "l0.q")[: 1 + choices.pick(3)]
+        fields["human_questions"] = tuple(HumanQuestion(id=each, prompt=f"which {each}?") for each in names)
     if choices.rare(40):
         fields["conflict"] = "a and b both change x.py"
     if choices.rare(12):
@@ -121,16 +123,57 @@ def _step(choices: Choices, world: World) -> None:
     if choices.rare(30):
         world.feed(RetryRequested(now=world.now, actor="ann", job_id=_some(choices, list(world.state.jobs))))
         return
+    if world.open() and (choices.pick(3) == 1 or not world.flying):
+        _person(choices, world)
+        return
     if world.timers and (not world.flying or choices.pick(2)):
-        key = _some(choices, list(world.timers))
-        del world.timers[key]
-        world.feed(TimerFired(now=world.now + 1, key=key))
+        _fire(choices, world)
         return
     run = world.flying[_some(choices, list(world.flying))]
     ended = JobEnded(now=world.now + choices.pick(10), outcome=ending(choices, run))
     world.feed(ended)
     if choices.rare(10):
         assert world.feed(ended) == [], "an outcome counts once"
+
+
+def _fire(choices: Choices, world: World) -> None:
+    key = _some(choices, list(world.timers))
+    del world.timers[key]
+    world.feed(TimerFired(now=world.now + 1, key=key))
+
+
+def _person(choices: Choices, world: World) -> None:
+    """The right verb mostly; now and then another one, another round, another job, the same request, or too late."""
+    opened = world.open()[choices.pick(len(world.open()))]
+    verb = _some(
+        choices, list(opened.verbs) if not choices.rare(4) else ["answer", "retry", "continue", "abort", "nap"]
+    )
+    text = {"extend": "2h", "answer": "q: yes\nwhy: no\nzz: x"}.get(verb, "with care") if not choices.rare(6) else ""
+    request = ResumeRequested(
+        now=world.now + choices.pick(2) * 3_000,
+        actor="ann",
+        channel="cli",
+        job_id=opened.coordinator_id if not choices.rare(6) else _some(choices, list(world.state.jobs)),
+        verb=verb,
+        text=text,
+        round=(None, opened.number, opened.number, choices.pick(4))[choices.pick(4)],
+        digest=(opened.digest, "", opened.digest[:8], "0" * 64)[choices.pick(4) if choices.rare(3) else 0],
+        request_id=f"r{len(world.history)}",
+    )
+    refusal = refuse_resume(world.state, request)
+    before = len(world.events)
+    world.feed(request)
+    kinds = [each.kind for each in world.events[before:]]
+    assert ("resume_refused" in kinds, "resume_accepted" in kinds) == (refusal is not None, refusal is None)
+    if refusal is not None:
+        _fire(choices, world)
+    else:
+        assert world.feed(request) == [], "the same request acts once"
+    if refusal is None and verb != "extend":
+        assert world.rounds[opened.round_id].end or request.job_id != opened.coordinator_id
+        late = request.model_copy(update={"request_id": "", "round": opened.number, "digest": ""})
+        why = refuse_resume(world.state, late)
+        assert request.job_id != opened.coordinator_id or why is not None, "the first one wins"
 
 
 def _retry_something(choices: Choices, world: World) -> bool:

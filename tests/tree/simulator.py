@@ -19,10 +19,19 @@ from workflows.tree.commands import (
     RunCoordinator,
     StartTimer,
 )
-from workflows.tree.events import Event, JobEnded, KillRequested, RetryRequested, TimerFired, TreeStarted
+from workflows.tree.events import (
+    Event,
+    JobEnded,
+    KillRequested,
+    ResumeRequested,
+    RetryRequested,
+    TimerFired,
+    TreeStarted,
+)
 from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState, TaskState, Text, Usage, Worker
-from workflows.tree.records import EventRecord, JobRecord, TaskRecord
+from workflows.tree.records import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.tree.reducer import new_tree, reduce
+from workflows.tree.round_view import open_rounds
 from workflows.tree.state import Leg, TreeInput, TreeState
 
 ROOT = "job-root"
@@ -95,6 +104,12 @@ class World:
         self.close: CloseTree | None = None
         self.cancelled: list[str] = []
         self.continued: list[tuple[str, int]] = []
+        self.rounds: dict[str, RoundRecord] = {}
+        self.seen = start.created_at
+        self.paused_seconds = 0.0
+        self.closed_seconds = 0.0
+        self.was_open: set[str] = set()
+        self.dispatched = False
 
     @property
     def now(self) -> float:
@@ -106,7 +121,15 @@ class World:
 
     def feed(self, event: Event) -> list[Command]:
         """One step of the tree, carried out and checked."""
+        before, closed = self.seen, self.state.closed
+        self.was_open = {each.round_id for each in self.open()}
+        self.dispatched = False
         commands = reduce(self.state, event)
+        if closed:
+            self.closed_seconds += self.state.now - before
+        elif self.was_open:
+            self.paused_seconds += self.state.now - before
+        self.seen = self.state.now
         self.history.append((event, commands))
         for index, command in enumerate(commands):
             assert not isinstance(command, Record) or index == 0, "rows come before everything that depends on them"
@@ -139,6 +162,15 @@ class World:
 
     def retry(self, job_id: str) -> list[Command]:
         return self.feed(RetryRequested(now=self.now + 1, actor="ann", job_id=job_id))
+
+    def resume(self, verb: str, text: str = "", job_id: str = ROOT, **fields: object) -> list[Command]:
+        """Ann says something to a pause."""
+        base: dict[str, object] = {"now": self.now + 1, "actor": "ann", "channel": "cli"}
+        return self.feed(ResumeRequested.model_validate(base | {"job_id": job_id, "verb": verb, "text": text} | fields))
+
+    def open(self) -> list[RoundRecord]:
+        """Rounds nobody has ended, as the rows have it."""
+        return [each for each in self.rounds.values() if each.end is None]
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]
@@ -183,6 +215,11 @@ class World:
                 self.flying.pop(job.job_id, None)
         self.task = command.records.task or self.task
         self.events += command.records.events
+        for each in command.records.rounds:
+            known = self.rounds.get(each.round_id)
+            assert bool(each.commands) == bool(each.verbs) == (each.closed_at is None) == (each.end is None)
+            assert known is None or (known.end is None and known.revision < each.revision), "a round ends once"
+            self.rounds[each.round_id] = each
 
     def _run(self, run: JobRun) -> None:
         assert (run.job_id, run.attempt) not in {(r.job_id, r.attempt) for r in self.runs}, "an attempt goes out once"
@@ -196,8 +233,9 @@ class World:
             )
             self.continued.append((parent.job_id, parent.attempt))
         self.runs.append(run)
+        self.dispatched = True
         self.flying[run.job_id] = run
-        if run.continuation is not Continuation.FINALIZE:
+        if run.continuation not in {Continuation.FINALIZE, Continuation.ANSWERED}:
             assert run.delegation_depth <= self.start.settings.bounds.max_delegation_depth
         if run.delegation_id is not None:
             self._check_leg(run)
@@ -222,11 +260,33 @@ class World:
         assert len(finals) <= 1
         assert len(counted) - len(finals) <= bounds.max_delegation_total_jobs
         assert state.spent_jobs <= bounds.max_delegation_total_jobs + len(finals)
+        self._check_pauses()
         alive = bool(self.flying or self.timers)
         if state.started:
             assert state.closed is not alive, "an open tree has something to wait for, a closed one has not"
         assert all(self.jobs[job_id] == job for job_id, job in state.jobs.items() if job_id in self.jobs)
         assert self.task in (None, state.task)
+
+    def _check_pauses(self) -> None:
+        """At most one round per coordinator, numbered; nothing starts in a pause; its time is nobody's (F1, F8)."""
+        state, still = self.state, self.open()
+        assert [each.round_id for each in open_rounds(state)] == [
+            each.round_id for each in sorted(still, key=lambda each: each.opened_at)
+        ]
+        assert len({each.coordinator_id for each in still}) == len(still)
+        assert state.paused == bool(still)
+        assert not (self.dispatched and self.was_open & {each.round_id for each in still}), (
+            "a paused tree starts nothing"
+        )
+        assert (state.task.state is TaskState.AWAITING_HUMAN) == (bool(still) and not state.blocked)
+        assert not still or state.finalize is None, "a tree that ends waits for nobody"
+        counted = self.now - self.start.created_at - self.paused_seconds - self.closed_seconds
+        assert state.closed or abs(state.elapsed(self.now) - counted) < 1e-6
+        assert len([key for key in self.timers if key.startswith("round:")]) == len(still)
+        for each in still:
+            assert each.commands
+            assert each.questions or each.failing
+            assert self.jobs[each.job_id].next.startswith("service resume ")
 
 
 def play(world: World, script: Script, limit: int = 500) -> World:

@@ -74,9 +74,27 @@ def blocked() -> World:
     return world
 
 
-def escalated() -> World:
-    world = tree(delegation("a", failure_policy="escalate_human"), human_questions=ASKS)
+def deferred() -> World:
+    world = tree(delegation("a"), delegation("b"))
     world.leg("a", "failed")
+    world.leg("b", human_questions=ASKS)
+    return world
+
+
+def paused() -> World:
+    world = tree(delegation("a", failure_policy="escalate_human"), delegation("b", failure_policy="escalate_human"))
+    world.leg("a", "failed")
+    world.leg("b", "failed")
+    world.resume("answer", "yes")
+    world.resume("extend", "1h")
+    while world.timers:
+        world.fire()
+    return world
+
+
+def overtaken() -> World:
+    world = tree(human_questions=ASKS)
+    world.kill()
     return world
 
 
@@ -117,8 +135,15 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.RETRY_REQUESTED: blocked,
     EventKind.RETRY_REFUSED: blocked,
     EventKind.HUMAN_QUESTIONS_IGNORED: finalized,
-    EventKind.HUMAN_QUESTIONS_DEFERRED: escalated,
-    EventKind.ESCALATE_HUMAN_DEFERRED: escalated,
+    EventKind.HUMAN_QUESTIONS_DEFERRED: deferred,
+    EventKind.ROUND_OPENED: paused,
+    EventKind.ROUND_JOINED: paused,
+    EventKind.ROUND_REMINDER: paused,
+    EventKind.ROUND_EXTENDED: paused,
+    EventKind.ROUND_EXPIRED: paused,
+    EventKind.ROUND_CLOSED: overtaken,
+    EventKind.RESUME_ACCEPTED: paused,
+    EventKind.RESUME_REFUSED: paused,
     EventKind.RESULT_AMBIGUOUS: told,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: told,
 }

@@ -22,6 +22,7 @@ def brief(
         flavour=flavour,
         goal=state.input.prompt,
         assignment=chain.run.prompt if nested else None,
+        orders=chain.run.guidance,
         parent_job_id=chain.batch.parent_job_id if chain.batch else chain.job_id,
         budget=_budget(step, depth),
         legs=legs,

@@ -44,7 +44,7 @@ def _enqueue(
 ) -> str:
     depth = step.state.jobs[chain.job_id].delegation_depth + 1
     step.state.spent_jobs += 1
-    told = brief(step, chain, flavour, depth, notes).model_copy(update=extra)
+    told = brief(step, chain, flavour, depth, notes).model_copy(update=_replies(step, chain, flavour) | extra)
     run = chain.run.model_copy(
         update={
             "job_id": next_id(step),
@@ -55,6 +55,7 @@ def _enqueue(
             "continuation": flavour,
             "prompt": Text(),
             "brief": told,
+            "guidance": (),
             "artifacts": (),
             "artifact_digest": None,
             "shared_worktree": None,
@@ -68,6 +69,20 @@ def _enqueue(
     return run.job_id
 
 
+def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> dict[str, object]:
+    """What people said since its last job; a finalize is told what was said to anybody (rulings E6, F5)."""
+    chain.told, chain.reply = chain.reply, None
+    chains = step.state.coordinators.values() if flavour is Continuation.FINALIZE else ()
+    replies = [each for each in (chain.told, *(each.reply for each in chains)) if each]
+    for each in step.state.rounds.get(chain.coordinator_id, ()):
+        each.text = ""
+    return {
+        "answers": tuple(answer for each in replies for answer in each.answers),
+        "guidance": "\n\n".join(each.guidance for each in replies if each.guidance),
+        "unmatched": tuple(name for each in replies for name in each.unmatched),
+    }
+
+
 def run_again(step: Step, chain: Coordinator, actor: str) -> None:
     """A new attempt of the chain's last job, by an operator's order: with the same brief, as of now."""
     job = step.state.jobs[chain.job_id]
@@ -76,6 +91,8 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
     if job.continuation is not Continuation.NONE:
         again = {"job_id": job.job_id, "parent_job_id": job.parent_job_id, "delegation_depth": job.delegation_depth}
         told: ContinuationBrief = brief(step, chain, job.continuation, job.delegation_depth, (note,))
+        chain.reply = chain.told
+        told = told.model_copy(update=_replies(step, chain, job.continuation))
         run = run.model_copy(update={**again, "continuation": job.continuation, "prompt": Text(), "brief": told})
     step.state.spent_jobs += 1
     step.change(job.job_id, state=JobState.QUEUED, attempt=attempt, reason=note, ended_at=None)

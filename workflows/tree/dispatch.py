@@ -1,5 +1,6 @@
 """From a result's delegations to running legs (rulings C1 to C6, B1)."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 
 from workflows.contract.models import Delegation
@@ -190,6 +191,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         action=leg.action,
         attempt=leg.attempt,
         prompt=leg.prompt,
+        guidance=tuple(_guidance(step, chain, leg)),
         artifacts=leg.artifacts,
         artifact_digest=batch.artifact_digest if leg.artifacts else None,
         model=leg.model,
@@ -200,3 +202,14 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         shared_worktree=leg.worktree,
         pull_request=tree.pull_request,
     )
+
+
+def _guidance(step: Step, chain: Coordinator, leg: Leg) -> Iterator[str]:
+    """A leg that runs again is told what people said for it, and how they answered what it asked (ruling F3)."""
+    if leg.attempt == 1:
+        return
+    for answer in chain.reply.answers if chain.reply else ():
+        if answer.leg == leg.id and answer.text is not None:
+            yield f"You asked: {answer.question}\nThe answer: {answer.text}"
+    rounds = step.state.rounds.get(chain.coordinator_id, [])
+    yield from (rounds[number - 1].text for number in leg.guided_by if rounds[number - 1].text)

@@ -7,7 +7,7 @@ from workflows.policy.failure import policy_of
 from workflows.policy.outcome import state_of
 from workflows.policy.prices import cost
 from workflows.policy.retries import pause
-from workflows.tree import dispatch, finalizing, people
+from workflows.tree import asking, dispatch, finalizing, rounds
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Handed
 from workflows.tree.jobs import JobOutcome, JobState, Usage
@@ -89,10 +89,17 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
 
 def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
     """The root, or a continuation: it hands out more work, or its chain is over."""
-    people.asked(step, chain, outcome.job_id, outcome.human_questions)
+    asking.ask(step, chain, outcome.job_id, outcome.human_questions)
     found = step.state.leg_of(chain)
     if found is not None:
         _absorb(found[1], outcome, chain.history)
+    if not asking.hold(step, chain, outcome):
+        go_on(step, chain, outcome, ended)
+
+
+def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
+    """The result takes effect: its delegations go out, or the chain is over."""
+    found = step.state.leg_of(chain)
     match _hand_out(step, chain, outcome, ended):
         case Handed.DISPATCHED | Handed.CORRECTING:
             return
@@ -104,7 +111,9 @@ def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended:
 
 def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
     """A delegated job: its leg is over, unless it became a coordinator of its own."""
-    people.asked(step, parent, outcome.job_id, outcome.human_questions)
+    coordinates = bool(outcome.delegations) and not leg.worker.ephemeral
+    if not coordinates or outcome.conflict:
+        asking.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
     _absorb(leg, outcome)
     if outcome.conflict:
         _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
@@ -116,7 +125,11 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
     elif outcome.delegations:
         chain = Coordinator(coordinator_id=leg.job_id, run=dispatch.run_of(step, parent, leg), job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
-        if _hand_out(step, chain, outcome, ended) in {Handed.DISPATCHED, Handed.CORRECTING}:
+        asking.ask(step, chain, outcome.job_id, outcome.human_questions)
+        if asking.hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
+            Handed.DISPATCHED,
+            Handed.CORRECTING,
+        }:
             return
         del step.state.coordinators[leg.job_id]
     leg_over(step, parent, leg, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
@@ -189,6 +202,7 @@ def retry_due(step: Step, key: str) -> None:
     leg = next((each for each in step.state.legs() if each.timer == key), None)
     if leg is not None:
         leg.timer, leg.state = None, JobState.QUEUED
+        rounds.show(step)
 
 
 def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None:
@@ -200,7 +214,7 @@ def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None
         case FailurePolicy.ESCALATE:
             batch.escalated = True
         case FailurePolicy.ESCALATE_HUMAN:
-            people.failed(step, batch, leg)
+            asking.failed(step, chain, leg)
 
 
 def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
@@ -225,6 +239,7 @@ def _culprit(step: Step, leg: Leg) -> str:
 def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id: str) -> None:
     """The first reason stands. A root's batch blocks the task at once, another one its leg when it has settled."""
     batch.stopped = batch.stopped or reason
+    rounds.overtake(step, chain, reason)
     finalizing.stop_waiting(step, batch, JobState.SKIPPED, f"the batch is blocked: {reason}")
     if step.state.leg_of(chain) is None and not step.state.blocked:
         finalizing.block_task(step, reason, job_id)

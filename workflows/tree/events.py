@@ -39,4 +39,24 @@ class RetryRequested(Wire):
     job_id: str
 
 
-Event = TreeStarted | JobEnded | TimerFired | KillRequested | RetryRequested
+class ResumeRequested(Wire):
+    """A person ends or extends a pause, or tries to (rulings F4, F6)."""
+
+    now: float
+    actor: str
+    channel: str
+    """Where it was said: `cli`, `bridge`, `dashboard`, `comment`, `temporal`."""
+    job_id: str
+    """The coordinator's, or that of any job of the tree (ruling B1)."""
+    verb: str
+    text: str = ""
+    """Answers, instructions, or a duration."""
+    round: int | None = None
+    """The round it is meant for; None takes the open one."""
+    digest: str = ""
+    """The round's digest as the person saw it, or its first eight characters or more; empty takes any."""
+    request_id: str = ""
+    """The same request twice acts once: a comment's id, an idempotency key, an update's id."""
+
+
+Event = TreeStarted | JobEnded | TimerFired | KillRequested | RetryRequested | ResumeRequested

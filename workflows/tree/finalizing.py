@@ -3,8 +3,10 @@
 from workflows.contract.models import FailurePolicy
 from workflows.policy.bounds import Refusal
 from workflows.policy.failure import policy_of
+from workflows.tree import rounds
 from workflows.tree.commands import CancelJob, CancelTimer, CloseTree
 from workflows.tree.jobs import JobState, TaskState
+from workflows.tree.pauses import RoundEnd
 from workflows.tree.payloads import Data
 from workflows.tree.records import JobRecord
 from workflows.tree.state import FAILING, Batch, Coordinator, Finalize, Leg, Phase
@@ -27,9 +29,10 @@ def tripped(step: Step, refusal: Refusal, job_id: str) -> None:
 
 
 def request(step: Step, kind: str, reason: str, waiting_become: JobState = JobState.SKIPPED) -> None:
-    """The first reason stands (ruling G1)."""
+    """The first reason stands (ruling G1); nobody is waited for any more (ruling F9)."""
     if step.state.finalize is None:
         step.state.finalize = Finalize(kind=kind, reason=reason)
+    rounds.close_all(step, RoundEnd.KILLED if step.state.killed_by else RoundEnd.OVERTAKEN, reason)
     for chain in step.state.coordinators.values():
         if chain.batch is not None:
             stop_waiting(step, chain.batch, waiting_become, f"the tree is being finalized: {reason}")

@@ -144,6 +144,8 @@ class Answer(Wire):
     id: str
     question: str
     text: str | None = None
+    leg: str = ""
+    """The leg that asked; empty when the coordinator did."""
 
 
 class Correction(StrEnum):
@@ -167,6 +169,10 @@ class ContinuationBrief(Wire):
     answers: tuple[Answer, ...] = ()
     guidance: str = ""
     """What a person said beyond the answers."""
+    unmatched: tuple[str, ...] = ()
+    """What a person wrote in an id's place that is no question's id (ruling F5)."""
+    orders: tuple[str, ...] = ()
+    """What people told a delegated coordinator when they had it run again (ruling F3)."""
     budget: BudgetLine
     legs: tuple[BriefLeg, ...] = ()
     previous_decision: Decision | None = None
@@ -203,6 +209,8 @@ class JobRun(Wire):
     prompt: Text
     """The instructions as they were given; a continuation's text is rendered from `brief` instead."""
     brief: ContinuationBrief | None = None
+    guidance: tuple[str, ...] = ()
+    """What people said for this attempt: instructions of a retry, answers to the leg's own questions (ruling F3)."""
     artifacts: tuple[str, ...] = ()
     artifact_digest: str | None = None
     """The delegating result's `artifact_body`, for a leg that names artifacts."""

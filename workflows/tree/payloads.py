@@ -37,7 +37,14 @@ class EventKind(StrEnum):
     RETRY_REFUSED = "retry_refused"
     HUMAN_QUESTIONS_IGNORED = "human_questions_ignored"
     HUMAN_QUESTIONS_DEFERRED = "human_questions_deferred"
-    ESCALATE_HUMAN_DEFERRED = "escalate_human_deferred"
+    ROUND_OPENED = "round_opened"
+    ROUND_JOINED = "round_joined"
+    ROUND_REMINDER = "round_reminder"
+    ROUND_EXTENDED = "round_extended"
+    ROUND_EXPIRED = "round_expired"
+    ROUND_CLOSED = "round_closed"
+    RESUME_ACCEPTED = "resume_accepted"
+    RESUME_REFUSED = "resume_refused"
     RESULT_AMBIGUOUS = "result_ambiguous"
     RESULT_UNKNOWN_KEYS_DROPPED = "result_unknown_keys_dropped"
 
@@ -162,10 +169,45 @@ class Questions(Payload):
     questions: list[str]
 
 
-class Escalated(Payload):
-    """A leg that fails for a person to decide."""
+class RoundOpen(Payload):
+    """A pause, as it stands: what is asked by id or leg, until when, and the commands that end it (ruling F1)."""
 
-    leg: str
+    round: int
+    kind: str
+    digest: str
+    asks: list[str]
+    commands: list[str]
+    expires_at: float
+    handle: str | None
+    """Who is to be told, when the settings name somebody."""
+
+
+class RoundOver(Payload):
+    """A pause that no person ended."""
+
+    round: int
+    kind: str
+    end: str
+
+
+class Resumed(Payload):
+    """Who ended or extended a pause, from where, and how (ruling F6)."""
+
+    actor: str
+    channel: str
+    verb: str
+    round: int
+    digest: str
+
+
+class NotResumed(Payload):
+    """Who tried to, and why it was refused (ruling F4)."""
+
+    actor: str
+    channel: str
+    verb: str
+    round: int | None
+    why: str
 
 
 class Ambiguous(Payload):
@@ -203,7 +245,14 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.RETRY_REFUSED: Ordered,
     EventKind.HUMAN_QUESTIONS_IGNORED: Questions,
     EventKind.HUMAN_QUESTIONS_DEFERRED: Questions,
-    EventKind.ESCALATE_HUMAN_DEFERRED: Escalated,
+    EventKind.ROUND_OPENED: RoundOpen,
+    EventKind.ROUND_JOINED: RoundOpen,
+    EventKind.ROUND_REMINDER: RoundOpen,
+    EventKind.ROUND_EXTENDED: RoundOpen,
+    EventKind.ROUND_EXPIRED: RoundOver,
+    EventKind.ROUND_CLOSED: RoundOver,
+    EventKind.RESUME_ACCEPTED: Resumed,
+    EventKind.RESUME_REFUSED: NotResumed,
     EventKind.RESULT_AMBIGUOUS: Ambiguous,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: KeysDropped,
 }

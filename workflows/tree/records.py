@@ -5,6 +5,7 @@ Every row carries the tree's `revision`, which only grows, so writing one twice 
 
 from workflows.contract.models import Action, Decision
 from workflows.tree.jobs import Continuation, JobState, TaskState, Usage, Wire
+from workflows.tree.pauses import RoundEnd, RoundKind
 
 
 class JobRecord(Wire):
@@ -62,6 +63,61 @@ class TaskRecord(Wire):
     ended_at: float | None = None
 
 
+class QuestionRecord(Wire):
+    """A question of a round, and its answer when it has one."""
+
+    id: str
+    prompt: str
+    choices: tuple[str, ...] = ()
+    job_id: str
+    leg: str = ""
+    """The leg that asks; empty when the coordinator itself does."""
+    answer: str | None = None
+
+
+class FailingRecord(Wire):
+    """A failed leg of a round, and why it failed."""
+
+    leg: str
+    job_id: str
+    attempt: int
+    state: JobState
+    reason: str = ""
+
+
+class RoundRecord(Wire):
+    """A pause as people see it, and all they need to end it (rulings F1, B3)."""
+
+    round_id: str
+    """`<coordinator>-r<number>`."""
+    root_job_id: str
+    coordinator_id: str
+    """The job id that a resume names."""
+    job_id: str
+    """The coordinator's latest job."""
+    task_id: str
+    repo: str
+    number: int
+    kind: RoundKind
+    digest: str
+    """Of what it asks: a resume that names an older one is refused."""
+    revision: int
+    questions: tuple[QuestionRecord, ...] = ()
+    failing: tuple[FailingRecord, ...] = ()
+    verbs: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    """The exact commands, one per verb."""
+    opened_at: float
+    expires_at: float
+    end: RoundEnd | None = None
+    """None while it is open."""
+    closed_at: float | None = None
+    closed: str = ""
+    """Who ended it, how and when."""
+    said: str = ""
+    """What the person wrote."""
+
+
 class EventRecord(Wire):
     """A lifecycle event (ruling B4): `<root>-e<n>`, a kind, a typed payload, one line for people."""
 
@@ -80,3 +136,4 @@ class Records(Wire):
     task: TaskRecord | None = None
     jobs: tuple[JobRecord, ...] = ()
     events: tuple[EventRecord, ...] = ()
+    rounds: tuple[RoundRecord, ...] = ()

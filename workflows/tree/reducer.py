@@ -2,11 +2,19 @@
 
 from typing import assert_never
 
-from workflows.tree import continuing, finalizing, reopening
+from workflows.tree import continuing, finalizing, reopening, resuming
 from workflows.tree.commands import Command, RunCoordinator
 from workflows.tree.dispatch import delegate
 from workflows.tree.ending import job_ended, retry_due
-from workflows.tree.events import Event, JobEnded, KillRequested, RetryRequested, TimerFired, TreeStarted
+from workflows.tree.events import (
+    Event,
+    JobEnded,
+    KillRequested,
+    ResumeRequested,
+    RetryRequested,
+    TimerFired,
+    TreeStarted,
+)
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
 from workflows.tree.records import TaskRecord
 from workflows.tree.settling import move_on
@@ -62,10 +70,13 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
             job_ended(step, event.outcome)
         case TimerFired():
             retry_due(step, event.key)
+            resuming.timer_fired(step, event.key)
         case KillRequested():
             finalizing.kill(step, event.actor, immediate=event.immediate)
         case RetryRequested():
             reopening.retry(step, event.actor, event.job_id)
+        case ResumeRequested():
+            resuming.resume(step, event)
         case _ as never:
             assert_never(never)
     _advance(step)

@@ -6,7 +6,7 @@ workflow id again from that state and feeds it `RetryRequested`; so a tree nobod
 
 from workflows.policy import bounds
 from workflows.policy.order import acting_deps
-from workflows.tree import continuing, dispatch
+from workflows.tree import continuing, dispatch, round_view, rounds
 from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase, TreeState
 from workflows.tree.step import Step
@@ -21,6 +21,9 @@ def refuse_retry(state: TreeState, job_id: str) -> str | None:
         return f"tree {state.root_id} is finalized ({state.finalize.reason}): start a new one"
     if state.task.state in {TaskState.DONE, TaskState.CANCELLED}:
         return f"task {state.task.task_id} is {state.task.state}"
+    if state.paused:
+        waiting = round_view.open_rounds(state)[0]
+        return f"tree {state.root_id} is paused for a person and starts nothing: {waiting.commands[0]}"
     limits, used = state.input.settings.bounds, state.ledger()
     refusal = bounds.jobs(limits, used, 1, f"running {job_id} again") or bounds.exhausted(limits, used)
     if refusal is not None:
@@ -40,8 +43,9 @@ def retry(step: Step, actor: str, job_id: str) -> None:
     """The leg, or the root's last job, runs again as a new attempt; everything above it is open again."""
     state = step.state
     if state.closed_at is not None:
-        # Nobody worked on a closed tree: that time is not the tree's (ruling C4).
-        state.paused_seconds, state.closed_at = state.paused_seconds + state.now - state.closed_at, state.now
+        # Nobody worked on a closed tree.
+        state.exclude(state.closed_at)
+        state.closed_at = state.now
     why_not = refuse_retry(state, job_id)
     if why_not is not None:
         step.event("retry_refused", job_id, why_not, {"actor": actor})
@@ -57,6 +61,8 @@ def retry(step: Step, actor: str, job_id: str) -> None:
     _requeue(step, leg, actor)
     _reopen(step, chain, leg, actor)
     dispatch.start(step, chain, leg)
+    for each in list(state.coordinators.values()):
+        rounds.refresh(step, each)
 
 
 def _is_ended_root(state: TreeState, job_id: str) -> bool:
@@ -91,7 +97,7 @@ def _open(state: TreeState, chain: Coordinator) -> bool:
 def _requeue(step: Step, leg: Leg, actor: str) -> None:
     step.state.coordinators.pop(leg.job_id, None)
     step.state.spent_jobs += 1
-    leg.attempt += 1
+    leg.attempt, leg.escalated = leg.attempt + 1, False
     reason = f"run again by {actor}; attempt {leg.attempt - 1} ended {leg.state}: {leg.reason}"
     step.change(leg.job_id, state=JobState.QUEUED, attempt=leg.attempt, reason=reason, next="")
 

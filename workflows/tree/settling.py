@@ -3,10 +3,9 @@
 from workflows.policy import bounds, loops
 from workflows.policy.order import ready, settled, unreachable
 from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
-from workflows.tree import continuing, dispatch, finalizing
+from workflows.tree import continuing, dispatch, ending, finalizing
 from workflows.tree.briefs import decision_of
-from workflows.tree.ending import chain_over, stop_batch
-from workflows.tree.jobs import Continuation, Correction, JobState
+from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobState
 from workflows.tree.state import Batch, Coordinator, Phase
 from workflows.tree.step import Step
 
@@ -14,6 +13,10 @@ from workflows.tree.step import Step
 def move_on(step: Step, chain: Coordinator) -> bool:
     """Everything a waiting chain can do now; True when it came further than starting legs."""
     batch = chain.batch
+    if step.state.paused:
+        return False
+    if chain.phase is Phase.HELD and chain.held is not None:
+        return _release(step, chain, chain.held)
     if chain.phase is not Phase.WAITING or batch is None:
         return False
     for leg, culprit in unreachable(batch.legs):
@@ -22,6 +25,27 @@ def move_on(step: Step, chain: Coordinator) -> bool:
     if not settled(batch.legs):
         return False
     _settle(step, chain, batch)
+    return True
+
+
+def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
+    """Nobody is waited for any more: an answered coordinator runs again, any other result takes its effect (F2)."""
+    asked = bool(chain.reply and chain.reply.answers)
+    chain.held = None
+    if finalizing.ending(step):
+        if held.delegations:
+            dispatch.delegate(step, chain, held)
+        _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
+        return True
+    if not asked:
+        ending.go_on(step, chain, held, step.state.jobs[held.job_id].state)
+        return True
+    extra: dict[str, object] = {
+        "refused": held.delegations,
+        "long_prompts": {leg: prompt.digest for leg, prompt in held.long_prompts.items()},
+    }
+    notes = ("the delegations below were held back while a person was asked",) if held.delegations else ()
+    _continue(step, chain, Continuation.ANSWERED, *notes, extra=extra)
     return True
 
 
@@ -36,7 +60,7 @@ def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
             continue
         finalizing.tripped(step, refusal, chain.job_id)
         if not finalizing.ending(step):
-            stop_batch(step, chain, batch, refusal.message, leg.job_id)
+            ending.stop_batch(step, chain, batch, refusal.message, leg.job_id)
 
 
 def _shares(batch: Batch) -> bool:
@@ -58,13 +82,13 @@ def _end(step: Step, chain: Coordinator, state: JobState, reason: str) -> None:
     if step.state.leg_of(chain) is None:
         chain.phase = Phase.OVER
     else:
-        chain_over(step, chain, state, reason)
+        ending.chain_over(step, chain, state, reason)
 
 
 def _blocked(step: Step, chain: Coordinator, batch: Batch) -> None:
     chain.phase = Phase.BLOCKED
     if step.state.leg_of(chain) is not None:
-        chain_over(step, chain, JobState.BLOCKED, batch.stopped)
+        ending.chain_over(step, chain, JobState.BLOCKED, batch.stopped)
         chain.phase = Phase.BLOCKED
 
 
@@ -75,7 +99,7 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     verdict = judge(_ballots(step, batch), overruled=batch.escalated or batch.approved)
     if verdict.result is Result.BLOCK:
         ballots = [leg for leg in batch.legs.values() if leg.outcome_job_id and decision_of(step, leg) not in APPROVING]
-        stop_batch(step, chain, batch, verdict.reason, ballots[0].job_id if ballots else chain.job_id)
+        ending.stop_batch(step, chain, batch, verdict.reason, ballots[0].job_id if ballots else chain.job_id)
         _blocked(step, chain, batch)
         return
     message = f"{chain.streak + 1} generations in a row ended with the same decisions and side effects"
@@ -86,7 +110,8 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     elif rung is not None:
         _continue(step, chain, Continuation.CORRECTIVE, message, extra={"correction": Correction.NO_PROGRESS})
     else:
-        _continue(step, chain, Continuation.NORMAL)
+        answered = chain.reply is not None and bool(chain.reply.answers)
+        _continue(step, chain, Continuation.ANSWERED if answered else Continuation.NORMAL)
 
 
 def _ballots(step: Step, batch: Batch) -> list[Ballot]:

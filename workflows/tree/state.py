@@ -2,12 +2,11 @@
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
-from workflows.contract.models import Action, Delegation, FailurePolicy, HumanQuestion, SynthesisRule
+from workflows.contract.models import Action, Delegation, FailurePolicy, SynthesisRule
 from workflows.policy.bounds import Ledger
 from workflows.policy.settings import TreeSettings
-from workflows.tree.jobs import JobRun, JobState, TaskState, Text, Usage, Wire, Worker
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Text, Usage, Wire, Worker
+from workflows.tree.pauses import Asked, Memory, Reply, Round
 from workflows.tree.records import JobRecord, TaskRecord
 
 TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED})
@@ -36,34 +35,7 @@ class TreeInput(Wire):
     """A recipe's legs: dispatched at once in place of a first run of the root job."""
 
 
-class _Memory(BaseModel):
-    """Mutable, and not validated on assignment: the reducer is its only writer."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class RoundKind(StrEnum):
-    """What a pause asks (ruling F1)."""
-
-    ASK = "ask"
-    FAILURE = "failure"
-
-
-class Round(_Memory):
-    """A pause for a person (ruling F1). Opened by `people` only."""
-
-    number: int
-    kind: RoundKind
-    questions: dict[str, HumanQuestion] = {}
-    failing: list[str] = []
-    opened_at: float
-    expires_at: float
-    digest: str = ""
-    closed: str = ""
-    """Who ended it, how and when; empty while it is open."""
-
-
-class Leg(_Memory):
+class Leg(Memory):
     """One delegation of a batch, from admission to its end."""
 
     id: str
@@ -92,6 +64,10 @@ class Leg(_Memory):
     """Set while it waits to be run again (ruling D3)."""
     failed_as: JobState | None = None
     """How the attempt before that wait ended."""
+    escalated: bool = False
+    """It failed, and no person has said yet what becomes of it (ruling F3)."""
+    guided_by: list[int] = []
+    """Rounds whose instructions its re-runs are given (ruling F3)."""
     outcome_job_id: str = ""
     """The job whose record is this leg's outcome: its own, or the last of its coordinator chain."""
     findings: str = ""
@@ -100,7 +76,7 @@ class Leg(_Memory):
     progress: str = ""
 
 
-class Batch(_Memory):
+class Batch(Memory):
     """The delegations of one result. Settled when every leg is terminal (ruling D1)."""
 
     parent_job_id: str
@@ -123,11 +99,13 @@ class Phase(StrEnum):
 
     RUNNING = "running"
     WAITING = "waiting"
+    HELD = "held"
+    """Its last result waits: for answers to its own questions, or for the end of a pause (rulings F2, F8)."""
     BLOCKED = "blocked"
     OVER = "over"
 
 
-class Coordinator(_Memory):
+class Coordinator(Memory):
     """A chain: the job that delegated first, and its continuations one after another."""
 
     coordinator_id: str
@@ -147,10 +125,17 @@ class Coordinator(_Memory):
     """The last generation's digest (ruling H3)."""
     history: str = ""
     """Digest over all generations: the part a whole chain plays in its parent's progress."""
-    rounds: list[Round] = []
+    held: JobOutcome | None = None
+    """The result that waits."""
+    asking: list[Asked] = []
+    """Questions nobody has answered, its own and its legs'."""
+    reply: Reply | None = None
+    """What people said and it has not been told."""
+    told: Reply | None = None
+    """What its latest job was told."""
 
 
-class Finalize(_Memory):
+class Finalize(Memory):
     """The one finalize of a tree (ruling G1)."""
 
     kind: str
@@ -159,7 +144,7 @@ class Finalize(_Memory):
     done: bool = False
 
 
-class TreeState(_Memory):
+class TreeState(Memory):
     """Everything the reducer knows."""
 
     input: TreeInput
@@ -179,6 +164,10 @@ class TreeState(_Memory):
     verify_attempts: int = 0
     paused_seconds: float = 0.0
     """Not counted as wall-clock time: rounds that were open, and the time a blocked tree was closed."""
+    paused_since: float | None = None
+    """When the first of the rounds that are open now was opened (ruling F8)."""
+    rounds: dict[str, list[Round]] = {}
+    """By coordinator, which may be forgotten when its leg runs again; numbers never begin anew (ruling F1)."""
     killed_by: str | None = None
     finalize: Finalize | None = None
     jobs: dict[str, JobRecord] = {}
@@ -204,7 +193,8 @@ class TreeState(_Memory):
     @property
     def timers(self) -> list[str]:
         """Timers whose firing still matters."""
-        return [leg.timer for leg in self.legs() if leg.timer is not None]
+        retries = [leg.timer for leg in self.legs() if leg.timer is not None]
+        return retries + [each.timer for rounds in self.rounds.values() for each in rounds if each.timer is not None]
 
     @property
     def quiescent(self) -> bool:
@@ -216,11 +206,30 @@ class TreeState(_Memory):
         """The task is blocked: nothing goes on until an operator says so (ruling D4)."""
         return self.task.state is TaskState.BLOCKED
 
+    @property
+    def paused(self) -> bool:
+        """At least one round is open: nothing starts (ruling F8)."""
+        return self.paused_since is not None
+
+    def open_round(self, coordinator_id: str) -> Round | None:
+        """The round a coordinator waits in; there is never more than one (ruling F1)."""
+        rounds = self.rounds.get(coordinator_id)
+        return rounds[-1] if rounds and rounds[-1].open else None
+
+    def exclude(self, since: float) -> None:
+        """What passed since then is not the tree's time (ruling C4)."""
+        self.paused_seconds += self.now - since
+
+    def elapsed(self, now: float) -> float:
+        """Wall-clock time without the union of all pauses (rulings C4, F8)."""
+        until = now if self.paused_since is None else self.paused_since
+        return max(0.0, until - self.input.created_at - self.paused_seconds)
+
     def ledger(self) -> Ledger:
         """What is used of each budget now; paused time does not count (ruling C4)."""
         return Ledger(
             jobs=self.spent_jobs,
-            elapsed_seconds=max(0.0, self.now - self.input.created_at - self.paused_seconds),
+            elapsed_seconds=self.elapsed(self.now),
             tokens=self.usage.total,
             cost_usd=self.cost_usd,
         )

@@ -10,7 +10,7 @@ from workflows.tree.commands import Command, Record
 from workflows.tree.jobs import Continuation, JobState, TaskState, Usage
 from workflows.tree.moves import check_job, check_task
 from workflows.tree.payloads import Data, check_payload
-from workflows.tree.records import EventRecord, JobRecord, Records
+from workflows.tree.records import EventRecord, JobRecord, Records, RoundRecord
 from workflows.tree.state import TreeState
 
 
@@ -46,6 +46,7 @@ class Step:
             state.now = max(state.now, now)
         self._jobs: dict[str, None] = {}
         self._events: list[EventRecord] = []
+        self._rounds: dict[str, RoundRecord] = {}
         self._task = False
         self._commands: list[Command] = []
 
@@ -79,6 +80,10 @@ class Step:
             update={"state": state, "reason": reason, "next": next_step, "ended_at": ended}
         )
         self._task = True
+
+    def round(self, record: RoundRecord) -> None:
+        """A pause changes."""
+        self._rounds[record.round_id] = record
 
     def event(self, kind: str, job_id: str, message: str, data: Data) -> None:
         """A lifecycle event; a payload that does not fit its kind raises (ruling B4)."""
@@ -118,7 +123,7 @@ class Step:
 
     def finish(self) -> list[Command]:
         """The rows first, under a new revision, then the commands that depend on them; nothing when nothing changed."""
-        if not (self._jobs or self._events or self._task or self._commands):
+        if not (self._jobs or self._events or self._rounds or self._task or self._commands):
             return []
         state = self.state
         state.revision += 1
@@ -131,5 +136,6 @@ class Step:
             task=state.task if self._task else None,
             jobs=tuple(state.jobs[job_id] for job_id in self._jobs),
             events=tuple(self._events),
+            rounds=tuple(record.model_copy(update=update) for record in self._rounds.values()),
         )
         return [Record(records=records), *self._commands]

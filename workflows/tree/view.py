@@ -6,10 +6,12 @@ from workflows.contract import durations
 from workflows.policy.bounds import Ledger
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import JobState
-from workflows.tree.records import JobRecord
+from workflows.tree.records import JobRecord, RoundRecord
+from workflows.tree.round_view import clock, open_rounds
 from workflows.tree.state import TreeState
 
 SUMMARY_LIMIT = 100
+QUESTION_LIMIT = 600
 MARKS = {
     JobState.QUEUED: "·",
     JobState.RUNNING: "▶",
@@ -27,10 +29,23 @@ def details(state: TreeState) -> str:
     task = state.task
     why = f": {_plain(task.reason)}" if task.reason and task.state != "open" else ""
     parts = [f"**{_plain(task.title)}**", f"**{task.state}**{why}"]
-    if task.next:
+    waiting = open_rounds(state)
+    if task.next and not waiting:
         parts.append(f"Next: `{_plain(task.next)}`")
+    parts += ["\n".join(["```", *_round(each), "```"]) for each in waiting]
     parts.append(spend(state.input.settings.bounds, state.ledger()))
     return "\n\n".join([*parts, "\n".join(["```", *nested(state.jobs.values()), "```"])])
+
+
+def _round(waiting: RoundRecord) -> Iterator[str]:
+    """What is asked, the choices, until when, and the exact commands (rulings B3, F6)."""
+    yield f"waits for a person until {clock(waiting.expires_at)} (round {waiting.number}, {waiting.kind})"
+    for asked in waiting.questions:
+        choices = f" ({' / '.join(_plain(each) for each in asked.choices)})" if asked.choices else ""
+        yield f"  {asked.id}: {_plain(asked.prompt)[:QUESTION_LIMIT]}{choices[:QUESTION_LIMIT]}"
+    for leg in waiting.failing:
+        yield f"  {leg.leg} {leg.state}: {_plain(leg.reason)[:QUESTION_LIMIT]}"
+    yield from (f"  {_plain(command)}" for command in waiting.commands)
 
 
 def spend(bounds: Bounds, used: Ledger) -> str:

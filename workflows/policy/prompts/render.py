@@ -31,7 +31,7 @@ def render_continuation(
 ) -> str:
     """The whole prompt. A text missing from `bodies` is said to be missing, never left out in silence."""
     sections = (
-        ("Human answers", _answers(brief)),
+        (_human_title(brief), _answers(brief)),
         ("Goal", _goal(brief, bodies)),
         ("Your assignment within it", _assignment(brief, bodies)),
         ("Budget", _budget(brief.budget, last=brief.flavour is Continuation.FINALIZE)),
@@ -45,16 +45,28 @@ def render_continuation(
     return "\n\n".join(parts) + "\n"
 
 
+def _human_title(brief: ContinuationBrief) -> str:
+    return "Human answers" if brief.answers else "What a person said"
+
+
 def _answers(brief: ContinuationBrief) -> str:
-    if not brief.answers and not brief.guidance:
-        return ""
-    lines = ["A person with a say in this task answered your questions."]
+    """Answered or not, every question; and whatever else a person wrote (ruling F5)."""
+    parts = []
+    if brief.answers:
+        answered = any(answer.text is not None for answer in brief.answers)
+        who = "A person with a say in this task answered." if answered else "People were asked, and nobody answered."
+        parts.append(who)
     for answer in brief.answers:
-        lines.append(f"**Question {inline(answer.id)}**\n\n{fenced(answer.question)}")
-        lines.append(f"Answer:\n\n{fenced(answer.text)}" if answer.text is not None else "Left unanswered.")
+        by = f", asked by leg {inline(answer.leg)}" if answer.leg else ""
+        parts.append(f"**Question {inline(answer.id)}**{by}\n\n{fenced(answer.question)}")
+        parts.append(f"Answer:\n\n{fenced(answer.text)}" if answer.text is not None else "Left unanswered.")
+    if brief.unmatched:
+        names = ", ".join(inline(name) for name in brief.unmatched)
+        parts.append(f"No question has the id {names}: take what stands beside it as additional guidance.")
     if brief.guidance:
-        lines.append(f"Additional guidance, which matched no question:\n\n{fenced(brief.guidance)}")
-    return "\n\n".join(lines)
+        what = "Additional guidance, which matched no question" if brief.answers else "Instructions of a person"
+        parts.append(f"{what}:\n\n{fenced(brief.guidance)}")
+    return "\n\n".join(parts)
 
 
 def _goal(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
@@ -64,8 +76,12 @@ def _goal(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
 def _assignment(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
     if brief.assignment is None:
         return ""
-    text = fenced(_text(brief.assignment, bodies))
-    return f"Another coordinator delegated this part of the goal to you; answer for this part only:\n\n{text}"
+    parts = ["Another coordinator delegated this part of the goal to you; answer for this part only:"]
+    parts.append(fenced(_text(brief.assignment, bodies)))
+    if brief.orders:
+        parts.append("What people said when they had it run again:")
+    parts += [fenced(order) for order in brief.orders]
+    return "\n\n".join(parts)
 
 
 def _budget(line: BudgetLine, *, last: bool) -> str:

@@ -33,6 +33,7 @@ def render_task(run: JobRun, instructions: str, contract: str, artifact: Artifac
         (run.worker.template or "").strip(),
         _job(run),
         f"# Task\n\n{instructions.strip()}",
+        _guidance(run),
         _material(artifact) if artifact else "",
         contract,
     )
@@ -44,6 +45,17 @@ def _job(run: JobRun) -> str:
     return (
         f"# Job\n\nYou are {inline(run.worker.name)}, doing the job `{run.job_id}` ({run.action}) on the repository"
         f" `{run.repo}`.{role} The working directory is a checkout of it.\n{_RULES[run.action]}"
+    )
+
+
+def _guidance(run: JobRun) -> str:
+    """What people said for this attempt (ruling F3): data like any other text of theirs, but theirs to steer with."""
+    if not run.guidance:
+        return ""
+    said = "\n\n".join(fenced(each) for each in run.guidance)
+    return (
+        f"# From a person\n\nThis is attempt {run.attempt} of this job. A person with a say in this task said for it,"
+        f" and it takes precedence over the task's own words where the two differ:\n\n{said}"
     )
 
 

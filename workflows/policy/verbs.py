@@ -1,0 +1,103 @@
+"""Which verbs a round takes, how they are typed, and the sentences that refuse the others (ruling F4)."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from workflows.contract.durations import DurationError, format_duration, parse_duration
+from workflows.policy.answers import clean, one_line, parse
+from workflows.policy.bounds import Refusal
+from workflows.tree.pauses import RoundKind
+
+TEXT_LIMIT = 16_000
+LONGEST_PAUSE_SECONDS = 365 * 86_400.0
+
+
+class Verb(StrEnum):
+    """What a person can say to a pause."""
+
+    ANSWER = "answer"
+    RETRY = "retry"
+    CONTINUE = "continue"
+    ABORT = "abort"
+    EXTEND = "extend"
+
+
+TAKES: dict[RoundKind, tuple[Verb, ...]] = {
+    RoundKind.ASK: (Verb.ANSWER, Verb.EXTEND),
+    RoundKind.FAILURE: (Verb.RETRY, Verb.CONTINUE, Verb.ABORT, Verb.EXTEND),
+}
+
+
+class No(StrEnum):
+    """Why a resume is refused."""
+
+    UNKNOWN_JOB = "unknown_job"
+    TREE_OVER = "tree_over"
+    NO_OPEN_ROUND = "no_open_round"
+    ROUND_OVER = "round_over"
+    UNKNOWN_ROUND = "unknown_round"
+    STALE_ROUND = "stale_round"
+    AMBIGUOUS = "ambiguous"
+    DUPLICATE = "duplicate"
+    WRONG_VERB = "wrong_verb"
+    EMPTY_ANSWER = "empty_answer"
+    BAD_DURATION = "bad_duration"
+    TOO_LONG = "too_long"
+    NO_ROOM = "no_room"
+
+
+def commands(job_id: str, kind: RoundKind, question_ids: Sequence[str]) -> tuple[str, ...]:
+    """The exact commands a round takes, one per verb, the likeliest first."""
+    return tuple(_command(job_id, verb, question_ids) for verb in TAKES[kind])
+
+
+def _command(job_id: str, verb: Verb, question_ids: Sequence[str]) -> str:
+    start = f"service resume {job_id} {verb}"
+    match verb:
+        case Verb.ANSWER:
+            return " ".join([start, *(f'"{each}: <text>"' for each in question_ids)])
+        case Verb.RETRY | Verb.CONTINUE | Verb.ABORT:
+            return start  # instructions may follow
+        case Verb.EXTEND:
+            return f"{start} <duration>"
+
+
+def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what: str) -> Refusal | None:
+    """Why this round does not take these words; None when it does. `what` names the round."""
+    takes = TAKES[kind]
+    if verb not in takes:
+        named = ", ".join(f"`{each}`" for each in takes)
+        message = f"{what} is {_ARTICLE[kind]} round: it takes {named}, not `{one_line(verb, 40)}`"
+        return Refusal(No.WRONG_VERB, message, {"kind": kind, "verbs": list(takes)})
+    if len(text) > TEXT_LIMIT:
+        message = f"{len(text):,} characters are more than the {TEXT_LIMIT:,} a resume takes: name a file instead"
+        return Refusal(No.TOO_LONG, message)
+    if verb == Verb.ANSWER and not _says_something(text, ids):
+        return Refusal(No.EMPTY_ANSWER, f"the answer is empty: {what} asks {', '.join(ids)}")
+    return _refuse_duration(text) if verb == Verb.EXTEND else None
+
+
+_ARTICLE = {RoundKind.ASK: "an ask", RoundKind.FAILURE: "a failure"}
+
+
+def _says_something(text: str, ids: Sequence[str]) -> bool:
+    found = parse(text, ids)
+    return bool(found.by_id or found.guidance)
+
+
+def _refuse_duration(text: str) -> Refusal | None:
+    try:
+        seconds = duration(text)
+    except DurationError as error:
+        return Refusal(No.BAD_DURATION, f"the duration {error}")
+    if seconds <= 0:
+        return Refusal(No.BAD_DURATION, "the duration must be positive")
+    if seconds > LONGEST_PAUSE_SECONDS:
+        longest = format_duration(LONGEST_PAUSE_SECONDS)
+        return Refusal(No.BAD_DURATION, f"the duration must be at most {longest} at a time")
+    return None
+
+
+def duration(text: str) -> float:
+    """The seconds of `extend <duration>` (ruling A10)."""
+    return parse_duration(clean(text).strip())

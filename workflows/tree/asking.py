@@ -1,0 +1,65 @@
+"""What makes a coordinator wait for people: questions, failures, and results that come in meanwhile (F2, F3, F8)."""
+
+from workflows.contract.models import HumanQuestion
+from workflows.tree import rounds
+from workflows.tree.jobs import JobOutcome
+from workflows.tree.pauses import Asked
+from workflows.tree.payloads import Data
+from workflows.tree.state import Coordinator, Leg, Phase
+from workflows.tree.step import Step
+
+PROMPT_LIMIT = 2_000
+MOST_CHOICES = 20
+_NOT_KEPT = frozenset({"notices", "findings", "touched_files", "human_questions"})
+
+
+def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuestion, ...], leg: str = "") -> None:
+    """A coordinator or one of its legs asks people; in a tree that ends nobody is asked any more (ruling F2)."""
+    if not questions:
+        return
+    data: Data = {"questions": [each.id for each in questions]}
+    if step.state.finalize is not None:
+        step.event("human_questions_ignored", job_id, "the tree is ending: its questions are ignored", data)
+        return
+    for question in questions:
+        _add(chain, job_id, question, leg)
+    if leg and chain.batch is not None and chain.batch.stopped:
+        message = f"{len(questions)} question(s) wait until the blocked batch is opened again"
+        step.event("human_questions_deferred", job_id, message, data)
+    elif leg:
+        rounds.refresh(step, chain)
+
+
+def _add(chain: Coordinator, job_id: str, question: HumanQuestion, leg: str) -> None:
+    """The same question of the same leg is asked once; one whose id is taken is asked as `<leg>.<id>`."""
+    choices = tuple(_cut(each) for each in question.choices[:MOST_CHOICES])
+    shown = question.model_copy(update={"prompt": _cut(question.prompt), "choices": choices})
+    if any((each.leg, each.question) == (leg, shown) for each in chain.asking):
+        return
+    taken = {each.id for each in chain.asking} | {each.id for each in (chain.reply.answers if chain.reply else ())}
+    names = [question.id, f"{leg}.{question.id}"] if leg else [question.id]
+    names += [f"{names[-1]}.{n}" for n in range(2, len(taken) + 3)]
+    name = next(each for each in names if each not in taken)
+    chain.asking.append(Asked(id=name, question=shown, job_id=job_id, leg=leg))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= PROMPT_LIMIT else f"{text[:PROMPT_LIMIT]} [cut: {len(text):,} characters in all]"
+
+
+def failed(step: Step, chain: Coordinator, leg: Leg) -> None:
+    """A leg with policy escalate_human failed for good: a person decides (ruling F3)."""
+    leg.escalated = True
+    rounds.refresh(step, chain)
+
+
+def hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
+    """Keep the coordinator's result back while it asks, or its delegations while the tree is paused (F2, F8)."""
+    asks = any(not each.leg for each in chain.asking)
+    if step.state.finalize is not None or not (asks or (step.state.paused and outcome.delegations)):
+        return False
+    dropped = _NOT_KEPT | {"agents"} if asks else _NOT_KEPT
+    chain.phase, chain.held = Phase.HELD, JobOutcome.model_validate(outcome.model_dump(exclude=set(dropped)))
+    rounds.refresh(step, chain)
+    rounds.show(step)
+    return True

@@ -1,0 +1,155 @@
+"""A person speaks: to which round, whether it takes that, and what follows (rulings F3, F4, F8)."""
+
+from typing import assert_never
+
+from workflows.contract.durations import format_duration
+from workflows.policy import answers, bounds
+from workflows.policy.verbs import No, Verb, duration
+from workflows.tree import ending, finalizing, resume_verdict, round_view, rounds
+from workflows.tree.events import ResumeRequested
+from workflows.tree.jobs import Answer, JobState
+from workflows.tree.pauses import Reply, Round, RoundEnd
+from workflows.tree.payloads import Data
+from workflows.tree.state import Coordinator, Leg, Phase
+from workflows.tree.step import Step
+
+EXPIRED = "escalation_expired"
+ABORTED = "escalation_aborted"
+_ENDS = {
+    Verb.ANSWER: RoundEnd.ANSWERED,
+    Verb.RETRY: RoundEnd.RETRIED,
+    Verb.CONTINUE: RoundEnd.CONTINUED,
+    Verb.ABORT: RoundEnd.ABORTED,
+}
+
+
+def resume(step: Step, request: ResumeRequested) -> None:
+    """The first accepted one wins; a refusal says why and changes nothing (ruling F4)."""
+    found = resume_verdict.judge(step.state, request)
+    who: Data = {"actor": answers.one_line(request.actor), "channel": answers.one_line(request.channel)}
+    if isinstance(found, bounds.Refusal):
+        _refused(step, request, found, who)
+        return
+    chain, current, verb = found
+    current.requests = [*current.requests, request.request_id][-50:] if request.request_id else current.requests
+    message = f"{who['actor']} ({who['channel']}): {verb} on round {current.number} of {chain.coordinator_id}"
+    accepted: Data = {**who, "verb": verb.value, "round": current.number, "digest": current.digest}
+    step.event("resume_accepted", chain.coordinator_id, message, accepted)
+    _carry_out(step, chain, current, verb, f"by {who['actor']} ({who['channel']})", answers.clean(request.text).strip())
+
+
+def _refused(step: Step, request: ResumeRequested, refusal: bounds.Refusal, who: Data) -> None:
+    """Said, unless the same request has been carried out before: then it is an echo."""
+    if refusal.kind != No.DUPLICATE:
+        job_id = request.job_id if request.job_id in step.state.jobs else step.state.root_id
+        why: Data = {"why": str(refusal.kind), "verb": answers.one_line(request.verb, 40), "round": request.round}
+        step.event("resume_refused", job_id, refusal.message, {**who, **why})
+
+
+def _carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: str, text: str) -> None:
+    match verb:
+        case Verb.EXTEND:
+            rounds.extend(step, chain, current, duration(text))
+            return
+        case Verb.ANSWER:
+            _answer(step, chain, by, text)
+        case Verb.RETRY:
+            _close(step, chain, verb, by, text)
+            _retry(step, chain, current.number, by)
+        case Verb.CONTINUE:
+            _close(step, chain, verb, by, text)
+            _continue(chain, text)
+        case Verb.ABORT:
+            _close(step, chain, verb, by, text)
+            _guide(chain, text)
+            _end(step, chain, ABORTED, f"round {current.number} of {chain.coordinator_id} was aborted {by}")
+        case _ as never:
+            assert_never(never)
+    rounds.refresh(step, chain)
+
+
+def _close(step: Step, chain: Coordinator, verb: Verb, by: str, text: str) -> None:
+    rounds.close(step, chain, _ENDS[verb], by, text)
+
+
+def _answer(step: Step, chain: Coordinator, by: str, text: str) -> None:
+    """Answered or not, its questions are settled: the coordinator is told both (ruling F5)."""
+    said = answers.parse(text, [each.id for each in chain.asking])
+    rounds.close(step, chain, RoundEnd.ANSWERED, by, text, said.by_id)
+    reply = chain.reply = chain.reply or Reply()
+    reply.answers += [
+        Answer(id=each.id, question=each.question.prompt, text=said.by_id.get(each.id), leg=each.leg)
+        for each in chain.asking
+    ]
+    reply.unmatched += said.unmatched
+    chain.asking = []
+    _guide(chain, said.guidance)
+
+
+def _guide(chain: Coordinator, text: str) -> None:
+    if text:
+        chain.reply = chain.reply or Reply()
+        chain.reply.guidance = f"{chain.reply.guidance}\n\n{text}".strip()
+
+
+def _continue(chain: Coordinator, text: str) -> None:
+    """The failures stand, approved: vote and quorum no longer block (ruling F3)."""
+    if chain.batch is not None:
+        chain.batch.approved = True
+    for leg in round_view.escalated(chain):
+        leg.escalated = False
+    _guide(chain, text)
+
+
+def _retry(step: Step, chain: Coordinator, number: int, by: str) -> None:
+    """Every failed leg of the round, as far as the job budget goes (rulings F3, C3)."""
+    for leg in round_view.escalated(chain):
+        leg.escalated = False
+        what = f"running leg {leg.id} again"
+        refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, what)
+        if refusal is None:
+            _requeue(step, leg, number, by)
+        else:
+            step.refused(refusal, leg.job_id)
+
+
+def _requeue(step: Step, leg: Leg, number: int, by: str) -> None:
+    """A new attempt of the same job, which starts like any other leg once the pause is over."""
+    step.state.coordinators.pop(leg.job_id, None)
+    step.state.spent_jobs += 1
+    reason = f"runs again {by}; attempt {leg.attempt} ended {leg.state}: {leg.reason}"
+    leg.attempt, leg.state, leg.guided_by = leg.attempt + 1, JobState.QUEUED, [*leg.guided_by, number]
+    step.change(leg.job_id, state=JobState.QUEUED, attempt=leg.attempt, reason=reason, next="", ended_at=None)
+
+
+def timer_fired(step: Step, key: str) -> None:
+    """A reminder, or the end of a round's time; a timer that is not wanted any more is nothing (ruling F8)."""
+    for coordinator_id in step.state.rounds:
+        current = step.state.open_round(coordinator_id)
+        if current is not None and current.timer == key:
+            _due(step, step.state.coordinators[coordinator_id], current, rounds.stage_of(coordinator_id, key))
+            return
+
+
+def _due(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
+    if stage != "end" and step.now < current.expires_at:
+        rounds.remind(step, chain, current, stage)
+        return
+    current.timer = None
+    waited = format_duration(max(1, round(current.expires_at - current.opened_at)))
+    reason = f"nobody answered round {current.number} of {chain.coordinator_id} within {waited}"
+    rounds.close(step, chain, RoundEnd.EXPIRED, f"after {waited}")
+    data: Data = {"round": current.number, "kind": current.kind.value, "end": RoundEnd.EXPIRED.value}
+    step.event("round_expired", chain.coordinator_id, reason, data)
+    _end(step, chain, EXPIRED, reason)
+
+
+def _end(step: Step, chain: Coordinator, kind: str, reason: str) -> None:
+    """The tree's finalize; a blocked task has none (ruling D4), so there only this chain ends."""
+    if not step.state.blocked:
+        finalizing.request(step, kind, reason)
+        return
+    if chain.phase is Phase.HELD:
+        ending.chain_over(step, chain, JobState.BLOCKED, reason)
+    elif chain.batch is not None:
+        ending.stop_batch(step, chain, chain.batch, reason, chain.job_id)

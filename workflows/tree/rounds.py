@@ -1,0 +1,204 @@
+"""Rounds: opening, joining, reminding, extending, closing (rulings F1, F8).
+
+While a round is open nothing of the whole tree starts; what runs ends, and what it leads to waits for the last close.
+"""
+
+from collections.abc import Mapping
+
+from workflows.contract.durations import format_duration
+from workflows.tree import round_view
+from workflows.tree.commands import CancelTimer, StartTimer
+from workflows.tree.jobs import Answer, JobState, TaskState
+from workflows.tree.pauses import Reply, Round, RoundEnd, RoundKind
+from workflows.tree.payloads import Data
+from workflows.tree.state import Coordinator, Phase, TreeState
+from workflows.tree.step import Step
+
+STAGES = {"half": 0.5, "ninety": 0.9, "end": 1.0}
+"""Two reminders and the end, as shares of a round's time (ruling F8)."""
+
+
+def refresh(step: Step, chain: Coordinator) -> None:
+    """The round that a coordinator's questions and failures call for is opened or joined; not in a blocked batch."""
+    if step.state.finalize is not None or chain.phase not in {Phase.WAITING, Phase.HELD}:
+        return
+    if chain.phase is Phase.WAITING and (chain.batch is None or chain.batch.stopped):
+        return
+    current = step.state.open_round(chain.coordinator_id)
+    if current is not None:
+        _join(step, chain, current)
+    elif chain.asking:
+        _open(step, chain, RoundKind.ASK)
+    elif round_view.escalated(chain):
+        _open(step, chain, RoundKind.FAILURE)
+
+
+def _open(step: Step, chain: Coordinator, kind: RoundKind) -> None:
+    state = step.state
+    earlier = state.rounds.setdefault(chain.coordinator_id, [])
+    current = Round(
+        number=len(earlier) + 1,
+        kind=kind,
+        opened_at=step.now,
+        armed_at=step.now,
+        expires_at=step.now + max(0.0, state.input.settings.escalation_ttl_seconds),
+        digest=round_view.digest_of(chain, kind, len(earlier) + 1),
+    )
+    earlier.append(current)
+    state.paused_since = step.now if state.paused_since is None else state.paused_since
+    _arm(step, chain, current, "half")
+    message = f"{round_view.about(chain, current)}; waits until {round_view.clock(current.expires_at)}"
+    _say(step, chain, current, "round_opened", message)
+
+
+def _join(step: Step, chain: Coordinator, current: Round) -> None:
+    digest = round_view.digest_of(chain, current.kind, current.number)
+    if digest != current.digest:
+        current.digest = digest
+        _say(step, chain, current, "round_joined", f"more has joined: {round_view.about(chain, current)}")
+
+
+def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> None:
+    """So much longer than it had left; the reminders come again (ruling F4)."""
+    _disarm(step, current)
+    current.expires_at = max(current.expires_at, step.now) + seconds
+    current.armed_at, current.extensions = step.now, current.extensions + 1
+    _arm(step, chain, current, "half")
+    message = f"round {current.number} of {chain.coordinator_id} waits until {round_view.clock(current.expires_at)}"
+    _say(step, chain, current, "round_extended", message)
+
+
+def remind(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
+    """Says again who is waited for, and arms what comes after (ruling F8)."""
+    _arm(step, chain, current, "ninety" if stage == "half" else "end")
+    left = format_duration(int(max(0.0, current.expires_at - step.now)))
+    _say(step, chain, current, "round_reminder", f"{left} left: {round_view.about(chain, current)}")
+
+
+def _arm(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
+    """One timer at a time."""
+    again = f":{current.extensions}" if current.extensions else ""
+    current.timer = f"round:{chain.coordinator_id}:{current.number}:{stage}{again}"
+    step.command(_timer(chain.coordinator_id, current, current.timer, step.now))
+
+
+def _timer(coordinator_id: str, current: Round, key: str, now: float) -> StartTimer:
+    stage = stage_of(coordinator_id, key)
+    at = current.armed_at + STAGES[stage] * (current.expires_at - current.armed_at)
+    summary = f"round {current.number} of {coordinator_id}: {stage}"
+    return StartTimer(key=key, seconds=max(0.0, at - now), summary=summary)
+
+
+def stage_of(coordinator_id: str, key: str) -> str:
+    """Which of `STAGES` a timer of this coordinator's rounds stands for."""
+    return key.removeprefix(f"round:{coordinator_id}:").split(":")[1]
+
+
+def timers(state: TreeState, now: float) -> tuple[StartTimer, ...]:
+    """What a workflow that goes on from a paused state has to start again."""
+    found = ((each, state.open_round(each)) for each in state.rounds)
+    return tuple(_timer(each, current, current.timer, now) for each, current in found if current and current.timer)
+
+
+def _disarm(step: Step, current: Round) -> None:
+    if current.timer is not None:
+        step.command(CancelTimer(key=current.timer))
+        current.timer = None
+
+
+def close(
+    step: Step,
+    chain: Coordinator,
+    end: RoundEnd,
+    how: str,
+    text: str = "",
+    answers: Mapping[str, str] | None = None,
+) -> None:
+    """The open round is over, and the pause with the last one. What it asked stays with the caller to settle."""
+    current = step.state.open_round(chain.coordinator_id)
+    if current is None:
+        return
+    _disarm(step, current)
+    current.end, current.text = end, text
+    current.closed = f"{end} {how} at {round_view.clock(step.now)}"
+    step.round(round_view.record(step.state, chain, current, answers or {}))
+    state = step.state
+    if state.paused_since is not None and not any(state.open_round(each) for each in state.rounds):
+        state.exclude(state.paused_since)
+        state.paused_since = None
+    show(step)
+
+
+def overtake(step: Step, chain: Coordinator, why: str) -> None:
+    """A blocked batch asks nobody; what it asked is asked again when an operator opens it again (ruling D4)."""
+    if step.state.open_round(chain.coordinator_id) is not None:
+        close(step, chain, RoundEnd.OVERTAKEN, f"by a block: {why}")
+        _ended(step, chain, why)
+
+
+def close_all(step: Step, end: RoundEnd, why: str) -> None:
+    """The tree ends: nobody is asked any more, and what was asked is told as unanswered (rulings F9, G1)."""
+    for chain in step.state.coordinators.values():
+        if step.state.open_round(chain.coordinator_id) is not None:
+            close(step, chain, end, f"by the end of the tree: {why}")
+            _ended(step, chain, why)
+        _give_up(chain)
+
+
+def _give_up(chain: Coordinator) -> None:
+    """Its questions stay unanswered, which it is told (ruling F5)."""
+    if chain.asking:
+        chain.reply = chain.reply or Reply()
+        chain.reply.answers += [
+            Answer(id=each.id, question=each.question.prompt, leg=each.leg) for each in chain.asking
+        ]
+    chain.asking = []
+
+
+def _ended(step: Step, chain: Coordinator, why: str) -> None:
+    last = step.state.rounds[chain.coordinator_id][-1]
+    data: Data = {"round": last.number, "kind": last.kind.value, "end": str(last.end)}
+    step.event("round_closed", chain.coordinator_id, f"round {last.number} is over: {why}", data)
+
+
+def _say(step: Step, chain: Coordinator, current: Round, kind: str, message: str) -> None:
+    """An event, the round's row, and every row that says what happens next."""
+    record = round_view.record(step.state, chain, current)
+    data: Data = {
+        "round": current.number,
+        "kind": current.kind.value,
+        "digest": current.digest,
+        "asks": [each.id for each in record.questions] or [each.leg for each in record.failing],
+        "commands": list(record.commands),
+        "expires_at": current.expires_at,
+        "handle": step.state.input.settings.escalation_handle,
+    }
+    step.event(kind, chain.coordinator_id, message, data)
+    step.round(record)
+    show(step)
+
+
+def show(step: Step) -> None:
+    """The task waits for a person while a round is open, and everything that waits says which command ends it (B3)."""
+    state, task = step.state, step.state.task
+    shown = round_view.open_rounds(state)
+    if shown and task.state in {TaskState.OPEN, TaskState.AWAITING_HUMAN}:
+        said = round_view.reason(shown), shown[0].commands[0]
+        if (task.state, task.reason, task.next) != (TaskState.AWAITING_HUMAN, *said):
+            step.task(TaskState.AWAITING_HUMAN, *said)
+    elif not shown and task.state is TaskState.AWAITING_HUMAN:
+        step.task(TaskState.OPEN, "goes on", "")
+    wanted = dict.fromkeys(_waiting(step), shown[0].commands[0]) if shown else {}
+    wanted |= {each.job_id: record.commands[0] for record in shown for each in record.failing}
+    wanted |= {record.job_id: record.commands[0] for record in shown}
+    for job_id, job in state.jobs.items():
+        ours = job_id in wanted or job.next.startswith("service resume ")
+        if ours and job.next != wanted.get(job_id, ""):
+            step.change(job_id, next=wanted.get(job_id, ""))
+
+
+def _waiting(step: Step) -> list[str]:
+    """What the pause keeps from going on; a leg that waits for its next attempt says when by itself."""
+    legs = (leg for leg in step.state.legs() if leg.state is JobState.QUEUED and not leg.twin and leg.timer is None)
+    held = (chain.job_id for chain in step.state.coordinators.values() if chain.phase is Phase.HELD)
+    return [*(leg.job_id for leg in legs), *held]
