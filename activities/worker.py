@@ -19,6 +19,7 @@ from activities.agents.shell import Shell
 from activities.jobs.context import Context
 from activities.jobs.record import Recorder
 from activities.jobs.run_job import Jobs
+from activities.notify.deliver import Deliverer
 from activities.settings.home import Home
 from activities.settings.load import load_settings
 from activities.settings.model import RuntimeSection
@@ -45,7 +46,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         client,
         task_queue=context.settings.temporal.task_queue,
         workflows=WORKFLOWS,
-        activities=[recorder.record, recorder.keep_tree],
+        activities=[recorder.record, recorder.keep_tree, Deliverer(context).deliver],
         activity_executor=threads,
         workflow_runner=runner(),
         max_cached_workflows=CACHED_TREES,

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 NOUNS = {
     "agent": "register agents, and ask them",
+    "attention": "what waits for a person",
     "config": "check and show the settings",
     "daemon": "run the server and the worker",
     "job": "look at jobs and trees, end them, run parts of them again",
     "orchestrate": "run a built-in recipe of several workers",
     "repo": "register repositories",
+    "resume": "answer a tree's questions, decide about its failures",
     "result": "check, explain and render result objects",
 }
 

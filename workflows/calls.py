@@ -40,6 +40,12 @@ def record(records: Records) -> None:
 
 
 @activity.defn
+def deliver(notification_id: str) -> None:
+    """Deliver a notification on every channel it has not arrived on; fails while one is left."""
+    raise NotImplementedError
+
+
+@activity.defn
 def keep_tree(state: TreeState) -> None:
     """Keep the state a blocked tree closed with: an operator's retry goes on from it (ruling D4)."""
     raise NotImplementedError

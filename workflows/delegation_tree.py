@@ -12,12 +12,19 @@ from temporalio.exceptions import ApplicationError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from workflows import calls, search
     from workflows.delegation import Delegation, DelegationInput
+    from workflows.notify import Notify
+    from workflows.policy.bounds import Refusal
+    from workflows.policy.telling import TELLS_PEOPLE
+    from workflows.policy.verbs import No
     from workflows.tree import commands as c
     from workflows.tree import events as e
     from workflows.tree.jobs import JobOutcome, JobRun, JobState, Wire
     from workflows.tree.records import Records
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopening import refuse_retry
+    from workflows.tree.resume_verdict import refuse_resume
+    from workflows.tree.round_view import open_rounds
+    from workflows.tree.rounds import timers
     from workflows.tree.state import TreeInput, TreeState
     from workflows.tree.view import details
 
@@ -47,6 +54,23 @@ class Kill(Wire):
     immediate: bool = False
 
 
+class ResumeOrder(Wire):
+    """What a person says to a pause (rulings F4, F6). Also what is sent by hand from the Temporal web UI."""
+
+    actor: str = ""
+    channel: str = "temporal"
+    job_id: str
+    verb: str
+    text: str = ""
+    round: int | None = None
+    digest: str = ""
+    request_id: str = ""
+
+    def event(self, now: float) -> e.ResumeRequested:
+        """As the reducer takes it."""
+        return e.ResumeRequested(now=now, **(self.model_dump() | {"actor": self.actor or "somebody"}))
+
+
 class Retry(Wire):
     """An operator runs a job again (ruling D4)."""
 
@@ -65,6 +89,9 @@ class DelegationTree:
         self._inbox: deque[e.Event] = deque()
         self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._orders = 0
+        self._asked: dict[int, e.ResumeRequested] = {}
+        self._verdicts: dict[int, Refusal | None] = {}
+        self._attention = ""
         self._closed: c.CloseTree | None = None
         if start.state is None:
             self._inbox.append(e.TreeStarted(now=workflow.time()))
@@ -74,7 +101,8 @@ class DelegationTree:
     @workflow.run
     async def run(self, start: TreeStart) -> c.CloseTree:
         """Lives in a task of its own, so that a cancel from outside interrupts nothing that is half done."""
-        life = asyncio.create_task(self._live([*start.coordinators, *start.children]))
+        waiting = timers(self._state, workflow.time()) if start.state else ()
+        life = asyncio.create_task(self._live([*start.coordinators, *start.children, *waiting]))
         try:
             return await asyncio.shield(life)
         except asyncio.CancelledError:
@@ -87,6 +115,28 @@ class DelegationTree:
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
     def kill(self, order: Kill) -> None:
         self._take_turn(e.KillRequested(now=workflow.time(), actor=order.actor, immediate=order.immediate))
+
+    @workflow.signal(description="end a pause: answer, retry, continue, abort, extend")
+    def resume(self, order: ResumeOrder) -> None:
+        self._take_turn(order.event(workflow.time()))
+
+    @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
+    async def resume_now(self, order: ResumeOrder) -> str:
+        """Two at the same instant both pass the validator; the truth is what the reducer said to each."""
+        said = order.event(workflow.time())
+        self._asked[id(said)] = said
+        self._take_turn(said)
+        await workflow.wait_condition(lambda: id(said) in self._verdicts)
+        del self._asked[id(said)]
+        if refusal := self._verdicts.pop(id(said)):
+            raise ApplicationError(refusal.message, type=refusal.kind, non_retryable=True)
+        return f"{order.verb} is accepted"
+
+    @resume_now.validator
+    def _may_resume(self, order: ResumeOrder) -> None:
+        refusal = refuse_resume(self._state, order.event(workflow.time()))
+        if refusal and refusal.kind != No.DUPLICATE:
+            raise ApplicationError(refusal.message, type=refusal.kind, non_retryable=True)
 
     @workflow.update(description="run a failed job again")
     def retry(self, order: Retry) -> None:
@@ -104,13 +154,14 @@ class DelegationTree:
         while self._inbox or self._tasks or not self._state.closed:
             await workflow.wait_condition(lambda: bool(self._inbox))
             await self._carry_out(self._reduce_pending())
-            workflow.set_current_details(details(self._state))
+            self._show()
+        await workflow.wait_condition(workflow.all_handlers_finished)
         if self._closed is None:
             raise ApplicationError("the order that re-opens the tree was refused", type="Refused", non_retryable=True)
         workflow.upsert_search_attributes([search.STATE.value_set(self._closed.task_state.value)])
         return self._closed
 
-    def _take_turn(self, order: e.KillRequested | e.RetryRequested) -> None:
+    def _take_turn(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
         """Puts an order behind whatever has happened before it.
 
         Temporal hands messages over ahead of all else in a workflow task. When a task is done over because one more
@@ -127,13 +178,17 @@ class DelegationTree:
     def _reduce_pending(self) -> list[c.Command]:
         todo: list[c.Command] = []
         while self._inbox:
-            todo += reduce(self._state, self._inbox.popleft())
+            event = self._inbox.popleft()
+            if isinstance(event, e.ResumeRequested) and id(event) in self._asked:
+                self._verdicts[id(event)] = refuse_resume(self._state, event)
+            todo += reduce(self._state, event)
         return todo
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
         """Rows first: whoever sees a job run can look it up."""
         if rows := _rows(todo):
             await calls.write(rows)
+            await self._tell_people(rows)
         self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
         if self._state.closed and self._state.blocked:
             await calls.keep(self._state)
@@ -141,6 +196,28 @@ class DelegationTree:
             self._continue_as_new(todo)
         for command in todo:
             self._begin(command)
+
+    async def _tell_people(self, rows: Records) -> None:
+        """Each in a workflow of its own, named after the event: it is told once, and outlives this tree."""
+        for event in rows.events:
+            if event.kind in TELLS_PEOPLE:
+                await workflow.start_child_workflow(
+                    Notify.run,
+                    event.event_id,
+                    id=f"notify-{event.event_id}",
+                    static_summary=event.kind,
+                    parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                )
+
+    def _show(self) -> None:
+        """What the web UI tells of this tree; the list of paused trees changes only when a pause begins or ends."""
+        workflow.set_current_details(details(self._state))
+        attention = " and ".join(sorted({each.kind.value for each in open_rounds(self._state)}))
+        if attention != self._attention:
+            self._attention = attention
+            state = self._state.task.state.value if attention else JobState.RUNNING.value
+            updates = [search.ATTENTION.value_set(attention or "none"), search.STATE.value_set(state)]
+            workflow.upsert_search_attributes(updates)
 
     def _begin(self, command: c.Command) -> None:
         match command:
@@ -159,7 +236,7 @@ class DelegationTree:
 
     def _should_continue_as_new(self, todo: list[c.Command]) -> bool:
         """Only where nothing runs, for a child would be taken down with its parent's run; and where nothing is lost."""
-        if self._state.closed or self._tasks or self._inbox:
+        if self._state.closed or self._tasks or self._inbox or self._asked:
             return False
         if any(isinstance(command, c.StartTimer | c.CancelJob) for command in todo):
             return False
@@ -227,4 +304,5 @@ def _rows(todo: Sequence[c.Command]) -> Records | None:
         task=next((each.task for each in reversed(several) if each.task), None),
         jobs=tuple({job.job_id: job for each in several for job in each.jobs}.values()),
         events=tuple(event for each in several for event in each.events),
+        rounds=tuple({each.round_id: each for one in several for each in one.rounds}.values()),
     )

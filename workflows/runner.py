@@ -6,8 +6,9 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from workflows.delegation import Delegation
 from workflows.delegation_tree import DelegationTree
+from workflows.notify import Notify
 
-WORKFLOWS = [DelegationTree, Delegation]
+WORKFLOWS = [DelegationTree, Delegation, Notify]
 
 _PURE = (
     "workflows.contract",

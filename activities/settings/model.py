@@ -108,6 +108,18 @@ class WorkerSection(Section):
     stop_grace: Duration = 10.0
 
 
+class Notify(Section):
+    """`[notify]`: how people are told that a tree waits for them."""
+
+    log: bool = True
+    """A line of JSON each, in `notifications.jsonl` in the service home."""
+    command: list[str] = []
+    """Run for each, with the message on standard input."""
+    webhook_url: str = Field(default="", pattern=r"^$|^https?://")
+    webhook_secret_env: str = ""
+    """Name of the variable that holds the secret which signs webhooks; the secret itself never stands in a file."""
+
+
 class Price(Section):
     """`[prices."<model pattern>"]`: dollars per million tokens (ruling K5)."""
 
@@ -123,6 +135,7 @@ class Settings(Section):
     temporal: Temporal = Temporal()
     store: Store = Store()
     worker: WorkerSection = WorkerSection()
+    notify: Notify = Notify()
     prices: dict[str, Price] = {}
 
     @property

@@ -5,8 +5,9 @@ from typing import Any
 
 from sqlalchemy import Engine, Row, Select, func, select
 
-from activities.store import schema
+from activities.store import outbox, rounds, schema
 from activities.store.database import insert_new, upsert
+from workflows.policy.telling import TELLS_PEOPLE
 from workflows.tree.jobs import JobState, Usage
 from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord
 
@@ -20,6 +21,8 @@ def write(engine: Engine, records: Records) -> None:
             upsert(connection, schema.tasks, [records.task.model_dump(mode="json")], only_if_newer="revision")
         upsert(connection, schema.jobs, [_job_row(job) for job in records.jobs], only_if_newer="revision")
         insert_new(connection, schema.events, [_event_row(event) for event in records.events])
+        rounds.write(connection, records.rounds)
+        outbox.add(connection, tuple(event for event in records.events if event.kind in TELLS_PEOPLE))
 
 
 def get(engine: Engine, job_id: str) -> JobRecord | None:

@@ -157,3 +157,56 @@ review_notes = Table(
     Column("text", Text, nullable=False),
     Column("at", Double, nullable=False),
 )
+
+rounds = Table(
+    "rounds",
+    metadata,
+    Column("round_id", String(100), primary_key=True),
+    Column("root_job_id", String(80), nullable=False),
+    Column("coordinator_id", String(80), nullable=False),
+    Column("job_id", String(80), nullable=False),
+    Column("task_id", String(80), nullable=False),
+    Column("repo", String(200), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("questions", JSON, nullable=False),
+    Column("failing", JSON, nullable=False),
+    Column("verbs", JSON, nullable=False),
+    Column("commands", JSON, nullable=False),
+    Column("opened_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("end", String(20)),
+    Column("closed_at", Double),
+    Column("closed", Text, nullable=False),
+    Column("said", Text, nullable=False),
+    Index("rounds_by_root", "root_job_id"),
+    Index("rounds_open", "closed_at", "opened_at"),
+)
+
+notifications = Table(
+    "notifications",
+    metadata,
+    Column("notification_id", String(120), primary_key=True),
+    Column("root_job_id", String(80), nullable=False),
+    Column("job_id", String(80), nullable=False),
+    Column("kind", String(64), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column(
+        "notification_id",
+        String(120),
+        ForeignKey("notifications.notification_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("channel", String(20), primary_key=True),
+    Column("attempts", Integer, nullable=False),
+    Column("delivered_at", Double),
+    Column("error", Text, nullable=False),
+)

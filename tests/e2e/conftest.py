@@ -40,6 +40,12 @@ class Installed:
         )
 
     def __call__(self, *words: str, code: int = 0, input: str = "") -> subprocess.CompletedProcess[str]:  # noqa: A002
+        done = self.run(*words, input=input)
+        assert done.returncode == code, f"service {' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done
+
+    def run(self, *words: str, input: str = "") -> subprocess.CompletedProcess[str]:  # noqa: A002
+        """Type a command, whatever comes of it; only a traceback is never right."""
         done = subprocess.run(
             [sys.executable, "-m", "cli.main", *words],
             capture_output=True,
@@ -50,8 +56,7 @@ class Installed:
             timeout=120,
             check=False,
         )
-        assert done.returncode == code, f"service {' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
-        assert "Traceback" not in done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
         return done
 
     def json(self, *words: str) -> Any:

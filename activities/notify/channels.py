@@ -1,0 +1,109 @@
+"""The ways a notification can go. Each delivers it or raises; delivering it twice must do no harm."""
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Protocol
+
+from activities.store.outbox import Notification
+
+SECONDS = 20
+TAIL = 256 * 1024
+
+
+class DeliveryError(Exception):
+    """It did not arrive; the message says why."""
+
+
+class Channel(Protocol):
+    """One way to reach people."""
+
+    name: str
+
+    def deliver(self, notification: Notification) -> None:
+        """Deliver, or raise DeliveryError."""
+        ...
+
+
+class LogFile:
+    """A line of JSON per notification, in the service home."""
+
+    name = "log"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def deliver(self, notification: Notification) -> None:
+        """Append, unless a crash came between the line and its record: then the line is there already."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._path.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL))
+            if f'"{notification.notification_id}"'.encode() not in file.read():
+                file.write(_body(notification) + b"\n")
+
+
+class Command:
+    """A command of the operator's: the message on standard input, the rest in `SERVICE_NOTIFICATION_*`."""
+
+    name = "command"
+
+    def __init__(self, argv: tuple[str, ...], environ: Mapping[str, str] = os.environ) -> None:
+        self._argv = argv
+        self._environ = environ
+
+    def deliver(self, notification: Notification) -> None:
+        """Run it; anything but 0 is a failure."""
+        names = {f"SERVICE_NOTIFICATION_{key.upper()}": str(value) for key, value in asdict(notification).items()}
+        try:
+            done = subprocess.run(
+                self._argv,
+                input=notification.message.encode(),
+                env={**self._environ, **names, "SERVICE_NOTIFICATION_ID": notification.notification_id},
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise DeliveryError(str(error)) from None
+        if done.returncode != 0:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise DeliveryError(f"exit code {done.returncode}{f': {said[-1][:300]}' if said else ''}")
+
+
+class Webhook:
+    """A signed POST: `X-Service-Signature: sha256=<HMAC of the body>`, `X-Service-Event-Id` to tell repeats apart."""
+
+    name = "webhook"
+
+    def __init__(self, url: str, secret: str) -> None:
+        self._url = url
+        self._secret = secret.encode()
+
+    def deliver(self, notification: Notification) -> None:
+        """Post it; anything but 2xx is a failure."""
+        body = _body(notification)
+        headers = {
+            "Content-Type": "application/json",
+            "X-Service-Event-Id": notification.notification_id,
+            "X-Service-Signature": "sha256=" + hmac.new(self._secret, body, hashlib.sha256).hexdigest(),
+        }
+        request = urllib.request.Request(self._url, body, headers, method="POST")  # noqa: S310
+        try:
+            with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310
+                return
+        except (urllib.error.URLError, OSError, ValueError) as error:
+            raise DeliveryError(str(error)) from None
+
+
+def _body(notification: Notification) -> bytes:
+    return json.dumps(asdict(notification), ensure_ascii=False, sort_keys=True).encode()

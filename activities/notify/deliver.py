@@ -1,0 +1,51 @@
+"""The activity that delivers one notification on every channel it has not yet arrived on."""
+
+from collections.abc import Sequence
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.jobs.context import Context
+from activities.notify.channels import Channel, Command, DeliveryError, LogFile, Webhook
+from activities.store import outbox
+
+
+class Deliverer:
+    """Delivers, records, and asks to be called again for what did not arrive."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @activity.defn(name="deliver")
+    def deliver(self, notification_id: str) -> None:
+        """Each channel on its own: one that is down holds up no other."""
+        notification = outbox.get(self._context.store, notification_id)
+        if notification is None:
+            raise ApplicationError(f"the notification {notification_id} is not there yet", type="NotThere")
+        failed = []
+        for channel in channels(self._context):
+            if outbox.is_delivered(self._context.store, notification_id, channel.name):
+                continue
+            error = ""
+            try:
+                channel.deliver(notification)
+            except DeliveryError as fault:
+                error = str(fault) or type(fault).__name__
+                failed.append(f"{channel.name}: {error}")
+            outbox.attempted(self._context.store, notification_id, channel.name, error)
+        if failed:
+            raise ApplicationError("; ".join(failed), type="NotDelivered")
+
+
+def channels(context: Context) -> Sequence[Channel]:
+    """What the settings say of how people are told."""
+    wanted = context.settings.notify
+    found: list[Channel] = []
+    if wanted.log:
+        found.append(LogFile(context.home.root / "notifications.jsonl"))
+    if wanted.command:
+        found.append(Command(tuple(wanted.command), context.environ))
+    if wanted.webhook_url:
+        secret = context.environ.get(wanted.webhook_secret_env, "") if wanted.webhook_secret_env else ""
+        found.append(Webhook(wanted.webhook_url, secret))
+    return found

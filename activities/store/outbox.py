@@ -1,0 +1,104 @@
+"""What people are to be told, and how far that got: one row per notification, one per channel it goes to."""
+
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, Engine, select, update
+
+from activities.store import schema
+from activities.store.database import insert_new
+from workflows.tree.records import EventRecord
+
+
+@dataclass(frozen=True)
+class Notification:
+    """Something a person should know; its id is the event's."""
+
+    notification_id: str
+    root_job_id: str
+    job_id: str
+    kind: str
+    message: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How far a notification got on one channel."""
+
+    notification_id: str
+    channel: str
+    attempts: int
+    delivered_at: float | None
+    error: str
+
+
+def add(connection: Connection, events: tuple[EventRecord, ...]) -> None:
+    """Put events into the outbox; one that is there stays as it is."""
+    rows = [
+        {
+            "notification_id": event.event_id,
+            "root_job_id": event.root_job_id,
+            "job_id": event.job_id,
+            "kind": event.kind,
+            "message": event.message,
+            "at": event.at,
+        }
+        for event in events
+    ]
+    insert_new(connection, schema.notifications, rows)
+
+
+def get(engine: Engine, notification_id: str) -> Notification | None:
+    key = schema.notifications.c.notification_id == notification_id
+    with engine.connect() as connection:
+        row = connection.execute(select(schema.notifications).where(key)).one_or_none()
+    return Notification(**row._mapping) if row else None
+
+
+def is_delivered(engine: Engine, notification_id: str, channel: str) -> bool:
+    query = select(schema.deliveries.c.delivered_at).where(_key(notification_id, channel))
+    with engine.connect() as connection:
+        return connection.execute(query).scalar() is not None
+
+
+def attempted(engine: Engine, notification_id: str, channel: str, error: str) -> None:
+    """Record an attempt; no error is a delivery, and a delivery is final."""
+    row = {"notification_id": notification_id, "channel": channel, "attempts": 0, "error": ""}
+    change = {
+        "attempts": schema.deliveries.c.attempts + 1,
+        "error": error,
+        "delivered_at": None if error else time.time(),
+    }
+    undelivered = schema.deliveries.c.delivered_at.is_(None)
+    with engine.begin() as connection:
+        insert_new(connection, schema.deliveries, [row])
+        connection.execute(
+            update(schema.deliveries).where(_key(notification_id, channel), undelivered).values(**change)
+        )
+
+
+def undelivered(engine: Engine) -> list[tuple[Notification, Delivery]]:
+    """What was tried and did not arrive: that needs attention too."""
+    told = schema.deliveries.c
+    query = (
+        select(schema.notifications, told.channel, told.attempts, told.delivered_at, told.error)
+        .join(schema.deliveries)
+        .where(schema.deliveries.c.delivered_at.is_(None))
+        .order_by(schema.notifications.c.at)
+    )
+    with engine.connect() as connection:
+        found = [dict(row._mapping) for row in connection.execute(query)]
+    names = Notification.__dataclass_fields__
+    return [
+        (
+            Notification(**{name: row[name] for name in names}),
+            Delivery(row["notification_id"], row["channel"], row["attempts"], row["delivered_at"], row["error"]),
+        )
+        for row in found
+    ]
+
+
+def _key(notification_id: str, channel: str) -> ColumnElement[bool]:
+    deliveries = schema.deliveries.c
+    return (deliveries.notification_id == notification_id) & (deliveries.channel == channel)

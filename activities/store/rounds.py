@@ -1,0 +1,41 @@
+"""Rounds that wait for people, written by their tree (ruling F1)."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, select
+
+from activities.store import schema
+from activities.store.database import upsert
+from workflows.tree.records import RoundRecord
+
+
+def write(connection: Connection, records: tuple[RoundRecord, ...]) -> None:
+    """Late and repeated writes do no harm."""
+    rows = [record.model_dump(mode="json") for record in records]
+    upsert(connection, schema.rounds, rows, only_if_newer="revision")
+
+
+def open_rounds(engine: Engine, *, root: str | None = None) -> list[RoundRecord]:
+    """Everything a person is waited for, oldest first."""
+    query = select(schema.rounds).where(schema.rounds.c.closed_at.is_(None))
+    if root:
+        query = query.where(schema.rounds.c.root_job_id == root)
+    with engine.connect() as connection:
+        return [_round(row) for row in connection.execute(query.order_by(schema.rounds.c.opened_at))]
+
+
+def of_tree(engine: Engine, root: str) -> list[RoundRecord]:
+    """Every round of a tree, oldest first."""
+    query = select(schema.rounds).where(schema.rounds.c.root_job_id == root).order_by(schema.rounds.c.opened_at)
+    with engine.connect() as connection:
+        return [_round(row) for row in connection.execute(query)]
+
+
+def get(engine: Engine, round_id: str) -> RoundRecord | None:
+    with engine.connect() as connection:
+        row = connection.execute(select(schema.rounds).where(schema.rounds.c.round_id == round_id)).one_or_none()
+    return _round(row) if row else None
+
+
+def _round(row: Row[Any]) -> RoundRecord:
+    return RoundRecord.model_validate(dict(row._mapping))

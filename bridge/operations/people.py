@@ -1,0 +1,120 @@
+"""Where trees meet people: ending a pause, and what waits for somebody (rulings F4, F6)."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from activities.store import jobs as stored_jobs
+from activities.store import outbox, rounds
+from bridge.operations import jobs
+from bridge.operations.service import Service
+from workflows.errors import NotFoundError
+from workflows.tree.records import JobRecord, RoundRecord, TaskRecord
+
+
+@dataclass(frozen=True)
+class Resume:
+    """What a person says to a pause, whatever the surface (ruling F6)."""
+
+    job_id: str
+    verb: str
+    text: str = ""
+    actor: str = ""
+    channel: str = "cli"
+    round: int | None = None
+    digest: str = ""
+    request_id: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of it."""
+
+    message: str
+    applied: bool
+    """False: no worker is there; the words are kept by Temporal and take effect when one comes."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A tree that waits for a person."""
+
+    round: RoundRecord
+    task: TaskRecord | None
+    tokens: int
+    cost_usd: float
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Everything that wants a person, oldest first."""
+
+    waiting: tuple[Waiting, ...]
+    preflight_failed: tuple[JobRecord, ...]
+    undelivered: tuple[tuple[outbox.Notification, outbox.Delivery], ...]
+
+
+def open_round(service: Service, job_id: str) -> RoundRecord:
+    """The one open round a job id stands for; a sentence when there is none, or several."""
+    root = jobs.get(service, job_id).root_job_id
+    found = rounds.open_rounds(service.store, root=root)
+    mine = [each for each in found if job_id in (each.coordinator_id, each.job_id)] or found
+    if len(mine) == 1:
+        return mine[0]
+    if not mine:
+        raise NotFoundError(f"nothing in the tree {root} waits for a person", f"service job tree {root}")
+    names = ", ".join(each.coordinator_id for each in mine)
+    raise NotFoundError(f"several coordinators of the tree {root} wait: {names}", "service attention")
+
+
+async def resume(service: Service, order: Resume) -> Verdict:
+    """Say something to a pause; a verdict at once where a worker can give it."""
+    from bridge.operations import resuming
+
+    order = order if order.request_id else _with_id(order)
+    root = jobs.get(service, order.job_id).root_job_id
+    return await resuming.resume(service, root, order)
+
+
+def attention(service: Service) -> Attention:
+    """What `service attention` lists."""
+    waiting = []
+    for each in rounds.open_rounds(service.store):
+        tree = stored_jobs.tree(service.store, each.root_job_id)
+        tokens, cost = sum(job.usage.total for job in tree), sum(job.cost_usd for job in tree)
+        waiting.append(Waiting(each, stored_jobs.task_of(service.store, each.root_job_id), tokens, cost))
+    flagged = stored_jobs.find(service.store, preflight_failed=True, limit=100)
+    return Attention(
+        waiting=tuple(waiting),
+        preflight_failed=tuple(sorted(flagged, key=lambda job: job.queued_at)),
+        undelivered=tuple(outbox.undelivered(service.store)),
+    )
+
+
+def as_json(found: Attention) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "waiting": [
+            each.round.model_dump(mode="json", exclude={"revision"})
+            | {"title": each.task.title if each.task else "", "tokens": each.tokens, "cost_usd": each.cost_usd}
+            for each in found.waiting
+        ],
+        "preflight_failed": [job.model_dump(mode="json", exclude={"revision"}) for job in found.preflight_failed],
+        "undelivered": [
+            {
+                "notification_id": told.notification_id,
+                "job_id": told.job_id,
+                "channel": how.channel,
+                "attempts": how.attempts,
+                "error": how.error,
+                "message": told.message,
+                "since": told.at,
+            }
+            for told, how in found.undelivered
+        ],
+    }
+
+
+def _with_id(order: Resume) -> Resume:
+    return Resume(**{**order.__dict__, "request_id": f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"})

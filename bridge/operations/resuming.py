@@ -1,0 +1,62 @@
+"""Carrying a resume to its tree: by update where a worker answers, by signal where none does."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.temporal import RPC_TIMEOUT, connect
+from bridge.operations.service import Service
+from workflows.delegation_tree import DelegationTree, ResumeOrder
+from workflows.errors import NotFoundError, RefusedError, UnreachableError
+from workflows.tree.commands import CloseTree
+
+if TYPE_CHECKING:
+    from bridge.operations.people import Resume, Verdict
+
+PATIENCE = timedelta(seconds=4)
+"""How long a verdict is waited for before the words are left with Temporal."""
+
+
+async def resume(service: Service, root: str, order: "Resume") -> "Verdict":
+    """The tree's verdict, or the promise that the words are kept."""
+    handle = (await connect(service.home, service.settings)).get_workflow_handle_for(DelegationTree.run, root)
+    said = ResumeOrder(
+        actor=order.actor,
+        channel=order.channel,
+        job_id=order.job_id,
+        verb=order.verb,
+        text=order.text,
+        round=order.round,
+        digest=order.digest,
+        request_id=order.request_id,
+    )
+    try:
+        return await _ask(handle, said)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise RefusedError(f"the tree {root} has ended; nothing in it waits", f"service job tree {root}") from None
+        raise UnreachableError(f"Temporal did not take it: {error}", "service daemon status") from None
+
+
+async def _ask(handle: "WorkflowHandle[DelegationTree, CloseTree]", said: ResumeOrder) -> "Verdict":
+    from bridge.operations.people import Verdict
+
+    try:
+        answer: Any = await handle.execute_update(
+            DelegationTree.resume_now, said, id=said.request_id, rpc_timeout=PATIENCE
+        )
+        return Verdict(str(answer), applied=True)
+    except WorkflowUpdateFailedError as error:
+        cause = error.cause
+        sentence = cause.message if isinstance(cause, ApplicationError) else str(cause)
+        hint = f"service job tree {said.job_id}"
+        if isinstance(cause, ApplicationError) and cause.type == "unknown_job":
+            raise NotFoundError(sentence, hint) from None
+        raise RefusedError(sentence, hint) from None
+    except WorkflowUpdateRPCTimeoutOrCancelledError:
+        # The same request id: whichever of the two arrives, it acts once.
+        await handle.signal(DelegationTree.resume, said, rpc_timeout=RPC_TIMEOUT)
+        return Verdict("no worker is there to take it; it is kept, and takes effect when one comes", applied=False)

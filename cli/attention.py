@@ -1,0 +1,74 @@
+"""`service attention`: everything that waits for a person."""
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output import say, say_json
+from cli.words import ago, clock, one_line
+
+if TYPE_CHECKING:
+    from bridge.operations.people import Attention, Waiting
+    from bridge.operations.service import Service
+
+app = typer.Typer(rich_markup_mode=None)
+INTERVAL = 1.0
+
+
+@app.command()
+def attention(
+    watch: Annotated[bool, typer.Option("--watch", help="Show every change until interrupted.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List what waits for a person, oldest first, each with the exact command to type."""
+    from bridge.operations import people
+    from bridge.operations.service import Service
+
+    service = Service.locate()
+    if watch:
+        _watch(service)
+    found = people.attention(service)
+    say_json(people.as_json(found)) if json else say("\n".join(_lines(found)))
+
+
+def _watch(service: "Service") -> None:
+    from bridge.operations import people
+
+    shown: list[str] = []
+    while True:
+        view = _lines(people.attention(service))
+        if view != shown:
+            say("\n".join([*view, ""]))
+            shown = view
+        time.sleep(INTERVAL)
+
+
+def _lines(found: "Attention") -> list[str]:
+    lines = [line for each in found.waiting for line in _waiting(each)]
+    for job in found.preflight_failed:
+        lines += [
+            f"{job.job_id}  preflight failed {ago(job.queued_at)}: {one_line(job.preflight_failed or '', 200)}",
+            f"  service job tree {job.job_id}",
+        ]
+    for told, how in found.undelivered:
+        lines += [
+            f"{told.job_id}  could not be told by {how.channel} ({how.attempts} attempts): {one_line(how.error, 200)}",
+            f"  {one_line(told.message, 200)}",
+        ]
+    return lines or ["nothing waits for a person"]
+
+
+def _waiting(each: "Waiting") -> list[str]:
+    waits = each.round
+    title = one_line(each.task.title) if each.task else ""
+    lines = [
+        f"{waits.coordinator_id}  {waits.kind} round {waits.number}  {waits.repo}  {title}",
+        f"  since {clock(waits.opened_at)} ({ago(waits.opened_at)}), until {clock(waits.expires_at)}",
+        f"  spent {each.tokens:,} tokens, ${each.cost_usd:.2f}",
+    ]
+    for question in waits.questions:
+        choices = f" [{' | '.join(question.choices)}]" if question.choices else ""
+        lines.append(f"  {question.id}: {one_line(question.prompt, 300)}{choices}")
+    lines += [f"  {fail.leg} ended {fail.state}: {one_line(fail.reason, 300)}" for fail in waits.failing]
+    return [*lines, *(f"  {command}" for command in waits.commands)]

@@ -1,0 +1,75 @@
+"""`service resume`: going on where a tree waits for a person."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output import say, say_json
+
+if TYPE_CHECKING:
+    from workflows.tree.records import RoundRecord
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def resume(
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The job that waits; any job of the tree will do.")],
+    verb: Annotated[str, typer.Argument(help="answer, retry, continue, abort or extend.")] = "",
+    text: Annotated[list[str] | None, typer.Argument(help='"<id>: <text>" for each question, or instructions.')] = None,
+    file: Annotated[Path | None, typer.Option(help="Read the text from a file; `-` is standard input.")] = None,
+    round_: Annotated[int | None, typer.Option("--round", help="Only if this is the round that waits.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Answer a tree's questions, or decide about its failures. Without a verb it asks, question by question."""
+    import asyncio
+    import sys
+
+    from bridge.operations import people
+    from bridge.operations.service import Service
+    from cli.words import actor
+    from workflows.errors import UsageError
+
+    service = Service.locate()
+    said = _read(file) if file else "\n".join(text or ())
+    digest = ""
+    if not verb:
+        waiting = people.open_round(service, job_id)
+        if not sys.stdin.isatty():
+            raise UsageError(f"{job_id} waits for {' or '.join(waiting.verbs)}", "\n     ".join(waiting.commands))
+        verb, said = _ask(waiting)
+        round_, digest = waiting.number, waiting.digest
+    order = people.Resume(job_id, verb, said, actor(), "cli", round_, digest)
+    verdict = asyncio.run(people.resume(service, order))
+    if json:
+        say_json({"job_id": job_id, "verb": verb, "message": verdict.message, "applied": verdict.applied})
+    else:
+        say(verdict.message)
+
+
+def _read(path: Path) -> str:
+    import sys
+
+    from workflows.errors import NotFoundError
+
+    if str(path) == "-":
+        return sys.stdin.read()
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise NotFoundError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _ask(waiting: "RoundRecord") -> tuple[str, str]:
+    if waiting.questions:
+        answers = []
+        for question in waiting.questions:
+            choices = f" [{' | '.join(question.choices)}]" if question.choices else ""
+            answers.append(f"{question.id}: {typer.prompt(f'{question.prompt}{choices}')}")
+        return "answer", "\n".join(answers)
+    for failing in waiting.failing:
+        say(f"{failing.leg} ({failing.job_id}) {failing.state}: {failing.reason}")
+    verb = str(typer.prompt(f"What now? [{' | '.join(waiting.verbs)}]"))
+    asked = "How much longer" if verb == "extend" else "Instructions, if any"
+    return verb, str(typer.prompt(asked, default="" if verb != "extend" else None))

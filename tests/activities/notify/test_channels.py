@@ -1,0 +1,83 @@
+"""Each channel against the real thing: a file, a process, an HTTP server."""
+
+import hashlib
+import hmac
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from activities.notify.channels import Command, DeliveryError, LogFile, Webhook
+from activities.store.outbox import Notification
+
+TOLD = Notification("job-0123456789ab-e3", "job-0123456789ab", "job-0123456789ab.2", "round_opened", "Which? - é", 12.5)
+
+
+@pytest.mark.ruling("F8")
+def test_the_log_has_one_line_however_often_it_is_told(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "deep" / "log.jsonl")
+    for _ in range(3):
+        log.deliver(TOLD)
+    lines = (tmp_path / "deep" / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["message"] for line in lines] == ["Which? - é"]
+
+
+def test_a_command_gets_the_message_and_what_it_is_about(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    script = f"import os, sys; open({str(out)!r}, 'w').write(os.environ['SERVICE_NOTIFICATION_ID'] + sys.stdin.read())"
+    Command((sys.executable, "-c", script)).deliver(TOLD)
+    assert out.read_text() == "job-0123456789ab-e3Which? - é"
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [(("/no/such",), "No such file"), ((sys.executable, "-c", "import sys; sys.exit('busy')"), "exit code 1: busy")],
+)
+def test_a_command_that_fails_says_why(argv: tuple[str, ...], why: str) -> None:
+    with pytest.raises(DeliveryError, match=why):
+        Command(argv).deliver(TOLD)
+
+
+class Receiver(BaseHTTPRequestHandler):
+    seen: list[tuple[dict[str, str], bytes]] = []
+    status = 200
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.seen.append((dict(self.headers), body))
+        self.send_response(self.status)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def receiver() -> Iterator[str]:
+    Receiver.seen, Receiver.status = [], 200
+    server = HTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/hook"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_webhook_is_signed_and_carries_the_events_id(receiver: str) -> None:
+    Webhook(receiver, "s3cret").deliver(TOLD)
+    headers, body = Receiver.seen[0]
+    assert headers["X-Service-Event-Id"] == TOLD.notification_id
+    expected = hmac.new(b"s3cret", body, hashlib.sha256).hexdigest()
+    assert headers["X-Service-Signature"] == f"sha256={expected}"
+    assert json.loads(body)["job_id"] == "job-0123456789ab.2"
+
+
+def test_a_webhook_that_refuses_or_is_not_there_says_why(receiver: str) -> None:
+    Receiver.status = 503
+    with pytest.raises(DeliveryError, match="503"):
+        Webhook(receiver, "").deliver(TOLD)
+    with pytest.raises(DeliveryError, match="refused"):
+        Webhook("http://127.0.0.1:1/", "").deliver(TOLD)
