@@ -2,12 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, is_cancelled_exception
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from workflows import calls, search
@@ -19,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.tree import commands as c
     from workflows.tree import events as e
     from workflows.tree.jobs import JobOutcome, JobRun, JobState, Wire
-    from workflows.tree.records import Records
+    from workflows.tree.records import Records, merged
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopening import refuse_retry
     from workflows.tree.resume_verdict import refuse_resume
@@ -154,7 +156,6 @@ class DelegationTree:
         while self._inbox or self._tasks or not self._state.closed:
             await workflow.wait_condition(lambda: bool(self._inbox))
             await self._carry_out(self._reduce_pending())
-            self._show()
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._closed is None:
             raise ApplicationError("the order that re-opens the tree was refused", type="Refused", non_retryable=True)
@@ -186,12 +187,13 @@ class DelegationTree:
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
         """Rows first: whoever sees a job run can look it up."""
-        if rows := _rows(todo):
+        if rows := merged([command.records for command in todo if isinstance(command, c.Record)]):
             await calls.write(rows)
             await self._tell_people(rows)
         self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
         if self._state.closed and self._state.blocked:
             await calls.keep(self._state)
+        self._show()  # before a run that goes on as new: the next one does not know what this one showed
         if self._should_continue_as_new(todo):
             self._continue_as_new(todo)
         for command in todo:
@@ -199,14 +201,19 @@ class DelegationTree:
 
     async def _tell_people(self, rows: Records) -> None:
         """Each in a workflow of its own, named after the event: it is told once, and outlives this tree."""
-        for event in rows.events:
-            if event.kind in TELLS_PEOPLE:
+        told = [event for event in rows.events if event.kind in TELLS_PEOPLE]
+        if not told or not workflow.patched("tells-people"):  # trees that began before this told nobody
+            return
+        for event in told:
+            # A tree that was reset or is opened again from an older state numbers its events as it did before.
+            with suppress(WorkflowAlreadyStartedError):
                 await workflow.start_child_workflow(
                     Notify.run,
                     event.event_id,
                     id=f"notify-{event.event_id}",
                     static_summary=event.kind,
                     parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                    id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                 )
 
     def _show(self) -> None:
@@ -293,16 +300,3 @@ def _without_outcome(run: JobRun, error: BaseException | None) -> JobOutcome:
     cause = (error.__cause__ or error) if error else "it was cancelled"
     reason = f"its workflow ended without an outcome: {cause}"
     return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=reason)
-
-
-def _rows(todo: Sequence[c.Command]) -> Records | None:
-    """Everything to be written in one go: the latest version of each row, every event."""
-    several = [command.records for command in todo if isinstance(command, c.Record)]
-    if len(several) < 2:
-        return several[0] if several else None
-    return Records(
-        task=next((each.task for each in reversed(several) if each.task), None),
-        jobs=tuple({job.job_id: job for each in several for job in each.jobs}.values()),
-        events=tuple(event for each in several for event in each.events),
-        rounds=tuple({each.round_id: each for one in several for each in one.rounds}.values()),
-    )

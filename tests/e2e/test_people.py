@@ -43,7 +43,6 @@ def kill_and_wait(service: Installed, member: str) -> None:
 
 
 @pytest.mark.ruling("F1", "F2", "F5", "F6", "spec:states.human_questions")
-@pytest.mark.ruling("spec:states.resume_answer", "spec:states.wrong_verb")
 def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> None:
     script.answers(none=ASK | {"delegations": [leg("later", "ask")]})
     job = script.ask()
@@ -69,7 +68,7 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     assert not [each for each in script.service.json("attention")["waiting"] if each["root_job_id"] == job]
 
 
-@pytest.mark.ruling("F3", "D7", "spec:states.escalate_human", "spec:states.resume_retry")
+@pytest.mark.ruling("F3", "D7", "spec:states.escalate_human")
 def test_a_failure_pauses_and_a_retry_with_instructions_goes_on(script: Script) -> None:
     script.answers(
         none={"delegations": [leg("work", "ask", failure_policy="escalate_human")]}, work__1={"decision": "failed"}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import Continuation, JobRun, JobState, TaskState
-from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord
+from workflows.tree.records import EventRecord, JobRecord, Records, RoundRecord, TaskRecord
 from workflows.tree.state import TERMINAL
 
 RAN = TERMINAL - {JobState.SKIPPED}
@@ -18,7 +18,9 @@ class Books:
         self.versions: dict[str, dict[int, JobRecord]] = {}
         self.events: dict[str, EventRecord] = {}
         self.tasks: dict[int, TaskRecord] = {}
+        self.round_versions: dict[str, dict[int, RoundRecord]] = {}
         for records in written:
+            self._rounds(records)
             for job in records.jobs:
                 known = self.versions.setdefault(job.job_id, {})
                 assert _timeless(known.setdefault(job.revision, job)) == _timeless(job), "a revision says one thing"
@@ -27,6 +29,26 @@ class Books:
                 assert first.model_copy(update={"at": event.at}) == event, "an event id is of one event"
             if records.task:
                 self.tasks[records.task.revision] = records.task
+
+    def _rounds(self, records: Records) -> None:
+        """A round that is open before and after a step lets nothing start in it (ruling F8)."""
+        before = {each.round_id for each in self.open()}
+        for each in records.rounds:
+            self.round_versions.setdefault(each.round_id, {}).setdefault(each.revision, each)
+        begun = [
+            job
+            for job in records.jobs
+            if job.state is JobState.RUNNING and job.revision not in self.versions.get(job.job_id, {})
+        ]
+        paused = {each.root_job_id for each in self.open() if each.round_id in before}
+        assert not paused & {job.root_job_id for job in begun}, f"a paused tree starts nothing: {begun}"
+
+    @property
+    def rounds(self) -> dict[str, RoundRecord]:
+        return {round_id: known[max(known)] for round_id, known in self.round_versions.items()}
+
+    def open(self) -> list[RoundRecord]:
+        return [each for each in self.rounds.values() if each.end is None]
 
     @property
     def jobs(self) -> dict[str, JobRecord]:
@@ -53,7 +75,8 @@ class Books:
         """The invariants of a tree that is over."""
         alive = [job for job in self.jobs.values() if job.state not in TERMINAL]
         assert not alive, f"every job ended: {alive}, {self.task}"
-        assert self.task_state is not TaskState.OPEN
+        assert self.task_state not in {TaskState.OPEN, TaskState.AWAITING_HUMAN}
+        self._each_round_ended_once()
         self._each_attempt_ended_once()
         self._each_attempt_ran_once(runs)
         self._ids_count_on()
@@ -66,6 +89,22 @@ class Books:
         assert all(
             job.delegation_depth <= bounds.max_delegation_depth for job in self.jobs.values() if job not in finals
         )
+
+    def _each_round_ended_once(self) -> None:
+        """Its last row is the one that says how, and every accepted resume but `extend` ended one."""
+        for known in self.round_versions.values():
+            ends = [revision for revision, each in known.items() if each.end is not None]
+            assert ends == [max(known)], f"a round ends once, and last: {known}"
+        self.check_resumes()
+
+    def check_resumes(self) -> None:
+        """However many spoke, one was heard in each round (ruling F4)."""
+        accepted = [event for event in self.events.values() if event.kind == "resume_accepted"]
+        heard = Counter((event.job_id, event.data["round"]) for event in accepted if event.data["verb"] != "extend")
+        assert set(heard.values()) <= {1}, f"one resume ends a round: {heard}"
+        people = {"answered", "retried", "continued", "aborted"}
+        ended = {(each.coordinator_id, each.number) for each in self.rounds.values() if each.end in people}
+        assert set(heard) == ended
 
     def _each_attempt_ended_once(self) -> None:
         """A leg that was skipped may wait again and be skipped again; one that ran ends once per attempt."""

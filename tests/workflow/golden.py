@@ -7,14 +7,19 @@ it is what trees that wait out there look like.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
 from temporalio.client import Client
+from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
 from tests.tree.simulator import delegation
-from tests.workflow.host import Handle, Host, an_input, script, serving, start
+from tests.workflow.books import Books
+from tests.workflow.host import Handle, Host, Script, an_input, script, serving, start
+from tests.workflow.people import asking, human, order, say, waits
 from tests.workflow.server import serve
+from tests.workflow.test_continuity import latest
 from tests.workflow.test_kill import kill
 from tests.workflow.test_retry import blocked, reopened
 from workflows.delegation_tree import TreeStart
@@ -73,9 +78,79 @@ async def reopened_by_an_operator(client: Client, queue: str) -> Handle:
     return tree
 
 
-SHAPES: dict[str, Callable[[Client, str], Awaitable[Handle]]] = {
-    shape.__name__: shape for shape in (plain, fan_out, replan, killed, continued_as_new, reopened_by_an_operator)
-}
+async def _paused(client: Client, queue: str, answer: Script, until: str = "round_opened") -> Handle:
+    """A tree that still waits for a person."""
+    host = Host(answer)
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until(lambda: until in Books(host.written).kinds())
+        await host.until(lambda: len(host.ended) == len(host.runs))
+        await _quiet(tree)
+    return tree
+
+
+async def _quiet(tree: Handle) -> None:
+    """Until its worker has nothing left to do."""
+    size = 0
+    while size != (size := len((await tree.fetch_history()).events)):
+        await asyncio.sleep(0.5)
+
+
+async def asks(client: Client, queue: str) -> Handle:
+    return await _paused(client, queue, asking({"root": PAIR}, "root"))
+
+
+async def failure(client: Client, queue: str) -> Handle:
+    return await _paused(client, queue, script({"root": (human("a"), delegation("b")), "a": "failed"}))
+
+
+async def joined(client: Client, queue: str) -> Handle:
+    legs = (delegation("a"), delegation("b"))
+    return await _paused(client, queue, asking({"root": legs}, "a", "b"), until="round_joined")
+
+
+async def nested(client: Client, queue: str) -> Handle:
+    legs = (delegation("deep", agent="lead"), delegation("after", deps=("deep",)))
+    return await _paused(client, queue, asking({"root": legs, "deep": (delegation("inner"),)}, "inner"))
+
+
+async def near_its_end(client: Client, queue: str) -> Handle:
+    """Both reminders are said; an hour is left."""
+    host, skipper = Host(asking({"root": PAIR}, "root")), TimeSkipper(client, config=TimeSkippingConfig(enabled=False))
+    async with serving(client, queue, host):
+        tree = await start(skipper.client, queue, patience=timedelta(days=7))
+        await waits(host)
+        await skipper.fast_forward(tree, timedelta(hours=23))
+        await host.until(lambda: Books(host.written).kinds().count("round_reminder") == 2)
+        await _quiet(tree)
+    return tree
+
+
+async def paused_after_continuing(client: Client, queue: str) -> Handle:
+    host = Host(asking({"root": PAIR}, "normal"))
+    async with serving(client, queue, host):
+        tree = await start(client, queue, TreeStart(input=an_input(), host=queue, history_limit=1))
+        await waits(host)
+        await _quiet(latest(client, tree))
+    return tree
+
+
+async def answered(client: Client, queue: str) -> Handle:
+    """One that failed, was tried again, approved, and is over."""
+    host = Host(script({"root": (human("a"),), "a": "failed"}))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host)
+        await say(tree, order(tree.id, "retry", "again"))
+        await waits(host, number=2)
+        await say(tree, order(tree.id, "continue"))
+        await tree.result()
+    return tree
+
+
+_WHOLE = (plain, fan_out, replan, killed, continued_as_new, reopened_by_an_operator, answered)
+_PAUSED = (asks, failure, joined, nested, near_its_end, paused_after_continuing)
+SHAPES: dict[str, Callable[[Client, str], Awaitable[Handle]]] = {shape.__name__: shape for shape in _WHOLE + _PAUSED}
 
 
 async def record(client: Client, shape: str) -> None:

@@ -73,6 +73,7 @@ class Host:
     cancelled: list[str] = field(default_factory=list)
     written: list[Records] = field(default_factory=list)
     kept: list[TreeState] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     before_write: Callable[[Records], Awaitable[None]] | None = None
 
     @activity.defn(name="run_job")
@@ -99,6 +100,10 @@ class Host:
     @activity.defn(name="keep_tree")
     async def keep_tree(self, state: TreeState) -> None:
         self.kept.append(state)
+
+    @activity.defn(name="deliver")
+    async def deliver(self, notification_id: str) -> None:
+        self.told.append(notification_id)
 
     @property
     def names(self) -> list[str]:
@@ -128,7 +133,7 @@ async def serving(client: Client, queue: str, host: Host, *, slots: int = 100, *
         client,
         task_queue=queue,
         workflows=WORKFLOWS,
-        activities=[host.record, host.keep_tree],
+        activities=[host.record, host.keep_tree, host.deliver],
         workflow_runner=runner(),
         sticky_queue_schedule_to_start_timeout=quick,
         **options,
@@ -150,7 +155,14 @@ def an_input(**fields: Any) -> TreeInput:
     return tree_input(root_job_id=root, task_id=ids.task_id(root), created_at=time.time(), **fields)
 
 
-async def start(client: Client, queue: str, tree: TreeInput | TreeStart | None = None, **options: Any) -> Handle:
+async def start(
+    client: Client,
+    queue: str,
+    tree: TreeInput | TreeStart | None = None,
+    *,
+    patience: timedelta = PATIENCE,
+    **options: Any,
+) -> Handle:
     """Start a tree's workflow as the operation does."""
     first = tree if isinstance(tree, TreeStart) else TreeStart(input=tree or an_input(), host=queue)
     root = first.input.root_job_id
@@ -163,7 +175,7 @@ async def start(client: Client, queue: str, tree: TreeInput | TreeStart | None =
         task_queue=queue,
         static_summary="implement: reach the goal",
         search_attributes=attributes,
-        execution_timeout=PATIENCE,
+        execution_timeout=patience,
         **options,
     )
 

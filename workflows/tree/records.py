@@ -3,6 +3,8 @@
 Every row carries the tree's `revision`, which only grows, so writing one twice or late changes nothing.
 """
 
+from collections.abc import Sequence
+
 from workflows.contract.models import Action, Decision
 from workflows.tree.jobs import Continuation, JobState, TaskState, Usage, Wire
 from workflows.tree.pauses import RoundEnd, RoundKind
@@ -137,3 +139,15 @@ class Records(Wire):
     jobs: tuple[JobRecord, ...] = ()
     events: tuple[EventRecord, ...] = ()
     rounds: tuple[RoundRecord, ...] = ()
+
+
+def merged(several: Sequence[Records]) -> Records | None:
+    """Everything to be written in one go: the latest version of each row, every event."""
+    if len(several) < 2:
+        return several[0] if several else None
+    return Records(
+        task=next((each.task for each in reversed(several) if each.task), None),
+        jobs=tuple({job.job_id: job for each in several for job in each.jobs}.values()),
+        events=tuple(event for each in several for event in each.events),
+        rounds=tuple({each.round_id: each for one in several for each in one.rounds}.values()),
+    )

@@ -1,0 +1,86 @@
+"""People for the scripted host: runs that ask them, what they say, and what they see of a tree."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client, WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
+
+from tests.tree.simulator import delegation
+from tests.workflow.books import Books
+from tests.workflow.host import Handle, Host, Line, Script, name_of, script
+from workflows import search
+from workflows.contract.models import Delegation, HumanQuestion
+from workflows.delegation_tree import DelegationTree, ResumeOrder
+from workflows.tree.jobs import JobOutcome, JobRun
+from workflows.tree.records import RoundRecord
+
+
+def asking(lines: Mapping[str, Line | list[Line]], *names: str, **fields: Any) -> Script:
+    """As `script`, and whoever is named asks `which?` once, by an id of its own name."""
+    answer, left = script(lines, **fields), list(names)
+
+    def ask(run: JobRun) -> JobOutcome:
+        said, name = answer(run), name_of(run)
+        if name not in left:
+            return said
+        left.remove(name)
+        question = HumanQuestion(id=f"q-{name}", prompt="which?", choices=("red", "blue"))
+        return said.model_copy(update={"human_questions": (question,)})
+
+    return ask
+
+
+def human(leg_id: str) -> Delegation:
+    """A leg whose failure a person decides about."""
+    return delegation(leg_id, failure_policy="escalate_human")
+
+
+def order(job_id: str, verb: str, text: str = "", **fields: Any) -> ResumeOrder:
+    base = {"actor": "ann", "channel": "cli", "request_id": uuid4().hex}
+    return ResumeOrder.model_validate(base | {"job_id": job_id, "verb": verb, "text": text} | fields)
+
+
+async def say(tree: Handle, said: ResumeOrder) -> str:
+    """By update: what became of it."""
+    return str(await tree.execute_update("resume", said, result_type=str))
+
+
+async def send(tree: Handle, said: ResumeOrder) -> None:
+    """By signal: sent, and no more."""
+    await tree.signal(DelegationTree.resume, said)
+
+
+async def refusal(tree: Handle, said: ResumeOrder) -> tuple[str | None, str]:
+    """Why an update was refused: kind and sentence."""
+    with pytest.raises(WorkflowUpdateFailedError) as caught:
+        await say(tree, said)
+    assert isinstance(caught.value.cause, ApplicationError)
+    return caught.value.cause.type, caught.value.cause.message
+
+
+async def waits(host: Host, number: int = 1, rounds: int = 1) -> RoundRecord:
+    """Once so many rounds are open, the one with this number."""
+
+    def there() -> list[RoundRecord]:
+        shown = Books(host.written).open()
+        return shown if len(shown) == rounds else []
+
+    await host.until(lambda: any(each.number == number for each in there()))
+    return next(each for each in there() if each.number == number)
+
+
+async def listed(client: Client, queue: str, expected: dict[str, str]) -> None:
+    """These are the trees the Temporal web UI lists as waiting for people, and for what: soon, and no others."""
+    query = f"TaskQueue = '{queue}' AND SvcState = 'awaiting_human' AND SvcAttention != 'none'"
+    shown: dict[str, str] = {}
+    for _ in range(200):
+        found = [each async for each in client.list_workflows(query)]
+        shown = {each.id: str(each.typed_search_attributes[search.ATTENTION]) for each in found}
+        if shown == expected:
+            return
+        await asyncio.sleep(0.02)
+    assert shown == expected
