@@ -1,5 +1,6 @@
 """`service attention`: everything that waits for a person."""
 
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,6 @@ from cli.words import ago, clock, one_line
 
 if TYPE_CHECKING:
     from bridge.operations.people import Attention, Waiting
-    from bridge.operations.service import Service
 
 app = typer.Typer(rich_markup_mode=None)
 INTERVAL = 1.0
@@ -26,21 +26,15 @@ def attention(
     from bridge.operations.service import Service
 
     service = Service.locate()
-    if watch:
-        _watch(service)
-    found = people.attention(service)
-    say_json(people.as_json(found)) if json else say("\n".join(_lines(found)))
-
-
-def _watch(service: "Service") -> None:
-    from bridge.operations import people
-
-    shown: list[str] = []
+    shown = None
     while True:
-        view = _lines(people.attention(service))
-        if view != shown:
-            say("\n".join([*view, ""]))
-            shown = view
+        found = people.attention(service)
+        if found != shown:
+            say_json(people.as_json(found)) if json else say("\n".join([*_lines(found), *([""] if watch else [])]))
+            sys.stdout.flush()
+            shown = found
+        if not watch:
+            return
         time.sleep(INTERVAL)
 
 

@@ -1,14 +1,23 @@
 """How values are printed: JSON for programs, aligned columns for people."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What moves the cursor, colours, or turns the direction of what follows: agents wrote part of what is shown."""
+
 
 def say(text: str = "") -> None:
-    """One line to the person."""
-    sys.stdout.write(text + "\n")
+    """Lines to the person."""
+    sys.stdout.write(plain(text) + "\n")
+
+
+def plain(text: str) -> str:
+    """As it is, without what would let it rewrite the screen."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def say_json(value: Any) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output import say, say_json
+from cli.output import plain, say, say_json
 
 if TYPE_CHECKING:
     from workflows.tree.records import RoundRecord
@@ -32,11 +32,14 @@ def resume(
     from workflows.errors import UsageError
 
     service = Service.locate()
-    said = _read(file) if file else "\n".join(text or ())
+    if file and text:
+        raise UsageError("the text is given twice: as words, and by --file", "leave one of them out")
     digest = ""
-    if not verb:
+    if verb:
+        said = _read(file) if file else ("\n" if verb == "answer" else " ").join(text or ())
+    else:
         waiting = people.open_round(service, job_id)
-        if not sys.stdin.isatty():
+        if file or sys.stdin is None or not sys.stdin.isatty():
             raise UsageError(f"{job_id} waits for {' or '.join(waiting.verbs)}", "\n     ".join(waiting.commands))
         verb, said = _ask(waiting)
         round_, digest = waiting.number, waiting.digest
@@ -49,16 +52,21 @@ def resume(
 
 
 def _read(path: Path) -> str:
-    import sys
+    """All of it or nothing: a text that was read wrongly is worse than one that is asked for again."""
+    from workflows.errors import NotFoundError, UsageError
 
-    from workflows.errors import NotFoundError
-
-    if str(path) == "-":
-        return sys.stdin.read()
+    piped = str(path) == "-"
+    name = "standard input" if piped else path
     try:
-        return path.read_text("utf-8", "replace")
+        with open(0 if piped else path, "rb", closefd=not piped) as source:
+            text = source.read().decode("utf-8-sig")
     except OSError as error:
-        raise NotFoundError(f"{path} cannot be read: {error.strerror}") from None
+        raise NotFoundError(f"{name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is not UTF-8 text: byte {error.start + 1} does not fit") from None
+    if "\0" in text:
+        raise UsageError(f"{name} is not text: it holds a NUL character")
+    return text
 
 
 def _ask(waiting: "RoundRecord") -> tuple[str, str]:
@@ -66,10 +74,15 @@ def _ask(waiting: "RoundRecord") -> tuple[str, str]:
         answers = []
         for question in waiting.questions:
             choices = f" [{' | '.join(question.choices)}]" if question.choices else ""
-            answers.append(f"{question.id}: {typer.prompt(f'{question.prompt}{choices}')}")
+            answers.append(f"{question.id}: {_prompt(f'{question.prompt}{choices}')}")
         return "answer", "\n".join(answers)
     for failing in waiting.failing:
         say(f"{failing.leg} ({failing.job_id}) {failing.state}: {failing.reason}")
-    verb = str(typer.prompt(f"What now? [{' | '.join(waiting.verbs)}]"))
-    asked = "How much longer" if verb == "extend" else "Instructions, if any"
-    return verb, str(typer.prompt(asked, default="" if verb != "extend" else None))
+    verb = _prompt(f"What now? [{' | '.join(waiting.verbs)}]")
+    while verb not in waiting.verbs:
+        verb = _prompt(f"It is one of {', '.join(waiting.verbs)}")
+    return verb, _prompt("How much longer") if verb == "extend" else _prompt("Instructions, if any", default="")
+
+
+def _prompt(question: str, default: str | None = None) -> str:
+    return str(typer.prompt(plain(question), default=default, show_default=False))

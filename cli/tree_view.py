@@ -45,7 +45,8 @@ def watch_tree(service: "Service", job_id: str) -> None:
         view = list(lines(tree))
         if in_place:
             width = shutil.get_terminal_size().columns
-            say(f"{UP.format(len(shown)) if shown else ''}" + "\n".join(line[:width] for line in view))
+            sys.stdout.write(UP.format(len(shown)) if shown else "")
+            say("\n".join(line[:width] for line in view))
         elif _without_clock(view) != _without_clock(shown):
             say("\n".join([*view, ""]))
         sys.stdout.flush()

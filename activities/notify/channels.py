@@ -6,12 +6,12 @@ import hmac
 import json
 import os
 import subprocess
-import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import asdict
+from http.client import HTTPException
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from activities.store.outbox import Notification
 
@@ -43,13 +43,21 @@ class LogFile:
 
     def deliver(self, notification: Notification) -> None:
         """Append, unless a crash came between the line and its record: then the line is there already."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._path.open("a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - TAIL))
-            if f'"{notification.notification_id}"'.encode() not in file.read():
-                file.write(_body(notification) + b"\n")
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._path.open("a+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                self._append(file, notification)
+        except OSError as error:
+            raise DeliveryError(str(error)) from None
+
+    def _append(self, file: BinaryIO, notification: Notification) -> None:
+        """Only whole lines count: one that a crash cut off is ended, and written again."""
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - TAIL))
+        whole, _, cut_off = file.read().rpartition(b"\n")
+        if f'"{notification.notification_id}"'.encode() not in whole:
+            file.write((b"\n" if cut_off else b"") + _body(notification) + b"\n")
 
 
 class Command:
@@ -63,7 +71,8 @@ class Command:
 
     def deliver(self, notification: Notification) -> None:
         """Run it; anything but 0 is a failure."""
-        names = {f"SERVICE_NOTIFICATION_{key.upper()}": str(value) for key, value in asdict(notification).items()}
+        rest = {key: str(value) for key, value in asdict(notification).items() if key != "message"}
+        names = {f"SERVICE_NOTIFICATION_{key.upper()}": value for key, value in rest.items()}
         try:
             done = subprocess.run(
                 self._argv,
@@ -101,8 +110,8 @@ class Webhook:
         try:
             with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310
                 return
-        except (urllib.error.URLError, OSError, ValueError) as error:
-            raise DeliveryError(str(error)) from None
+        except (OSError, ValueError, HTTPException) as error:  # a URLError is an OSError
+            raise DeliveryError(str(error).strip() or type(error).__name__) from None
 
 
 def _body(notification: Notification) -> bytes:

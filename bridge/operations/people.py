@@ -9,7 +9,8 @@ from activities.store import jobs as stored_jobs
 from activities.store import outbox, rounds
 from bridge.operations import jobs
 from bridge.operations.service import Service
-from workflows.errors import NotFoundError
+from workflows.errors import NotFoundError, RefusedError
+from workflows.policy.verbs import refuse_length
 from workflows.tree.records import JobRecord, RoundRecord, TaskRecord
 
 
@@ -74,6 +75,8 @@ async def resume(service: Service, order: Resume) -> Verdict:
 
     order = order if order.request_id else _with_id(order)
     root = jobs.get(service, order.job_id).root_job_id
+    if refusal := refuse_length(order.text):
+        raise RefusedError(refusal.message, f"service job tree {order.job_id}")
     return await resuming.resume(service, root, order)
 
 

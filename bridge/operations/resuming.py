@@ -11,6 +11,7 @@ from activities.temporal import RPC_TIMEOUT, connect
 from bridge.operations.service import Service
 from workflows.delegation_tree import DelegationTree, ResumeOrder
 from workflows.errors import NotFoundError, RefusedError, UnreachableError
+from workflows.policy.answers import clean
 from workflows.tree.commands import CloseTree
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ async def resume(service: Service, root: str, order: "Resume") -> "Verdict":
         actor=order.actor,
         channel=order.channel,
         job_id=order.job_id,
-        verb=order.verb,
-        text=order.text,
+        verb=clean(order.verb),
+        text=clean(order.text),
         round=order.round,
         digest=order.digest,
         request_id=order.request_id,

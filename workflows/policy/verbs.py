@@ -69,12 +69,19 @@ def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what:
         named = ", ".join(f"`{each}`" for each in takes)
         message = f"{what} is {_ARTICLE[kind]} round: it takes {named}, not `{one_line(verb, 40)}`"
         return Refusal(No.WRONG_VERB, message, {"kind": kind, "verbs": list(takes)})
-    if len(text) > TEXT_LIMIT:
-        message = f"{len(text):,} characters are more than the {TEXT_LIMIT:,} a resume takes: name a file instead"
-        return Refusal(No.TOO_LONG, message)
+    if refusal := refuse_length(text):
+        return refusal
     if verb == Verb.ANSWER and not _says_something(text, ids):
         return Refusal(No.EMPTY_ANSWER, f"the answer is empty: {what} asks {', '.join(ids)}")
     return _refuse_duration(text) if verb == Verb.EXTEND else None
+
+
+def refuse_length(text: str) -> Refusal | None:
+    """Nothing may be endless. A surface asks before it sends: more could not even be carried."""
+    if len(text) <= TEXT_LIMIT:
+        return None
+    message = f"{len(text):,} characters are more than the {TEXT_LIMIT:,} a resume takes"
+    return Refusal(No.TOO_LONG, f"{message}: put them where the agents can read them, and say where that is")
 
 
 _ARTICLE = {RoundKind.ASK: "an ask", RoundKind.FAILURE: "a failure"}

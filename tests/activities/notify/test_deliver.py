@@ -1,0 +1,136 @@
+"""The deliver activity on a real store: each channel on its own, each notification once, nothing forgotten."""
+
+import json
+import socket
+import threading
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.jobs.context import Context
+from activities.notify.channels import LogFile
+from activities.notify.deliver import Deliverer
+from activities.settings.home import Home
+from activities.settings.model import Notify, Settings
+from activities.store import outbox
+from activities.store.database import open_store
+from tests.activities.store.test_outbox import EVENT, ROOT
+
+pytestmark = pytest.mark.ruling("F8")
+ID = EVENT.event_id
+
+
+class Told:
+    """A service whose one notification goes to the log and to a command that fails while a file is there."""
+
+    def __init__(self, home: Home) -> None:
+        self.broken = home.root / "broken"
+        self.heard = home.root / "heard"
+        script = f"test ! -e {self.broken} || {{ echo busy >&2; exit 3; }}; cat >>{self.heard}; echo >>{self.heard}"
+        settings = Settings(notify=Notify(command=["sh", "-c", script]))
+        self.context = Context(home, settings, open_store(home), {"PATH": "/usr/bin:/bin"})
+        self.log = home.root / "notifications.jsonl"
+        with self.context.store.begin() as connection:
+            outbox.add(connection, (EVENT,))
+
+    def deliver(self) -> None:
+        ActivityEnvironment().run(Deliverer(self.context).deliver, ID)
+
+    @property
+    def logged(self) -> list[str]:
+        return [json.loads(line)["notification_id"] for line in self.log.read_text().splitlines()]
+
+    @property
+    def missing(self) -> list[tuple[str, int, str]]:
+        return [(how.channel, how.attempts, how.error) for _, how in outbox.undelivered(self.context.store)]
+
+
+@pytest.fixture
+def told(home: Home) -> Told:
+    return Told(home)
+
+
+def test_a_channel_that_is_down_holds_up_no_other_and_only_it_is_tried_again(told: Told) -> None:
+    told.broken.touch()
+    for attempt in (1, 2):
+        with pytest.raises(ApplicationError, match="command: exit code 3: busy"):
+            told.deliver()
+        assert told.logged == [ID]
+        assert told.missing == [("command", attempt, "exit code 3: busy")]
+    told.broken.unlink()
+    told.log.unlink()
+    told.deliver()
+    assert told.heard.read_text() == f"{EVENT.message}\n"
+    assert not told.log.exists(), "what has arrived is not told again"
+    assert told.missing == []
+
+
+def test_a_log_that_cannot_be_written_holds_up_no_other(told: Told) -> None:
+    told.log.mkdir()
+    with pytest.raises(ApplicationError, match=r"log: .Errno"):
+        told.deliver()
+    assert told.heard.read_text() == f"{EVENT.message}\n"
+    assert [channel for channel, _, _ in told.missing] == ["log"]
+    told.log.rmdir()
+    told.deliver()
+    assert told.logged == [ID]
+    assert told.heard.read_text() == f"{EVENT.message}\n"
+
+
+def test_what_has_been_delivered_everywhere_is_never_told_again(told: Told) -> None:
+    for _ in range(3):
+        told.deliver()
+    assert told.logged == [ID]
+    assert told.heard.read_text() == f"{EVENT.message}\n"
+
+
+def test_a_kill_between_the_line_and_its_record_does_not_double_the_line(told: Told) -> None:
+    notification = outbox.get(told.context.store, ID)
+    assert notification is not None
+    LogFile(told.log).deliver(notification)
+    assert not outbox.is_delivered(told.context.store, ID, "log")
+    told.deliver()
+    assert told.logged == [ID]
+    assert outbox.is_delivered(told.context.store, ID, "log")
+
+
+def test_a_line_cut_off_by_a_kill_is_written_again_whole(told: Told) -> None:
+    told.log.write_text(f'{{"at": 12.5, "notification_id": "{ID}", "root_')
+    told.deliver()
+    assert json.loads(told.log.read_text().splitlines()[-1])["notification_id"] == ID
+
+
+def test_a_message_too_long_for_an_environment_is_told_whole(told: Told) -> None:
+    long = EVENT.model_copy(update={"event_id": f"{ROOT}-e4", "message": "why? " * 50_000})
+    with told.context.store.begin() as connection:
+        outbox.add(connection, (long,))
+    ActivityEnvironment().run(Deliverer(told.context).deliver, long.event_id)
+    assert told.heard.read_text() == f"{long.message}\n"
+
+
+def test_a_webhook_whose_answer_is_no_http_is_undelivered(home: Home) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def babble() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"what?\r\n\r\n")
+
+    threading.Thread(target=babble, daemon=True).start()
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    context = Context(home, Settings(notify=Notify(log=False, webhook_url=url)), open_store(home), {})
+    with context.store.begin() as connection:
+        outbox.add(connection, (EVENT,))
+    with listening, pytest.raises(ApplicationError, match="webhook: "):
+        ActivityEnvironment().run(Deliverer(context).deliver, ID)
+    [(_, how)] = outbox.undelivered(context.store)
+    assert (how.channel, how.attempts) == ("webhook", 1)
+    assert how.error
+
+
+def test_a_notification_that_is_not_there_yet_is_asked_for_again(told: Told) -> None:
+    with pytest.raises(ApplicationError, match="e99 is not there yet") as caught:
+        ActivityEnvironment().run(Deliverer(told.context).deliver, "job-0123456789ab-e99")
+    assert not caught.value.non_retryable

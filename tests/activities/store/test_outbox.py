@@ -1,0 +1,62 @@
+"""The outbox on every database: a notification once, a delivery final, an attempt counted."""
+
+import pytest
+from sqlalchemy import Engine
+
+from activities.store import jobs, outbox
+from workflows.tree.records import EventRecord, Records
+
+pytestmark = pytest.mark.ruling("F8")
+ROOT = "job-0123456789ab"
+EVENT = EventRecord(
+    event_id=f"{ROOT}-e3", job_id=f"{ROOT}.2", root_job_id=ROOT, kind="round_opened", at=12.5, message="Which? - é"
+)
+
+
+def another(number: int, at: float) -> EventRecord:
+    return EVENT.model_copy(update={"event_id": f"{ROOT}-e{number}", "at": at})
+
+
+def add(store: Engine, *events: EventRecord) -> None:
+    with store.begin() as connection:
+        outbox.add(connection, events)
+
+
+def test_only_what_people_are_told_of_is_put_there_and_it_stays_as_it_is(store: Engine) -> None:
+    quiet = another(4, 13.0).model_copy(update={"kind": "job_started"})
+    for message in ("Which? - é", "written again"):
+        jobs.write(store, Records(events=(EVENT.model_copy(update={"message": message}), quiet)))
+    found = outbox.get(store, EVENT.event_id)
+    assert found == outbox.Notification(f"{ROOT}-e3", ROOT, f"{ROOT}.2", "round_opened", "Which? - é", 12.5)
+    assert outbox.get(store, quiet.event_id) is None
+
+
+def test_attempts_are_counted_and_the_last_error_is_shown(store: Engine) -> None:
+    add(store, EVENT)
+    assert outbox.undelivered(store) == [], "what was not tried yet is not overdue"
+    for error in ("no route", "exit code 1"):
+        outbox.attempted(store, EVENT.event_id, "command", error)
+    [(told, how)] = outbox.undelivered(store)
+    assert told.message == EVENT.message
+    assert how == outbox.Delivery(EVENT.event_id, "command", 2, None, "exit code 1")
+
+
+def test_a_delivery_is_final(store: Engine) -> None:
+    add(store, EVENT)
+    outbox.attempted(store, EVENT.event_id, "command", "busy")
+    outbox.attempted(store, EVENT.event_id, "command", "")
+    outbox.attempted(store, EVENT.event_id, "command", "a late loser")
+    assert outbox.is_delivered(store, EVENT.event_id, "command")
+    assert outbox.undelivered(store) == []
+
+
+def test_channels_are_apart_and_the_oldest_is_first(store: Engine) -> None:
+    add(store, another(5, 20.0), another(6, 10.0))
+    for number, channel, error in ((5, "log", ""), (5, "webhook", "503"), (6, "webhook", "503")):
+        outbox.attempted(store, f"{ROOT}-e{number}", channel, error)
+    assert not outbox.is_delivered(store, f"{ROOT}-e5", "webhook")
+    assert not outbox.is_delivered(store, f"{ROOT}-e6", "log")
+    assert [(told.notification_id, how.channel) for told, how in outbox.undelivered(store)] == [
+        (f"{ROOT}-e6", "webhook"),
+        (f"{ROOT}-e5", "webhook"),
+    ]

@@ -1,0 +1,238 @@
+"""What trees that wait for people cost: `python -m tests.benchmarks.bench_paused`, BENCH_TREES of them (2000).
+
+A worker process of its own with the real workflows, the real store and a real log of notifications, on the embedded
+server; only the agent run does nothing but ask. Figures for people; nothing is asserted but that it is the real thing.
+"""
+
+import asyncio
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.jobs.context import Context
+from activities.jobs.record import Recorder
+from activities.notify.deliver import Deliverer
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store import rounds
+from activities.store.database import open_store
+from activities.worker import CACHED_TREES, STICKY_TIMEOUT, THREADS
+from bridge.daemon.ports import choose_port
+from bridge.daemon.server import server_command, server_environment
+from tests.benchmarks.bench_tree import connected
+from tests.tree.simulator import outcome
+from tests.workflow.host import an_input
+from workflows import search
+from workflows.calls import agents_queue
+from workflows.contract.models import HumanQuestion
+from workflows.delegation_tree import DelegationTree, ResumeOrder, TreeStart
+from workflows.runner import WORKFLOWS, runner
+from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState
+
+TREES = int(os.environ.get("BENCH_TREES", "2000"))
+RESUMED = 50
+REST = 20.0
+WARM_UP = 50
+AT_ONCE = 16
+QUEUE = "paused"
+QUESTION = HumanQuestion(id="store", prompt="Redis or memory? " * 10, choices=("redis", "memory"))
+
+
+@activity.defn(name="run_job")
+def run_job(run: JobRun) -> JobOutcome:
+    """The root asks; what follows its answer says when it was dispatched, and approves."""
+    if run.continuation is Continuation.NONE:
+        return outcome(run, "approved", human_questions=(QUESTION,))
+    with Path(os.environ["BENCH_DISPATCHED"]).open("a") as file:
+        file.write(f"{run.root_job_id} {time.time()}\n")
+    return outcome(run, "approved")
+
+
+async def serve(address: str, home: Home) -> None:
+    """The worker as a host has it, with production's cache."""
+    client, context = await connected(address), Context(home, Settings(), open_store(home))
+    recorder, threads = Recorder(context), ThreadPoolExecutor(THREADS)
+    trees = Worker(
+        client,
+        task_queue=QUEUE,
+        workflows=WORKFLOWS,
+        activities=[recorder.record, recorder.keep_tree, Deliverer(context).deliver],
+        activity_executor=threads,
+        workflow_runner=runner(),
+        max_cached_workflows=CACHED_TREES,
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+    )
+    agents = Worker(
+        client,
+        task_queue=agents_queue(QUEUE),
+        activities=[run_job],
+        activity_executor=threads,
+        max_concurrent_activities=THREADS,
+    )
+    async with trees, agents:
+        await asyncio.Event().wait()
+
+
+@dataclass
+class Process:
+    """One process, as the kernel accounts for it."""
+
+    pid: int
+
+    @property
+    def megabytes(self) -> float:
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+
+    @property
+    def cpu(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Stage:
+    """The server, the worker, and what a person would do."""
+
+    client: Client
+    home: Home
+    server: Process
+    worker: Process
+    dispatched: Path
+
+    def __post_init__(self) -> None:
+        self.store = open_store(self.home)
+
+    async def pause(self, count: int) -> list[str]:
+        """So many trees, started a few at a time, until all of them wait for a person."""
+        gate, before = asyncio.Semaphore(AT_ONCE), len(rounds.open_rounds(self.store))
+
+        async def one() -> str:
+            goal = an_input()
+            first = TreeStart(input=goal, host=QUEUE)
+            run = JobRun.model_validate(goal.model_dump() | {"job_id": goal.root_job_id})
+            attributes = search.attributes(run, JobState.RUNNING.value)
+            async with gate:
+                handle = await self.client.start_workflow(
+                    DelegationTree.run, first, id=goal.root_job_id, task_queue=QUEUE, search_attributes=attributes
+                )
+            return str(handle.id)
+
+        names = list(await asyncio.gather(*(one() for _ in range(count))))
+        while (waiting := len(rounds.open_rounds(self.store)) - before) < count:
+            print(f"  {waiting} of {count} wait", file=sys.stderr, flush=True)
+            await asyncio.sleep(2)
+        await self.until_told()
+        return names
+
+    async def until_told(self) -> None:
+        """The notifications are out too: nothing is left to do."""
+        while await self._running_notifications():
+            await asyncio.sleep(1)
+
+    async def _running_notifications(self) -> int:
+        query = "WorkflowType = 'Notify' AND ExecutionStatus = 'Running'"
+        return (await self.client.count_workflows(query)).count
+
+    async def answer(self, tree: str) -> float:
+        """As the command line does; the seconds until what follows is dispatched."""
+        handle = self.client.get_workflow_handle_for(DelegationTree.run, tree)
+        order = ResumeOrder(actor="bench", job_id=tree, verb="answer", text="store: redis", request_id=uuid4().hex)
+        began = time.time()
+        _: Any = await handle.execute_update(DelegationTree.resume_now, order, id=order.request_id)
+        await handle.result()
+        return float(self._dispatches()[tree]) - began
+
+    def _dispatches(self) -> dict[str, str]:
+        return dict(line.split(" ") for line in self.dispatched.read_text().splitlines())
+
+    async def at_rest(self) -> tuple[float, float]:
+        """CPU seconds of the worker and of the server while nobody does anything."""
+        await asyncio.sleep(8)
+        before = self.worker.cpu, self.server.cpu
+        await asyncio.sleep(REST)
+        return self.worker.cpu - before[0], self.server.cpu - before[1]
+
+    def database(self) -> float:
+        return sum(path.stat().st_size for path in self.home.root.rglob("temporal*.db*")) / 2**20
+
+
+async def measure(stage: Stage) -> None:
+    for tree in await stage.pause(WARM_UP):
+        await stage.answer(tree)
+    idle, server_idle, idle_cpu, disk = *_memory(stage), await stage.at_rest(), stage.database()
+    began = time.monotonic()
+    names = await stage.pause(TREES)
+    took = time.monotonic() - began
+    full, server_full, full_cpu = *_memory(stage), await stage.at_rest()
+    print(f"{TREES} trees paused in {took:.0f} s: {TREES / took:.1f} per second; cache of {CACHED_TREES}")
+    _ratio("worker RSS, MB", full, idle)
+    _ratio("worker CPU, seconds in 20 s at rest", full_cpu[0], idle_cpu[0])
+    _ratio("server RSS, MB", server_full, server_idle)
+    _ratio("server CPU, seconds in 20 s at rest", full_cpu[1], idle_cpu[1])
+    grown = stage.database()
+    print(f"server database {grown:.1f} MB, {(grown - disk) * 1024 / TREES:.1f} KB a tree")
+    random.seed(7)
+    chosen = random.sample(names[: max(RESUMED, TREES - CACHED_TREES)], min(RESUMED, TREES))
+    taken = sorted([await stage.answer(tree) for tree in chosen])
+    fresh = sorted([await stage.answer(tree) for tree in await stage.pause(len(chosen))])
+    for name, at in (("p50", 0.5), ("p95", 0.95)):
+        _ratio(f"resume to dispatch, evicted / cached, ms, {name}", *(1000 * _at(each, at) for each in (taken, fresh)))
+    print(f"worker RSS after {len(chosen)} resumes: {stage.worker.megabytes / idle:.2f} of idle")
+
+
+def _memory(stage: Stage) -> tuple[float, float]:
+    return stage.worker.megabytes, stage.server.megabytes
+
+
+def _at(values: list[float], share: float) -> float:
+    return statistics.quantiles(values, n=100, method="inclusive")[round(share * 100) - 1]
+
+
+def _ratio(what: str, one: float, other: float) -> None:
+    ratio = f"{one / other:.2f}" if other else "-"
+    print(f"{what}: {one:.2f} / {other:.2f} = {ratio}", flush=True)
+
+
+@contextmanager
+def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Process]:
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        yield Process(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        home, port = Home(Path(folder)).ensure(), choose_port(0, "the server").port
+        address, dispatched = f"127.0.0.1:{port}", home.root / "dispatched"
+        server = server_command(home, port, None, search_attributes=tuple(search.NAMES.items()), log_level="error")
+        worker = (sys.executable, "-m", "tests.benchmarks.bench_paused", address, str(home.root))
+        with (
+            running(server, server_environment()) as one,
+            running(worker, os.environ | {"BENCH_DISPATCHED": str(dispatched)}) as other,
+        ):
+            await measure(Stage(await connected(address), home, one, other, dispatched))
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1], Home(Path(sys.argv[2]))) if len(sys.argv) > 1 else main())
+    sys.stdout.flush()
+    os._exit(0)
