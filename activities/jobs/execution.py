@@ -26,10 +26,6 @@ class Executed:
     stderr: str
 
 
-class StoppedError(Exception):
-    """The run was stopped on order; it left what it had."""
-
-
 @dataclass(frozen=True)
 class Execution:
     """Everything one attempt needs to run its program, and to run it again for a repair."""
