@@ -1,0 +1,91 @@
+"""Runs of pipelines and their stages. Rows are written by revision: late and repeated writes do no harm."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, select, tuple_, update
+
+from activities.store import schema
+from activities.store.database import insert_new, upsert
+from workflows.pipeline.plan import OPEN_RUNS, RunState
+from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
+
+runs, stages = schema.pipeline_runs, schema.pipeline_stages
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a run was started with, in full."""
+
+    definition: str
+    payload: dict[str, str]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run as it is kept."""
+
+    record: RunRecord
+    begun: Begun
+
+
+def write(engine: Engine, records: RunRecords, begun: Begun | None = None) -> None:
+    """Write one step of a run in one transaction; `begun` comes with the first."""
+    with engine.begin() as connection:
+        if begun is not None:
+            first = records.run.model_dump(mode="json") | {"definition": begun.definition, "payload": begun.payload}
+            insert_new(connection, runs, [first])
+        _update(connection, records.run)
+        rows = [stage.model_dump(mode="json") for stage in records.stages]
+        upsert(connection, stages, rows, only_if_newer="revision")
+
+
+def _update(connection: Connection, run: RunRecord) -> None:
+    older = (runs.c.run_id == run.run_id) & (runs.c.revision < run.revision)
+    connection.execute(update(runs).where(older).values(**run.model_dump(mode="json", exclude={"run_id"})))
+
+
+def get(engine: Engine, run_id: str) -> StoredRun | None:
+    with engine.connect() as connection:
+        row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
+    return StoredRun(_run(row), Begun(row.definition, row.payload)) if row else None
+
+
+def stages_of(engine: Engine, run_id: str) -> list[StageRecord]:
+    """In the definition's order."""
+    query = select(stages).where(stages.c.run_id == run_id).order_by(stages.c.number)
+    with engine.connect() as connection:
+        return [StageRecord.model_validate(dict(row._mapping)) for row in connection.execute(query)]
+
+
+def active(engine: Engine, pipeline: str) -> RunRecord | None:
+    """The run of a pipeline that has not ended."""
+    return next(iter(find(engine, pipeline=pipeline, states=sorted(OPEN_RUNS), limit=1)), None)
+
+
+def find(
+    engine: Engine,
+    *,
+    pipeline: str | None = None,
+    repo: str | None = None,
+    states: Sequence[RunState] = (),
+    before: tuple[float, str] | None = None,
+    limit: int = 50,
+) -> list[RunRecord]:
+    """The newest runs that match, below a place in that order."""
+    query = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
+    if pipeline:
+        query = query.where(runs.c.pipeline == pipeline)
+    if repo:
+        query = query.where(runs.c.repo == repo)
+    if states:
+        query = query.where(runs.c.state.in_(states))
+    if before:
+        query = query.where(tuple_(runs.c.started_at, runs.c.run_id) < tuple_(*before))
+    with engine.connect() as connection:
+        return [_run(row) for row in connection.execute(query)]
+
+
+def _run(row: Row[Any]) -> RunRecord:
+    return RunRecord.model_validate(dict(row._mapping))

@@ -1,0 +1,204 @@
+"""Looking at runs of pipelines: one, a page of them, what a stage printed (ruling J5)."""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from activities.store import pipeline_runs as stored
+from activities.store import runs as stored_attempts
+from bridge.operations.service import Service
+from workflows.contract.faults import nearest
+from workflows.contract.models import Decision
+from workflows.errors import NotFoundError, RefusedError, UsageError
+from workflows.pipeline.definition import StageKind
+from workflows.pipeline.plan import RunState, StageOutcome, StageState, Trigger
+from workflows.pipeline.records import RunRecord, StageRecord
+
+MOST_LISTED = 1000
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StageView(_View):
+    """A stage as ruling J5 shows it."""
+
+    id: str
+    kind: StageKind
+    needs: tuple[str, ...]
+    state: StageState
+    attempt: int
+    job_id: str | None
+    decision: Decision | None
+    summary: str
+    """What it said; where it said nothing, why it is where it is."""
+    started_at: float | None
+    finished_at: float | None
+    tokens: int
+
+
+class RunView(_View):
+    """A run as ruling J5 shows it."""
+
+    id: str
+    pipeline: str
+    trigger: Trigger
+    payload: dict[str, str]
+    state: RunState
+    reason: str
+    halt_stage: str | None
+    started_at: float
+    finished_at: float | None
+    tokens: int
+    cost_usd: float
+    stages: tuple[StageView, ...]
+
+
+class RunLine(_View):
+    """A run in a list."""
+
+    id: str
+    pipeline: str
+    repo: str
+    trigger: Trigger
+    state: RunState
+    reason: str
+    halt_stage: str | None
+    started_at: float
+    finished_at: float | None
+    tokens: int
+    cost_usd: float
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs are listed."""
+
+    pipeline: str | None = None
+    repo: str | None = None
+    state: str | None = None
+    limit: int = 50
+    cursor: str | None = None
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """Some runs, newest first, and where the next ones begin."""
+
+    runs: tuple[RunLine, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class StageOutput:
+    """What an attempt of a shell stage printed: the ends of it, without secrets."""
+
+    run_id: str
+    stage: str
+    state: StageState
+    attempt: int
+    said: str
+    """Its summary, or why it ended as it did, in full."""
+    output: str
+    stderr: str
+
+
+def get(service: Service, run_id: str) -> stored.StoredRun:
+    """A run as it is kept, or a sentence that there is none."""
+    found = stored.get(service.store, run_id)
+    if found is None:
+        raise NotFoundError(f"no run {run_id}", "service pipeline runs")
+    return found
+
+
+def show_run(service: Service, run_id: str) -> RunView:
+    """A run with its stages (ruling J5)."""
+    found = get(service, run_id)
+    record = found.record
+    return RunView(
+        id=record.run_id,
+        pipeline=record.pipeline,
+        trigger=record.trigger,
+        payload=found.begun.payload,
+        state=record.state,
+        reason=record.reason,
+        halt_stage=record.halt_stage,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+        tokens=record.tokens,
+        cost_usd=record.cost_usd,
+        stages=tuple(_stage(stage) for stage in stored.stages_of(service.store, run_id)),
+    )
+
+
+def definition_of_run(service: Service, run_id: str) -> str:
+    """The file as it was when the run started (ruling J4)."""
+    return get(service, run_id).begun.definition
+
+
+def list_runs(service: Service, wanted: RunFilter) -> RunPage:
+    """The newest runs that match."""
+    if wanted.state is not None and wanted.state not in list(RunState):
+        near = nearest(wanted.state, RunState)
+        raise UsageError(f"{wanted.state!r} is not a state of a run; they are {', '.join(RunState)}{near}")
+    if not 1 <= wanted.limit <= MOST_LISTED:
+        raise UsageError(f"limit must be 1 to {MOST_LISTED}, not {wanted.limit}")
+    found = stored.find(
+        service.store,
+        pipeline=wanted.pipeline,
+        repo=wanted.repo,
+        states=(RunState(wanted.state),) if wanted.state else (),
+        before=_place(wanted.cursor) if wanted.cursor else None,
+        limit=wanted.limit + 1,
+    )
+    shown = found[: wanted.limit]
+    more = len(found) > wanted.limit
+    return RunPage(tuple(map(_line, shown)), f"{shown[-1].started_at!r}~{shown[-1].run_id}" if more else None)
+
+
+def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | None = None) -> StageOutput:
+    """What a shell stage printed in its latest attempt, or in the one that is asked for."""
+    stage = _stage_of(service, run_id, stage_id)
+    if stage.kind is not StageKind.SHELL:
+        hint = f"service job show {stage.job_id}" if stage.job_id else f"service pipeline show {run_id}"
+        raise RefusedError(f"stage {stage_id} is an agent's: what it said is in its job", hint)
+    number = attempt or stage.attempt
+    found = stored_attempts.get(service.store, f"{run_id}.{stage.number}", number)
+    if found is None or found.diagnostics is None:
+        how = f"has no recorded attempt {number}" if number else f"has not begun ({stage.state})"
+        raise NotFoundError(f"stage {stage_id} of {run_id} {how}", f"service pipeline show {run_id}")
+    ended, printed = StageOutcome.model_validate(found.outcome), found.diagnostics
+    return StageOutput(
+        run_id=run_id,
+        stage=stage_id,
+        state=ended.state,
+        attempt=number,
+        said=ended.reason or ended.summary,
+        output=printed.get("output", ""),
+        stderr=printed.get("stderr", ""),
+    )
+
+
+def _stage_of(service: Service, run_id: str, stage_id: str) -> StageRecord:
+    stages = {stage.stage_id: stage for stage in stored.stages_of(service.store, get(service, run_id).record.run_id)}
+    if stage_id not in stages:
+        raise NotFoundError(f"{run_id} has no stage {stage_id}; it has {', '.join(stages)}")
+    return stages[stage_id]
+
+
+def _stage(stage: StageRecord) -> StageView:
+    shown = stage.model_dump(include=set(StageView.model_fields))
+    return StageView(**shown | {"id": stage.stage_id, "summary": stage.summary or stage.reason})
+
+
+def _line(run: RunRecord) -> RunLine:
+    return RunLine(**run.model_dump(include=set(RunLine.model_fields)), id=run.run_id)
+
+
+def _place(cursor: str) -> tuple[float, str]:
+    at, _, run_id = cursor.partition("~")
+    try:
+        return float(at), run_id
+    except ValueError:
+        raise UsageError(f"{cursor!r} is no cursor: take the one a list ended with") from None

@@ -1,0 +1,156 @@
+"""Pipelines: registering them, running them (rulings K1, J4)."""
+
+import secrets
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from activities.pipelines import planning
+from activities.store import pipeline_runs as stored_runs
+from activities.store import pipelines as stored
+from activities.store.pipelines import Pipeline
+from bridge.operations import pipeline_runs
+from bridge.operations.service import Service
+from workflows.errors import NotFoundError, RefusedError, UsageError
+from workflows.pipeline import ids
+from workflows.pipeline.definition import Definition
+from workflows.pipeline.payload import check_payload
+from workflows.pipeline.plan import OPEN_RUNS, Trigger
+from workflows.pipeline.read import read
+from workflows.pipeline.text import Format
+from workflows.tree.ids import RANDOM_BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMATS = {".yaml": Format.YAML, ".yml": Format.YAML, ".toml": Format.TOML}
+
+
+class ActiveRunError(RefusedError):
+    """The pipeline already has an active run (ruling J4)."""
+
+    code = "active_run"
+    status = 409
+
+
+async def add(service: Service, text: str, format_: Format) -> Pipeline:
+    """Register a definition, or replace the one of its name; its schedule follows it. Running runs keep theirs."""
+    from bridge.operations import scheduling
+
+    definition = read(text, format_)
+    old = stored.get(service.store, definition.name)
+    if definition.schedule or (old and old.scheduled):
+        await scheduling.put(service, definition)
+    return stored.put(service.store, definition, text, format_)
+
+
+def read_file(path: Path) -> tuple[str, Format]:
+    """A definition's text, and the language its name says it is written in."""
+    format_ = FORMATS.get(path.suffix.lower())
+    if format_ is None:
+        raise UsageError(f"{path} is neither .yaml, .yml nor .toml", "rename it after what it is written in")
+    try:
+        return path.read_bytes().decode("utf-8-sig"), format_
+    except OSError as error:
+        raise NotFoundError(f"{path} cannot be read: {error.strerror}", "service pipeline add FILE") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text: byte {error.start + 1} does not fit") from None
+
+
+def every(service: Service) -> list[Pipeline]:
+    """The registered pipelines by name."""
+    return stored.every(service.store)
+
+
+def get(service: Service, name: str) -> Pipeline:
+    """One pipeline, or a sentence that says which there are."""
+    return planning.get(service.store, name)
+
+
+def as_json(pipeline: Pipeline) -> dict[str, Any]:
+    """What `--json` prints."""
+    return asdict(pipeline)
+
+
+def definition_of(pipeline: Pipeline) -> Definition:
+    """What its file says."""
+    return read(pipeline.definition, pipeline.format)
+
+
+async def run(
+    service: Service,
+    name: str,
+    payload: "Mapping[str, str] | None" = None,
+    trigger: Trigger = Trigger.CLI,
+    run_id: str | None = None,
+) -> str:
+    """Start a run; its id. Either it exists in full, or nothing was recorded.
+
+    A caller that brings a `run_id` may ask as often as it likes: it is one run.
+    """
+    from bridge.operations import running
+
+    checked = check_payload({} if payload is None else payload)
+    if run_id is not None and not ids.is_run_id(run_id):
+        raise UsageError(f"{run_id!r} is not a run id; they look like prun-0c5e2v7q9a3k")
+    if run_id is not None and stored_runs.get(service.store, run_id) is not None:
+        return run_id
+    start = planning.plan(
+        service.store,
+        service.settings,
+        service.artifacts,
+        name=name,
+        run_id=run_id or new_run_id(),
+        trigger=trigger,
+        payload=checked,
+    )
+    return await running.start(service, start)
+
+
+def new_run_id() -> str:
+    """The id of a run that starts now."""
+    return ids.run_id(time.time_ns() // 1_000_000, secrets.randbits(RANDOM_BITS))
+
+
+async def cancel(service: Service, run_id: str, *, actor: str) -> pipeline_runs.RunView:
+    """End a run: its commands and agents are stopped. The order waits for a worker if there is none."""
+    from bridge.operations import running
+
+    record = pipeline_runs.get(service, run_id).record
+    if record.state not in OPEN_RUNS:
+        raise RefusedError(f"the run {run_id} has ended ({record.state})", f"service pipeline watch {run_id}")
+    await running.cancel(service, record, actor)
+    return pipeline_runs.show_run(service, run_id)
+
+
+async def enable(service: Service, name: str) -> Pipeline:
+    """Let a pipeline run, by hand and by its schedule."""
+    return await _switch(service, name, enabled=True)
+
+
+async def disable(service: Service, name: str) -> Pipeline:
+    """No run begins any more; one that goes on is not touched."""
+    return await _switch(service, name, enabled=False)
+
+
+async def remove(service: Service, name: str) -> None:
+    """Forget a pipeline and its schedule; its runs stay to be looked at."""
+    from bridge.operations import scheduling
+
+    pipeline = get(service, name)
+    if active := stored_runs.active(service.store, name):
+        raise ActiveRunError(f"{name} has an active run, {active.run_id}", f"service pipeline cancel {active.run_id}")
+    if pipeline.scheduled:
+        await scheduling.delete(service, name)
+    stored.remove(service.store, name)
+
+
+async def _switch(service: Service, name: str, *, enabled: bool) -> Pipeline:
+    from bridge.operations import scheduling
+
+    pipeline = get(service, name)
+    if pipeline.scheduled:
+        await scheduling.put(service, definition_of(pipeline).model_copy(update={"enabled": enabled}))
+    stored.enable(service.store, name, enabled=enabled)
+    return get(service, name)

@@ -1,0 +1,194 @@
+"""`service pipeline`: registering pipelines, running them, following their runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.output import say, say_json, say_table
+from workflows.errors import UsageError
+
+app = typer.Typer(help="Register pipelines, and run them.", no_args_is_help=True, rich_markup_mode=None)
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[str, typer.Argument(help="The pipeline's name.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="The id that `pipeline run` printed.")]
+
+
+@app.command()
+def add(
+    file: Annotated[Path, typer.Argument(help="A .yaml, .yml or .toml file.")],
+    json: Json = False,
+) -> None:
+    """Register a pipeline, or replace the one of its name; runs that go on keep the file they started with."""
+    import asyncio
+
+    from bridge.operations import pipelines
+    from bridge.operations.service import Service
+
+    pipeline = asyncio.run(pipelines.add(Service.locate(), *pipelines.read_file(file)))
+    if json:
+        say_json(pipelines.as_json(pipeline))
+        return
+    say(f"{pipeline.name} is registered")
+    say(f"run it: service pipeline run {pipeline.name}" if pipeline.enabled else "it is disabled")
+
+
+@app.command(name="list")
+def list_(json: Json = False) -> None:
+    """List the registered pipelines."""
+    from bridge.operations import pipelines
+    from bridge.operations.service import Service
+
+    known = pipelines.every(Service.locate())
+    if json:
+        say_json([pipelines.as_json(each) for each in known])
+        return
+    rows = [
+        (each.name, each.repo or "-", "yes" if each.enabled else "no", "yes" if each.scheduled else "-")
+        for each in known
+    ]
+    empty = "no pipelines; add one: service pipeline add FILE"
+    say_table(("NAME", "REPO", "ENABLED", "SCHEDULED"), rows, empty)
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME|RUN", help="A pipeline, or the id of a run.")],
+    stage: Annotated[str | None, typer.Option(help="What this shell stage of the run printed.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="In an earlier attempt of the stage.")] = None,
+    json: Json = False,
+) -> None:
+    """Show a pipeline and its file; or a run with its stages; or what a stage printed."""
+    from bridge.operations import pipelines
+    from bridge.operations.service import Service
+    from cli import pipeline_view
+
+    service = Service.locate()
+    if stage is not None:
+        pipeline_view.show_output(service, name, stage, attempt, json=json)
+    elif attempt is not None:
+        raise UsageError("--attempt is of a stage: add --stage ID")
+    elif name.startswith("prun-") and not any(each.name == name for each in pipelines.every(service)):
+        pipeline_view.show_run(service, name, json=json)
+    else:
+        pipeline_view.show_pipeline(service, name, json=json)
+
+
+@app.command()
+def run(
+    name: Name,
+    payload: Annotated[
+        list[str] | None, typer.Option("--payload", metavar="KEY=VALUE", help="A value for the run; may be repeated.")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Follow the run to its end.")] = False,
+    json: Json = False,
+) -> None:
+    """Start a run. While one is active, there is no second."""
+    import asyncio
+
+    from bridge.operations import pipelines
+    from bridge.operations.service import Service
+    from cli.pipeline_view import follow, pairs
+
+    service = Service.locate()
+    run_id = asyncio.run(pipelines.run(service, name, pairs(payload or [])))
+    if wait:
+        raise typer.Exit(follow(service, run_id, json=json))
+    say_json({"run_id": run_id}) if json else say(f"{run_id}\nwatch it: service pipeline watch {run_id}")
+
+
+@app.command()
+def watch(run_id: RunId, json: Json = False) -> None:
+    """Follow a run to its end, and show it."""
+    from bridge.operations.service import Service
+    from cli.pipeline_view import follow
+
+    raise typer.Exit(follow(Service.locate(), run_id, json=json))
+
+
+@app.command()
+def runs(
+    pipeline: Annotated[str | None, typer.Option(help="Only runs of this pipeline.")] = None,
+    repo: Annotated[str | None, typer.Option(help="Only runs on OWNER/NAME.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only runs in this state.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Go on where an earlier list ended.")] = None,
+    json: Json = False,
+) -> None:
+    """List the newest runs; or show one: `service pipeline show RUN`."""
+    from bridge.operations import pipeline_runs
+    from bridge.operations.service import Service
+    from cli.words import ago, one_line
+
+    page = pipeline_runs.list_runs(Service.locate(), pipeline_runs.RunFilter(pipeline, repo, state, limit, cursor))
+    if json:
+        say_json({"runs": [each.model_dump(mode="json") for each in page.runs], "next_cursor": page.next_cursor})
+        return
+    rows = [
+        (
+            each.id,
+            each.state,
+            each.pipeline,
+            each.trigger,
+            each.halt_stage or "-",
+            ago(each.started_at),
+            one_line(each.reason),
+        )
+        for each in page.runs
+    ]
+    headings = ("RUN", "STATE", "PIPELINE", "TRIGGER", "HALTED_AT", "STARTED", "REASON")
+    say_table(headings, rows, "no runs; start one: service pipeline run NAME")
+    if page.next_cursor:
+        say(f"more: --cursor {page.next_cursor}")
+
+
+@app.command()
+def cancel(run_id: RunId, json: Json = False) -> None:
+    """End a run: its commands and agents are stopped."""
+    import asyncio
+
+    from bridge.operations import pipelines
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    shown = asyncio.run(pipelines.cancel(Service.locate(), run_id, actor=actor()))
+    if json:
+        say_json(shown.model_dump(mode="json"))
+        return
+    say(f"{run_id} is being ended\nwatch it: service pipeline watch {run_id}")
+
+
+@app.command()
+def enable(name: Name) -> None:
+    """Let a pipeline run, by hand and by its schedule."""
+    import asyncio
+
+    from bridge.operations import pipelines
+    from bridge.operations.service import Service
+
+    asyncio.run(pipelines.enable(Service.locate(), name))
+    say(f"{name} is enabled")
+
+
+@app.command()
+def disable(name: Name) -> None:
+    """Start no more runs of a pipeline; one that goes on is not touched."""
+    import asyncio
+
+    from bridge.operations import pipelines
+    from bridge.operations.service import Service
+
+    asyncio.run(pipelines.disable(Service.locate(), name))
+    say(f"{name} is disabled")
+
+
+@app.command()
+def remove(name: Name) -> None:
+    """Forget a pipeline and its schedule; its runs stay."""
+    import asyncio
+
+    from bridge.operations import pipelines
+    from bridge.operations.service import Service
+
+    asyncio.run(pipelines.remove(Service.locate(), name))
+    say(f"{name} is forgotten")

@@ -1,0 +1,106 @@
+"""Pipelines and runs on a terminal, and a payload as it is typed."""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from cli.output import say, say_fields, say_json
+from cli.words import clock, one_line
+from workflows.errors import UsageError
+
+if TYPE_CHECKING:
+    from bridge.operations.pipeline_runs import RunView, StageView
+    from bridge.operations.service import Service
+
+INTERVAL = 0.2
+
+
+def pairs(words: Sequence[str]) -> dict[str, str]:
+    """`KEY=VALUE`, each key once."""
+    payload: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError(f"{word!r} is not KEY=VALUE", "--payload branch=main")
+        if key in payload:
+            raise UsageError(f"the payload names {key!r} twice")
+        payload[key] = value
+    return payload
+
+
+def follow(service: "Service", run_id: str, *, json: bool) -> int:
+    """Say each change once, then the end; 0 when the run succeeded, 1 when it ended otherwise."""
+    from bridge.operations import pipeline_runs
+
+    said: dict[str, tuple[str, int]] = {}
+    state = ""
+    while True:
+        run = pipeline_runs.show_run(service, run_id)
+        for stage in run.stages:
+            if said.get(stage.id) != (stage.state, stage.attempt) and stage.state != "pending":
+                said[stage.id] = (stage.state, stage.attempt)
+                sys.stderr.write(f"{_stage(stage)}\n")
+        if run.state == "awaiting_human" != state:
+            sys.stderr.write(f"{run.reason}\n")
+        state = run.state
+        if run.finished_at is not None:
+            break
+        time.sleep(INTERVAL)
+    say_json(run.model_dump(mode="json")) if json else say("\n".join(lines(run)))
+    return 0 if run.state == "succeeded" else 1
+
+
+def show_pipeline(service: "Service", name: str, *, json: bool) -> None:
+    """What is known of it, and its file."""
+    from bridge.operations import pipelines
+
+    value = pipelines.as_json(pipelines.get(service, name))
+    if json:
+        say_json(value)
+        return
+    text = value.pop("definition")
+    say_fields(value.items())
+    say(f"\n{text.strip()}")
+
+
+def show_run(service: "Service", run_id: str, *, json: bool) -> None:
+    """A run as it is now."""
+    from bridge.operations import pipeline_runs
+
+    run = pipeline_runs.show_run(service, run_id)
+    say_json(run.model_dump(mode="json")) if json else say("\n".join(lines(run)))
+
+
+def show_output(service: "Service", run_id: str, stage: str, attempt: int | None, *, json: bool) -> None:
+    """What a stage printed: standard output first, its complaints after it."""
+    from bridge.operations import pipeline_runs
+
+    shown = pipeline_runs.stage_output(service, run_id, stage, attempt)
+    if json:
+        say_json(asdict(shown))
+        return
+    say(f"{shown.stage} {shown.state} attempt {shown.attempt}  {one_line(shown.said, 500)}".rstrip())
+    for heading, text in (("output", shown.output), ("stderr", shown.stderr)):
+        if text.strip():
+            say(f"\n{heading}:\n{text.rstrip()}")
+
+
+def lines(run: "RunView") -> Iterator[str]:
+    """A run as a person reads it."""
+    yield f"{run.id}  {run.pipeline}  {run.state}{f': {run.reason}' if run.reason else ''}"
+    ended = f", ended {clock(run.finished_at)}" if run.finished_at else ""
+    spent = f", {run.tokens:,} tokens, ${run.cost_usd:.2f}" if run.tokens else ""
+    yield f"started {clock(run.started_at)} by {run.trigger}{ended}{spent}"
+    for key, value in run.payload.items():
+        yield f"  {key} = {one_line(value)}"
+    for stage in run.stages:
+        yield f"  {_stage(stage)}"
+
+
+def _stage(stage: "StageView") -> str:
+    attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
+    job = f" [{stage.job_id}]" if stage.job_id else ""
+    decided = f" {stage.decision}" if stage.decision else ""
+    return f"{stage.id} {stage.state}{attempt}{decided}{job}  {one_line(stage.summary, 200)}".rstrip()

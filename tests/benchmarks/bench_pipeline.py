@@ -1,0 +1,129 @@
+"""What a stage costs: a chain of stages against the same chain of bare Temporal activities, side by side.
+
+`python -m tests.benchmarks.bench_pipeline`. Stages that are done at once stand for commands, on both sides; rows are
+written to a real store on ours. Ratios only.
+"""
+
+import asyncio
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.jobs.context import Context
+from activities.jobs.record import Recorder
+from activities.pipelines.record import PipelineBooks
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store import pipeline_runs
+from activities.store.database import open_store
+from tests.benchmarks.bare import BareChain, nothing
+from tests.benchmarks.bench_tree import server
+from tests.pipeline.plans import an_input, shell
+from workflows.calls import agents_queue
+from workflows.pipeline.plan import StageOutcome, StageRun, StageState
+from workflows.pipeline_run import PipelineRun
+from workflows.runner import WORKFLOWS, runner
+
+LENGTHS = (1, 5, 20)
+ROUNDS = {1: 15, 5: 11, 20: 7}
+Play = Callable[[int], Awaitable[str]]
+
+
+@activity.defn(name="run_stage")
+async def run_stage(run: StageRun) -> StageOutcome:
+    """A command that is done at once."""
+    return StageOutcome(state=StageState.SUCCEEDED, summary=run.stage_id)
+
+
+@asynccontextmanager
+async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
+    """The workers as a host has them."""
+    context = Context(home, Settings(), open_store(home))
+    recorder, books = Recorder(context), PipelineBooks(context)
+    runs = Worker(
+        client,
+        task_queue="ours",
+        workflows=WORKFLOWS,
+        activities=[recorder.record, recorder.keep_tree, books.record_run],
+        activity_executor=ThreadPoolExecutor(8),
+        workflow_runner=runner(),
+    )
+
+    async def play(length: int) -> str:
+        stages = [shell(f"s{n}", *([f"s{n - 1}"] if n else [])) for n in range(length)]
+        name = f"pipeline-{uuid4().hex}"
+        start = an_input(*stages).model_copy(
+            update={"run_id": f"prun-{uuid4().hex}", "host": "ours", "created_at": time.time()}
+        )
+        closed = await client.execute_workflow(PipelineRun.run, start, id=name, task_queue="ours")
+        rows = pipeline_runs.stages_of(context.store, closed.run_id)
+        assert [row.state for row in rows] == [StageState.SUCCEEDED] * length, "it is the real thing that is measured"
+        return name
+
+    async with runs, Worker(client, task_queue=agents_queue("ours"), activities=[run_stage]):
+        yield play
+
+
+@asynccontextmanager
+async def bare(client: Client) -> AsyncIterator[Play]:
+    """The same, without us."""
+
+    async def play(length: int) -> str:
+        name = f"bare-{uuid4().hex}"
+        await client.execute_workflow(BareChain.run, args=[length, "bare-steps"], id=name, task_queue="bare")
+        return name
+
+    async with (
+        Worker(client, task_queue="bare", workflows=[BareChain]),
+        Worker(client, task_queue="bare-steps", activities=[nothing]),
+    ):
+        yield play
+
+
+async def timed(play: Play, length: int) -> tuple[float, str]:
+    began = time.perf_counter()
+    name = await play(length)
+    return time.perf_counter() - began, name
+
+
+async def events(client: Client, name: str) -> int:
+    return len((await client.get_workflow_handle(name).fetch_history()).events)
+
+
+async def compare(client: Client, one: Play, other: Play, length: int) -> str:
+    """In turns, so that whatever else the machine does falls on both."""
+    pairs = []
+    for round_ in range(ROUNDS[length]):
+        first, second = (one, other) if round_ % 2 else (other, one)
+        results = {first: await timed(first, length), second: await timed(second, length)}
+        pairs.append((results[one], results[other]))
+    ratio = statistics.median(a / b for (a, _), (b, _) in pairs)
+    mine, floor = [await events(client, name) for _, name in pairs[-1]]
+    return f"{length:3} stages: time {ratio:4.2f} of bare Temporal's   events {mine} / {floor} = {mine / floor:4.2f}"
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).ensure()
+        async with server(home) as client, ours(client, home) as one, bare(client) as other:
+            for play in (one, other):
+                await play(3)
+            for length in LENGTHS:
+                print(await compare(client, one, other, length), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
+    sys.stdout.flush()
+    os._exit(0)

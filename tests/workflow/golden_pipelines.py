@@ -1,0 +1,196 @@
+"""The shapes of pipeline runs and firings of which histories are kept."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+from temporalio import activity
+from temporalio.client import Client, WorkflowHandle
+from temporalio.worker import Worker
+
+from activities.jobs.context import Context
+from activities.jobs.record import Recorder
+from activities.pipelines.record import PipelineBooks
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store import pipeline_runs, pipelines, repos
+from activities.store.database import open_store
+from tests.pipeline.plans import agent, an_input, shell
+from tests.workflow.mortal_worker import answer
+from workflows.calls import agents_queue
+from workflows.pipeline import ids
+from workflows.pipeline.plan import Planned, RunState, StageOutcome, StageRun, StageState
+from workflows.pipeline.read import read
+from workflows.pipeline.text import Format
+from workflows.pipeline_calls import Firing
+from workflows.pipeline_run import Cancel, PipelineRun
+from workflows.pipeline_schedule import PipelineFiring
+from workflows.runner import WORKFLOWS, runner
+from workflows.tree.jobs import JobOutcome, JobRun, Text
+
+Handle = WorkflowHandle[Any, Any]
+REPO = "acme/shop"
+
+
+@dataclass
+class Stages:
+    """Stages that end at once: `bad` ones fail, `held` ones are held until they are stopped."""
+
+    held: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @activity.defn(name="run_stage")
+    async def run_stage(self, run: StageRun) -> StageOutcome:
+        if run.stage_id != "held":
+            state = StageState.FAILED if run.stage_id == "bad" else StageState.SUCCEEDED
+            return StageOutcome(state=state, summary=f"{run.stage_id} ran")
+        self.held.set()
+        try:
+            while True:
+                activity.heartbeat()
+                await asyncio.sleep(0.1)
+        except asyncio.CancelledError:
+            return StageOutcome(state=StageState.CANCELLED, reason="stopped on order")
+
+    @activity.defn(name="run_job")
+    async def run_job(self, run: JobRun) -> JobOutcome:
+        return answer(run)
+
+    @activity.defn(name="deliver")
+    async def deliver(self, notification_id: str) -> None:
+        """Nobody is there to be told."""
+
+
+@dataclass
+class Host:
+    """Rows in a store of its own."""
+
+    client: Client
+    queue: str
+    store: Engine
+    stages: Stages
+
+    @property
+    def name(self) -> str:
+        """Of its pipeline: a server is shared."""
+        return f"nightly-{self.queue}"
+
+    async def run(self, *stages: Planned) -> Handle:
+        start = an_input(*stages).model_copy(
+            update={"run_id": f"prun-{self.queue}", "pipeline": self.name, "host": self.queue}
+        )
+        return await self.client.start_workflow(
+            PipelineRun.run, start, id=ids.workflow_id(self.name), task_queue=self.queue
+        )
+
+    async def fire(self) -> Handle:
+        text = f"name: {self.name}\nrepo: {REPO}\nstages:\n  - {{id: a, kind: shell, command: 'true'}}\n"
+        pipelines.put(self.store, read(text, Format.YAML), text, Format.YAML)
+        repos.put(self.store, REPO, "/nowhere", "another-host")
+        firing = Firing(pipeline=self.name)
+        handle = await self.client.start_workflow(
+            PipelineFiring.run, firing, id=f"firing-{self.name}", task_queue=self.queue
+        )
+        await handle.result()
+        return handle
+
+    async def cancel(self, run: Handle) -> None:
+        await self.stages.held.wait()
+        await run.signal(PipelineRun.cancel, Cancel(run_id=f"prun-{self.queue}", actor="ann"))
+
+    async def until(self, state: RunState) -> None:
+        while not pipeline_runs.find(self.store, states=(state,)):
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def serving(client: Client, queue: str) -> AsyncIterator[Host]:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).ensure()
+        context = Context(home, Settings(), open_store(home))
+        recorder, books, stages = Recorder(context), PipelineBooks(context), Stages()
+        flows = Worker(
+            client,
+            task_queue=queue,
+            workflows=WORKFLOWS,
+            activities=[recorder.record, recorder.keep_tree, stages.deliver, books.record_run, books.plan_run],
+            activity_executor=ThreadPoolExecutor(4),
+            workflow_runner=runner(),
+        )
+        work = Worker(
+            client,
+            task_queue=agents_queue(queue),
+            activities=[stages.run_stage, stages.run_job],
+            max_heartbeat_throttle_interval=timedelta(seconds=0.2),
+        )
+        async with flows, work:
+            yield Host(client, queue, context.store, stages)
+
+
+async def pipeline_succeeded(client: Client, queue: str) -> Handle:
+    async with serving(client, queue) as host:
+        run = await host.run(shell("a"), agent("make", "a"), shell("b", "make"), shell("c", "a"))
+        await run.result()
+    return run
+
+
+async def pipeline_failed(client: Client, queue: str) -> Handle:
+    """A stage is tried again and fails for good; what needs it is skipped."""
+    async with serving(client, queue) as host:
+        run = await host.run(shell("bad", retry=1), shell("after", "bad"), shell("beside"))
+        await run.result()
+    return run
+
+
+async def pipeline_paused(client: Client, queue: str) -> Handle:
+    """The tree of a stage still waits for a person, and the run with it."""
+    asks = agent("ask").model_copy(update={"prompt": Text(inline="asks")})
+    async with serving(client, queue) as host:
+        run = await host.run(asks, shell("after", "ask"))
+        await host.until(RunState.AWAITING_HUMAN)
+        await quiet(run)
+    return run
+
+
+async def pipeline_cancelled(client: Client, queue: str) -> Handle:
+    async with serving(client, queue) as host:
+        run = await host.run(shell("a"), shell("held", "a"), shell("after", "held"))
+        await host.cancel(run)
+        await run.result()
+    return run
+
+
+async def firing_started(client: Client, queue: str) -> Handle:
+    async with serving(client, queue) as host:
+        return await host.fire()
+
+
+async def firing_skipped(client: Client, queue: str) -> Handle:
+    """An earlier run of the pipeline goes on."""
+    async with serving(client, queue) as host:
+        run = await host.run(shell("held"))
+        await host.stages.held.wait()
+        fired = await host.fire()
+        await host.cancel(run)
+        await run.result()
+    return fired
+
+
+async def quiet(workflow: Handle) -> None:
+    """Until its worker has nothing left to do."""
+    size = 0
+    while size != (size := len((await workflow.fetch_history()).events)):
+        await asyncio.sleep(0.5)
+
+
+_ALL = (
+    *(pipeline_succeeded, pipeline_failed, pipeline_paused, pipeline_cancelled),
+    *(firing_started, firing_skipped),
+)
+SHAPES: dict[str, Callable[[Client, str], Awaitable[Handle]]] = {shape.__name__: shape for shape in _ALL}

@@ -1,0 +1,127 @@
+"""A whole host for pipelines: real workers, real git, real processes, on a task queue of the test's own."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from temporalio.client import Client
+
+from activities.jobs.context import Context
+from activities.settings.home import Home
+from activities.worker import workers
+from bridge.operations import agents, pipeline_runs, pipelines, repos
+from bridge.operations.pipeline_runs import RunView
+from bridge.operations.service import Service
+from workflows.pipeline.text import Format
+
+ANSWER = """\
+import json, os, sys, time, pathlib
+prompt = sys.stdin.read()
+stage = pathlib.Path(os.environ["STAGE"])
+(stage / "prompt").write_text(prompt)
+if "STAY" in prompt:
+    (stage / "held").touch()
+    while not (stage / "go").exists():
+        time.sleep(0.02)
+if os.environ["SERVICE_ACTION"] == "implement":
+    pathlib.Path("made.txt").write_text("made")
+said = {"decision": "implemented" if os.environ["SERVICE_ACTION"] == "implement" else "approved", "summary": "did it"}
+if "decide:" in prompt:
+    said["decision"] = prompt.split("decide:")[1].split()[0]
+if "ask a person" in prompt and os.environ["SERVICE_CONTINUATION"] == "none":
+    said["human_questions"] = [{"id": "q", "prompt": "which?"}]
+print(json.dumps({"service_result": said}))
+"""
+
+COMMIT = "git -c user.name=t -c user.email=t@example.invalid commit -q"
+
+
+@dataclass
+class PipelineHost:
+    """What a person has: operations on a home, and a folder where stages leave traces."""
+
+    service: Service
+    client: Client
+    folder: Path
+    repo: Path
+    name: str
+    """Of the pipeline that files here call `p`: a server is shared by many tests."""
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """The host's workers, as the daemon runs them."""
+        context = Context(self.service.home, self.service.settings, self.service.store)
+        async with AsyncExitStack() as stack:
+            for worker in workers(self.client, context):
+                await stack.enter_async_context(worker)
+            yield
+
+    async def add(self, text: str) -> None:
+        await pipelines.add(self.service, text.replace("name: p\n", f"name: {self.name}\n", 1), Format.YAML)
+
+    async def run(self, **payload: str) -> str:
+        return await pipelines.run(self.service, self.name, payload)
+
+    def show(self, run_id: str) -> RunView:
+        return pipeline_runs.show_run(self.service, run_id)
+
+    async def until(self, what: Callable[[], bool], seconds: float = 30) -> None:
+        deadline = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < deadline, pipeline_runs.list_runs(self.service, pipeline_runs.RunFilter())
+            await asyncio.sleep(0.02)
+
+    async def until_state(self, run_id: str, *states: str) -> RunView:
+        await self.until(lambda: self.show(run_id).state in states)
+        return self.show(run_id)
+
+    async def until_over(self, run_id: str) -> RunView:
+        await self.until(lambda: self.show(run_id).finished_at is not None)
+        return self.show(run_id)
+
+    def there(self, name: str) -> bool:
+        return (self.folder / name).exists()
+
+    def touch(self, name: str) -> None:
+        (self.folder / name).touch()
+
+    def commit(self, name: str) -> str:
+        """One more commit in the checkout."""
+        (self.repo / name).touch()
+        words = f"git add {name} && {COMMIT} -m {name} && git rev-parse HEAD"
+        return subprocess.check_output(["sh", "-c", words], cwd=self.repo, text=True).strip()
+
+    def states(self, run_id: str) -> dict[str, str]:
+        return {stage.id: stage.state.value for stage in self.show(run_id).stages}
+
+
+def pipeline_host(client: Client, queue: str, home: Home, folder: Path) -> PipelineHost:
+    """A home whose server is the test's, one repository, one agent."""
+    stage, repo = folder / "stage", folder / "shop"
+    for each in (stage, repo):
+        each.mkdir()
+    words = f"git init -q -b main && {COMMIT} --allow-empty -m first"
+    subprocess.run(["sh", "-c", words], cwd=repo, check=True)
+    (folder / "agent.py").write_text(ANSWER)
+    home.config.write_text(
+        f'[temporal]\naddress = "{client.service_client.config.target_host}"\nnamespace = "{client.namespace}"\n'
+        f'task_queue = "{queue}"\n[worker]\nhost = "{queue}"\n[runtimes.shell]\nenv = ["STAGE"]\n'
+    )
+    service = Service(home)
+    repos.add(service, "acme/shop", repo)
+    new = agents.NewAgent(
+        "dev",
+        "shell",
+        command=f"{sys.executable} {folder / 'agent.py'}",
+        capabilities="ask,review,implement",
+        autonomy="workspace-write",
+        repos=("acme/shop",),
+    )
+    agents.add(service, new)
+    return PipelineHost(service, client, stage, repo, f"p-{uuid4().hex[:8]}")

@@ -1,0 +1,77 @@
+"""What a run wants done. The Temporal shell carries commands out in order and decides nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workflows.contract.models import Decision
+from workflows.pipeline.plan import RunState, StageRun
+from workflows.pipeline.records import RunRecords
+from workflows.tree.jobs import Wire
+from workflows.tree.state import TreeInput
+
+
+@dataclass(frozen=True)
+class Record:
+    """Write these rows before carrying out the commands that follow."""
+
+    records: RunRecords
+
+
+@dataclass(frozen=True)
+class RunShell:
+    """Run one attempt of a shell stage on the repository's host."""
+
+    run: StageRun
+
+
+@dataclass(frozen=True)
+class RunTree:
+    """Run one attempt of an agent stage as a tree of its own."""
+
+    stage_id: str
+    attempt: int
+    tree: TreeInput
+    success: tuple[Decision, ...]
+
+
+@dataclass(frozen=True)
+class StartTimer:
+    """Wake the run with `RetryDue` after so many seconds."""
+
+    stage_id: str
+    seconds: float
+    summary: str
+
+
+@dataclass(frozen=True)
+class CancelStage:
+    """Stop whatever of a stage goes on: its command, its tree, its timer."""
+
+    stage_id: str
+
+
+class CloseRun(Wire):
+    """The run is over; the workflow returns this."""
+
+    run_id: str
+    state: RunState
+    reason: str = ""
+    halt_stage: str | None = None
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+
+def merged(several: Sequence[RunRecords]) -> RunRecords | None:
+    """Everything to be written in one go: the latest version of each row."""
+    if len(several) < 2:
+        return several[0] if several else None
+    return RunRecords(
+        run=several[-1].run,
+        stages=tuple({stage.stage_id: stage for each in several for stage in each.stages}.values()),
+        begins=next((each.begins for each in several if each.begins), None),
+        trees=tuple(tree for each in several for tree in each.trees),
+        host=several[-1].host,
+    )
+
+
+Command = Record | RunShell | RunTree | StartTimer | CancelStage | CloseRun

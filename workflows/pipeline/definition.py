@@ -1,0 +1,72 @@
+"""A pipeline's definition as values: what its file said, once it is known to be valid (ruling K1)."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from workflows.contract.models import Action, Decision, Ephemeral
+from workflows.tree.jobs import Wire
+
+SUCCESS = (Decision.APPROVED, Decision.IMPLEMENTED, Decision.SKIPPED)
+"""What an agent stage decides when it succeeds, unless its definition says otherwise (spec: rules for skipped, 5)."""
+
+MAY_SUCCEED = (*SUCCESS, Decision.CHANGES_REQUESTED)
+"""What a definition may call a success; a decision that fails or blocks a job is none (ruling A11)."""
+
+
+class StageKind(StrEnum):
+    """What a stage runs."""
+
+    SHELL = "shell"
+    AGENT = "agent"
+
+
+class Schedule(Wire):
+    """When a pipeline runs by itself: by `cron` in a time zone, or every `interval`."""
+
+    cron: str | None = None
+    interval: str | None = None
+    jitter: str | None = None
+    timezone: str | None = None
+
+
+class _Stage(Wire):
+    id: str
+    needs: tuple[str, ...] = ()
+    timeout: str | None = None
+    retry: int = 0
+
+
+class ShellStage(_Stage):
+    """A command, run in a worktree of its own."""
+
+    kind: Literal[StageKind.SHELL] = StageKind.SHELL
+    command: tuple[str, ...]
+    env: dict[str, str] = {}
+
+
+class AgentStage(_Stage):
+    """A delegation tree of its own under the run; `timeout` is for each run of its first agent."""
+
+    kind: Literal[StageKind.AGENT] = StageKind.AGENT
+    agent: str | None = None
+    ephemeral: Ephemeral | None = None
+    action: Action
+    prompt: str
+    model: str | None = None
+    effort: str | None = None
+    success: tuple[Decision, ...] = SUCCESS
+
+
+Stage = Annotated[ShellStage | AgentStage, Field(discriminator="kind")]
+
+
+class Definition(Wire):
+    """The whole file."""
+
+    name: str
+    repo: str | None = None
+    enabled: bool = True
+    schedule: Schedule | None = None
+    stages: tuple[Stage, ...]

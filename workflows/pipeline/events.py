@@ -1,0 +1,50 @@
+"""What happens to a run. Times come from the workflow; the reducer has no clock."""
+
+from dataclasses import dataclass
+
+from workflows.pipeline.plan import StageOutcome
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """The workflow begins."""
+
+    now: float
+
+
+@dataclass(frozen=True)
+class StageEnded:
+    """An attempt of a stage came to its end."""
+
+    now: float
+    stage_id: str
+    attempt: int
+    outcome: StageOutcome
+
+
+@dataclass(frozen=True)
+class RetryDue:
+    """The pause before a stage's next attempt is over."""
+
+    now: float
+    stage_id: str
+
+
+@dataclass(frozen=True)
+class AttentionChanged:
+    """The tree of an agent stage began to wait for people, or goes on (empty)."""
+
+    now: float
+    job_id: str
+    waits_for: str
+
+
+@dataclass(frozen=True)
+class CancelRequested:
+    """Somebody ends the run."""
+
+    now: float
+    actor: str
+
+
+Event = RunStarted | StageEnded | RetryDue | AttentionChanged | CancelRequested

@@ -1,0 +1,29 @@
+"""What the end of a tree means for its stage (ruling K1; spec: rules for skipped, 5)."""
+
+from workflows.contract.models import Decision
+from workflows.pipeline.plan import StageOutcome, StageState
+from workflows.tree.commands import CloseTree
+from workflows.tree.jobs import TaskState
+
+
+def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:
+    """A task that is done succeeds if its decision is one the stage takes for a success."""
+    ended = StageOutcome(
+        state=StageState.SUCCEEDED,
+        decision=tree.decision,
+        summary=tree.summary,
+        usage=tree.usage,
+        cost_usd=tree.cost_usd,
+        branches=tree.branches,
+    )
+    match tree.task_state:
+        case TaskState.DONE if tree.decision in success:
+            return ended
+        case TaskState.DONE:
+            takes = ", ".join(success)
+            reason = f"it decided {tree.decision or 'nothing'}; a success is {takes}"
+            return ended.model_copy(update={"state": StageState.FAILED, "reason": reason})
+        case TaskState.CANCELLED:
+            return ended.model_copy(update={"state": StageState.CANCELLED, "reason": tree.reason})
+        case TaskState.BLOCKED | TaskState.OPEN | TaskState.AWAITING_HUMAN:
+            return ended.model_copy(update={"state": StageState.BLOCKED, "reason": tree.reason})

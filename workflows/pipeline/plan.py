@@ -1,0 +1,137 @@
+"""What a run is started with: its definition resolved, complete and frozen. Later edits never touch it (ruling J4)."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from workflows.contract.models import Action, Decision
+from workflows.pipeline.definition import SUCCESS, StageKind
+from workflows.policy.settings import TreeSettings
+from workflows.tree.jobs import Text, Usage, Wire, Worker
+
+
+class Trigger(StrEnum):
+    """Who starts a run."""
+
+    CLI = "cli"
+    BRIDGE = "bridge"
+    DASHBOARD = "dashboard"
+    SCHEDULE = "schedule"
+
+
+class _Planned(Wire):
+    id: str
+    needs: tuple[str, ...] = ()
+    timeout_seconds: float | None = None
+    retry: int = 0
+
+
+class PlannedShell(_Planned):
+    """A command and its environment, which travel as one text."""
+
+    kind: Literal[StageKind.SHELL] = StageKind.SHELL
+    script: Text
+
+
+class PlannedAgent(_Planned):
+    """A tree's beginning: who, and the prompt with the payload in it."""
+
+    kind: Literal[StageKind.AGENT] = StageKind.AGENT
+    worker: Worker
+    action: Action
+    prompt: Text
+    model: str | None = None
+    effort: str | None = None
+    success: tuple[Decision, ...] = SUCCESS
+
+
+Planned = Annotated[PlannedShell | PlannedAgent, Field(discriminator="kind")]
+
+
+class RunInput(Wire):
+    """Everything a run needs to know, small enough for a history."""
+
+    run_id: str
+    pipeline: str
+    repo: str
+    host: str
+    """The host that owns the repository's checkout."""
+    base: str = ""
+    """The commit every stage starts from; empty where it could not be read: then each takes the tip it finds."""
+    trigger: Trigger
+    created_at: float
+    definition: Text
+    """The file as it was."""
+    payload: Text = Text(inline="{}")
+    settings: TreeSettings = TreeSettings()
+    stages: tuple[Planned, ...]
+
+
+class Script(Wire):
+    """What a shell stage runs."""
+
+    command: tuple[str, ...]
+    env: dict[str, str] = {}
+
+
+class StageRun(Wire):
+    """One attempt of a shell stage, complete."""
+
+    run_id: str
+    job_id: str
+    """`<run>.<n>`: what its rows and processes go by."""
+    pipeline: str
+    stage_id: str
+    attempt: int
+    repo: str
+    script: Text
+    payload: Text
+    timeout_seconds: float | None = None
+    base: str = ""
+    branch_deps: tuple[str, ...] = ()
+    """Branches whose work the stage must see: what the stages it needs have implemented."""
+
+
+class StageState(StrEnum):
+    """Ruling K1."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+
+class RunState(StrEnum):
+    """Ruling K1: a stage's states, and the pause."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    AWAITING_HUMAN = "awaiting_human"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+
+ENDED = frozenset(
+    {StageState.SUCCEEDED, StageState.FAILED, StageState.BLOCKED, StageState.SKIPPED, StageState.CANCELLED}
+)
+OPEN_RUNS = frozenset({RunState.PENDING, RunState.RUNNING, RunState.AWAITING_HUMAN})
+
+
+class StageOutcome(Wire):
+    """How one attempt of a stage ended."""
+
+    state: StageState
+    reason: str = ""
+    decision: Decision | None = None
+    summary: str = ""
+    usage: Usage = Usage()
+    cost_usd: float = 0.0
+    branches: tuple[str, ...] = ()
+    """What it implemented, for the stages that need it."""

@@ -1,0 +1,60 @@
+"""The rows of a run. Each carries the run's revision, which only grows: writing one twice or late changes nothing."""
+
+from workflows.contract.models import Decision
+from workflows.pipeline.definition import StageKind
+from workflows.pipeline.plan import RunInput, RunState, StageState, Trigger
+from workflows.tree.jobs import Wire
+from workflows.tree.state import TreeInput
+
+
+class RunRecord(Wire):
+    """A run as people see it; its definition and payload are written once, beside it."""
+
+    run_id: str
+    pipeline: str
+    repo: str
+    trigger: Trigger
+    state: RunState
+    reason: str = ""
+    halt_stage: str | None = None
+    """The stage that ended otherwise than well first."""
+    revision: int = 0
+    started_at: float
+    finished_at: float | None = None
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class StageRecord(Wire):
+    """A stage of a run."""
+
+    run_id: str
+    stage_id: str
+    number: int
+    """Its place in the definition, from 1."""
+    kind: StageKind
+    needs: tuple[str, ...]
+    state: StageState
+    reason: str = ""
+    revision: int = 0
+    attempt: int = 0
+    job_id: str | None = None
+    """The root of an agent stage's latest tree."""
+    decision: Decision | None = None
+    summary: str = ""
+    started_at: float | None = None
+    finished_at: float | None = None
+    tokens: int = 0
+
+
+class RunRecords(Wire):
+    """Everything one step of a run changed, to be written in one transaction."""
+
+    run: RunRecord
+    stages: tuple[StageRecord, ...] = ()
+    begins: RunInput | None = None
+    """Set on the first: what the run was started with is written too."""
+    trees: tuple[TreeInput, ...] = ()
+    """Trees that begin,"""
+    host: str = ""
+    """on this host."""

@@ -1,0 +1,210 @@
+"""The course of a run: everything that can happen goes through `reduce`, and all it wants comes out (ruling K1)."""
+
+from copy import copy
+from typing import assert_never
+
+from workflows.contract.durations import format_duration
+from workflows.pipeline import ids
+from workflows.pipeline.commands import CancelStage, CloseRun, Command, Record, RunShell, RunTree, StartTimer
+from workflows.pipeline.events import AttentionChanged, CancelRequested, Event, RetryDue, RunStarted, StageEnded
+from workflows.pipeline.plan import OPEN_RUNS, PlannedAgent, PlannedShell, RunState, StageOutcome, StageRun, StageState
+from workflows.pipeline.records import RunRecords
+from workflows.pipeline.rows import run_row, stage_row
+from workflows.pipeline.state import RunMemory, StageMemory
+from workflows.policy.retries import pause
+from workflows.tree.ids import task_id
+from workflows.tree.state import TreeInput
+
+_WORTH_A_RETRY = frozenset({StageState.FAILED, StageState.BLOCKED})
+TITLE_LIMIT = 80
+
+
+def reduce(run: RunMemory, event: Event) -> list[Command]:
+    """Take one event in, change the run, say what must be done. Total: an event without sense changes nothing."""
+    if run.closed:
+        return []
+    step = _Step(run, event.now)
+    match event:
+        case RunStarted():
+            run.state = RunState.RUNNING
+        case StageEnded():
+            step.ended(run.stages[event.stage_id], event.attempt, event.outcome)
+        case RetryDue():
+            run.stages[event.stage_id].pausing = False
+        case AttentionChanged():
+            step.attention(event.job_id, event.waits_for)
+        case CancelRequested():
+            step.cancel(event.actor)
+        case _ as never:
+            assert_never(never)
+    step.advance()
+    return step.finish()
+
+
+class _Step:
+    """Collects while the rules run; `finish` gives the commands, rows first."""
+
+    def __init__(self, run: RunMemory, now: float) -> None:
+        self.run = run
+        run.now = max(run.now, now)
+        run.revision += 1
+        self._before = {name: copy(stage) for name, stage in run.stages.items()}
+        self._commands: list[Command] = []
+
+    def ended(self, stage: StageMemory, attempt: int, outcome: StageOutcome) -> None:
+        """Counts once. A failure is tried again before it is one, unless somebody wants the run to end."""
+        if stage.state is not StageState.RUNNING or stage.attempt != attempt:
+            return
+        run = self.run
+        run.usage, run.cost_usd = run.usage + outcome.usage, run.cost_usd + outcome.cost_usd
+        stage.usage, stage.waits_for = stage.usage + outcome.usage, ""
+        stage.decision, stage.summary, stage.reason = outcome.decision, outcome.summary, outcome.reason
+        stage.branches = outcome.branches
+        if outcome.state in _WORTH_A_RETRY and attempt <= stage.plan.retry and not run.cancelled_by:
+            self._try_again(stage)
+            return
+        stage.state, stage.finished_at = outcome.state, run.now
+        if outcome.state is not StageState.SUCCEEDED and run.halt_stage is None:
+            run.halt_stage = stage.plan.id
+
+    def _try_again(self, stage: StageMemory) -> None:
+        seconds = pause(stage.attempt - 1)
+        stage.state, stage.pausing = StageState.PENDING, True
+        again = f"attempt {stage.attempt + 1} begins after {format_duration(seconds)}"
+        stage.reason = f"{stage.reason or 'it failed'}; {again}"
+        self._commands.append(StartTimer(stage.plan.id, seconds, f"{stage.plan.id}: {again}"))
+
+    def attention(self, job_id: str, waits_for: str) -> None:
+        for stage in self.run.stages.values():
+            if stage.job_id == job_id and stage.state is StageState.RUNNING:
+                stage.waits_for = waits_for
+
+    def cancel(self, actor: str) -> None:
+        """What runs is stopped, what waits never starts. Twice is once."""
+        run = self.run
+        if run.cancelled_by:
+            return
+        run.cancelled_by = actor
+        for stage in run.stages.values():
+            if stage.state is StageState.RUNNING or stage.pausing:
+                self._commands.append(CancelStage(stage.plan.id))
+            if stage.state is StageState.PENDING:
+                stage.state, stage.finished_at, stage.pausing = StageState.CANCELLED, run.now, False
+                stage.reason = f"the run was cancelled by {actor}"
+
+    def advance(self) -> None:
+        """As far as the run can go by itself."""
+        run = self.run
+        while any(self._skip(stage) for stage in run.stages.values()):
+            pass
+        for stage in run.stages.values():
+            if stage.state is StageState.PENDING and not stage.pausing and not run.waiting and not run.unmet(stage):
+                self._start(stage)
+        self._settle()
+
+    def _skip(self, stage: StageMemory) -> bool:
+        """It can never run: something it needs ended otherwise than well."""
+        lost = next((need for need in self.run.unmet(stage) if need.ended), None)
+        if stage.state is not StageState.PENDING or stage.pausing or lost is None:
+            return False
+        stage.state, stage.finished_at = StageState.SKIPPED, self.run.now
+        how = "was skipped" if lost.state is StageState.SKIPPED else lost.state.value
+        stage.reason = f"it needs {lost.plan.id}, which {how}"
+        return True
+
+    def _start(self, stage: StageMemory) -> None:
+        run, plan = self.run, stage.plan
+        stage.attempt += 1
+        stage.state, stage.reason, stage.decision, stage.summary = StageState.RUNNING, "", None, ""
+        stage.started_at = run.now if stage.started_at is None else stage.started_at
+        match plan:
+            case PlannedShell():
+                self._commands.append(RunShell(self._shell(stage, plan)))
+            case PlannedAgent():
+                tree = self._tree(stage, plan)
+                stage.job_id = tree.root_job_id
+                self._commands.append(RunTree(plan.id, stage.attempt, tree, plan.success))
+            case _ as never:
+                assert_never(never)
+
+    def _shell(self, stage: StageMemory, plan: PlannedShell) -> StageRun:
+        start = self.run.input
+        return StageRun(
+            run_id=start.run_id,
+            job_id=f"{start.run_id}.{stage.number}",
+            pipeline=start.pipeline,
+            stage_id=plan.id,
+            attempt=stage.attempt,
+            repo=start.repo,
+            script=plan.script,
+            payload=start.payload,
+            timeout_seconds=plan.timeout_seconds,
+            base=start.base,
+            branch_deps=self.run.branches_for(stage),
+        )
+
+    def _tree(self, stage: StageMemory, plan: PlannedAgent) -> TreeInput:
+        start = self.run.input
+        root = ids.tree_id(start.run_id, start.created_at, stage.number, stage.attempt)
+        return TreeInput(
+            root_job_id=root,
+            task_id=task_id(root),
+            title=f"{start.pipeline}: {plan.id}"[:TITLE_LIMIT],
+            repo=start.repo,
+            worker=plan.worker,
+            action=plan.action,
+            prompt=plan.prompt,
+            created_at=self.run.now,
+            settings=start.settings,
+            model=plan.model,
+            effort=plan.effort,
+            timeout_seconds=plan.timeout_seconds,
+            base=start.base,
+            branch_deps=self.run.branches_for(stage),
+        )
+
+    def _settle(self) -> None:
+        """What the run as a whole is now, and its end when every stage has its own."""
+        run = self.run
+        if run.is_over:
+            run.state, run.reason, run.finished_at = *_verdict(run), run.now
+        elif run.state in OPEN_RUNS:
+            waiting = run.waiting
+            run.state = RunState.AWAITING_HUMAN if waiting else RunState.RUNNING
+            run.reason = "; ".join(
+                [f"stage {each.plan.id} waits for people ({each.waits_for}): service attention" for each in waiting]
+            )
+
+    def finish(self) -> list[Command]:
+        """One record of every row that changed, the commands, and the end if it has come."""
+        run = self.run
+        changed = [
+            stage_row(run, stage) for name, stage in run.stages.items() if stage != self._before[name] or not run.told
+        ]
+        trees = tuple(command.tree for command in self._commands if isinstance(command, RunTree))
+        begins = None if run.told else run.input
+        run.told = True
+        records = RunRecords(run=run_row(run), stages=tuple(changed), begins=begins, trees=trees, host=run.input.host)
+        return [Record(records), *self._commands, *([_close(run)] if run.closed else [])]
+
+
+def _verdict(run: RunMemory) -> tuple[RunState, str]:
+    halted = run.stages[run.halt_stage] if run.halt_stage else None
+    if all(stage.state is StageState.SUCCEEDED for stage in run.stages.values()):
+        return RunState.SUCCEEDED, ""
+    if run.cancelled_by:
+        return RunState.CANCELLED, f"cancelled by {run.cancelled_by}"
+    if halted is None:
+        raise AssertionError(f"the run {run.input.run_id} ended without a stage that halted it")
+    return RunState(halted.state.value), f"stage {halted.plan.id} {halted.state}: {halted.reason}".rstrip(": ")
+
+
+def _close(run: RunMemory) -> CloseRun:
+    return CloseRun(
+        run_id=run.input.run_id,
+        state=run.state,
+        reason=run.reason,
+        halt_stage=run.halt_stage,
+        tokens=run.usage.total,
+        cost_usd=run.cost_usd,
+    )

@@ -1,0 +1,87 @@
+"""A run's memory: what it was started with, and how far each stage has come."""
+
+from dataclasses import dataclass, field
+
+from workflows.contract.models import Decision
+from workflows.pipeline.plan import ENDED, Planned, RunInput, RunState, StageState
+from workflows.tree.jobs import Usage
+
+
+@dataclass
+class StageMemory:
+    """One stage."""
+
+    plan: Planned
+    number: int
+    state: StageState = StageState.PENDING
+    attempt: int = 0
+    reason: str = ""
+    decision: Decision | None = None
+    summary: str = ""
+    job_id: str | None = None
+    waits_for: str = ""
+    """What its tree wants of people; empty while it goes on."""
+    pausing: bool = False
+    """Its next attempt waits for its time."""
+    branches: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    started_at: float | None = None
+    finished_at: float | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+
+@dataclass
+class RunMemory:
+    """Everything the reducer knows of a run."""
+
+    input: RunInput
+    stages: dict[str, StageMemory]
+    now: float
+    state: RunState = RunState.PENDING
+    reason: str = ""
+    halt_stage: str | None = None
+    revision: int = 0
+    finished_at: float | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float = 0.0
+    cancelled_by: str = ""
+    told: bool = False
+    """The rows know what the run was started with."""
+
+    @property
+    def closed(self) -> bool:
+        return self.finished_at is not None
+
+    @property
+    def waiting(self) -> list[StageMemory]:
+        """Stages whose trees wait for people: while there is one, nothing starts (ruling K1)."""
+        return [stage for stage in self.stages.values() if stage.waits_for]
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more can happen to any stage."""
+        return all(stage.ended for stage in self.stages.values())
+
+    def unmet(self, stage: StageMemory) -> list[StageMemory]:
+        """The stages it needs that have not succeeded."""
+        needed = (self.stages[name] for name in stage.plan.needs)
+        return [each for each in needed if each.state is not StageState.SUCCEEDED]
+
+    def branches_for(self, stage: StageMemory) -> tuple[str, ...]:
+        """The work it must see: of the stages it needs, and of those they need, in the definition's order."""
+        wanted, pending = set[str](), list(stage.plan.needs)
+        while pending:
+            if (name := pending.pop()) not in wanted:
+                wanted.add(name)
+                pending += self.stages[name].plan.needs
+        found = (branch for name, each in self.stages.items() if name in wanted for branch in each.branches)
+        return tuple(dict.fromkeys(found))
+
+
+def new_run(start: RunInput) -> RunMemory:
+    """A run that has not begun."""
+    stages = {plan.id: StageMemory(plan, number) for number, plan in enumerate(start.stages, 1)}
+    return RunMemory(start, stages, start.created_at)

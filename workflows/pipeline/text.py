@@ -1,0 +1,78 @@
+"""The text of a definition file as plain values, in one of two languages (ruling K1)."""
+
+import re
+import tomllib
+from collections import Counter
+from enum import StrEnum
+from typing import Any
+
+import yaml
+from pydantic import JsonValue
+
+from workflows.contract.hygiene import MAX_DEPTH
+from workflows.contract.locate import Members
+
+_BOOLEAN = "tag:yaml.org,2002:bool"
+
+
+class Format(StrEnum):
+    """The languages a definition may be written in."""
+
+    YAML = "yaml"
+    TOML = "toml"
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe, without aliases (a few bytes of them make a billion values), and it remembers members written twice."""
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(problem="aliases are not allowed", problem_mark=event.start_mark)  # type: ignore[arg-type]
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem="it is nested too deeply", problem_mark=event.start_mark)  # type: ignore[arg-type]
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_members(self, node: yaml.MappingNode) -> Members:
+        pairs = [
+            (str(self.construct_object(key, deep=True)), self.construct_object(value, deep=True))
+            for key, value in node.value
+        ]
+        members = Members(pairs)
+        members.duplicates = tuple(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        return members
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_members)
+# `no`, `on` and `off` are words, as YAML has it since 1.2: a pipeline may be called so, and a variable may say so.
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in known if tag != _BOOLEAN]
+    for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(_BOOLEAN, re.compile("^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+# Dates stay text: nothing in a definition is one.
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)  # type: ignore[type-var]
+
+
+def parse(text: str, format_: Format) -> JsonValue:
+    """The values a text holds; a ValueError completes "the file cannot be used"."""
+    try:
+        match format_:
+            case Format.YAML:
+                return yaml.load(text, _Loader)  # type: ignore[no-any-return]  # noqa: S506
+            case Format.TOML:
+                return tomllib.loads(text)
+    except yaml.MarkedYAMLError as error:
+        raise ValueError(f"this is not valid YAML: {error.problem or error}{_place(error)}") from None
+    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        raise ValueError(f"this is not valid {format_.upper()}: {' '.join(str(error).split())[:300]}") from None
+
+
+def _place(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark
+    return f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""

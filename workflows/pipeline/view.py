@@ -1,0 +1,42 @@
+"""A run in words: what the Temporal web UI shows while it goes on."""
+
+from workflows.pipeline.plan import StageState
+from workflows.pipeline.state import RunMemory, StageMemory
+from workflows.tree.view import plain
+
+MARKS = {
+    StageState.PENDING: "·",
+    StageState.RUNNING: "▶",
+    StageState.SUCCEEDED: "✔",
+    StageState.FAILED: "✘",
+    StageState.BLOCKED: "■",
+    StageState.SKIPPED: "-",
+    StageState.CANCELLED: "○",
+}
+_LIMIT = 160
+
+
+def details(run: RunMemory) -> str:
+    """Markdown: what it is, where it stands and why, every stage on a line."""
+    start = run.input
+    why = f": {plain(run.reason)}" if run.reason else ""
+    spent = f"{run.usage.total:,} tokens, ${run.cost_usd:.2f}"
+    lines = [_line(stage) for stage in run.stages.values()]
+    return "\n\n".join(
+        [
+            f"**{start.pipeline}** {start.run_id} on `{start.repo}`, started by {start.trigger}",
+            f"**{run.state}**{why}",
+            "\n".join(["```", *lines, "```"]),
+            spent,
+        ]
+    )
+
+
+def _line(stage: StageMemory) -> str:
+    attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
+    needs = f" after {', '.join(stage.plan.needs)}" if stage.plan.needs else ""
+    decided = f" {stage.decision}" if stage.decision else ""
+    job = f" [{stage.job_id}]" if stage.job_id else ""
+    said = plain((stage.waits_for and f"waits for people: {stage.waits_for}") or stage.reason or stage.summary)
+    head = f"{MARKS[stage.state]} {stage.plan.id} {stage.plan.kind}{needs}: {stage.state}{attempt}{decided}{job}"
+    return f"{head}  {said[:_LIMIT]}".rstrip()

@@ -1,0 +1,179 @@
+"""The workflow of a pipeline run: feeds what happens to the reducer and carries out what it asks for (ruling K1)."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from workflows import calls, pipeline_calls, search
+    from workflows.delegation_tree import DelegationTree
+    from workflows.messages import Attention, TreeStart
+    from workflows.pipeline import commands as c
+    from workflows.pipeline import events as e
+    from workflows.pipeline.outcome import outcome_of
+    from workflows.pipeline.plan import OPEN_RUNS, RunInput, RunState, StageOutcome, StageState
+    from workflows.pipeline.reducer import reduce
+    from workflows.pipeline.state import new_run
+    from workflows.pipeline.view import details
+    from workflows.tree.jobs import Wire
+
+T = TypeVar("T")
+
+
+class Cancel(Wire):
+    """Somebody ends a run. An order for a run that is over must not end the one after it."""
+
+    run_id: str
+    actor: str
+
+
+@workflow.defn
+class PipelineRun:
+    """One run. Its workflow id is the pipeline's: that is why there is one at a time (ruling J4)."""
+
+    @workflow.init
+    def __init__(self, start: RunInput) -> None:
+        self._run = new_run(start)
+        self._inbox: deque[e.Event] = deque([e.RunStarted(now=workflow.time())])
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._orders = 0
+        self._shown = RunState.RUNNING
+        self._closed: c.CloseRun | None = None
+
+    @workflow.run
+    async def run(self, start: RunInput) -> c.CloseRun:
+        """Lives in a task of its own, so that a cancel from outside interrupts nothing that is half done."""
+        life = asyncio.create_task(self._live())
+        try:
+            return await asyncio.shield(life)
+        except asyncio.CancelledError:
+            if workflow.cancellation_reason() is None:
+                raise
+        self._take_turn("cancel by temporal", lambda: e.CancelRequested(now=workflow.time(), actor="temporal"))
+        return await life
+
+    @workflow.signal(description="end the run: its commands and agents are stopped")
+    def cancel(self, order: Cancel) -> None:
+        if order.run_id == self._run.input.run_id:
+            self._take_turn(
+                f"cancel by {order.actor}", lambda: e.CancelRequested(now=workflow.time(), actor=order.actor)
+            )
+
+    @workflow.signal(description="a stage's tree begins or ends to wait for people")
+    def attention(self, said: Attention) -> None:
+        self._take_turn(
+            f"attention {said.waits_for}",
+            lambda: e.AttentionChanged(now=workflow.time(), job_id=said.job_id, waits_for=said.waits_for),
+        )
+
+    async def _live(self) -> c.CloseRun:
+        while self._closed is None:
+            await workflow.wait_condition(lambda: bool(self._inbox))
+            await self._carry_out(self._reduce_pending())
+        # An order that comes while the run ends has nothing left to act on.
+        for task in self._tasks.values():
+            task.cancel()
+        return self._closed
+
+    def _take_turn(self, summary: str, event: Callable[[], e.Event]) -> None:
+        """Puts an order behind whatever has happened before it.
+
+        Temporal hands messages over ahead of all else in a workflow task. One that is done over with one more message
+        would take another course than it did the first time, and rows it wrote then would tell of stages that never
+        ran. Behind an activity, every task that is done over begins as it did before.
+        """
+        if not self._tasks:
+            self._inbox.append(event())
+            return
+        self._orders += 1
+        self._spawn(f"order:{self._orders}", calls.turn(summary), lambda _: self._inbox.append(event()))
+
+    def _reduce_pending(self) -> list[c.Command]:
+        todo: list[c.Command] = []
+        while self._inbox:
+            todo += reduce(self._run, self._inbox.popleft())
+        return todo
+
+    async def _carry_out(self, todo: list[c.Command]) -> None:
+        """Rows first: whoever sees a stage run can look it up."""
+        if rows := c.merged([command.records for command in todo if isinstance(command, c.Record)]):
+            await pipeline_calls.write(rows)
+        self._show()
+        for command in todo:
+            self._begin(command)
+
+    def _show(self) -> None:
+        """What the web UI tells of this run; its lists change only when a pause begins or ends, and at the end."""
+        workflow.set_current_details(details(self._run))
+        if self._run.state is not self._shown:
+            self._shown = self._run.state
+            waits = "stage" if self._shown is RunState.AWAITING_HUMAN else "none"
+            updates = [search.STATE.value_set(self._shown.value)]
+            if self._shown in OPEN_RUNS:
+                updates.append(search.ATTENTION.value_set(waits))
+            workflow.upsert_search_attributes(updates)
+
+    def _begin(self, command: c.Command) -> None:
+        match command:
+            case c.RunShell(run=run):
+                work = pipeline_calls.attempt(run, self._run.input.host)
+                self._spawn(run.stage_id, work, lambda task: self._ended(run.stage_id, run.attempt, task))
+            case c.RunTree(stage_id=stage, attempt=attempt):
+                self._spawn(stage, self._grow(command), lambda task: self._ended(stage, attempt, task))
+            case c.StartTimer(stage_id=stage, seconds=seconds, summary=summary):
+                pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
+                self._spawn(stage, pause, lambda task: self._due(stage, task))
+            case c.CancelStage(stage_id=stage):
+                if task := self._tasks.get(stage):
+                    task.cancel()
+            case c.CloseRun():
+                self._closed = command
+            case c.Record():
+                pass
+
+    async def _grow(self, command: c.RunTree) -> StageOutcome:
+        """A tree of its own; stopping it is its own affair, and it still tells how it ended."""
+        start = self._run.input
+        closed = await workflow.execute_child_workflow(
+            DelegationTree.run,
+            TreeStart(input=command.tree, host=start.host),
+            id=command.tree.root_job_id,
+            static_summary=f"{command.stage_id}: {command.tree.action} - {command.tree.worker.name}",
+            static_details=f"In a terminal: `service job tree {command.tree.root_job_id} --watch`",
+            search_attributes=search.stage_attributes(command.tree, start.pipeline),
+        )
+        return outcome_of(closed, command.success)
+
+    def _spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
+        """`then` is called however the work ends, even if it is cancelled before its first step."""
+
+        def ended(task: asyncio.Task[T]) -> None:
+            del self._tasks[key]
+            then(task)
+
+        task = asyncio.create_task(work)
+        task.add_done_callback(ended)
+        self._tasks[key] = task
+
+    def _ended(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:
+        error = None if task.cancelled() else task.exception()
+        lost = task.cancelled() or error is not None
+        outcome = _without_outcome(error) if lost else task.result()
+        self._inbox.append(e.StageEnded(workflow.time(), stage_id, attempt, outcome))
+
+    def _due(self, stage_id: str, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            self._inbox.append(e.RetryDue(workflow.time(), stage_id))
+
+
+def _without_outcome(error: BaseException | None) -> StageOutcome:
+    """A tree that was terminated, cancelled before it began, or could not be started: that is an outcome too."""
+    cancelled = error is None or is_cancelled_exception(error)
+    cause = (error.__cause__ or error) if error else "it was cancelled before it began"
+    state = StageState.CANCELLED if cancelled else StageState.FAILED
+    return StageOutcome(state=state, reason=f"its workflow ended without an outcome: {cause}")
