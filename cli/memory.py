@@ -1,0 +1,168 @@
+"""`service memory`: what people confirm and agents recall."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output import say, say_fields, say_json, say_table
+
+if TYPE_CHECKING:
+    from workflows.policy.memory import Entry
+
+app = typer.Typer(help="Confirm and recall memory.", no_args_is_help=True, rich_markup_mode=None)
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id that `memory list` prints.")]
+Key = Annotated[str, typer.Argument(help="What it is about, in a few words.")]
+Content = Annotated[str, typer.Argument(help="What to remember; `-` reads it from standard input.")]
+
+
+@app.command()
+def add(
+    key: Key,
+    content: Content,
+    agent: Annotated[str | None, typer.Option(help="For this agent only; without it, shared by all.")] = None,
+    repo: Annotated[str | None, typer.Option(help="About OWNER/NAME; without it, general.")] = None,
+    json: Json = False,
+) -> None:
+    """Write an entry; writing it confirms it."""
+    from bridge.operations import memory
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    _show(memory.add(Service.locate(), memory.NewEntry(key, _read(content), agent, repo), actor()), json)
+
+
+@app.command()
+def propose(
+    key: Key,
+    content: Content,
+    job: Annotated[str, typer.Option("--job", metavar="JOB", envvar="SERVICE_JOB_ID", help="The job that learnt it.")],
+    shared: Annotated[bool, typer.Option("--shared", help="For every agent, not only the job's.")] = False,
+    general: Annotated[bool, typer.Option("--general", help="Everywhere, not only in the job's repository.")] = False,
+    json: Json = False,
+) -> None:
+    """Propose an entry from a job; it waits until a person confirms it."""
+    from bridge.operations import memory
+    from bridge.operations.service import Service
+
+    entry = memory.propose(Service.locate(), memory.Proposal(job, key, _read(content), shared, general))
+    _show(entry, json)
+
+
+@app.command(name="list")
+def list_(
+    state: Annotated[str | None, typer.Option(help="Only pending, confirmed or retired ones.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only this agent's own.")] = None,
+    shared: Annotated[bool, typer.Option("--shared", help="Only shared ones.")] = False,
+    repo: Annotated[str | None, typer.Option(help="Only those about OWNER/NAME.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
+    json: Json = False,
+) -> None:
+    """List the newest entries."""
+    from bridge.operations import memory
+    from bridge.operations.service import Service
+    from cli.words import ago, one_line
+
+    found = memory.find(Service.locate(), memory.Filter(agent, shared, repo, state, limit))
+    if json:
+        say_json([memory.as_json(entry) for entry in found])
+        return
+    rows = [
+        (e.id, e.state, e.agent or "-", e.repo or "-", one_line(e.key, 40), ago(e.created_at), one_line(e.content))
+        for e in found
+    ]
+    headings = ("ID", "STATE", "AGENT", "REPO", "KEY", "WRITTEN", "CONTENT")
+    say_table(headings, rows, 'nothing is remembered; add something: service memory add KEY "CONTENT"')
+
+
+@app.command()
+def show(entry_id: Id, json: Json = False) -> None:
+    """Show one entry: what it says, who wrote it, who decided about it."""
+    from bridge.operations import memory
+    from bridge.operations.service import Service
+    from cli.words import clock
+
+    entry = memory.get(Service.locate(), entry_id)
+    if json:
+        say_json(memory.as_json(entry))
+        return
+    decided = f"{entry.decided_by}, {clock(entry.decided_at)}" if entry.decided_at else ""
+    say_fields(
+        [
+            ("id", entry.id),
+            ("state", entry.state),
+            ("agent", entry.agent or "shared"),
+            ("repo", entry.repo or "general"),
+            ("key", entry.key),
+            ("content", entry.content),
+            ("written", f"{entry.author}, {clock(entry.created_at)}"),
+            ("job", entry.job_id),
+            ("decided", decided),
+            ("next", _next(entry)),
+        ]
+    )
+
+
+@app.command()
+def confirm(entry_id: Id, json: Json = False) -> None:
+    """Let an entry be recalled."""
+    from bridge.operations import memory
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    _show(memory.confirm(Service.locate(), entry_id, actor()), json)
+
+
+@app.command()
+def retire(entry_id: Id, json: Json = False) -> None:
+    """Stop an entry from being recalled; it is kept."""
+    from bridge.operations import memory
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    _show(memory.retire(Service.locate(), entry_id, actor()), json)
+
+
+@app.command()
+def recall(
+    query: Annotated[str, typer.Argument(help="Any text; `-` reads it from standard input.")],
+    repo: Annotated[str | None, typer.Option(help="Entries about OWNER/NAME, and general ones.")] = None,
+    agent: Annotated[str | None, typer.Option(help="This agent's own entries, and shared ones.")] = None,
+    shared: Annotated[bool, typer.Option("--shared", help="Shared entries only.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many at most.")] = 15,
+    json: Json = False,
+) -> None:
+    """Look up what is confirmed, best match first; what is printed can stand in an agent's prompt."""
+    from bridge.operations import memory
+    from bridge.operations.service import Service
+    from workflows.policy.prompts.memory import render_memory
+
+    wanted = memory.Recall(query=_read(query), repo=repo, agent=agent, shared=shared, limit=limit)
+    found = memory.recall(Service.locate(), wanted)
+    if json:
+        say_json(found.model_dump(mode="json"))
+    else:
+        say(render_memory(found.entries) or "nothing confirmed speaks of that")
+
+
+def _read(text: str) -> str:
+    import sys
+
+    from workflows.errors import UsageError
+
+    try:
+        return sys.stdin.read() if text == "-" else text
+    except UnicodeDecodeError:
+        raise UsageError("standard input is not UTF-8 text") from None
+
+
+def _show(entry: "Entry", json: bool) -> None:
+    from bridge.operations import memory
+
+    following = f"\n{_next(entry)}" if _next(entry) else ""
+    say_json(memory.as_json(entry)) if json else say(f"{entry.id} is {entry.state}{following}")
+
+
+def _next(entry: "Entry") -> str:
+    """What is to be done about an entry that waits."""
+    return f"a person confirms it: service memory confirm {entry.id}" if entry.state == "pending" else ""

@@ -1,0 +1,92 @@
+"""How recall scales: a recall against a bare FTS5 query of the same words over a table of the same entries.
+
+Run it on an idle machine: `python tests/benchmarks/bench_memory.py`. Where much is found the ratio should stay near 1:
+what is above is the fixed price of a statement, and looking up whose each match is.
+"""
+
+import random
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from sqlalchemy import Engine, insert
+
+from activities.settings.home import Home
+from activities.store import memory, schema
+from activities.store.database import open_store
+from activities.store.memory import Written
+from workflows.policy.memory import MemoryState
+
+SIZES = (1_000, 10_000, 100_000)
+LIMIT = 15
+ROUNDS = 15
+WORDS = [f"w{n}" for n in range(20_000)]
+WEIGHTS = [1 / (n + 1) for n in range(len(WORDS))]
+"""Words are spread as in a language: a few are nearly everywhere."""
+QUERIES = {"a rare word": "w9000", "a frequent word": "w20", "a sentence": "w3 w40 w500 w2000 w9000 w15000"}
+
+
+def fill(store: Engine, size: int) -> None:
+    """Confirmed entries of thirty words, of three owners."""
+    chance = random.Random(7233)
+    rows = []
+    for number in range(size):
+        text = " ".join(chance.choices(WORDS, WEIGHTS, k=30))
+        owner = (None, "scout", "builder")[number % 3]
+        row = memory._row(Written(owner, "acme/shop", f"key {number}", text, "bench"))
+        rows.append(row | {"state": MemoryState.CONFIRMED})
+    with store.begin() as connection:
+        connection.execute(insert(schema.memory), rows)
+
+
+def bare(path: Path) -> Callable[[str], object]:
+    """The index alone: numbers and ranks, best first."""
+    connection = sqlite3.connect(path)
+    sql = f"SELECT rowid, rank FROM memory_search WHERE memory_search MATCH ? ORDER BY rank LIMIT {LIMIT}"
+    return lambda query: connection.execute(sql, (" OR ".join(f'"{w}"' for w in query.split()),)).fetchall()
+
+
+def seconds(work: Callable[[str], object], query: str) -> float:
+    start = time.perf_counter()
+    work(query)
+    return time.perf_counter() - start
+
+
+def compared(ours: Callable[[str], object], theirs: Callable[[str], object], query: str) -> tuple[float, float]:
+    """Medians, taken in turns."""
+    pairs = [(seconds(ours, query), seconds(theirs, query)) for _ in range(ROUNDS)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+def rows(size: int) -> list[str]:
+    with tempfile.TemporaryDirectory() as name:
+        home = Home(Path(name) / "home")
+        store = open_store(home)
+        fill(store, size)
+        alone = bare(home.store)
+        lines = []
+        for agent, whose in ((None, "everybody's"), ("scout", "own and shared")):
+            for what, query in QUERIES.items():
+
+                def ours(query: str, agent: str | None = agent) -> object:
+                    return memory.recall(store, query, agent=agent, shared=False, repo="acme/shop", limit=LIMIT)
+
+                took, floor = compared(ours, alone, query)
+                lines.append(f"{size:>8,} entries  {whose:15} {what:16} {took / floor:6.1f} x the bare query")
+        store.dispose()
+        return lines
+
+
+def main() -> None:
+    for size in SIZES:
+        sys.stdout.write("\n".join(rows(size)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What memory is (ruling K2): entries people confirm and agents recall, and the words by which they are found."""
+
+import re
+import unicodedata
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+KEY_LIMIT = 200
+CONTENT_LIMIT = 16_000
+WORD_LIMIT = 64
+"""Characters of a word that count; queries and entries are cut alike."""
+QUERY_WORDS = 64
+
+_WORD = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+"""Letters and digits; what is written without spaces counts by the character."""
+
+_EMPTY = frozenset(
+    re.findall(
+        "[a-z]+",
+        "a about an and any are as at be been but by can could did do does for from had has have how i if in into is it"
+        " its may me must my of on or our should so some than that the their them then there these they this those to"
+        " us was we were what when where which who why will with would you your",
+    )
+)
+"""Words of a question that say nothing of what it is about."""
+
+
+class MemoryState(StrEnum):
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+    RETIRED = "retired"
+
+
+class Entry(BaseModel):
+    """Something to remember: whose, where it holds, and who says so since when."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    id: str
+    agent: str | None = Field(description="The agent that owns it; null when it is shared by all.")
+    repo: str | None = Field(description="The repository it is about; null when it holds everywhere.")
+    key: str
+    content: str
+    state: MemoryState
+    author: str = Field(description="Who wrote it: a person, or the agent that proposed it.")
+    job_id: str | None = Field(description="The job that proposed it; null when a person wrote it.")
+    created_at: float
+    decided_by: str | None = Field(description="Who confirmed or retired it.")
+    decided_at: float | None
+
+
+class Recalled(Entry):
+    """A confirmed entry, and how well it matches."""
+
+    score: float = Field(description="Relevance to the query; higher is better, comparable within one answer only.")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text as they are compared: without case, accents or punctuation, in order (total)."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    bare = "".join(char for char in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(char))
+    return [word[:WORD_LIMIT] for word in _WORD.findall(bare)]
+
+
+def wanted_words(query: str) -> list[str]:
+    """The different words of a query that say something, as many as are looked for; none when it has no words."""
+    different = dict.fromkeys(words(query))
+    telling = [word for word in different if word not in _EMPTY]
+    return (telling or list(different))[:QUERY_WORDS]
