@@ -76,8 +76,8 @@ def test_a_daemon_that_is_killed_leaves_no_child_and_no_lie_and_can_be_started_a
     assert first.pid is not None
     os.kill(first.pid, signal.SIGKILL)
     wait_for(lambda: all(is_gone(pid) for pid in pids.values()), "the children to go with it")
+    wait_for(lambda: not control.status(home).running, "its own end to be seen")
     stale = control.status(home)
-    assert not stale.running
     assert stale.state is not None
     assert stale.state.phase is Phase.RUNNING, "its last word is still there, and is not believed"
     assert control.start(home, options).pid != first.pid

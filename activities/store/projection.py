@@ -1,0 +1,86 @@
+"""Everything the bridge tells of a job, in one indexed query (ruling J6)."""
+
+import sqlite3
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Engine, PoolProxiedConnection, Select, and_, bindparam, or_, select
+from sqlalchemy.exc import DBAPIError
+
+from activities.store import schema
+
+_JOB, _RUN, _ROUND = schema.jobs.c, schema.runs.c, schema.rounds.c
+JOB_COLUMNS = tuple(column.name for column in schema.jobs.c if column.name != "revision")
+ROUND_COLUMNS = (
+    *("round_id", "coordinator_id", "number", "kind", "digest", "questions", "failing"),
+    *("verbs", "commands", "opened_at", "expires_at"),
+)
+
+
+def read(engine: Engine, job_id: str) -> dict[str, Any] | None:
+    """The job, the payload of its current attempt, its repository's path, and the round that is open at it."""
+    with engine.connect() as connection:
+        row = connection.execute(_QUERY, {"wanted": job_id}).first()
+    return dict(row._mapping) if row else None
+
+
+class Glance:
+    """The same look into SQLite without an engine's bookkeeping, which takes many times as long as the look itself.
+
+    For one thread, which may be an event loop's: readers of a write-ahead log wait for nobody, and this one would not.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        columns = _QUERY.selected_columns
+        self._names = [column.name for column in columns]
+        readers = [column.type.result_processor(engine.dialect, None) for column in columns]
+        self._readers = [(name, read) for name, read in zip(self._names, readers, strict=True) if read]
+        self._sql = str(_QUERY.compile(dialect=engine.dialect))
+
+    def read(self, job_id: str) -> dict[str, Any] | None:
+        """What `read` tells; None also when the store is of another kind, busy, or gone."""
+        try:
+            if self._connection is None:
+                return None
+            cursor = self._connection.cursor()
+            cursor.execute(self._sql, (job_id,))
+            rows = cursor.fetchall()
+        except (sqlite3.Error, DBAPIError):
+            return None
+        if not rows:
+            return None
+        values = dict(zip(self._names, rows[0], strict=True))
+        for name, read in self._readers:
+            values[name] = read(values[name])
+        return values
+
+    @cached_property
+    def _connection(self) -> PoolProxiedConnection | None:
+        if self._engine.dialect.name != "sqlite":
+            return None
+        own = self._engine.raw_connection()
+        own.detach()
+        own.cursor().execute("PRAGMA busy_timeout=0")
+        return own
+
+
+def _query() -> Select[Any]:
+    attempt = and_(_RUN.job_id == _JOB.job_id, _RUN.attempt == _JOB.attempt)
+    paused = and_(
+        _ROUND.root_job_id == _JOB.root_job_id,
+        _ROUND.closed_at.is_(None),
+        or_(_ROUND.coordinator_id == _JOB.job_id, _ROUND.job_id == _JOB.job_id),
+    )
+    tables = schema.jobs.outerjoin(schema.runs, attempt).outerjoin(schema.rounds, paused)
+    tables = tables.outerjoin(schema.repos, schema.repos.c.name == _JOB.repo)
+    columns = [
+        *(_JOB[name] for name in JOB_COLUMNS),
+        *(_ROUND[name].label(f"round_{name}") for name in ROUND_COLUMNS),
+        _RUN.payload,
+        schema.repos.c.path,
+    ]
+    return select(*columns).select_from(tables).where(_JOB.job_id == bindparam("wanted"))
+
+
+_QUERY = _query()

@@ -1,0 +1,50 @@
+"""The bridge as an application: the gates in the order of ruling J2, then the routes."""
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from bridge.http import documented, errors, token
+from bridge.http.gates.audit import AuditGate, AuditLog
+from bridge.http.gates.auth import AuthGate
+from bridge.http.gates.origin import OriginGate
+from bridge.http.gates.rate import Rate, RateGate
+from bridge.http.gates.size import SizeGate
+from bridge.http.routes import agents, health, jobs, memory, pipelines
+from bridge.operations.service import Service
+
+DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."
+
+
+def create_app(service: Service) -> FastAPI:
+    """The whole bridge over one service home."""
+    app = FastAPI(
+        title="delegation service",
+        version="1",
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
+    )
+    for routes in (health, jobs, agents, pipelines, memory):
+        app.include_router(routes.router(service))
+    app.router.routes.insert(0, jobs.glance(service))
+    errors.install(app)
+    _add_gates(app, service)
+    app.openapi = lambda: documented.document(app)  # type: ignore[method-assign]
+    return app
+
+
+def _add_gates(app: FastAPI, service: Service) -> None:
+    """Each is put around those before it: the last one added is met first."""
+    settings = service.settings.bridge
+    app.add_middleware(SizeGate)
+    app.add_middleware(RateGate, rate=Rate(settings.requests_per_minute))
+    strangers = Rate(settings.requests_per_minute)
+    app.add_middleware(AuthGate, token=token.Token(token.ensure(service.home)), rate=strangers)
+    app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts)
+    app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit))
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name

@@ -1,0 +1,53 @@
+"""Only callers that mean this bridge: a web page elsewhere must not reach it through a browser (ruling J12)."""
+
+import ipaddress
+import re
+from collections.abc import Collection
+from functools import lru_cache
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Scope
+
+from bridge.http.errors import answer
+from bridge.http.gates.gate import Gate, header
+
+NAMES = frozenset({"localhost", "host.docker.internal", "host.containers.internal"})
+_HOST = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<name>[^\[\]:/@\s]+))(?::[0-9]{1,5})?")
+
+
+class OriginGate(Gate):
+    """A Host that cannot be somebody else's name for us, and no foreign Origin."""
+
+    def __init__(self, app: ASGIApp, allowed_hosts: Collection[str]) -> None:
+        super().__init__(app)
+        self._names = NAMES | {name.lower().rstrip(".") for name in allowed_hosts}
+
+    def check(self, scope: Scope) -> Response | None:
+        host = header(scope, b"host") or ""
+        if not self._is_ours(host):
+            hint = "use an address, localhost, or a name listed in [bridge].allowed_hosts"
+            return answer(scope, 403, "forbidden_host", f"the bridge is not called {host[:100]!r}; {hint}")
+        origin = header(scope, b"origin")
+        if origin is not None and origin.lower() != f"http://{host.lower()}":
+            return answer(scope, 403, "forbidden_origin", f"pages of {origin[:100]!r} may not call the bridge")
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        match = _HOST.fullmatch(host)
+        if match is None:
+            return False
+        name = match["name"]
+        return _is_address(match["v6"], 6) if name is None else _is_address(name, 4) or _plain(name) in self._names
+
+
+@lru_cache(maxsize=256)
+def _is_address(text: str, version: int) -> bool:
+    """An address needs no name to be looked up, so nobody can have pointed it here."""
+    try:
+        return ipaddress.ip_address(text).version == version
+    except ValueError:
+        return False
+
+
+def _plain(name: str) -> str:
+    return name.lower().removesuffix(".")

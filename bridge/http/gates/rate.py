@@ -1,0 +1,64 @@
+"""How often one caller may call: a token bucket each, refilled steadily (ruling J2)."""
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Scope
+
+from bridge.http.call import call_of
+from bridge.http.errors import answer
+from bridge.http.gates.gate import Gate, is_probe
+
+MOST_CALLERS = 4096
+"""Callers that are remembered; the one that has been quiet longest is forgotten first."""
+
+
+@dataclass
+class _Bucket:
+    left: float
+    at: float
+
+
+class Rate:
+    """The buckets of all callers."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._capacity, self._per_second, self._clock = float(per_minute), per_minute / 60, clock
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def take(self, caller: str) -> int:
+        """Count one call: 0 when it may pass, else the whole seconds until one may."""
+        now = self._clock()
+        bucket = self._buckets.setdefault(caller, _Bucket(self._capacity, now))
+        self._buckets.move_to_end(caller)
+        if len(self._buckets) > MOST_CALLERS:
+            self._buckets.popitem(last=False)
+        bucket.left = min(self._capacity, bucket.left + (now - bucket.at) * self._per_second)
+        bucket.at = now
+        if bucket.left >= 1:
+            bucket.left -= 1
+            return 0
+        return max(1, math.ceil((1 - bucket.left) / self._per_second))
+
+    def refusal(self, scope: Scope, caller: str) -> Response | None:
+        """The 429 that says when to come again, or None."""
+        seconds = self.take(caller)
+        if not seconds:
+            return None
+        message = f"too many requests: {self._capacity:g} a minute are taken; try again in {seconds} s"
+        return answer(scope, 429, "rate_limited", message, {"Retry-After": str(seconds)})
+
+
+class RateGate(Gate):
+    """Counts the calls of whoever showed the token."""
+
+    def __init__(self, app: ASGIApp, rate: Rate) -> None:
+        super().__init__(app)
+        self._rate = rate
+
+    def check(self, scope: Scope) -> Response | None:
+        return None if is_probe(scope) else self._rate.refusal(scope, call_of(scope).caller)

@@ -1,0 +1,66 @@
+"""How much a call may send (spec: limits). What is too large is refused at the limit, not after it was read."""
+
+import re
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bridge.http.call import call_of
+from bridge.http.errors import answer, refuse
+from bridge.http.gates.gate import header
+
+GENERAL = 1024 * 1024
+PIPELINE_RUN = 64 * 1024
+_PIPELINE_RUN = re.compile(r"/v1/pipelines/[^/]*/run")
+
+
+class SizeGate:
+    """Reads the body, as far as it may go, and hands it on whole."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        limit = limit_of(scope)
+        body = None if _announced(scope) > limit else await _read(scope, receive, limit)
+        if body is None:
+            too_large = answer(scope, 413, "too_large", "request body too large")
+            return await refuse(scope, receive, send, too_large)
+        return await self.app(scope, _replay(body, receive), send)
+
+
+def limit_of(scope: Scope) -> int:
+    """The bytes a body may have."""
+    return PIPELINE_RUN if _PIPELINE_RUN.fullmatch(scope["path"]) else GENERAL
+
+
+def _announced(scope: Scope) -> int:
+    text = header(scope, b"content-length") or "0"
+    return int(text) if text.isdecimal() else 0
+
+
+async def _read(scope: Scope, receive: Receive, limit: int) -> bytes | None:
+    """The whole body, or None once it is too large. Half a body of a caller that is gone is no order."""
+    body, call = bytearray(), call_of(scope)
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        call.bytes_in = len(body)
+        if len(body) > limit:
+            return None
+        if not message.get("more_body"):
+            return bytes(body)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The body once, then whatever else comes: that the caller is gone."""
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return left.pop() if left else await receive()
+
+    return again

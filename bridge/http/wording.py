@@ -1,0 +1,30 @@
+"""What a value's checker found, in words: which field, what is wrong, what would be right."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def sentence(fault: Mapping[str, Any]) -> str:
+    """One fault of a request."""
+    where, *path = (str(part) for part in fault["loc"])
+    field = ".".join(path) or f"the {where}"
+    match fault["type"]:
+        case "missing" if not path:
+            return "a JSON object is required as the body"
+        case "missing":
+            return f"{field} is required"
+        case "extra_forbidden":
+            return f"{field} is not a field of this request"
+        case "value_error":
+            return f"{field} {fault['ctx']['error']}"
+        case _:
+            text = str(fault["msg"]).removeprefix("Input should be ").removeprefix("Value should have ")
+            return f"{field} must be {text}"
+
+
+def unknown(name: str, known: Sequence[str]) -> str:
+    """An unknown query parameter, and the one that was probably meant."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known) or 'none'}"
+    return f"{name!r} is not a query parameter; {hint}"

@@ -1,0 +1,69 @@
+"""Calls that may be repeated: the same key with the same words finds what the first call started (ruling J9)."""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Awaitable, Callable
+from threading import Lock
+from typing import Any
+from weakref import WeakValueDictionary
+
+from activities.store import idempotency as stored
+from bridge.operations.service import Service
+from workflows.errors import NotFoundError, RefusedError, UsageError
+
+Answer = dict[str, Any]
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+_TURNS: "WeakValueDictionary[str, _Turn]" = WeakValueDictionary()
+_GUARD = Lock()
+
+
+class KeyReusedError(RefusedError):
+    """The key belongs to another call."""
+
+    code = "idempotency_key_reused"
+
+
+class _Turn:
+    """Calls with the same key go one after another, so that none is told less than the one before it."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+
+async def once(
+    service: Service, key: str | None, words: str, new_id: Callable[[], str], act: Callable[[str], Awaitable[Answer]]
+) -> Answer:
+    """Do `act` with an id of its own; with a key, do it once.
+
+    The id is reserved before anything is started under it, and whatever is started is named by it: a call that died at
+    any moment is finished by the repeated one, which starts nothing twice.
+    """
+    if key is None:
+        return await act(new_id())
+    if not _KEY.fullmatch(key):
+        raise UsageError("Idempotency-Key must be 1 to 200 visible ASCII characters")
+    with _GUARD:
+        turn = _TURNS.setdefault(key, _Turn())
+    await asyncio.to_thread(turn.lock.acquire)
+    try:
+        return await _once(service, key, hashlib.sha256(words.encode()).hexdigest(), new_id, act)
+    finally:
+        turn.lock.release()
+
+
+async def _once(
+    service: Service, key: str, digest: str, new_id: Callable[[], str], act: Callable[[str], Awaitable[Answer]]
+) -> Answer:
+    kept = stored.reserve(service.store, key, digest, new_id())
+    if kept.digest != digest:
+        raise KeyReusedError("this Idempotency-Key was sent with another call; use a new key for a new call")
+    if kept.answer is not None:
+        return kept.answer
+    try:
+        answer = await act(kept.subject)
+    except (UsageError, RefusedError, NotFoundError):
+        stored.release(service.store, key)
+        raise
+    stored.settle(service.store, key, answer)
+    return answer

@@ -1,0 +1,105 @@
+"""Rows of trees that were never run, as a worker would have written them."""
+
+import time
+from typing import Any
+
+from sqlalchemy import insert
+
+from activities.store import jobs, repos, schema
+from bridge.operations.service import Service
+from workflows.contract.models import Action
+from workflows.tree.jobs import Continuation, JobState, TaskState
+from workflows.tree.pauses import RoundKind
+from workflows.tree.records import EventRecord, JobRecord, QuestionRecord, Records, RoundRecord, TaskRecord
+
+ROOT = "job-0123456789ab"
+TASK = "task-0123456789ab"
+
+
+def job(job_id: str = ROOT, **fields: Any) -> JobRecord:
+    root = job_id.partition(".")[0]
+    base: dict[str, Any] = {
+        "job_id": job_id,
+        "root_job_id": root,
+        "parent_job_id": None if job_id == root else root,
+        "delegation_id": None if job_id == root else "leg",
+        "delegation_depth": 0 if job_id == root else 1,
+        "task_id": f"task-{root[4:]}",
+        "repo": "acme/shop",
+        "agent": "scout",
+        "ephemeral": False,
+        "runtime": "shell",
+        "action": Action.ASK,
+        "continuation": Continuation.NONE,
+        "state": JobState.RUNNING,
+        "revision": 1,
+        "queued_at": time.time(),
+    }
+    return JobRecord.model_validate(base | fields)
+
+
+def task(root: str = ROOT, **fields: Any) -> TaskRecord:
+    base: dict[str, Any] = {
+        "task_id": f"task-{root[4:]}",
+        "root_job_id": root,
+        "repo": "acme/shop",
+        "title": "look",
+        "state": TaskState.OPEN,
+        "revision": 1,
+        "opened_at": 1.0,
+    }
+    return TaskRecord.model_validate(base | fields)
+
+
+def event(number: int, job_id: str = ROOT, **fields: Any) -> EventRecord:
+    root = job_id.partition(".")[0]
+    base: dict[str, Any] = {
+        "event_id": f"{root}-e{number}",
+        "job_id": job_id,
+        "root_job_id": root,
+        "kind": "delegation_loop_warning",
+        "at": float(number),
+        "message": f"message {number}",
+    }
+    return EventRecord.model_validate(base | fields)
+
+
+def round_(root: str = ROOT, **fields: Any) -> RoundRecord:
+    base: dict[str, Any] = {
+        "round_id": f"{root}-r1",
+        "root_job_id": root,
+        "coordinator_id": root,
+        "job_id": root,
+        "task_id": f"task-{root[4:]}",
+        "repo": "acme/shop",
+        "number": 1,
+        "kind": RoundKind.ASK,
+        "digest": "d",
+        "revision": 1,
+        "questions": (QuestionRecord(id="color", prompt="which?", job_id=root),),
+        "verbs": ("answer", "extend"),
+        "commands": (f"service resume {root} answer",),
+        "opened_at": 1.0,
+        "expires_at": 2.0,
+    }
+    return RoundRecord.model_validate(base | fields)
+
+
+def write(service: Service, *rows: JobRecord | TaskRecord | EventRecord | RoundRecord) -> None:
+    records = Records(
+        task=next((each for each in rows if isinstance(each, TaskRecord)), None),
+        jobs=tuple(each for each in rows if isinstance(each, JobRecord)),
+        events=tuple(each for each in rows if isinstance(each, EventRecord)),
+        rounds=tuple(each for each in rows if isinstance(each, RoundRecord)),
+    )
+    jobs.write(service.store, records)
+
+
+def payload(service: Service, job_id: str, told: dict[str, Any], **fields: Any) -> None:
+    row = {"job_id": job_id, "attempt": 1, "host": "here", "run_dir": "/run", "started_at": 1.0, "payload": told}
+    with service.store.begin() as connection:
+        connection.execute(insert(schema.runs), row | fields)
+
+
+def repo(service: Service, path: str = "/srv/checkouts/shop") -> None:
+    repos.put(service.store, "acme/shop", path, "here")

@@ -1,0 +1,84 @@
+"""The OpenAPI document: complete enough that clients can be made from it (ruling J9)."""
+
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from bridge.http.app import create_app
+from bridge.operations.service import Service
+
+pytestmark = pytest.mark.ruling("J9")
+FREE = {"/healthz", "/readyz"}
+STARTS = {"/v1/agents/{name}/ask", "/v1/pipelines/{name}/run"}
+
+
+@pytest.fixture
+def document(service: Service) -> dict[str, Any]:
+    return create_app(service).openapi()
+
+
+def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [(path, method, each) for path, item in document["paths"].items() for method, each in item.items()]
+
+
+def test_the_endpoints_of_the_spec_and_of_the_ruling_are_there(document: dict[str, Any]) -> None:
+    assert {f"{method.upper()} {path}" for path, method, _ in operations(document)} == {
+        "GET /healthz",
+        "GET /readyz",
+        "POST /v1/pipelines/{name}/run",
+        "GET /v1/runs/{run_id}",
+        "POST /v1/memory/recall",
+        "GET /v1/jobs/{job_id}",
+        "POST /v1/agents/{name}/ask",
+        "GET /v1/jobs",
+        "GET /v1/runs",
+        "GET /v1/jobs/{job_id}/tree",
+        "GET /v1/jobs/{job_id}/events",
+        "POST /v1/jobs/{job_id}/resume",
+        "POST /v1/jobs/{job_id}/kill",
+        "POST /v1/runs/{run_id}/cancel",
+    }
+
+
+def test_every_operation_declares_what_can_go_wrong(document: dict[str, Any]) -> None:
+    for path, method, operation in operations(document):
+        statuses = set(operation["responses"])
+        assert {"200", "400", "401", "403", "405", "413", "429", "500", "503"} <= statuses, path
+        assert "422" not in statuses
+        assert ("415" in statuses) is (method == "post"), path
+        for status in statuses - {"200", "204", "304"}:
+            content = operation["responses"][status]["content"]["application/json"]
+            assert content["schema"] == {"$ref": "#/components/schemas/Error"}
+            assert set(content["example"]) == {"error", "code", "request_id"}
+
+
+def test_names_are_good_for_generated_clients(document: dict[str, Any]) -> None:
+    names = [operation["operationId"] for _, _, operation in operations(document)]
+    assert len(set(names)) == len(names)
+    assert all(name.isidentifier() and name.islower() for name in names)
+
+
+def test_the_token_is_wanted_wherever_it_is(document: dict[str, Any]) -> None:
+    assert document["security"] == [{"bearer": []}]
+    assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+    assert {path for path, _, operation in operations(document) if operation.get("security") == []} == FREE
+
+
+def test_whatever_starts_something_takes_a_key(document: dict[str, Any]) -> None:
+    taking = {
+        path
+        for path, _, operation in operations(document)
+        if any(each["name"].lower() == "idempotency-key" for each in operation.get("parameters", ()))
+    }
+    assert taking >= STARTS
+
+
+def test_no_route_escapes_the_strict_reading(service: Service) -> None:
+    from bridge.http.routes import agents, health, jobs, memory, pipelines
+    from bridge.http.strict_route import StrictRoute
+
+    for noun in (agents, health, jobs, memory, pipelines):
+        for route in noun.router(service).routes:
+            assert isinstance(route, StrictRoute), route
+            assert isinstance(route, APIRoute)

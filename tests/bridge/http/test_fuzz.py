@@ -1,0 +1,81 @@
+"""Requests that schemathesis makes up from the OpenAPI document, sent to a bridge that listens (rulings J1, J9)."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bridge.http.cursors import cursor
+from bridge.operations.service import Service
+from tests.bridge.http import seeds
+from tests.bridge.http.conftest import Live, bearer
+from tests.bridge.http.test_pipelines import register
+
+SECONDS = os.environ.get("FUZZ_SECONDS", "20")
+EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "12")
+SEED = int(os.environ.get("FUZZ_SEED", "20261"))
+
+CONFIG = f"""
+[[operations]]
+include-operation-id = "list_jobs"
+parameters = {{ cursor = "{cursor(1.0, seeds.ROOT)}", tree = "{seeds.ROOT}" }}
+
+[[operations]]
+include-operation-id = "list_runs"
+parameters = {{ cursor = "1.0~prun-0123456789ab" }}
+
+[[operations]]
+include-operation-id = "ask_agent"
+parameters = {{ name = "scout" }}
+
+[[operations]]
+include-operation-id = "run_pipeline"
+parameters = {{ name = "made-up" }}
+
+[[operations]]
+include-operation-id = "get_job"
+parameters = {{ wait = "1s" }}
+
+[checks]
+max_response_time = 60
+
+[generation]
+allow-x00 = false
+"""
+"""What cannot be made up: places in lists, which only the page before tells; names that are registered; and U+0000,
+which no text may hold and the document does not say at every one."""
+
+
+@pytest.mark.ruling("J1", "J9")
+def test_nothing_made_up_from_the_document_meets_a_fault_or_an_answer_it_does_not_tell_of(
+    with_temporal: Service, listening: Callable[[Service], Live], tmp_path: Path
+) -> None:
+    """Every check of schemathesis; longer with FUZZ_SECONDS and FUZZ_EXAMPLES, others with FUZZ_SEED."""
+    register(with_temporal, "made-up")
+    seeds.write(with_temporal, seeds.task(), seeds.job(), seeds.event(1), seeds.round_())
+    live = listening(with_temporal)
+    (tmp_path / "schemathesis.toml").write_text(CONFIG)
+    done = made_up(with_temporal, live, tmp_path, SEED)
+    if done.returncode and " FAILURES " not in done.stdout:  # its own fault, which the next requests may not meet
+        done = made_up(with_temporal, live, tmp_path, SEED + 1)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+
+
+def made_up(service: Service, live: Live, folder: Path, seed: int) -> subprocess.CompletedProcess[str]:
+    """The same requests for the same seed."""
+    return subprocess.run(
+        [
+            *(Path(sys.executable).with_name("schemathesis"), "run", f"{live.url}/openapi.json"),
+            *("--header", f"Authorization: {bearer(service)['Authorization']}"),
+            *("--checks", "all", "--max-time", SECONDS, "--max-examples", EXAMPLES),
+            *("--continue-on-failure", "--request-timeout", "60", "--no-color", "--seed", str(seed)),
+        ],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=float(SECONDS) + 120,
+        check=False,
+    )

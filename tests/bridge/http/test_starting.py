@@ -1,0 +1,207 @@
+"""Starting work over HTTP: asks, their gates, and keys that make a start happen once (rulings J7, J9)."""
+
+import asyncio
+import json
+from collections import Counter
+from typing import Any
+
+import httpx
+import pytest
+from temporalio.client import Client
+
+from activities.store import idempotency
+from activities.store import jobs as stored_jobs
+from activities.store import trees as stored_trees
+from bridge.operations import orders, trees
+from bridge.operations.service import Service
+from tests.bridge.http import seeds
+from tests.bridge.http.conftest import caller, scout
+
+ASK = "/v1/agents/scout/ask"
+BODY = {"message": "Which module limits the rate?", "repo": "acme/shop"}
+
+
+def started(service: Service) -> list[str]:
+    return [job.job_id for job in stored_jobs.find(service.store, limit=1000)]
+
+
+async def workflow(service: Service, job_id: str) -> dict[str, Any]:
+    """What the tree was started with."""
+    connected = await Client.connect(service.settings.temporal.address)
+    history = await connected.get_workflow_handle(job_id).fetch_history()
+    begun = history.events[0].workflow_execution_started_event_attributes
+    told: dict[str, Any] = json.loads(begun.input.payloads[0].data)["input"]
+    return told
+
+
+@pytest.mark.ruling("J7")
+class TestAsk:
+    async def test_it_starts_a_job(self, with_temporal: Service) -> None:
+        async with caller(with_temporal) as client:
+            answer = await client.post(ASK, json=BODY | {"model": "m-1", "effort": "high"})
+            assert answer.status_code == 200, answer.text
+            assert set(answer.json()) == {"job_id"}
+            job_id = answer.json()["job_id"]
+            told = (await client.get(f"/v1/jobs/{job_id}")).json()
+        assert (told["action"], told["agent"], told["state"], told["model"]) == ("ask", "scout", "queued", "m-1")
+        assert BODY["message"] not in json.dumps(told)
+        assert json.loads(with_temporal.home.audit.read_text().splitlines()[0])["created"] == [job_id]
+
+    @pytest.mark.parametrize(
+        ("agent", "change", "status", "why"),
+        [
+            ("nobody", {}, 404, "no agent nobody; known: mason, scout"),
+            ("scout", {"repo": "acme/other"}, 404, "no repository acme/other"),
+            ("mason", {}, 409, "mason is not allowed on acme/shop"),
+            ("scout", {"message": "  "}, 400, "the message is empty"),
+            ("scout", {"message": ""}, 400, "message must be"),
+            ("scout", {"message": None}, 400, "message must be"),
+            ("scout", {"runtime": "codex"}, 400, "'codex' is no runtime for scout"),
+            ("scout", {"runtime": "runtime_a"}, 409, "runtime_a is not configured"),
+            ("scout", {"model": ""}, 400, "model must be"),
+        ],
+    )
+    async def test_its_gates_are_those_of_the_command_line(
+        self, service: Service, agent: str, change: dict[str, Any], status: int, why: str
+    ) -> None:
+        from activities.store import agents
+        from workflows.tree.jobs import Worker
+
+        scout(service)
+        agents.add(service.store, Worker(name="mason", runtime="shell", command=("cat",), capabilities=("ask",)), ())
+        async with caller(service) as client:
+            answer = await client.post(f"/v1/agents/{agent}/ask", json=BODY | change)
+        assert (answer.status_code, why in answer.json()["error"]) == (status, True), answer.text
+        assert started(service) == []
+
+    async def test_another_runtime_takes_neither_command_nor_model_of_the_agent(self, with_temporal: Service) -> None:
+        config = with_temporal.home.config
+        config.write_text(config.read_text() + '[runtimes.runtime_a]\nadapter = "script"\ncommand = ["cat"]\n')
+        again = Service(with_temporal.home)
+        async with caller(again) as client:
+            job_id = (await client.post(ASK, json=BODY | {"runtime": "runtime_a"})).json()["job_id"]
+        worker = (await workflow(again, job_id))["worker"]
+        assert (worker["runtime"], worker["command"], worker["model"]) == ("runtime_a", [], None)
+
+    async def test_without_temporal_nothing_is_recorded_and_reads_still_answer(
+        self, service: Service, temporal: str
+    ) -> None:
+        scout(service)
+        seeds.write(service, seeds.task(), seeds.job())
+        async with caller(service) as client:
+            refused = await client.post(ASK, json=BODY, headers={"Idempotency-Key": "k"})
+            assert (refused.status_code, refused.json()["code"]) == (503, "unreachable")
+            assert (await client.get(f"/v1/jobs/{seeds.ROOT}")).status_code == 200
+            assert started(service) == [seeds.ROOT]
+            host, _, port = temporal.partition(":")
+            service.home.daemon_state.write_text(json.dumps({"temporal_address": f"{host}:{port}"}))
+            vars(service)["settings"] = service.settings.model_copy(
+                update={"temporal": service.settings.temporal.model_copy(update={"namespace": "default"})}
+            )
+            again = await client.post(ASK, json=BODY, headers={"Idempotency-Key": "k"})
+            assert again.status_code == 200, "it recovers without a restart"
+
+
+@pytest.mark.ruling("J9")
+class TestIdempotency:
+    async def test_the_same_key_with_the_same_body_is_answered_the_same_and_starts_once(
+        self, with_temporal: Service
+    ) -> None:
+        async with caller(with_temporal) as client:
+            key = {"Idempotency-Key": "order-17"}
+            first = await client.post(ASK, json=BODY, headers=key)
+            turned = json.dumps(dict(reversed(BODY.items())), indent=3)
+            second = await client.post(ASK, content=turned, headers=key | {"Content-Type": "application/json"})
+            assert first.json() == second.json()
+            other = await client.post(ASK, json=BODY | {"message": "Another"}, headers=key)
+            assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+            elsewhere = await client.post("/v1/agents/nobody/ask", json=BODY, headers=key)
+            assert elsewhere.status_code == 409, "the same words to somebody else are another call"
+            assert (await client.post(ASK, json=BODY)).json() != first.json()
+        assert len(started(with_temporal)) == 2
+
+    async def test_many_at_once_start_one(self, with_temporal: Service) -> None:
+        async with caller(with_temporal) as client:
+            key = {"Idempotency-Key": "at-once"}
+            answers = await asyncio.gather(*(client.post(ASK, json=BODY, headers=key) for _ in range(20)))
+        assert Counter(answer.status_code for answer in answers) == {200: 20}
+        assert len({answer.json()["job_id"] for answer in answers}) == 1
+        assert len(started(with_temporal)) == 1
+
+    @pytest.mark.parametrize("stage", ["reserved", "started", "recorded"])
+    async def test_a_call_that_died_at_any_moment_is_finished_by_the_repeated_one(
+        self, with_temporal: Service, stage: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The moments between two things that last: killed there, the call comes again."""
+        moments = {
+            "reserved": (trees, "connect"),
+            "started": (stored_trees, "begin"),
+            "recorded": (idempotency, "settle"),
+        }
+
+        class KilledError(BaseException):
+            """As little is caught of it as of a SIGKILL."""
+
+        def die(*_: object) -> None:
+            raise KilledError
+
+        words = "the same words"
+        order = orders.Order(agent="scout", action="ask", **BODY)
+
+        async def act(root: str) -> dict[str, Any]:
+            return {"job_id": await orders.start(with_temporal, order, root)}
+
+        from bridge.operations.idempotency import once
+
+        with monkeypatch.context() as broken:
+            broken.setattr(*moments[stage], die)
+            with pytest.raises(KilledError):
+                await once(with_temporal, "k", words, trees.new_root_id, act)
+        reserved = idempotency.reserve(with_temporal.store, "k", "other", "other").subject
+        assert await once(with_temporal, "k", words, trees.new_root_id, act) == {"job_id": reserved}
+        assert started(with_temporal) == [reserved]
+        assert (await workflow(with_temporal, reserved))["root_job_id"] == reserved
+
+    async def test_a_call_that_was_refused_may_be_put_right_under_its_key(self, with_temporal: Service) -> None:
+        async with caller(with_temporal) as client:
+            key = {"Idempotency-Key": "fixed"}
+            assert (await client.post(ASK, json=BODY | {"repo": "acme/none"}, headers=key)).status_code == 404
+            assert (await client.post(ASK, json=BODY, headers=key)).status_code == 200
+
+    @pytest.mark.parametrize("key", ["", "a b", "x" * 201, "é"])
+    async def test_a_key_that_is_none_is_refused(self, service: Service, key: str) -> None:
+        scout(service)
+        async with caller(service) as client:
+            answer = await client.post(ASK, json=BODY, headers=[(b"Idempotency-Key", key.encode("latin-1"))])
+        assert answer.status_code == 400
+
+    async def test_a_key_is_forgotten_after_a_week(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        idempotency.reserve(service.store, "k", "d", "first")
+        assert idempotency.reserve(service.store, "k", "d", "second").subject == "first"
+        monkeypatch.setattr(idempotency, "KEPT_SECONDS", -1.0)
+        assert idempotency.reserve(service.store, "k", "d", "second").subject == "second"
+
+
+@pytest.mark.ruling("J9")
+class TestOrders:
+    @pytest.mark.parametrize(
+        ("path", "body", "status"),
+        [
+            ("resume", {"verb": "answer", "text": "x"}, 404),
+            ("resume", {}, 400),
+            ("resume", {"verb": "answer", "round": 0}, 400),
+            ("resume", {"verb": "answer", "round": True}, 400),
+            ("kill", {}, 404),
+            ("kill", {"now": 1}, 400),
+        ],
+    )
+    async def test_a_job_that_is_not_there_takes_none(
+        self, call: httpx.AsyncClient, path: str, body: dict[str, Any], status: int
+    ) -> None:
+        assert (await call.post(f"/v1/jobs/{seeds.ROOT}/{path}", json=body)).status_code == status
+
+    async def test_a_tree_is_killed_once_however_often_it_is_asked_for(self, with_temporal: Service) -> None:
+        async with caller(with_temporal) as client:
+            job_id = (await client.post(ASK, json=BODY)).json()["job_id"]
+            answers = [await client.post(f"/v1/jobs/{job_id}/kill", json={"now": True}) for _ in range(2)]
+        assert [(each.status_code, each.json()) for each in answers] == [(200, {"root_job_id": job_id})] * 2

@@ -1,0 +1,83 @@
+"""Seeing what runs, with and without a worker."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from activities.runs.processes import marked
+from activities.runs.run import mark_of
+from tests.e2e.conftest import Installed
+
+pytestmark = pytest.mark.ruling("engine:live")
+
+AGENT = """\
+echo "reading with token ghp_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"
+while [ ! -e $PROOF.next ]; do sleep 0.1; done
+echo "thinking hard"
+while [ ! -e $PROOF.go ]; do sleep 0.1; done
+echo '{"service_result": {"decision": "approved", "summary": "done"}}'
+"""
+
+
+def test_a_running_job_shows_what_its_agent_says_even_without_a_worker(installed: Installed) -> None:
+    installed.agent("scout", AGENT)
+    with (installed.home / "config.toml").open("a") as config:
+        config.write("max_parallel = 1\n")
+    installed("daemon", "start")
+    ask = ("agent", "ask", "scout", "look", "--repo", "acme/shop")
+    first = installed.json(*ask)["job_id"]
+    installed.wait_for(lambda: "reading" in ((installed.json("job", "show", first)["live"] or {}).get("last_line", "")))
+    second = installed.json(*ask)["job_id"]
+    installed.wait_for(lambda: installed.json("job", "show", second)["state"] == "running")
+    assert "waiting for a free slot" in installed("job", "show", second).stdout
+    follow = subprocess.Popen(
+        [sys.executable, "-m", "cli.main", "job", "events", first, "--follow"],
+        env=installed.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert follow.stdout is not None
+    assert "prints: reading with token [redacted]" in follow.stdout.readline()
+
+    os.kill(installed.pid("worker"), signal.SIGSTOP)
+    (installed.tmp / "proof.next").touch()
+    shown = "nothing"
+    while "thinking hard" not in shown:
+        shown = installed("job", "show", first).stdout
+    assert "agent is  running; " in shown
+    assert "ago:" in shown
+    assert installed.json("job", "show", first)["live"]["stage"] == "running"
+
+    assert any("thinking hard" in line for line in follow.stdout)
+
+    os.kill(installed.pid("worker"), signal.SIGCONT)
+    (installed.tmp / "proof.go").touch()
+    assert installed.wait_until_ended(first)["live"] is None
+    said, _ = follow.communicate(timeout=60)
+    assert "thinking hard" not in said, "it is said once"
+    assert "ghp_" not in said
+    installed.wait_until_ended(second)
+
+
+@pytest.mark.ruling("engine:runs", "engine:doctor")
+@pytest.mark.skipif(sys.platform != "linux", reason="leftovers are found in /proc")
+def test_what_runs_for_nobody_is_ended_at_the_start_and_shown(installed: Installed) -> None:
+    """Its record is lost, as after the store of a backup was put back."""
+    run_dir = installed.home / "runs" / "job-0123456789ab.1"
+    start = "import asyncio, sys; from pathlib import Path; from activities.runs.run import RunRequest, run\n"
+    start += "asyncio.run(run(RunRequest(Path(sys.argv[1]), ('sleep', '600'), Path('/'), {'PATH': '/usr/bin:/bin'})))"
+    caller = subprocess.Popen([sys.executable, "-c", start, str(run_dir)], env=installed.environment)
+    installed.wait_for(lambda: marked(mark_of(run_dir)) != set())
+    caller.kill()
+    caller.wait()
+    assert marked(mark_of(run_dir))
+    installed("daemon", "start")
+    assert marked(mark_of(run_dir)) == set()
+    said = installed("doctor").stdout
+    assert "left over" in said
+    assert "job-0123456789ab.1" in said
+    log = (installed.home / "logs" / "worker.log").read_text()
+    assert "job-0123456789ab.1 goes on (processes: 1) and nobody waits for it" in log
