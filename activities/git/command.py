@@ -6,7 +6,7 @@ Names of files cross as `surrogateescape` text, so that any bytes survive; `prin
 import os
 import signal
 import subprocess
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from workflows.errors import ServiceError
@@ -22,10 +22,15 @@ _CONFIG = {
     "core.safecrlf": "false",
     "core.filesRefLockTimeout": "5000",
     "core.packedRefsTimeout": "5000",
+    "core.splitIndex": "false",
+    "checkout.workers": "1",
     "branch.autoSetupMerge": "false",
     "commit.gpgSign": "false",
     "credential.helper": "",
     "diff.autoRefreshIndex": "true",
+    # a filter may be required and its program absent: pointers stay pointers
+    **{f"filter.lfs.{key}": "" for key in ("smudge", "clean", "process")},
+    "filter.lfs.required": "false",
     "gc.auto": "0",
     "i18n.commitEncoding": "utf-8",
     "maintenance.auto": "false",
@@ -83,6 +88,29 @@ def says_yes(where: Path, *arguments: str) -> bool:
     if process.returncode > 1 or process.returncode < 0:
         raise GitError(where, arguments, process.returncode, _last_lines(stderr))
     return process.returncode == 0
+
+
+def answer(where: Path, *arguments: str) -> tuple[bool, bytes]:
+    """For commands that answer yes (0) or no (1) and print something either way; the rest is GitError."""
+    process = _popen(where, arguments, {}, ())
+    stdout, stderr = _finish(process, where, arguments, b"")
+    if process.returncode not in (0, 1):
+        raise GitError(where, arguments, process.returncode, _last_lines(stderr or stdout))
+    return process.returncode == 0, stdout
+
+
+def git_stream(where: Path, *arguments: str) -> Iterator[bytes]:
+    """What git prints, piece by piece, however much it is."""
+    process = _popen(where, arguments, {}, ())
+    assert process.stdout is not None
+    try:
+        while piece := process.stdout.read(1 << 16):
+            yield piece
+        if process.wait():
+            assert process.stderr is not None
+            raise GitError(where, arguments, process.returncode, _last_lines(process.stderr.read()))
+    finally:
+        _kill(process)
 
 
 def git_capped(where: Path, *arguments: str, limit: int, env: Mapping[str, str] | None = None) -> tuple[bytes, bool]:

@@ -1,7 +1,8 @@
 """Keeping what an agent left uncommitted (ruling I1)."""
 
 from activities.git.command import git, line, printable, says_yes
-from activities.git.merge import clear_stale_locks, is_ancestor
+from activities.git.locks import clear_stale_locks
+from activities.git.merge import is_ancestor
 from activities.git.untracked import FROM_STDIN, addable
 from activities.git.worktrees import Worktree, commit_of
 from workflows.errors import RefusedError
@@ -13,8 +14,8 @@ def commit_all(worktree: Worktree, job_id: str, subject: str) -> str | None:
     The agent's own commits stay. Call it when the run is over: it takes stale locks away. Repositories that the agent
     made inside the worktree are left out, because a commit cannot hold them.
     """
-    clear_stale_locks(worktree.path)
-    git(worktree.path, "add", "--all", *FROM_STDIN, stdin=addable(worktree.path))
+    clear_stale_locks(worktree.path, worktree.branch)
+    git(worktree.path, "add", "--all", "--sparse", *FROM_STDIN, stdin=addable(worktree.path))
     if not says_yes(worktree.path, "diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"):
         message = f"{' '.join(subject.split())[:200] or job_id}\n\nService-Job: {job_id}\n"
         options = ("--quiet", "--no-verify", "--cleanup=verbatim", "--file=-")

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from activities.git.command import GitError, all_printable, git, line, paths, says_yes
+from activities.git.command import GitError, all_printable, git, paths, says_yes
+from activities.git.locks import clear_stale_locks
 from activities.git.worktrees import Worktree, commit_of, mark_base
 from workflows.errors import RefusedError
 
@@ -31,17 +32,11 @@ def merge(worktree: Worktree, branches: Sequence[str]) -> Worktree:
     pending = [branch for branch in branches if not _contains(worktree.path, worktree.base, branch)]
     if not pending:
         return worktree
+    clear_stale_locks(worktree.path, worktree.branch)
     _tidy(worktree.path)
     for done, branch in enumerate(branches):
         _merge_one(worktree, branch, branches[:done])
     return mark_base(worktree.path)
-
-
-def clear_stale_locks(path: Path) -> None:
-    """Remove what killed git processes left locked. Only where nothing runs any more."""
-    private = Path(line(path, "rev-parse", "--absolute-git-dir"))
-    for name in ("index.lock", "HEAD.lock"):
-        (private / name).unlink(missing_ok=True)
 
 
 def is_ancestor(path: Path, older: str, newer: str) -> bool:
@@ -55,7 +50,6 @@ def _contains(path: Path, base: str, branch: str) -> bool:
 
 def _tidy(path: Path) -> None:
     """A killed merge leaves half of its files behind; no job has worked here yet."""
-    clear_stale_locks(path)
     git(path, "reset", "--quiet", "--hard")
     git(path, "clean", "--quiet", "-ffd")
 

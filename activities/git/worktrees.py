@@ -5,21 +5,24 @@ recorded last, so a worktree that has one is complete.
 """
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git.command import GitError, git, line, printable, says_yes
+from activities.git.locks import clear_ref_lock, held
 from activities.git.submodules import fill_submodules
 from workflows.errors import NotFoundError, RefusedError
 
 BASE_REF = "refs/worktree/service-base"
 BRANCH_REF = "refs/worktree/service-branch"
 LOCK_FILE = "service-worktrees.lock"
+LOCK_PREFIX = "service-worktree-"
+ASIDE = ".disposed"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 
@@ -48,36 +51,54 @@ def place(worktrees: Path, name: str) -> Path:
 
 def add_branch(repo: Path, path: Path, branch: str, base: str) -> Worktree:
     """A worktree on the branch, which is made at `base` unless it is there already (ruling I1)."""
-    git(repo, "check-ref-format", f"refs/heads/{branch}")
-    with _locked(repo) as lock:
-        if (there := _existing(repo, path)) is not None:
+    with _at(repo, path) as (common, lock):
+        git(repo, "check-ref-format", f"refs/heads/{branch}")
+        if (there := _existing(repo, path, common)) is not None:
             return there
-        _remove(repo, path, lock)
-        _release_branch(repo, branch, lock)
-        start = commit_of(repo, base)
-        fresh = not says_yes(repo, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
-        _add(repo, path, lock, ("-b", branch, str(path), start) if fresh else (str(path), branch))
+        with held(common / LOCK_FILE) as changing:
+            clear_ref_lock(common, branch)
+            known = _remove(repo, path, common, changing)
+            _release_branch(repo, branch, known, changing)
+            fresh = not says_yes(repo, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
+            start = commit_of(repo, base if fresh else f"refs/heads/{branch}")
+            _register(repo, path, ("-b", branch, str(path), start) if fresh else (str(path), branch), changing)
+        _fill(path, common, lock)
         git(path, "symbolic-ref", BRANCH_REF, f"refs/heads/{branch}")
-        return mark_base(path)
+        return _mark(Worktree(path, start, branch))
 
 
 def add_detached(repo: Path, path: Path, base: str) -> Worktree:
     """A worktree at `base`, on no branch (ruling I2)."""
-    with _locked(repo) as lock:
-        if (there := _existing(repo, path)) is not None:
+    with _at(repo, path) as (common, lock):
+        if (there := _existing(repo, path, common)) is not None:
             return there
-        _remove(repo, path, lock)
-        _add(repo, path, lock, ("--detach", str(path), commit_of(repo, base)))
-        return mark_base(path)
+        with held(common / LOCK_FILE) as changing:
+            _remove(repo, path, common, changing)
+            start = commit_of(repo, base)
+            _register(repo, path, ("--detach", str(path), start), changing)
+        _fill(path, common, lock)
+        return _mark(Worktree(path, start))
 
 
-def dispose(repo: Path, path: Path) -> None:
-    """No worktree is at the path any more. Branches stay: they hold the work."""
+def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str) -> str:
+    """No worktree is at the path any more, `unless` there is a reason. Branches stay: they hold the work."""
     if not repo.exists():
         _delete(path, registered=False)
-        return
-    with _locked(repo) as lock:
-        _remove(repo, path, lock)
+        return ""
+    with _at(repo, path) as (common, _):
+        if reason := unless():
+            return reason
+        with held(common / LOCK_FILE) as changing:
+            _remove(repo, path, common, changing)
+        _delete_tree(_aside(path))
+    return ""
+
+
+def repair(repo: Path, path: Path) -> None:
+    """Tie a worktree to its repository again: its `.git` file was deleted, or the repository was moved."""
+    if path.is_dir() and find(path) is None:
+        with contextlib.suppress(GitError):
+            git(repo, "worktree", "repair", str(path))
 
 
 def find(path: Path) -> Worktree | None:
@@ -103,6 +124,11 @@ def mark_base(path: Path) -> Worktree:
     return worktree
 
 
+def _mark(worktree: Worktree) -> Worktree:
+    git(worktree.path, "update-ref", BASE_REF, worktree.base)
+    return worktree
+
+
 def commit_of(repo: Path, revision: str) -> str:
     """The commit a revision names, or the reason why there is none."""
     try:
@@ -118,7 +144,10 @@ def commit_of(repo: Path, revision: str) -> str:
 def common_directory(repo: Path) -> Path:
     """Where the repository keeps what its worktrees share."""
     if not repo.exists():
-        raise NotFoundError(f"there is no repository at {printable(str(repo))}: the path is missing")
+        raise NotFoundError(
+            f"there is no repository at {printable(str(repo))}: the path is missing",
+            "service repo add OWNER/NAME PATH, with the path it is at now",
+        )
     try:
         return Path(line(repo, "rev-parse", "--path-format=absolute", "--git-common-dir"))
     except GitError as error:
@@ -129,79 +158,96 @@ def common_directory(repo: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _locked(repo: Path) -> Iterator[int]:
-    """One change of worktrees at a time per repository. Git inherits the lock, so it outlives a killed caller."""
-    lock = os.open(common_directory(repo) / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock
-    finally:
-        os.close(lock)
+def _at(repo: Path, path: Path) -> Iterator[tuple[Path, int]]:
+    """One caller at a time per worktree; the repository itself is locked only while git changes what it shares."""
+    common = common_directory(repo)
+    with held(common / f"{LOCK_PREFIX}{path.name}.lock") as lock:
+        yield common, lock
 
 
-def _existing(repo: Path, path: Path) -> Worktree | None:
+def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
+    repair(repo, path)
     worktree = find(path)
-    if worktree is not None and common_directory(path) != common_directory(repo):
+    if worktree is not None and common_directory(path) != common:
         raise RefusedError(f"{printable(str(path))} is a worktree of another repository, {common_directory(path)}")
     return worktree
 
 
-def _add(repo: Path, path: Path, lock: int, arguments: tuple[str, ...]) -> None:
+def _register(repo: Path, path: Path, arguments: tuple[str, ...], lock: int) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    git(repo, "worktree", "add", "--quiet", *arguments, holding=(lock,))
-    fill_submodules(path, common_directory(repo))
+    git(repo, "worktree", "add", "--quiet", "--no-checkout", *arguments, holding=(lock,))
 
 
-def _remove(repo: Path, path: Path, lock: int) -> None:
-    """Also what a killed `worktree add` left half-made, locked or not; `worktree prune` would touch other people's."""
-    registered = os.path.realpath(path) in {os.path.realpath(entry) for entry, _ in _entries(repo)}
-    _delete(path, registered=registered)
-    if registered:
+def _fill(path: Path, common: Path, lock: int) -> None:
+    """Write the files: the long part, and the worktree's own affair."""
+    _delete_tree(_aside(path))
+    git(path, "reset", "--quiet", "--hard", "--no-recurse-submodules", holding=(lock,))
+    fill_submodules(path, common)
+
+
+def _remove(repo: Path, path: Path, common: Path, lock: int) -> dict[str, str | None]:
+    """Also what a killed `worktree add` left half-made, locked or not; `worktree prune` would touch other people's.
+
+    Its files are moved aside only. Returns the worktrees that are left, with their branches.
+    """
+    known = entries(repo)
+    mine = [entry for entry in known if os.path.realpath(entry) == os.path.realpath(path)]
+    _delete(path, registered=bool(mine), later=True)
+    for entry in mine:
         git(repo, "worktree", "remove", "--force", "--force", str(path), holding=(lock,))
-    for record in (common_directory(repo) / "worktrees").glob(f"{path.name}*"):
+        del known[entry]
+    for record in (common / "worktrees").glob(f"{path.name}*"):
         if not (record / "gitdir").exists():
             shutil.rmtree(record)
+    return known
 
 
-def _entries(repo: Path) -> Iterator[tuple[str, str | None]]:
+def entries(repo: Path) -> dict[str, str | None]:
     """Path and branch of every worktree the repository knows."""
+    known: dict[str, str | None] = {}
     for record in git(repo, "worktree", "list", "--porcelain", "-z").split(b"\0\0"):
-        entry = dict(
-            field.decode("utf-8", "surrogateescape").partition(" ")[::2] for field in record.split(b"\0") if field
-        )
+        fields = record.decode("utf-8", "surrogateescape").split("\0")
+        entry = dict(field.partition(" ")[::2] for field in fields)
         if "worktree" in entry:
-            yield entry["worktree"], entry.get("branch")
+            known[entry["worktree"]] = entry.get("branch")
+    return known
 
 
-def _release_branch(repo: Path, branch: str, lock: int) -> None:
+def _release_branch(repo: Path, branch: str, known: dict[str, str | None], lock: int) -> None:
     """Forget worktrees that hold the branch but are gone; refuse when one is alive."""
-    for path, held in _entries(repo):
-        if held == f"refs/heads/{branch}":
+    for path, held_branch in known.items():
+        if held_branch == f"refs/heads/{branch}":
             if Path(path).exists():
                 hint = f"git -C {printable(str(repo))} worktree remove {printable(path)}"
                 raise RefusedError(f"branch {branch} is checked out in {printable(path)}", hint)
             git(repo, "worktree", "remove", "--force", "--force", path, holding=(lock,))
 
 
-def _delete(path: Path, *, registered: bool) -> None:
+def _aside(path: Path) -> Path:
+    return path.with_name(f"{path.name}{ASIDE}")
+
+
+def _delete(path: Path, *, registered: bool, later: bool = False) -> None:
     """Remove a worktree's files: moved aside first, so that a half-deleted one cannot be mistaken for anything else."""
-    aside = path.with_name(f"{path.name}.disposed")
-    _delete_tree(aside)
+    aside = _aside(path)
     if not path.exists() and not path.is_symlink():
+        if not later:
+            _delete_tree(aside)
         return
     is_worktree = registered or (path / ".git").is_file() or not any(path.iterdir())
     if path.is_symlink() or not path.is_dir() or not is_worktree:
         raise RefusedError(f"{printable(str(path))} is not a worktree: it stays as it is")
-    path.rename(aside)
     _delete_tree(aside)
+    path.rename(aside)
+    if not later:
+        _delete_tree(aside)
 
 
 def _delete_tree(path: Path) -> None:
-    try:
-        shutil.rmtree(path)
-    except FileNotFoundError:
+    """By a program, because many are deleted at once and a folder of many files keeps the interpreter busy."""
+    if not path.is_symlink() and not path.exists():
         return
-    except PermissionError:  # tools leave read-only folders behind
-        for folder, _, _ in os.walk(path):
+    if subprocess.run(["rm", "-rf", "--", str(path)], stderr=subprocess.DEVNULL, check=False).returncode:
+        for folder, _, _ in os.walk(path):  # tools leave read-only folders behind
             os.chmod(folder, 0o700)
         shutil.rmtree(path)

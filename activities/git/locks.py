@@ -1,0 +1,65 @@
+"""Locks that end with their holder, however it ends, and that work across processes."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from activities.git.command import line
+
+_DIRECTORIES = ("--path-format=absolute", "--git-dir", "--git-common-dir")
+
+
+@contextlib.contextmanager
+def held(file: Path) -> Iterator[int]:
+    """One holder at a time. A git that inherits the lock keeps it when its caller is killed; the file does not stay."""
+    while True:
+        lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not _names(file, lock):  # the holder before took the file away: the next one locks another
+                continue
+            try:
+                yield lock
+            finally:
+                file.unlink(missing_ok=True)
+            return
+        finally:
+            os.close(lock)
+
+
+def is_free(file: Path) -> bool:
+    """Whether nobody holds the lock at this moment."""
+    try:
+        lock = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
+    return True
+
+
+def clear_ref_lock(common: Path, branch: str) -> None:
+    """Remove what a killed git left of a change of one branch; only where nobody else writes that branch."""
+    (common / "refs/heads" / f"{branch}.lock").unlink(missing_ok=True)
+
+
+def clear_stale_locks(worktree: Path, branch: str | None) -> None:
+    """Remove what killed git processes left locked in a worktree and on its branch; only where nothing runs."""
+    private, common = map(Path, line(worktree, "rev-parse", *_DIRECTORIES).split("\n"))
+    for lock in (*private.glob("*.lock"), *private.glob("refs/**/*.lock")):
+        lock.unlink(missing_ok=True)
+    if branch:
+        clear_ref_lock(common, branch)
+
+
+def _names(file: Path, lock: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(file), os.fstat(lock))
+    except FileNotFoundError:
+        return False

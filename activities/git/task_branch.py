@@ -1,0 +1,88 @@
+"""Merging legs' branches into the branch of their task: in the object store, never in a checkout (ruling I5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.git import branches
+from activities.git.command import GitError, all_printable, answer, git, paths
+from workflows.errors import RefusedError
+
+TRIES = 5
+OLDEST_GIT = "2.38"
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """A leg's work, as it is merged."""
+
+    leg: str
+    job_id: str
+    branch: str
+    commit: str
+
+    @property
+    def message(self) -> str:
+        return f"Merge leg {self.leg} ({self.branch})\n\nService-Job: {self.job_id}\n"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Where the task branch is now, and what was new to it."""
+
+    branch: str
+    head: str
+    fresh: tuple[Contribution, ...]
+
+
+class TaskBranchConflict(RefusedError):  # noqa: N818
+    """A leg's work does not fit what the task branch has; nothing was changed."""
+
+    code = "merge_conflict"
+
+    def __init__(self, branch: str, clashing: Contribution, before: tuple[Contribution, ...], files: tuple[str, ...]):
+        self.clashing = clashing
+        self.before = before
+        """What the same call merged without trouble before; that is not kept either."""
+        self.files = files
+        super().__init__(f"leg {clashing.leg} ({clashing.branch}) conflicts with {branch} in {', '.join(files)}")
+
+
+def merge_all(repo: Path, branch: str, start: str, legs: Sequence[Contribution]) -> Merged:
+    """Merge legs in order, all or nothing: the one moment anything changes is when the branch moves.
+
+    The branch is made at `start` when it is not there. What it contains already is not merged again.
+    """
+    for _ in range(TRIES):
+        old = branches.tip(repo, branch)
+        head = old or start
+        fresh: list[Contribution] = []
+        for each in legs:
+            if not branches.contains(repo, head, each.commit):
+                head = _merge_one(repo, branch, head, each, fresh)
+                fresh.append(each)
+        why = f"service job merge: {', '.join(each.job_id for each in fresh)}"
+        if not fresh or _moved(repo, branch, head, old, why):
+            return Merged(branch, head, tuple(fresh))
+    raise RefusedError(f"the branch {branch} is being changed by somebody else", "try again in a moment")
+
+
+def _moved(repo: Path, branch: str, head: str, old: str | None, why: str) -> bool:
+    if where := branches.checkout_of(repo, branch):
+        raise RefusedError(f"the branch {branch} is checked out in {where}: no checkout is changed from outside")
+    return branches.move(repo, branch, head, old, why)
+
+
+def _merge_one(repo: Path, branch: str, head: str, leg: Contribution, before: Sequence[Contribution]) -> str:
+    """A merge commit of its own for every leg: the first-parent history of the task branch is the list of legs."""
+    try:
+        clean, said = answer(repo, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", head, leg.commit)
+    except GitError as error:
+        if "usage:" not in error.said and "unknown option" not in error.said:
+            raise
+        raise RefusedError(f"merging needs git {OLDEST_GIT} or newer here: {error.said}", "git --version") from None
+    tree, *files = paths(said)
+    if not clean:
+        raise TaskBranchConflict(branch, leg, tuple(before), all_printable(files))
+    command = ("commit-tree", tree, "-p", head, "-p", leg.commit, "-F", "-")
+    return git(repo, *command, stdin=leg.message.encode("utf-8", "replace")).decode().strip()

@@ -1,0 +1,70 @@
+"""What operators did to legs' branches, and the conflicts that wait for one (ruling I5)."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine, select
+
+from activities.store import schema
+from activities.store.database import insert_new
+from workflows.tree.branch_events import BranchEvent, BranchEventKind
+from workflows.tree.ids import root_of
+from workflows.tree.jobs import JobState, TaskState
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A job that could not start, because the branches it needs do not fit together."""
+
+    job_id: str
+    root_job_id: str
+    ended_at: float
+    branch: str
+    against: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def tell(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent, message: str) -> None:
+    """Once for each job, kind and commit."""
+    row = {
+        "event_id": f"{job_id}-{kind}-{event.head_sha[:12]}-e0",
+        "seq": 0,
+        "job_id": job_id,
+        "root_job_id": root_of(job_id),
+        "kind": kind.value,
+        "at": time.time(),
+        "message": message,
+        "data": event.model_dump(mode="json"),
+    }
+    with engine.begin() as connection:
+        insert_new(connection, schema.events, [row])
+
+
+def told(engine: Engine, root_job_id: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:
+    """What was done to the branches of a tree, oldest first: kind, job, details."""
+    columns = schema.events.c
+    query = select(columns.kind, columns.job_id, columns.data).order_by(columns.at)
+    query = query.where(columns.root_job_id == root_job_id, columns.kind.in_(list(BranchEventKind)))
+    with engine.connect() as connection:
+        rows = connection.execute(query).all()
+    return [(BranchEventKind(kind), job_id, BranchEvent.model_validate(data)) for kind, job_id, data in rows]
+
+
+def conflicts(engine: Engine, root_job_id: str | None = None) -> list[Conflict]:
+    """The jobs blocked by a conflict in blocked tasks, oldest first; of one tree, or of all."""
+    jobs, runs, tasks = schema.jobs, schema.runs, schema.tasks
+    same_run = (runs.c.job_id == jobs.c.job_id) & (runs.c.attempt == jobs.c.attempt)
+    query = select(jobs.c.job_id, jobs.c.root_job_id, jobs.c.ended_at, runs.c.diagnostics)
+    query = query.join(runs, same_run).join(tasks, tasks.c.root_job_id == jobs.c.root_job_id)
+    query = query.where(tasks.c.state == TaskState.BLOCKED.value, jobs.c.state == JobState.BLOCKED.value)
+    if root_job_id:
+        query = query.where(jobs.c.root_job_id == root_job_id)
+    with engine.connect() as connection:
+        rows = connection.execute(query.order_by(jobs.c.ended_at)).all()
+    return [_conflict(*row) for row in rows if (row.diagnostics or {}).get("conflict")]
+
+
+def _conflict(job_id: str, root: str, ended_at: float | None, diagnostics: dict[str, Any]) -> Conflict:
+    found = diagnostics["conflict"]
+    return Conflict(job_id, root, ended_at or 0.0, found["branch"], tuple(found["against"]), tuple(found["files"]))

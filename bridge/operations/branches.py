@@ -1,0 +1,209 @@
+"""The branches of a tree: what is where, merging and dropping them by an operator's word (ruling I5)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from activities.git import branches as git
+from activities.git.command import printable
+from activities.git.worktrees import common_directory
+from activities.store import branches as told
+from activities.store import repos as stored_repos
+from activities.store import runs as stored_runs
+from activities.store.repos import Repo
+from bridge.operations import jobs
+from bridge.operations.service import Service
+from workflows.contract.models import Action
+from workflows.errors import NotFoundError, RefusedError, ServiceError
+from workflows.tree.branch_events import BranchEventKind
+from workflows.tree.jobs import JobState
+from workflows.tree.records import JobRecord
+
+
+class BranchState(StrEnum):
+    """What became of a branch."""
+
+    WAITING = "not made yet"
+    RUNNING = "being worked on"
+    EMPTY = "no commits"
+    UNMERGED = "unmerged"
+    MERGED = "merged"
+    DROPPED = "dropped"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class LegBranch:
+    """A branch of the tree, and how far it is from the task branch."""
+
+    leg: str
+    job_id: str
+    job_state: JobState
+    branch: str
+    head_sha: str | None
+    base_sha: str | None
+    state: BranchState
+    exists: bool = False
+    ahead: int | None = None
+    behind: int | None = None
+    files: int | None = None
+
+    @property
+    def merge_command(self) -> str:
+        """What to type; empty where there is nothing to merge."""
+        ready = self.state is BranchState.UNMERGED and self.job_state is JobState.SUCCEEDED
+        return f"service job merge {self.job_id}" if ready else ""
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Every branch of a tree. A problem: the repository cannot be looked at, and the rows are the store's alone."""
+
+    root_job_id: str
+    repo: str
+    path: str
+    task_branch: str
+    head: str | None
+    legs: tuple[LegBranch, ...]
+    problem: str = ""
+
+
+def checkout(service: Service, name: str) -> Repo:
+    """The repository, here and usable; else why not, and what to type."""
+    repo = stored_repos.get(service.store, name)
+    if repo is None:
+        raise NotFoundError(f"the repository {name} is not registered", f"service repo add {name} PATH")
+    if repo.host != service.settings.host:
+        raise RefusedError(f"the repository {name} is on the host {repo.host}, not here", f"ssh {repo.host}")
+    try:
+        common_directory(Path(repo.path))
+    except ServiceError as error:
+        raise NotFoundError(
+            f"{error.message}: has {name} moved?", f"service repo add {name} PATH, with where it is now"
+        ) from None
+    return repo
+
+
+def of_tree(service: Service, job_id: str) -> Branches:
+    """Every branch of the tree a job belongs to (ruling B1), as far as it can be seen from here."""
+    tree = jobs.tree(service, job_id)
+    name, root = f"service/{tree.task.task_id}", tree.task.root_job_id
+    writers = [job for job in tree.jobs if job.action is Action.IMPLEMENT]
+    try:
+        repo = Path(checkout(service, tree.task.repo).path)
+        head = git.tip(repo, name)
+        legs, problem = tuple(_Look(service, root, repo, head).at(job) for job in writers), ""
+    except ServiceError as error:
+        repo, head, problem = Path(), None, error.message
+        legs = tuple(_Look(service, root, None, None).at(job) for job in writers)
+    known = stored_repos.get(service.store, tree.task.repo)
+    return Branches(root, tree.task.repo, known.path if known else "", name, head, legs, problem)
+
+
+class _Look:
+    """One look at a repository, for a whole tree."""
+
+    def __init__(self, service: Service, root: str, repo: Path | None, head: str | None) -> None:
+        self._service, self._repo, self._head = service, repo, head
+        events = told.told(service.store, root)
+        self._merged = {(event.branch, event.head_sha) for kind, _, event in events if event.merged}
+        self._dropped = {event.branch for kind, _, event in events if kind is BranchEventKind.DROPPED}
+
+    def at(self, job: JobRecord) -> LegBranch:
+        runs = stored_runs.of_job(self._service.store, job.job_id)
+        run = next((run for run in reversed(runs) if run.branch and job.branch in (run.branch, None)), None)
+        branch = job.branch or (run.branch if run else None) or ""
+        base = run.base_sha if run else None
+        seen = LegBranch(_leg(job), job.job_id, job.state, branch, job.head_sha, base, BranchState.UNKNOWN)
+        if job.state in {JobState.QUEUED, JobState.RUNNING}:
+            state = BranchState.RUNNING if branch else BranchState.WAITING
+            return LegBranch(**{**asdict(seen), "state": state})
+        if job.head_sha is None:
+            return LegBranch(**{**asdict(seen), "state": BranchState.EMPTY})
+        return self._seen(seen, job.head_sha) if self._repo else seen
+
+    def _seen(self, leg: LegBranch, recorded: str) -> LegBranch:
+        repo = self._repo or Path()
+        tip = git.tip(repo, leg.branch)
+        head = tip or git.commit(repo, recorded)
+        state = self._state(leg, tip, head)
+        found: dict[str, Any] = {"state": state, "exists": tip is not None, "head_sha": head or recorded}
+        if head is not None:
+            other = self._head or leg.base_sha or head
+            found |= asdict(git.distance(repo, head, other))
+            found["files"] = len(git.changes(repo, leg.base_sha or other, head))
+        return LegBranch(**{**asdict(leg), **found})
+
+    def _state(self, leg: LegBranch, tip: str | None, head: str | None) -> BranchState:
+        repo = self._repo or Path()
+        if head is not None and self._head is not None and git.contains(repo, self._head, head):
+            return BranchState.MERGED
+        if self._head is None and (leg.branch, head or leg.head_sha) in self._merged:
+            return BranchState.MERGED
+        if tip is not None:
+            return BranchState.UNMERGED
+        return BranchState.DROPPED if leg.branch in self._dropped else BranchState.GONE
+
+
+def _leg(job: JobRecord) -> str:
+    return job.delegation_id or ("root" if job.continuation == "none" else str(job.continuation))
+
+
+def as_json(found: Branches) -> dict[str, Any]:
+    """What `--json` prints."""
+    legs = [asdict(leg) | {"merge": leg.merge_command} for leg in found.legs]
+    return asdict(found) | {"legs": legs}
+
+
+@dataclass(frozen=True)
+class WayOut:
+    """A conflict between legs that blocks a task, and every command to get it going again (rulings B3, I5)."""
+
+    job_id: str
+    root_job_id: str
+    what: str
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+
+
+def ways_out(service: Service, root: str | None = None) -> Iterator[WayOut]:
+    """The conflicts that block tasks, of one tree or of all; what is merged meanwhile is not asked for again."""
+    for each in told.conflicts(service.store, root):
+        tree = of_tree(service, each.root_job_id)
+        names = (*each.against, each.branch)
+        legs = [next((leg for leg in tree.legs if leg.branch == name), None) for name in names]
+        left = [leg for leg in legs if leg and leg.state in {BranchState.UNMERGED, BranchState.UNKNOWN}]
+        others = " and ".join(map(_named(tree.legs), each.against)) or f"what is on {tree.task_branch}"
+        what = f"leg {_named(tree.legs)(each.branch)} conflicts with {others}"
+        commands = (
+            *(f"service job merge {leg.job_id}" for leg in left[:-1]),
+            *(by_hand(tree, left[-1]) if left else ()),
+            f"service job retry {each.job_id}",
+        )
+        yield WayOut(each.job_id, each.root_job_id, what, each.files, commands)
+
+
+def _named(legs: Sequence[LegBranch]) -> Any:
+    known = {leg.branch: leg for leg in legs}
+    return lambda name: f"{known[name].leg} ({known[name].job_id})" if name in known else name
+
+
+def touched(repo: Path, leg: LegBranch) -> set[str]:
+    """The files a leg's commits changed, as they are shown."""
+    if not leg.base_sha or not leg.head_sha or git.commit(repo, leg.head_sha) is None:
+        return set()
+    return {printable(each.path) for each in git.changes(repo, leg.base_sha, leg.head_sha)}
+
+
+def by_hand(tree: Branches, leg: LegBranch) -> tuple[str, ...]:
+    """Merging one leg where its conflicts can be resolved: a worktree beside the checkout, gone again afterwards."""
+    place = f"{tree.path}-{tree.task_branch.removeprefix('service/')}"
+    return (
+        f"git -C {tree.path} worktree add {place} {tree.task_branch}",
+        f"git -C {place} merge --no-ff {leg.branch}   # resolve the files it names, `git add` them",
+        f"git -C {place} commit --no-edit",
+        f"git -C {tree.path} worktree remove {place}",
+    )

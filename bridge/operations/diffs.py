@@ -1,0 +1,100 @@
+"""What a job changed, as a diff: of its commits, of its worktree while it runs, or what a reader changed and lost."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from activities.git import branches as git
+from activities.git import worktrees
+from activities.git.branches import FileChange
+from activities.git.command import printable
+from activities.git.diff import capture_diff
+from activities.git.patches import changes_of, patch
+from activities.store import runs as stored_runs
+from activities.store.runs import Run
+from bridge.operations import branches, jobs
+from bridge.operations.service import Service
+from workflows.contract.redact import redact
+from workflows.errors import NotFoundError
+from workflows.tree.jobs import JobState
+from workflows.tree.records import JobRecord
+
+JSON_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True)
+class JobDiff:
+    """Where the diff is: between two commits of a repository, or a text that was kept or just taken."""
+
+    job_id: str
+    source: str
+    """`commits`, `worktree` (it still runs) or `discarded` (a reader's changes, thrown away)."""
+    repo: Path | None = None
+    base: str = ""
+    head: str = ""
+    text: str = ""
+
+    @property
+    def files(self) -> tuple[FileChange, ...]:
+        """What changed, file by file."""
+        return git.changes(self.repo, self.base, self.head) if self.repo else changes_of(self.text)
+
+    def pieces(self, *, binary: bool = False) -> Iterator[bytes]:
+        """The diff itself, however large."""
+        if self.repo is None:
+            return iter([self.text.encode()])
+        return patch(self.repo, self.base, self.head, binary=binary)
+
+
+def of_job(service: Service, job_id: str) -> JobDiff:
+    """The job's diff against what it started from."""
+    job = jobs.get(service, job_id)
+    runs = stored_runs.of_job(service.store, job_id)
+    if job.state in {JobState.QUEUED, JobState.RUNNING}:
+        return _unfinished(job, runs)
+    if job.head_sha and job.branch:
+        return _committed(service, job, runs)
+    kept = next((run for run in reversed(runs) if (run.diagnostics or {}).get("discarded_diff")), None)
+    text = (kept.diagnostics or {})["discarded_diff"] if kept else ""
+    return JobDiff(job_id, "discarded", text=text)
+
+
+def _unfinished(job: JobRecord, runs: list[Run]) -> JobDiff:
+    worktree = worktrees.find(Path(runs[-1].worktree)) if runs and runs[-1].worktree else None
+    if worktree is None:
+        raise NotFoundError(f"{job.job_id} is {job.state} and has no worktree here", f"service job show {job.job_id}")
+    diff = capture_diff(worktree)
+    return JobDiff(job.job_id, "worktree", text=redact(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
+
+
+def _committed(service: Service, job: JobRecord, runs: list[Run]) -> JobDiff:
+    repo = Path(branches.checkout(service, job.repo).path)
+    run = next((run for run in reversed(runs) if run.branch == job.branch), None)
+    head = job.head_sha or ""
+    base = ((run.diagnostics or {}).get("start_sha") or run.base_sha) if run else None
+    if base is None or git.commit(repo, head) is None or git.commit(repo, base) is None:
+        raise NotFoundError(
+            f"the commits of {job.job_id} are no longer in {printable(str(repo))}: {job.branch} was at {head}",
+            f"service job branches {job.job_id}",
+        )
+    return JobDiff(job.job_id, "commits", repo, base, head)
+
+
+def as_json(diff: JobDiff) -> dict[str, Any]:
+    """What `--json` prints: the diff up to a limit."""
+    files = [asdict(each) | {"path": printable(each.path)} for each in diff.files]
+    taken = b""
+    for piece in diff.pieces():
+        taken += piece
+        if len(taken) > JSON_LIMIT:
+            break
+    return {
+        "job_id": diff.job_id,
+        "source": diff.source,
+        "base": diff.base or None,
+        "head": diff.head or None,
+        "files": files,
+        "diff": taken[:JSON_LIMIT].decode("utf-8", "replace"),
+        "cut": len(taken) > JSON_LIMIT,
+    }

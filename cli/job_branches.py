@@ -1,0 +1,168 @@
+"""The verbs of `service job` that are about branches and diffs."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output import plain, say, say_json, say_table
+
+if TYPE_CHECKING:
+    from bridge.operations.branches import LegBranch
+    from bridge.operations.diffs import JobDiff
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Leg = Annotated[str, typer.Argument(metavar="LEG", help="The job id of an implement leg.")]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
+
+HEADINGS = ("LEG", "JOB", "STATE", "BRANCH", "IS", "AHEAD", "BEHIND", "FILES", "TO MERGE IT")
+_COLOURS = (("diff ", 1), ("+++", 1), ("---", 1), ("@@", 36), ("+", 32), ("-", 31))
+
+
+def merge(
+    legs: Annotated[list[str], typer.Argument(metavar="LEG...", help="Job ids of implement legs, in merge order.")],
+    json: Json = False,
+) -> None:
+    """Merge what legs did into the branch of their task; all of them, or none. No checkout is touched."""
+    from dataclasses import asdict
+
+    from bridge.operations import merging
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    done = merging.merge(Service.locate(), legs, actor=actor())
+    if json:
+        say_json(asdict(done))
+        return
+    for job_id in done.already:
+        say(f"{job_id} is already merged into {done.task_branch}")
+    for job_id in done.merged:
+        say(f"{job_id} is merged into {done.task_branch}")
+    say(f"take it over: git -C {done.path} merge {done.task_branch}")
+
+
+def branches(job_id: JobId, json: Json = False) -> None:
+    """List every branch of a tree: what it has, whether it is merged, how to merge it."""
+    from bridge.operations import branches as operations
+    from bridge.operations.service import Service
+
+    found = operations.of_tree(Service.locate(), job_id)
+    if json:
+        say_json(operations.as_json(found))
+        return
+    at = f"is at {found.head[:12]}" if found.head else "is made by the first merge"
+    say(f"task branch {found.task_branch}" if found.problem else f"task branch {found.task_branch} {at}")
+    if found.problem:
+        say(f"the repository cannot be seen: {found.problem}")
+    say_table(HEADINGS, map(_row, found.legs), "no job of this tree may write: there are no branches")
+    ready = [leg.job_id for leg in found.legs if leg.merge_command]
+    if len(ready) > 1:
+        say(f"all at once: service job merge {' '.join(ready)}")
+
+
+def _row(leg: "LegBranch") -> tuple[str, ...]:
+    counts = ("-" if count is None else str(count) for count in (leg.ahead, leg.behind, leg.files))
+    return (leg.leg, leg.job_id, leg.job_state, leg.branch or "-", leg.state, *counts, leg.merge_command or "-")
+
+
+def drop(
+    leg: Leg,
+    force: Annotated[bool, typer.Option("--force", help="Also when its commits are merged nowhere.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove a leg's branch. It stays until its work is merged, or you say --force."""
+    from dataclasses import asdict
+
+    from bridge.operations import merging
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    gone = merging.drop(Service.locate(), leg, actor=actor(), force=force)
+    if json:
+        say_json(asdict(gone))
+        return
+    say(f"{gone.branch} is dropped\nbring it back: {merging.restore(gone.path, gone.branch, gone.head_sha)}")
+
+
+def diff(
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="A job id.")],
+    stat: Annotated[bool, typer.Option("--stat", help="Only how many lines of which files.")] = False,
+    name_only: Annotated[bool, typer.Option("--name-only", help="Only the names of the files.")] = False,
+    json: Json = False,
+) -> None:
+    """Show what a job changed; for one that may not write, what it changed and lost."""
+    from bridge.operations import diffs
+    from bridge.operations.service import Service
+
+    found = diffs.of_job(Service.locate(), job_id)
+    if json:
+        say_json(diffs.as_json(found))
+    elif name_only:
+        _print_names(found)
+    elif stat:
+        say("\n".join(_stat(found)))
+    elif sys.stdout.isatty():
+        _page(_coloured(found))
+    else:
+        with contextlib.suppress(BrokenPipeError):
+            sys.stdout.buffer.writelines(found.pieces(binary=True))
+    if not json and not found.files:
+        sys.stderr.write(f"{job_id} changed nothing\n")
+
+
+def _print_names(found: "JobDiff") -> None:
+    """To a program the names as they are, whatever their bytes; to a person as text."""
+    for change in found.files:
+        if sys.stdout.isatty():
+            say(_shown(change.path))
+        else:
+            sys.stdout.buffer.write(change.path.encode("utf-8", "surrogateescape") + b"\n")
+
+
+def _shown(name: str) -> str:
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _stat(found: "JobDiff") -> Iterator[str]:
+    files = [(each, _shown(each.path)) for each in found.files]
+    width = max((len(name) for _, name in files), default=0)
+    for each, name in files:
+        yield f"{name.ljust(width)}  {'binary' if each.added is None else f'+{each.added} -{each.removed}'}"
+    added = sum(each.added or 0 for each, _ in files)
+    removed = sum(each.removed or 0 for each, _ in files)
+    yield f"{len(files)} file(s), +{added} -{removed}"
+
+
+def _page(lines: Iterator[str]) -> None:
+    """Through the person's pager, which may be left before the end; without one, straight to the terminal."""
+    import os
+    import shlex
+    import shutil
+    import subprocess
+
+    command = shlex.split(os.environ.get("PAGER") or "less")
+    if not command or shutil.which(command[0]) is None:
+        sys.stdout.writelines(lines)
+        return
+    pager = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env={"LESS": "FRX", **os.environ})
+    assert pager.stdin is not None
+    with contextlib.suppress(BrokenPipeError), pager:
+        pager.stdin.writelines(lines)
+
+
+def _coloured(found: "JobDiff") -> Iterator[str]:
+    """Line by line, with our colours and nobody else's."""
+    rest = b""
+    for piece in found.pieces():
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from map(_line, lines)
+    if rest:
+        yield _line(rest)
+
+
+def _line(raw: bytes) -> str:
+    text = plain(raw.decode("utf-8", "backslashreplace"))
+    colour = next((number for start, number in _COLOURS if text.startswith(start)), None)
+    return f"\x1b[{colour}m{text}\x1b[0m\n" if colour is not None else f"{text}\n"

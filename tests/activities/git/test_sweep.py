@@ -1,0 +1,152 @@
+"""Sweeping: listed first, and never a commit or a file that is nowhere else."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from activities.git.sweep import Ground, Kind, Leftover, leftovers, remove
+from activities.git.worktrees import LOCK_FILE, add_branch, add_detached, dispose, find
+from tests.activities.git.conftest import commit_file, run_git
+
+pytestmark = pytest.mark.ruling("I1", "I2")
+LONG_AGO = time.time() - 3600
+
+
+@pytest.fixture
+def ground(repo: Path, trees: Path) -> Ground:
+    return Ground(repo, trees, "shop+", lambda name: "busy" in name)
+
+
+def listed(ground: Ground) -> dict[str, str]:
+    """Names, and why each stays."""
+    return {Path(left.name).name: left.keep for left in leftovers(ground)}
+
+
+def swept(ground: Ground) -> list[Leftover]:
+    return [remove(ground, left) for left in leftovers(ground)]
+
+
+def test_nothing_was_left(ground: Ground) -> None:
+    assert leftovers(ground) == []
+
+
+def test_a_worktree_with_nothing_in_it_goes_and_a_merged_branch(repo: Path, trees: Path, ground: Ground) -> None:
+    add_detached(repo, trees / "shop+job-a-1", "main")
+    add_branch(repo, trees / "shop+job-b-1", "service/job-b", "main")
+    (trees / "shop+job-b-1/debug.log").write_text("ignored")
+    assert listed(ground) == {"shop+job-a-1": "", "shop+job-b-1": "", "job-b": ""}
+    assert len(os.listdir(trees)) == 2, "listing removes nothing"
+    assert [left.keep for left in swept(ground)] == ["", "", ""]
+    assert os.listdir(trees) == []
+    assert run_git(repo, "branch", "--list", "service/*") == ""
+    assert leftovers(ground) == []
+
+
+def test_work_that_is_nowhere_else_stays(repo: Path, trees: Path, ground: Ground) -> None:
+    dirty = add_branch(repo, trees / "shop+dirty", "service/job-dirty", "main")
+    (dirty.path / "new.txt").write_text("x")
+    lost = add_detached(repo, trees / "shop+lost", "main")
+    commit_file(lost.path, "own.txt", "x")
+    unmerged = add_branch(repo, trees / "shop+done", "service/job-unmerged", "main")
+    head = commit_file(unmerged.path, "done.txt", "x")
+    nested = add_branch(repo, trees / "shop+nested", "service/job-nested", "main")
+    run_git(nested.path, "init", "-q", "inner")
+    commit_file(nested.path / "inner", "x", "x")
+    broken = add_detached(repo, trees / "shop+broken", "main")
+    (broken.path / ".git").unlink()
+    swept(ground)
+    assert listed(ground) == {
+        "shop+broken": "it cannot be read as a worktree of the repository: look into it, then delete it",
+        "shop+dirty": "1 uncommitted files",
+        "shop+lost": f"commits on no branch: git -C {lost.path} branch NAME",
+        "shop+nested": "1 uncommitted files",
+        "job-dirty": f"checked out in {dirty.path}",
+        "job-nested": f"checked out in {nested.path}",
+        "job-unmerged": "1 commits that are merged nowhere",
+    }
+    assert (dirty.path / "new.txt").exists()
+    assert run_git(repo, "rev-parse", "service/job-unmerged") == head
+    run_git(repo, "branch", "service/task-1", head)  # merged into the task's branch
+    swept(ground)
+    assert run_git(repo, "branch", "--list", "service/job-unmerged") == ""
+    assert run_git(repo, "rev-parse", "service/task-1") == head
+
+
+def test_what_a_job_owns_is_not_even_listed(repo: Path, trees: Path, ground: Ground) -> None:
+    add_branch(repo, trees / "shop+busy", "service/job-busy", "main")
+    (repo / ".git/worktrees/shop+busy/index.lock").touch()
+    add_detached(repo, trees / "other+job", "main")
+    run_git(repo, "branch", "service-of-people")
+    assert leftovers(ground) == []
+
+
+def test_a_job_that_began_after_the_listing_keeps_its_worktree(repo: Path, trees: Path) -> None:
+    names: set[str] = set()
+    ground = Ground(repo, trees, "shop+", names.__contains__)
+    worktree = add_branch(repo, trees / "shop+a", "service/job-a", "main")
+    found = leftovers(ground)
+    names |= {"shop+a", "service/job-a"}
+    assert [remove(ground, left).keep for left in found] == ["a job works there now", f"checked out in {worktree.path}"]
+    assert find(worktree.path) == worktree
+
+
+def test_a_branch_that_moved_after_the_listing_stays(repo: Path, trees: Path, ground: Ground) -> None:
+    run_git(repo, "branch", "service/job-a", "main")
+    (found,) = leftovers(ground)
+    worktree = add_branch(repo, trees / "w", "service/job-a", "main")
+    head = commit_file(worktree.path, "x", "x")
+    dispose(repo, worktree.path)
+    assert "could not be removed" in remove(ground, found).keep
+    assert run_git(repo, "rev-parse", "service/job-a") == head
+
+
+def test_registered_but_gone_and_half_disposed(repo: Path, trees: Path, ground: Ground) -> None:
+    shutil.rmtree(add_detached(repo, trees / "shop+gone", "main").path)
+    add_detached(repo, trees / "shop+half", "main").path.rename(trees / "shop+half.disposed")
+    assert listed(ground) == {"shop+gone": "", "shop+half": ""}
+    swept(ground)
+    assert os.listdir(trees) == []
+    assert run_git(repo, "worktree", "list").count("\n") == 0
+
+
+def test_a_commit_of_a_worktree_whose_folder_is_gone_stays(repo: Path, trees: Path, ground: Ground) -> None:
+    lost = add_detached(repo, trees / "shop+lost", "main")
+    head = commit_file(lost.path, "own.txt", "x")
+    shutil.rmtree(lost.path)
+    assert listed(ground) == {"shop+lost": f"its commit {head} is on no branch: git -C {repo} branch NAME {head}"}
+    swept(ground)
+    assert run_git(repo, "worktree", "list").count("\n") == 1
+
+
+def test_locks(repo: Path, trees: Path, ground: Ground) -> None:
+    worktree = add_detached(repo, trees / "shop+dirty", "main")
+    (worktree.path / "x").write_text("x")
+    git_folder = repo / ".git"
+    old, fresh = git_folder / "worktrees/shop+dirty/index.lock", git_folder / "worktrees/shop+dirty/HEAD.lock"
+    branch, own = git_folder / "refs/heads/service/job-a.lock", git_folder / "index.lock"
+    branch.parent.mkdir()
+    for lock in (old, fresh, branch, own, git_folder / LOCK_FILE):
+        lock.touch()
+    for lock in (old, branch):
+        os.utime(lock, (LONG_AGO, LONG_AGO))
+    holder = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print(1, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, git_folder / LOCK_FILE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert {left.name: left.keep for left in leftovers(ground) if left.kind is Kind.LOCK} == {
+            str(old): "",
+            str(branch): "",
+            str(fresh): "git may be at work: look again in ten minutes",
+            str(git_folder / LOCK_FILE): "held at this moment",
+            str(own): "it is the checkout's own: when no git runs there, rm it",
+        }
+        process.kill()
+    swept(ground)
+    assert [lock.exists() for lock in (old, branch, fresh, own, git_folder / LOCK_FILE)] == [0, 0, 1, 1, 0]
