@@ -1,18 +1,38 @@
-"""What every runtime adapter does: say how its program is started, and read what it printed."""
+"""What every runtime adapter does: say how its program is started, and read how that went."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from activities.agents.faults import Fault
+from activities.runs.run import RunEnd
+from workflows.errors import ServiceError
 from workflows.tree.jobs import JobRun, Usage
 
 
 @dataclass(frozen=True)
+class Order:
+    """One run of an agent's program: what it is to do, and where."""
+
+    run: JobRun
+    prompt: bytes
+    session: str | None
+    """The session to go on in; None begins a fresh one."""
+    run_dir: Path
+    """This run's own folder; its name is unique on the host."""
+    cwd: Path
+    home: Path
+    """The runtime's own folder below the service home."""
+
+
+@dataclass(frozen=True)
 class Launch:
-    """How to start an agent's program; the prompt goes to its standard input."""
+    """How to start an agent's program."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
+    stdin: bytes | None = None
+    """What its standard input holds; None is an empty one, never an open one."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +42,25 @@ class Report:
     text: bytes
     usage: Usage
     session: str | None = None
+    cumulative: bool = False
+    """The usage is the session's so far, not this run's."""
+    fault: Fault | None = None
+    """Why a program that ended has no result to be read; the exit code alone does not say."""
+
+
+class CannotLaunchError(ServiceError):
+    """The program must not be started as things are; a person can change that."""
+
+    code = "cannot_launch"
 
 
 class Adapter(Protocol):
     """One runtime."""
 
-    def launch(self, run: JobRun, session: str | None) -> Launch:
+    def launch(self, order: Order) -> Launch:
         """The program, fresh or going on in a session."""
         ...
 
-    def read(self, stdout: Path) -> Report:
-        """What a finished program printed."""
+    def read(self, order: Order, end: RunEnd) -> Report:
+        """What a program that is no longer running printed."""
         ...

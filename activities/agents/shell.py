@@ -3,16 +3,19 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import BinaryIO
 
-from activities.agents.adapter import Launch, Report
+from activities.agents.adapter import Launch, Order, Report
 from activities.agents.environment import environment
-from workflows.tree.jobs import JobRun, Usage
+from activities.agents.faults import Failed
+from activities.runs.output import read_bounded
+from activities.runs.run import RunEnd
+from workflows.tree.jobs import Usage
 
 TEXT_LIMIT = 16 * 1024 * 1024
 """Bytes of output, from its end, in which a result is looked for."""
 
+STDERR_LIMIT = 4096
 LINE_LIMIT = 4096
 """A usage line is short; anything longer is not one."""
 
@@ -27,16 +30,28 @@ class Shell:
         self._environ = environ
         self._command = tuple(command)
 
-    def launch(self, run: JobRun, session: str | None) -> Launch:
+    def launch(self, order: Order) -> Launch:
         """The command; it has no sessions."""
-        return Launch(run.worker.command or self._command, environment(run, self._granted, self._environ))
+        argv = order.run.worker.command or self._command
+        return Launch(argv, environment(order.run, self._granted, self._environ), order.prompt)
 
-    def read(self, stdout: Path) -> Report:
-        """The end of the output, and the sum of the usage lines in all of it."""
-        with stdout.open("rb") as file:
+    def read(self, order: Order, end: RunEnd) -> Report:
+        """The end of the output, and the sum of the usage lines in all of it; any exit code but 0 is a failure."""
+        fault = Failed(f"the agent's program ended with {_how(end)}") if end.exit_code or end.signal else None
+        try:
+            file = end.stdout.open("rb")
+        except FileNotFoundError:
+            return Report(b"", Usage(), fault=fault)
+        with file:
             usage = sum(_usage_lines(file), Usage())
             file.seek(max(0, file.tell() - TEXT_LIMIT))
-            return Report(text=file.read(TEXT_LIMIT), usage=usage)
+            return Report(file.read(TEXT_LIMIT), usage, fault=fault)
+
+
+def _how(end: RunEnd) -> str:
+    lines = read_bounded(end.stderr, 0, STDERR_LIMIT).text.strip().splitlines()
+    last = f": {lines[-1][:300]}" if lines else ""
+    return f"signal {end.signal}{last}" if end.signal else f"exit code {end.exit_code}{last}"
 
 
 def _usage_lines(file: BinaryIO) -> Iterator[Usage]:

@@ -4,7 +4,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-LAST_LINE_WINDOW = 8192
+from workflows.contract.redact import redact
+
+LAST_WORDS_WINDOW = 16_384
+"""Long enough that a private key, of which each line looks harmless, is seen from its beginning."""
+
+LAST_WORDS_LIMIT = 200
+LONGEST_SECRET = 4096
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,24 @@ def read_bounded(path: Path, head: int, tail: int) -> Excerpt:
         return Excerpt(first, file.read(max(0, min(tail, size - len(first)))), size)
 
 
-def tail_line(path: Path) -> str:
-    """The last line that says something, or the end of it when it is longer than the window."""
-    lines = read_bounded(path, 0, LAST_LINE_WINDOW).tail.decode("utf-8", "replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+def last_lines(path: Path, limit: int) -> str:
+    """The last lines, `limit` letters at most and without secrets, not even the rest of one that began before them."""
+    end = read_bounded(path, 0, 2 * limit + LONGEST_SECRET)
+    text = redact(end.tail.decode("utf-8", "replace"))
+    if end.omitted:
+        text = text[LONGEST_SECRET:]
+    elif len(text) <= limit:
+        return text
+    shown = text[-limit:]
+    shown = shown.partition("\n")[2] or shown
+    return f"[{end.size - len(shown.encode())} bytes left out]\n{shown}"
+
+
+def last_words(path: Path) -> str:
+    """The last line that says something, cut to a line's length and without secrets (ruling A12)."""
+    end = read_bounded(path, 0, LAST_WORDS_WINDOW)
+    lines = redact(end.tail.decode("utf-8", "replace")).split("\n")
+    said = next((line for line in reversed(lines) if line.strip()), "")
+    if end.omitted and said is lines[0]:  # its beginning, which may be that of a secret, was not seen
+        return said[LONGEST_SECRET:][-LAST_WORDS_LIMIT:].strip()
+    return said.strip()[:LAST_WORDS_LIMIT]

@@ -9,10 +9,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 MARK = "SERVICE_RUN_MARK"
-"""The environment variable by which everything a run started is found again. Its value is the run directory's name."""
+"""The environment variable by which everything a run started is found again."""
 
 KILL_SECONDS = 10.0
 
@@ -25,7 +26,16 @@ def identity(pid: int) -> str | None:
         return _identity_without_proc(pid)
     except OSError:
         return None
-    return None if state in "ZX" else start
+    return None if state in "ZX" else f"{_boot()}.{start}"
+
+
+@cache
+def _boot() -> str:
+    """Start times count from the boot: after another one, the same pid may well have the same."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _stat(pid: int) -> tuple[str, int, str]:

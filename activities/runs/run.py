@@ -5,6 +5,7 @@ The process belongs to a supervisor in a session of its own, so it outlives the 
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -12,13 +13,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
 from activities.runs import supervisor
-from activities.runs.output import read_bounded, tail_line
+from activities.runs.output import last_words, read_bounded
 from activities.runs.processes import identity, kill_all, marked, send
 from activities.runs.supervisor import EndKind
 from workflows.errors import ServiceError
@@ -36,7 +37,7 @@ class RunError(ServiceError):
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to run. The directory's name is the run's mark, `<job>.<attempt>`: unique on the host (ruling B1)."""
+    """What to run, and in which directory the run itself is kept, `<job>.<attempt>`."""
 
     run_dir: Path
     argv: tuple[str, ...]
@@ -75,7 +76,7 @@ class RunEnd:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run is doing. `last_line` is raw output: redact it before it goes anywhere (ruling A12)."""
+    """What a run is doing. `last_line` has no secrets (ruling A12)."""
 
     pid: int
     stdout_bytes: int
@@ -89,17 +90,31 @@ class Claim:
     at: float
     pid: int | None = None
     start: str | None = None
+    mark: str | None = None
 
     @classmethod
     def read(cls, run_dir: Path) -> "Claim | None":
-        """None when nobody has claimed the run yet."""
+        """None when nobody has claimed the run yet. In a copy of a home, the original's supervisors are not ours."""
         content = _read_json(run_dir / "claim")
-        return None if content is None else cls(**content)
+        if content is None:
+            return None
+        claim = cls(**content)
+        return claim if claim.mark in (None, mark_of(run_dir)) else replace(claim, start=None)
 
     @property
     def alive(self) -> bool:
         """Whether the supervisor lives: same pid, same start."""
         return self.pid is not None and self.start is not None and identity(self.pid) == self.start
+
+
+def mark_of(run_dir: Path) -> str:
+    """What everything of a run carries in its environment, `<job>.<attempt>@<home>`: unique on the host (ruling B1)."""
+    return f"{run_dir.name}@{home_mark(run_dir.parent)}"
+
+
+def home_mark(runs: Path) -> str:
+    """Tells the runs of one service home from those of another, or of a copy."""
+    return hashlib.sha256(os.fsencode(runs.resolve())).hexdigest()[:12]
 
 
 async def run(request: RunRequest, on_progress: Callable[[Progress], None] | None = None) -> RunEnd:
@@ -114,7 +129,7 @@ async def run(request: RunRequest, on_progress: Callable[[Progress], None] | Non
 
 
 async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
-    """End the run: TERM, at most `grace` seconds, KILL for the whole tree. A run not yet started never will be."""
+    """End the run: INT and TERM for at most `grace` seconds, then KILL for all of it. Not started yet, it never is."""
     claim = Claim.read(run_dir)
     if claim is None:
         claim = await asyncio.to_thread(_claim_as_cancelled, run_dir)
@@ -155,6 +170,7 @@ def _start(request: RunRequest) -> Claim:
 
 def _spec(request: RunRequest) -> bytes:
     spec = {
+        "mark": mark_of(request.run_dir),
         "argv": request.argv,
         "cwd": str(request.cwd.absolute()),
         "env": dict(request.env),
@@ -207,12 +223,12 @@ async def _follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress],
 
 def _progress(run_dir: Path, pid: int) -> Progress:
     stdout = run_dir / "stdout.log"
-    return Progress(pid, stdout.stat().st_size if stdout.exists() else 0, tail_line(stdout))
+    return Progress(pid, stdout.stat().st_size if stdout.exists() else 0, last_words(stdout))
 
 
 def _unknown(run_dir: Path, claim: Claim) -> RunEnd:
     """The supervisor is dead and left no record: whatever it started must not go on unseen."""
-    survivors = kill_all(lambda: marked(run_dir.name))
+    survivors = kill_all(lambda: marked(mark_of(run_dir)))
     said = read_bounded(run_dir / "supervisor.log", 0, 2000).text.strip()
     error = f"the supervisor {claim.pid} died without recording an end. {said}".strip()
     return RunEnd(EndKind.UNKNOWN, run_dir, error=error, started_at=claim.at, survivors=survivors)

@@ -135,6 +135,11 @@ class Command:
         self.reap()
         return survivors
 
+    def send(self, number: int) -> None:
+        """Signal the command's group. One that is stopped is woken, or it would never hear of it."""
+        for each in (number, signal.SIGCONT):
+            send(-self.pid, each)
+
     def _alive(self) -> set[int]:
         self.reap()
         if Path("/proc/self/stat").exists():
@@ -159,18 +164,18 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
         process = subprocess.Popen(
             spec["argv"],
             cwd=spec["cwd"],
-            env={**spec["env"], MARK: run_dir.name},
+            env={**spec["env"], MARK: spec["mark"]},
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
         )
     process.returncode = 0  # reaping is ours: as a subreaper we collect every child
-    return Command(process.pid, run_dir.name)
+    return Command(process.pid, spec["mark"])
 
 
 def watch(command: Command, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float]) -> EndKind:
-    """Wait for the command's end; on a stop request or at the deadline ask its group to end, and wait the grace out."""
+    """Wait for the command's end; on a stop request or at the deadline ask it to end."""
     timeout = spec["timeout_seconds"]
     deadline = None if timeout is None else time.monotonic() + timeout
     while command.reap() is None and not signals.stop:
@@ -180,16 +185,23 @@ def watch(command: Command, spec: dict[str, Any], signals: Signals, stop_grace: 
     if command.status is not None:
         return EndKind.EXITED
     kind = EndKind.CANCELLED if signals.stop else EndKind.TIMED_OUT
-    patience = time.monotonic() + (stop_grace() if signals.stop else spec["grace_seconds"])
-    send(-command.pid, signal.SIGTERM)
-    while command.reap() is None and time.monotonic() < patience:
-        signals.wait(patience)
+    ask_to_end(command, signals, stop_grace() if signals.stop else spec["grace_seconds"])
     return kind
 
 
-def supervise(run_dir: Path, signals: Signals) -> dict[str, Any]:
+def ask_to_end(command: Command, signals: Signals, grace: float) -> None:
+    """SIGINT, on which agents end their tools too; later SIGTERM. Both together take no longer than the grace."""
+    asked = time.monotonic()
+    for number, patience in ((signal.SIGINT, grace / 2), (signal.SIGTERM, grace)):
+        if command.reap() is not None:
+            return
+        command.send(number)
+        while command.reap() is None and time.monotonic() < asked + patience:
+            signals.wait(asked + patience)
+
+
+def supervise(run_dir: Path, spec: dict[str, Any], signals: Signals) -> dict[str, Any]:
     """The whole run, as the exit record tells it."""
-    spec = json.loads((run_dir / "spec.json").read_bytes())
     end: dict[str, Any] = {"kind": EndKind.CANCELLED, "started_at": time.time(), "error": ""}
     if signals.stop:
         return {**end, "ended_at": time.time()}
@@ -224,14 +236,16 @@ def become_subreaper() -> None:
 def main(run_dir: Path) -> None:
     """Claim, run, tell. Standard output closes as soon as the claim is settled: that is the starter's cue."""
     signals = Signals()
+    spec = json.loads((run_dir / "spec.json").read_bytes())
     reserved = reserve(run_dir)
-    if not claim(run_dir, {"pid": os.getpid(), "start": identity(os.getpid()), "at": time.time()}):
+    ours = {"pid": os.getpid(), "start": identity(os.getpid()), "at": time.time(), "mark": spec["mark"]}
+    if not claim(run_dir, ours):
         reserved.unlink()
         return
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     become_subreaper()
-    record_exit(reserved, supervise(run_dir, signals))
+    record_exit(reserved, supervise(run_dir, spec, signals))
 
 
 if __name__ == "__main__":

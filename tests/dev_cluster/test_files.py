@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = [*(ROOT / "dev-cluster" / name for name in ("setup", "lock", "test", "up", "down", "demo")), ROOT / ".ci/run"]
+SCRIPTS = [
+    *(ROOT / "dev-cluster" / name for name in ("setup", "agents", "lock", "test", "up", "down", "demo")),
+    ROOT / ".ci/run",
+]
 PINNED = [ROOT / "dev-cluster" / name for name in ("requirements.txt", "requirements-dev.txt")]
 HASH = re.compile(r"\s+--hash=sha256:[0-9a-f]{64}")
 
@@ -117,7 +120,21 @@ def test_a_python_without_venv_is_told_which_package_it_lacks(project_copy: Path
     assert not (project_copy / ".venv").exists()
 
 
-@pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="these tests do not run from a set-up environment")
+def test_an_environment_that_is_only_linked_here_is_not_emptied(project_copy: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").touch()
+    (project_copy / ".venv").symlink_to(elsewhere)
+    done = _setup(project_copy, PIP_NO_INDEX="1")
+    assert done.returncode == 1
+    assert f"is a link to {elsewhere}" in done.stderr
+    assert (project_copy / ".venv/kept").exists()
+
+
+OWN = Path(sys.prefix).resolve() == ROOT / ".venv"
+
+
+@pytest.mark.skipif(not OWN, reason="these tests do not run from a set-up environment of their own")
 def test_an_environment_that_is_up_to_date_is_left_alone() -> None:
     done = _setup(ROOT, PIP_NO_INDEX="1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -3,8 +3,11 @@
 from pathlib import Path
 
 from activities.agents import shell
+from activities.agents.adapter import Order
 from activities.agents.environment import environment
 from activities.agents.shell import Shell
+from activities.runs.run import RunEnd
+from activities.runs.supervisor import EndKind
 from workflows.contract.models import Action
 from workflows.tree.jobs import Continuation, JobRun, Text, Usage, Worker
 
@@ -24,6 +27,14 @@ RUN = JobRun(
     model="m",
     phase="gate",
 )
+
+ORDER = Order(RUN, b"", None, Path("run"), Path("cwd"), Path("home"))
+
+
+def ended(stdout: Path, code: int = 0) -> RunEnd:
+    """A run that ended, with this output."""
+    stdout.rename(stdout.with_name("stdout.log"))
+    return RunEnd(EndKind.EXITED, stdout.parent, exit_code=code)
 
 
 def test_the_environment_is_an_allow_list_and_the_job() -> None:
@@ -55,9 +66,9 @@ def test_usage_lines_are_summed_and_everything_else_is_text(tmp_path: Path) -> N
         b'{"type":"usage","input_tokens":5}\n{"type":"usage","input_tokens":-5}\n{"type":"usage","input_tokens":true}\n'
         b'{"type":"usage"\n[1]\n\xff\xfe\n' + b"x" * 9000 + b'{"type":"usage","input_tokens":7}\n'
     )
-    report = Shell((), {}).read(out)
+    report = Shell((), {}).read(ORDER, ended(out))
     assert report.usage == Usage(input_tokens=15, output_tokens=2)
-    assert report.text == out.read_bytes()
+    assert report.text == (tmp_path / "stdout.log").read_bytes()
 
 
 def test_only_the_end_of_a_long_output_is_kept(tmp_path: Path) -> None:
@@ -67,7 +78,7 @@ def test_only_the_end_of_a_long_output_is_kept(tmp_path: Path) -> None:
         file.truncate(shell.TEXT_LIMIT * 3)
         file.seek(0, 2)
         file.write(b"\nthe end")
-    report = Shell((), {}).read(out)
+    report = Shell((), {}).read(ORDER, ended(out))
     assert report.usage == Usage(input_tokens=1)
     assert len(report.text) == shell.TEXT_LIMIT
     assert report.text.endswith(b"the end")

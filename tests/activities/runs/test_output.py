@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from activities.runs.output import read_bounded, tail_line
+from activities.runs.output import last_lines, last_words, read_bounded
 
 pytestmark = pytest.mark.ruling("engine:runs")
 
@@ -33,7 +33,7 @@ def test_a_gigabyte_costs_no_memory(tmp_path: Path) -> None:
         file.seek(0, 2)
         file.write(b"\nlast words\n\n")
     tracemalloc.start()
-    assert tail_line(path) == "last words"
+    assert last_words(path) == "last words"
     assert read_bounded(path, 1000, 1000).omitted == (1 << 30) + 13 - 2000
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
@@ -41,9 +41,31 @@ def test_a_gigabyte_costs_no_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "line"),
-    [(b"", ""), (b"\n \n", ""), (b"a\nb", "b"), (b"a\n\xff\xfe\n", "\ufffd\ufffd"), (b"x" * 20000, "x" * 8192)],
+    [
+        (b"", ""),
+        (b"\n \n", ""),
+        (b"a\nb", "b"),
+        (b"a\n\xff\xfe\n", "\ufffd\ufffd"),
+        (b"x" * 5000, "x" * 200),
+        (b"a" * 20000 + b"z", "a" * 199 + "z"),
+    ],
 )
 def test_the_last_line_that_says_something(tmp_path: Path, content: bytes, line: str) -> None:
     (tmp_path / "out").write_bytes(content)
-    assert tail_line(tmp_path / "out") == line
-    assert tail_line(tmp_path / "absent") == ""
+    assert last_words(tmp_path / "out") == line
+    assert last_words(tmp_path / "absent") == ""
+
+
+def test_the_last_lines_hold_no_part_of_a_secret_that_began_before_them(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA0123\n" * 20 + "-----END RSA PRIVATE KEY-----\n"
+    for size in (0, 100, 5000):
+        path.write_text("x\n" * size + key + "tail\n" * 20)
+        shown = last_lines(path, 1000)
+        assert "MIIE" not in shown
+        assert shown.endswith("tail\ntail\n")
+        assert len(shown) < 1050
+    left = int(shown.partition(" bytes left out]\n")[0].removeprefix("["))
+    assert left + len(shown.partition("\n")[2]) == path.stat().st_size
+    path.write_text("short\n")
+    assert last_lines(path, 200) == "short\n"

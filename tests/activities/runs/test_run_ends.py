@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.output import tail_line
+from activities.runs.output import last_words
 from activities.runs.processes import identity, marked
-from activities.runs.run import Claim, Progress, RunEnd, RunRequest, read_end, run, stop
+from activities.runs.run import Claim, Progress, RunEnd, RunRequest, mark_of, read_end, run, stop
 from activities.runs.supervisor import EndKind
 from tests.activities.runs.conftest import RequestFor, until
 
@@ -73,7 +73,7 @@ async def test_the_environment_is_the_given_one_and_the_mark(request_for: Reques
     end = await run(request)
     names = {line.partition("=")[0] for line in end.stdout.read_text().splitlines()}
     assert names - {"PWD", "_", "SHLVL", "OLDPWD"} == {"PATH", "ONE", "SERVICE_RUN_MARK"}
-    assert f"SERVICE_RUN_MARK={request.run_dir.name}\n" in end.stdout.read_text()
+    assert f"SERVICE_RUN_MARK={mark_of(request.run_dir)}\n" in end.stdout.read_text()
 
 
 async def test_death_by_signal_is_told_from_an_exit_code(request_for: RequestFor) -> None:
@@ -92,14 +92,15 @@ async def test_what_cannot_start_says_why(request_for: RequestFor, changes: dict
 
 
 async def test_deadline_kills_what_ignores_term(request_for: RequestFor) -> None:
-    end = await run(request_for("trap '' TERM; echo up; while :; do sleep 0.05; done", timeout_seconds=0.3))
+    end = await run(request_for("trap '' INT TERM; echo up; while :; do sleep 0.05; done", timeout_seconds=0.3))
     assert (end.kind, end.signal, end.survivors) == (EndKind.TIMED_OUT, signal.SIGKILL, 0)
     assert end.stdout.read_text() == "up\n"
 
 
-async def test_deadline_leaves_time_to_end_well(request_for: RequestFor) -> None:
-    request = request_for("trap 'echo bye; exit 5' TERM; while :; do sleep 0.02; done", timeout_seconds=0.3)
-    end = await run(RunRequest(**{**vars(request), "grace_seconds": 30.0}))
+@pytest.mark.parametrize("trapped", ["trap 'echo bye; exit 5' INT", "trap '' INT; trap 'echo bye; exit 5' TERM"])
+async def test_deadline_leaves_time_to_end_well(request_for: RequestFor, trapped: str) -> None:
+    request = request_for(f"{trapped}; while :; do sleep 0.02; done", timeout_seconds=0.3)
+    end = await run(RunRequest(**{**vars(request), "grace_seconds": 2.0}))
     assert (end.kind, end.exit_code) == (EndKind.TIMED_OUT, 5)
     assert end.stdout.read_text() == "bye\n"
 
@@ -128,7 +129,7 @@ async def test_binary_output_is_kept_byte_by_byte(request_for: RequestFor) -> No
     end = await run(request_for(script, python=True), seen.append)
     assert end.stdout.read_bytes() == bytes(range(256)) * 4096
     assert seen
-    assert isinstance(tail_line(end.stdout), str)
+    assert isinstance(last_words(end.stdout), str)
 
 
 async def test_a_fork_bomb_of_some_hundred_is_put_out(request_for: RequestFor) -> None:
@@ -136,7 +137,7 @@ async def test_a_fork_bomb_of_some_hundred_is_put_out(request_for: RequestFor) -
     request = request_for(bomb)
     end = await run(request)
     assert end.survivors == 0
-    assert marked(request.run_dir.name) == set()
+    assert marked(mark_of(request.run_dir)) == set()
 
 
 async def test_stop_ends_the_tree_and_counts_as_cancelled(request_for: RequestFor, tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ async def test_stop_ends_the_tree_and_counts_as_cancelled(request_for: RequestFo
 
 
 async def test_the_grace_of_stop_overrules_the_request(request_for: RequestFor, tmp_path: Path) -> None:
-    request = request_for("trap 'sleep 0.4; exit 9' TERM; echo > up; while :; do sleep 0.02; done", grace_seconds=0.0)
+    request = request_for("trap 'sleep 0.4; exit 9' INT; echo > up; while :; do sleep 0.02; done", grace_seconds=0.0)
     task = await started(request, tmp_path / "up")
     end = await stop(request.run_dir, grace=30.0)
     assert (end.kind, end.exit_code) == (EndKind.CANCELLED, 9)
@@ -181,7 +182,7 @@ async def test_a_dead_supervisor_means_unknown_and_nothing_goes_on(request_for: 
     end = await task
     assert end.kind is EndKind.UNKNOWN
     assert str(claim.pid) in end.error
-    assert marked(request.run_dir.name) == set()
+    assert marked(mark_of(request.run_dir)) == set()
     assert (await run(request)).kind is EndKind.UNKNOWN
     assert (tmp_path / "ran").read_text() == "\n"
 
@@ -206,7 +207,7 @@ async def test_nothing_is_left_to_be_reaped_by_others(request_for: RequestFor) -
 async def test_what_was_started_on_the_runs_behalf_by_others_is_found_by_its_mark(request_for: RequestFor) -> None:
     request = request_for("true")
     elsewhere = await asyncio.to_thread(
-        subprocess.Popen, ["sleep", "600"], env={**request.env, "SERVICE_RUN_MARK": request.run_dir.name}
+        subprocess.Popen, ["sleep", "600"], env={**request.env, "SERVICE_RUN_MARK": mark_of(request.run_dir)}
     )
     await run(request)
     assert elsewhere.wait(10) == -signal.SIGKILL
@@ -224,4 +225,4 @@ async def test_a_supervisor_that_does_not_answer_cannot_hold_up_a_stop(
     os.kill(claim.pid, signal.SIGSTOP)
     assert (await stop(request.run_dir, grace=0.0)).kind is EndKind.UNKNOWN
     assert (await task).kind is EndKind.UNKNOWN
-    assert marked(request.run_dir.name) == set()
+    assert marked(mark_of(request.run_dir)) == set()

@@ -1,7 +1,6 @@
 """A run starts once, whatever dies around it, and everyone who asks gets its one end."""
 
 import asyncio
-import os
 import random
 import signal
 import subprocess
@@ -10,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.run import PROGRESS_SECONDS, Claim, Progress, RunRequest, run, stop
+from activities.runs.run import PROGRESS_SECONDS, Claim, Progress, RunRequest, run
 from activities.runs.supervisor import EndKind
-from activities.runs.sweep import find_orphans, kill_orphan
 from tests.activities.runs.conftest import RequestFor, until
 
 pytestmark = pytest.mark.ruling("engine:runs")
@@ -97,29 +95,3 @@ async def test_progress_tells_the_last_line(
 async def test_where_the_kernel_cannot_tell_it_polls(request_for: RequestFor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("os.pidfd_open")
     assert (await run(request_for("sleep 0.2; exit 8"))).exit_code == 8
-
-
-async def test_orphans_are_reported_then_killed(request_for: RequestFor, tmp_path: Path) -> None:
-    unwanted, wanted, beheaded = (request_for(f"echo > {name}; sleep 600") for name in ("a", "b", "c"))
-    tasks = [asyncio.create_task(run(request)) for request in (unwanted, wanted, beheaded)]
-    await until(lambda: all((tmp_path / name).exists() for name in ("a", "b", "c")))
-    tasks[2].cancel()  # or it would clean up itself
-    claim = Claim.read(beheaded.run_dir)
-    assert claim is not None
-    assert claim.pid is not None
-    os.kill(claim.pid, signal.SIGKILL)
-    await until(lambda: not claim.alive)
-
-    orphans = {orphan.run_dir: orphan for orphan in find_orphans(tmp_path / "runs", {wanted.run_dir.name})}
-    assert orphans.keys() == {unwanted.run_dir, beheaded.run_dir}
-    assert orphans[unwanted.run_dir].supervisor is not None
-    assert orphans[beheaded.run_dir].supervisor is None
-    assert orphans[beheaded.run_dir].pids
-    assert not tasks[0].done()  # reporting touches nothing
-
-    assert [await kill_orphan(orphan, 0.2) for orphan in orphans.values()] == [0, 0]
-    assert find_orphans(tmp_path / "runs", {wanted.run_dir.name}) == ()
-    assert (await tasks[0]).kind is EndKind.CANCELLED
-    assert not tasks[1].done()
-    await stop(wanted.run_dir, 0.2)
-    await tasks[1]

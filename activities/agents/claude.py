@@ -1,0 +1,128 @@
+"""Claude Code: `claude -p`, prompt on standard input, one result envelope at the end of a stream."""
+
+import os
+import uuid
+from dataclasses import dataclass
+
+from activities.agents.adapter import Launch, Order, Report
+from activities.agents.driver import Driver
+from activities.agents.faults import Failed, Fault
+from activities.agents.streams import Messages, Record, chunks, records, text_of, usage_of
+from activities.runs.run import RunEnd
+from activities.runs.supervisor import EndKind
+from workflows.contract.models import AutonomyPolicy
+from workflows.tree.jobs import Usage
+
+ISOLATED = ("--setting-sources", "user", "--strict-mcp-config")
+"""Else hooks and servers that the repository brings along would run, even in a job that may only read."""
+
+UNCHECKED = "auto mode could not check"
+"""Exit 1 with a whole and good envelope: some action was refused, the run went on."""
+
+_MODE = {
+    # `plan` is not for reading: it asks a server whether a command is safe, and exits 1 when it cannot.
+    AutonomyPolicy.AUTO: "dontAsk",
+    AutonomyPolicy.READ_ONLY: "dontAsk",
+    AutonomyPolicy.WORKSPACE_WRITE: "acceptEdits",
+    AutonomyPolicy.DANGER_FULL_ACCESS: "bypassPermissions",
+}
+_SESSIONS = uuid.UUID("6f4a2a5e-8d0c-4c43-9b57-3f2f6a1f7b10")
+
+
+@dataclass
+class _Stream:
+    """What a run's records come to."""
+
+    messages: Messages
+    envelope: Record | None = None
+    session: str | None = None
+    resets_at: float | None = None
+
+
+class Claude:
+    """Permission mode and model are given with every call: a resumed session remembers no mode."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def launch(self, order: Order) -> Launch:
+        """The session's id is ours, so that it is known whatever becomes of the run."""
+        policy = order.run.worker.autonomy_policy
+        session = ("--resume", order.session) if order.session else ("--session-id", session_of(order))
+        argv = [*self._driver.start, *ISOLATED, "--permission-mode", _MODE[policy], *session]
+        argv += ["-p", "--output-format", "stream-json", "--verbose"]
+        if order.run.model:
+            argv += ["--model", order.run.model]
+        argv += self._driver.arguments
+        own = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+        if policy is AutonomyPolicy.DANGER_FULL_ACCESS and os.geteuid() == 0:
+            own["IS_SANDBOX"] = "1"  # as root it refuses otherwise
+        return Launch(tuple(argv), self._driver.environment(order, **own), order.prompt)
+
+    def read(self, order: Order, end: RunEnd) -> Report:
+        """The envelope's tokens are this run's, also in a resumed session."""
+        stream = _read(end)
+        usage = usage_of(stream.envelope.get("usage")) if stream.envelope else Usage()
+        session = stream.session or order.session or session_of(order)
+        return Report(stream.messages.text, usage, session, fault=self._fault(order, end, stream))
+
+    def _fault(self, order: Order, end: RunEnd, stream: _Stream) -> Fault | None:
+        if early := self._driver.early_fault(order, end):
+            return early
+        if end.kind is not EndKind.EXITED:
+            return None
+        envelope = stream.envelope
+        if envelope is None:
+            if end.exit_code == 0:
+                return Failed(f"claude on {order.run.worker.runtime} ended without a result; was it interrupted?")
+            return self._driver.fault(self._driver.ended_with(end))
+        if envelope.get("is_error") is not False:
+            status = envelope.get("api_error_status")
+            return self._driver.fault(_words(envelope), status if type(status) is int else None, stream.resets_at)
+        if end.exit_code == 0 or (end.exit_code == 1 and UNCHECKED in self._driver.stderr(end)):
+            return None
+        return self._driver.fault(self._driver.ended_with(end))
+
+
+def session_of(order: Order) -> str:
+    """A fresh run's session: the same whenever the run is asked about, another for another run."""
+    return str(uuid.uuid5(_SESSIONS, str(order.run_dir.absolute())))
+
+
+def _words(envelope: Record) -> str:
+    """What an envelope says went wrong; its `subtype` may claim success."""
+    errors = envelope.get("errors")
+    said = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
+    return text_of(envelope, "result") or said or text_of(envelope, "subtype") or "it failed and does not say why"
+
+
+def _read(end: RunEnd) -> _Stream:
+    stream = _Stream(Messages())
+    for record in records(chunks(end.stdout)):
+        stream.session = stream.session or text_of(record, "session_id") or None
+        match record.get("type"):
+            case "assistant" if not record.get("parent_tool_use_id"):
+                _take_message(stream, record)
+            case "rate_limit_event":
+                _take_limit(stream, record)
+            case "result":
+                stream.envelope = record
+    if stream.envelope and (result := text_of(stream.envelope, "result")):
+        stream.messages.add(result)
+    return stream
+
+
+def _take_message(stream: _Stream, record: Record) -> None:
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if text_of(block, "type") == "text":
+            stream.messages.add(text_of(block, "text"))
+
+
+def _take_limit(stream: _Stream, record: Record) -> None:
+    """When the window ends that is used up; those that are not are announced the same way."""
+    info = record.get("rate_limit_info")
+    at = info.get("resetsAt") if isinstance(info, dict) and info.get("status") == "rejected" else None
+    if isinstance(at, int | float) and not isinstance(at, bool):
+        stream.resets_at = float(at)

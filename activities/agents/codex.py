@@ -1,0 +1,124 @@
+"""The Codex CLI: `codex exec --json`, prompt on standard input, usage that counts the whole session."""
+
+from dataclasses import dataclass, field
+from glob import escape
+
+from activities.agents.adapter import Launch, Order, Report
+from activities.agents.driver import Driver
+from activities.agents.faults import Failed, Fault
+from activities.agents.streams import Messages, chunks, records, text_of, usage_of
+from activities.runs.output import read_bounded
+from activities.runs.run import RunEnd
+from activities.runs.supervisor import EndKind
+from workflows.contract.models import AutonomyPolicy
+from workflows.tree.jobs import Usage
+
+QUIET = (
+    *("-c", "analytics.enabled=false", "-c", "check_for_update_on_startup=false"),
+    *("--disable", "plugins", "--disable", "apps"),
+)
+NO_SECRETS = ("-c", "shell_environment_policy.ignore_default_excludes=false")
+"""Hides variables with KEY, SECRET or TOKEN in their names from the commands the agent runs."""
+
+OWN_WORKTREE_ONLY = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
+"""What other jobs keep in /tmp is not this job's to write; it has a temporary folder of its own."""
+
+PLAIN_LIMIT = 1024 * 1024
+
+_SANDBOX = {
+    AutonomyPolicy.AUTO: "read-only",
+    AutonomyPolicy.READ_ONLY: "read-only",
+    AutonomyPolicy.WORKSPACE_WRITE: "workspace-write",
+    AutonomyPolicy.DANGER_FULL_ACCESS: "danger-full-access",
+}
+
+
+@dataclass
+class _Stream:
+    """What a run's events come to."""
+
+    messages: Messages
+    session: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    finished: bool = False
+    failure: str = ""
+    events: int = 0
+
+
+class Codex:
+    """Sandbox, model and effort are given with every call: a resumed session remembers none of them."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def launch(self, order: Order) -> Launch:
+        """`-s` stands before `resume`, which does not know it and without it is read-only."""
+        own_tmp = order.run_dir / "tmp"
+        own_tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sandbox = _SANDBOX[order.run.worker.autonomy_policy]
+        argv = [*self._driver.start, "exec", "--json", "-s", sandbox, *QUIET, *NO_SECRETS]
+        if sandbox == "workspace-write":
+            argv += OWN_WORKTREE_ONLY
+        if order.run.model:
+            argv += ["--model", order.run.model]
+        if order.run.effort:
+            argv += ["-c", f"model_reasoning_effort={order.run.effort}"]
+        argv += self._driver.arguments
+        argv += ["resume", order.session, "-"] if order.session else ["-"]
+        return Launch(tuple(argv), self._driver.environment(order, TMPDIR=str(own_tmp)), order.prompt)
+
+    def read(self, order: Order, end: RunEnd) -> Report:
+        """The session's tokens so far are in the last event of a turn that completed, else in the session's file."""
+        stream = _read(end)
+        session = stream.session or order.session
+        usage = stream.usage if stream.finished else self._so_far(session)
+        fault = self._fault(order, end, stream)
+        text = stream.messages.text
+        if not stream.events and fault is None:  # a version without events: its output is its text, and uses nothing
+            text = read_bounded(end.stdout, 0, PLAIN_LIMIT).tail
+        return Report(text, usage or Usage(), session, cumulative=usage is not None, fault=fault)
+
+    def _so_far(self, session: str | None) -> Usage | None:
+        """A turn that failed has no tokens in its events, and its requests have used some."""
+        home = self._driver.program.home(self._driver.environ)
+        files = home.glob(f"sessions/*/*/*/rollout-*{escape(session)}.jsonl") if session else ()
+        lines = (line.get("payload") for file in files for line in records(chunks(file)))
+        counts = [line.get("info") for line in lines if isinstance(line, dict) and line.get("type") == "token_count"]
+        last = next((count for count in reversed(counts) if isinstance(count, dict)), None)
+        return usage_of(last.get("total_token_usage")) if last else None
+
+    def _fault(self, order: Order, end: RunEnd, stream: _Stream) -> Fault | None:
+        if early := self._driver.early_fault(order, end):
+            return early
+        if end.kind is not EndKind.EXITED:
+            return None
+        if end.exit_code == 0 and not stream.failure:
+            if stream.events and not stream.finished:
+                return Failed(f"codex on {order.run.worker.runtime} ended in the middle of its turn")
+            return None
+        return self._driver.fault(stream.failure or self._driver.ended_with(end))
+
+
+def _read(end: RunEnd) -> _Stream:
+    stream = _Stream(Messages())
+    for event in records(chunks(end.stdout)):
+        _take(stream, event)
+    return stream
+
+
+def _take(stream: _Stream, event: dict[str, object]) -> None:
+    """Only `turn.failed` fails: an `error` on the way is often a retry."""
+    match event.get("type"):
+        case "thread.started":
+            stream.session = stream.session or text_of(event, "thread_id") or None
+        case "item.completed" if text_of(event, "item", "type") == "agent_message":
+            stream.messages.add(text_of(event, "item", "text"))
+        case "turn.completed":
+            stream.finished, stream.failure, stream.usage = True, "", usage_of(event.get("usage"))
+        case "turn.failed":
+            stream.finished, stream.failure = False, text_of(event, "error", "message") or "the turn failed"
+        case "turn.started" | "item.started" | "item.updated" | "item.completed" | "error":
+            pass
+        case _:
+            return
+    stream.events += 1

@@ -1,0 +1,95 @@
+"""What stood in an agent's way, told apart from a failure of its own: by status if there is one, else by its words."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class BlockerKind(StrEnum):
+    """What has to change before the program can work; nothing is wrong with the job."""
+
+    LOGIN = "login"
+    """Somebody has to log in."""
+    RATE_LIMIT = "rate_limit"
+    """Time has to pass; quotas of a day or a week too."""
+    NETWORK = "network"
+    """The model's service cannot be reached, or is out of order."""
+    PROGRAM = "program"
+    """The program has to be installed, or updated."""
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """What stands in the way, in the program's words; when it says so, until when; and what to type."""
+
+    kind: BlockerKind
+    message: str
+    until: float | None = None
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The program itself failed; whatever it printed is no result."""
+
+    message: str
+
+
+Fault = Blocker | Failed
+
+_WORDS = {
+    BlockerKind.RATE_LIMIT: (
+        *(r"\brate.?limit", r"\b(?:usage|session|weekly|hour) limit", r"\bhit your \S* ?limit", r"\bquota\b"),
+        *("too many requests", r"out of (?:extra )?usage", "credit balance"),
+    ),
+    BlockerKind.LOGIN: (
+        *(
+            "unauthori[sz]ed",
+            "not logged in",
+            r"/login\b",
+            "log ?in again",
+            "failed to authenticate",
+            r"\bauth_error\b",
+        ),
+        *("missing environment variable", r"api.?key\b.*\b(?:invalid|missing)", "(?:oauth|access|refresh) token"),
+        "(?:invalid|incorrect|missing) (?:api.?key|x-api-key|bearer)",
+    ),
+    BlockerKind.NETWORK: (
+        *("overloaded", "high demand", "waiting for network", "stream disconnected", "network error", "timed out"),
+        *("connection (?:error|failed|dropped|refused|reset)", r"\bconnection_error\b", "error sending request"),
+        *(r"\bE(?:CONN\w+|NOTFOUND|AI_AGAIN|TIMEDOUT)\b", r"server_error\b", "internal server error"),
+        *("bad gateway", "service unavailable"),
+    ),
+}
+_SIGNS = tuple((kind, re.compile("|".join(words), re.IGNORECASE)) for kind, words in _WORDS.items())
+_STATUS = re.compile(r"(?:\bstatus:? |\berror:? |\brejected \(|\b[a-z]+_(?:error|limit): )(\d{3})\b", re.IGNORECASE)
+MESSAGE_LIMIT = 600
+
+
+def kind_of(message: str, status: int | None = None) -> BlockerKind | None:
+    """What a message means; an HTTP status, given or named in it, counts more than its words."""
+    if status is None and (named := _STATUS.search(message)):
+        status = int(named[1])
+    if status is not None and (kind := _kind_of_status(status)):
+        return kind
+    if status is not None and 400 <= status < 500:
+        return None
+    return next((kind for kind, sign in _SIGNS if sign.search(message)), None)
+
+
+def _kind_of_status(status: int) -> BlockerKind | None:
+    match status:
+        case 401 | 403:
+            return BlockerKind.LOGIN
+        case 402 | 429:
+            return BlockerKind.RATE_LIMIT
+        case _ if status == 408 or 500 <= status < 600:
+            return BlockerKind.NETWORK
+        case _:
+            return None
+
+
+def cut(message: str) -> str:
+    """As much of a program's words as a reason holds, on one line."""
+    line = " ".join(message.split())
+    return line if len(line) <= MESSAGE_LIMIT else line[: MESSAGE_LIMIT - 1] + "…"

@@ -1,0 +1,129 @@
+"""Kimi Code: `kimi -p PROMPT`, whole messages on a stream, errors beside it, tokens only in its session's file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.agents import kimi_home
+from activities.agents.adapter import Launch, Order, Report
+from activities.agents.driver import Driver
+from activities.agents.faults import Failed, Fault
+from activities.agents.streams import Messages, chunks, count, records, text_of
+from activities.runs.run import RunEnd
+from activities.runs.supervisor import EndKind
+from workflows.contract.models import AutonomyPolicy
+from workflows.tree.jobs import Usage
+
+ARGUMENT_LIMIT = 100_000
+"""Bytes of prompt that fit on the command line; the system's limit for one argument is 128 KiB."""
+
+_ERROR = "error: "
+_INPUT = ("input_tokens", "prompt_tokens", "inputOther", "inputCacheRead", "inputCacheCreation")
+_OUTPUT = ("output_tokens", "completion_tokens", "output")
+
+
+@dataclass
+class _Stream:
+    """What a run's lines come to."""
+
+    messages: Messages
+    session: str | None = None
+    usage: Usage | None = None
+
+
+class Kimi:
+    """It has no permission flags: a home of the service's own, with a hook that refuses tools, does that."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def launch(self, order: Order) -> Launch:
+        """A long prompt goes into a file that it is told to read: it has no other channel."""
+        own = {"KIMI_DISABLE_TELEMETRY": "1", "KIMI_CODE_NO_AUTO_UPDATE": "1"}
+        policy = order.run.worker.autonomy_policy
+        if policy is not AutonomyPolicy.DANGER_FULL_ACCESS:
+            home = kimi_home.prepare(self._home(order), self._users_home, policy)
+            own |= {"KIMI_CODE_HOME": str(home), kimi_home.WORKTREE: str(order.cwd)}
+        env = self._driver.environment(order, **own)
+        argv = [*self._driver.start, *(("-S", order.session) if order.session else ()), "-p", _prompt(order)]
+        argv += ["--output-format", "stream-json"]
+        if order.run.model and "KIMI_MODEL_API_KEY" in env:
+            env["KIMI_MODEL_NAME"] = order.run.model
+        elif order.run.model:
+            argv += ["-m", order.run.model]
+        argv += self._driver.arguments
+        return Launch(tuple(argv), env)
+
+    def read(self, order: Order, end: RunEnd) -> Report:
+        """A usage object on any line is taken, the last if there are several; else what the session's file tells."""
+        stream = _read(end)
+        session = stream.session or order.session or _session_in(self._home(order), order.cwd)
+        usage = stream.usage or _from_session(self._home(order), session, end.started_at)
+        return Report(stream.messages.text, usage, session, fault=self._fault(order, end, stream))
+
+    @property
+    def _users_home(self) -> Path:
+        return self._driver.program.home(self._driver.environ)
+
+    def _home(self, order: Order) -> Path:
+        """The user's own for full access, else the one with the hook."""
+        policy = order.run.worker.autonomy_policy
+        return self._users_home if policy is AutonomyPolicy.DANGER_FULL_ACCESS else kimi_home.place(order.home, policy)
+
+    def _fault(self, order: Order, end: RunEnd, stream: _Stream) -> Fault | None:
+        if early := self._driver.early_fault(order, end):
+            return early
+        if end.kind is not EndKind.EXITED:
+            return None
+        if end.exit_code == 0:
+            said = bool(stream.messages)
+            return None if said else Failed(f"kimi on {order.run.worker.runtime} ended without saying anything")
+        errors = [line for line in self._driver.stderr(end).splitlines() if line.startswith(_ERROR)]
+        return self._driver.fault(errors[-1].removeprefix(_ERROR) if errors else self._driver.ended_with(end))
+
+
+def _prompt(order: Order) -> str:
+    if len(order.prompt) <= ARGUMENT_LIMIT:
+        return order.prompt.decode()
+    file = order.run_dir / "prompt.md"
+    order.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.write_bytes(order.prompt)
+    return f"Your instructions are in the file {file}. Read the whole of it first, then do what it says."
+
+
+def _read(end: RunEnd) -> _Stream:
+    stream = _Stream(Messages())
+    for line in records(chunks(end.stdout)):
+        match line.get("role"), line.get("type"):
+            case "assistant", _:
+                stream.messages.add(line.get("content"))
+            case "meta", "session.resume_hint":
+                stream.session = text_of(line, "session_id") or None
+        if isinstance(line.get("usage"), dict):
+            stream.usage = _usage(line["usage"])
+    return stream
+
+
+def _usage(value: object) -> Usage:
+    return Usage(input_tokens=count(value, *_INPUT), output_tokens=count(value, *_OUTPUT))
+
+
+def _session_in(home: Path, cwd: Path) -> str | None:
+    """The session begun last in a folder: a run that fails does not say its own."""
+    places = {str(cwd), str(cwd.resolve())}
+    lines = records(chunks(home / "session_index.jsonl"))
+    found = [text_of(line, "sessionId") for line in lines if line.get("workDir") in places]
+    return found[-1] if found else None
+
+
+def _from_session(home: Path, session: str | None, since: float | None) -> Usage:
+    """What the session's files say of the requests made since the run began; nothing when there are none."""
+    if not session or since is None or "/" in session:
+        return Usage()
+    files = home.glob(f"sessions/*/{session}/agents/*/wire.jsonl")
+    lines = (line for file in files for line in records(chunks(file)))
+    return sum((_usage(line.get("usage")) for line in lines if _recorded(line, since)), Usage())
+
+
+def _recorded(line: dict[str, object], since: float) -> bool:
+    at = line.get("time")
+    return line.get("type") == "usage.record" and isinstance(at, int | float) and at >= since * 1000

@@ -1,0 +1,47 @@
+"""The hook that keeps Kimi within its job's policy: exit 2 refuses a tool, and whatever goes wrong refuses it too.
+
+A program of its own, standard library only: `python -I -S kimi_guard.py read-only|workspace-write`, the call on
+standard input. A hook that fails in any other way would let the tool run.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+WORKTREE = "SERVICE_WORKTREE"
+REFUSED = 2
+
+
+def refusal(policy: str, call: dict[str, object], worktree: str) -> str:
+    """Why a call is refused; empty when it is not."""
+    if policy != "workspace-write":
+        return "this job may only read: the tool is refused"
+    if call.get("tool_name") not in ("Write", "Edit"):
+        return "this job may edit files, but run no commands"
+    given = call.get("tool_input")
+    path = given.get("path", given.get("file_path")) if isinstance(given, dict) else None
+    inside = isinstance(path, str) and is_inside(path, Path(worktree).resolve())
+    return "" if inside else f"this job may only edit files below {worktree}, and nothing of git's own"
+
+
+def is_inside(path: str, worktree: Path) -> bool:
+    """Whether Kimi would write below the worktree: it takes a tilde for a home, whosever it is."""
+    target = (worktree / path).resolve()
+    if path.startswith("~") or not target.is_relative_to(worktree):
+        return False
+    return ".git" not in target.relative_to(worktree).parts
+
+
+def main() -> int:
+    """Say nothing and let the tool run, or say why not."""
+    try:
+        why = refusal(sys.argv[1], json.load(sys.stdin), os.environ[WORKTREE])
+    except BaseException as error:
+        why = f"the tool is refused: {type(error).__name__}"
+    sys.stderr.write(why)
+    return REFUSED if why else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""A home for Kimi with a hook in it that holds the policy; login, models and skills in it are the user's own."""
+
+import contextlib
+import os
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from activities.agents import kimi_guard
+from activities.agents.adapter import CannotLaunchError
+from workflows.contract.models import AutonomyPolicy
+
+WORKTREE = kimi_guard.WORKTREE
+TOOLS = "Write|Edit|Bash|Agent|AgentSwarm|mcp__.*"
+"""The tools that change something, or start something that may; nobody knows what those of MCP servers do."""
+
+_OWN = ("config.toml", "sessions", "session_index.jsonl", "logs")
+"""What the home keeps to itself; everything else in it is a link to the user's."""
+
+
+def place(home: Path, policy: AutonomyPolicy) -> Path:
+    """Where the home of a policy is; auto grants nothing for certain and is read-only."""
+    name = "workspace-write" if policy is AutonomyPolicy.WORKSPACE_WRITE else "read-only"
+    return home / name
+
+
+def prepare(home: Path, users: Path, policy: AutonomyPolicy) -> Path:
+    """Make the home of a policy what the user's is now, with the hook."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for entry in users.iterdir() if users.is_dir() else ():
+        if entry.name not in _OWN:
+            _link(home / entry.name, entry)
+    _write(home / "config.toml", _config(users / "config.toml", policy))
+    return home
+
+
+def _config(users: Path, policy: AutonomyPolicy) -> str:
+    guard = (sys.executable, "-I", "-S", kimi_guard.__file__, place(Path(), policy).name)
+    hook = f"""
+[[hooks]]
+event = "PreToolUse"
+matcher = "{TOOLS}"
+command = '{shlex.join(guard)}'
+timeout = 30
+"""
+    try:
+        text = f"{users.read_text('utf-8')}\n{hook}"
+    except FileNotFoundError:
+        return hook
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CannotLaunchError(
+            f"{users} leaves no room for the hook that keeps a job from writing: {error}",
+            "write its hooks as [[hooks]] tables",
+        ) from None
+    return text
+
+
+def _link(link: Path, target: Path) -> None:
+    with contextlib.suppress(FileExistsError):
+        link.symlink_to(target)
+
+
+def _write(path: Path, text: str) -> None:
+    with NamedTemporaryFile("w", dir=path.parent, prefix="config.", delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)

@@ -1,0 +1,108 @@
+"""Reading a stream of JSON records, one per line, in bounded memory however long the stream or a line of it is."""
+
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from workflows.contract.locate import KEY, locate
+from workflows.tree.jobs import Usage
+
+CHUNK = 256 * 1024
+RECORD_LIMIT = 16 * 1024 * 1024
+"""Bytes of the longest line that is read as a record; a longer one is passed over."""
+
+TEXT_LIMIT = 16 * 1024 * 1024
+"""Bytes of messages that are kept; the oldest go first."""
+
+Record = dict[str, Any]
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    """A file piece by piece; nothing when there is none."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        while piece := file.read(CHUNK):
+            yield piece
+
+
+def records(pieces: Iterable[bytes]) -> Iterator[Record]:
+    """Every JSON object that has a line to itself; whatever else there is is noise."""
+    for line in _lines(pieces):
+        if line.lstrip()[:1] == b"{" and (record := _record(line)) is not None:
+            yield record
+
+
+def _record(line: bytes) -> Record | None:
+    try:
+        value = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    held, too_long = bytearray(), False
+    for piece in pieces:
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            if not too_long and len(held) + len(end) <= RECORD_LIMIT:
+                yield bytes(held + end)
+            held.clear()
+            too_long = False
+        too_long = too_long or len(held) + len(rest) > RECORD_LIMIT
+        if too_long:
+            held.clear()
+        else:
+            held += rest
+    if held:
+        yield bytes(held)
+
+
+class Messages:
+    """What an agent said, the last so many bytes of it."""
+
+    def __init__(self) -> None:
+        self._kept: deque[str] = deque()
+        self._size = 0
+
+    def add(self, message: object) -> None:
+        """The next message; anything but text is none."""
+        if isinstance(message, str):
+            self._kept.append(message)
+            self._size += len(message)
+            while self._size > TEXT_LIMIT and len(self._kept) > 1:
+                self._size -= len(self._kept.popleft())
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    @property
+    def text(self) -> bytes:
+        """The last message that holds a result, else the last: what went before it is commentary."""
+        last = self._kept[-1] if self._kept else ""
+        said = next((each for each in reversed(self._kept) if KEY in each and locate(each)), last)
+        return said.encode("utf-8", "replace")
+
+
+def count(usage: object, *keys: str) -> int:
+    """The sum of what a usage object has under these keys; only whole, positive numbers count."""
+    if not isinstance(usage, dict):
+        return 0
+    return sum(value for key in keys if type(value := usage.get(key)) is int and value > 0)
+
+
+def usage_of(value: object) -> Usage:
+    """A usage object's input and output tokens."""
+    return Usage(input_tokens=count(value, "input_tokens"), output_tokens=count(value, "output_tokens"))
+
+
+def text_of(value: object, *path: str) -> str:
+    """The text at a path of a record; empty when there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,50 @@
+"""What a worker does for its home beside the work: ends what was left over, removes what is old."""
+
+import asyncio
+import logging
+
+from activities.jobs.context import Context
+from activities.runs import sweep
+from activities.runs.sweep import Key
+from activities.store import runs
+from workflows.errors import ServiceError
+
+log = logging.getLogger(__name__)
+
+TIDY_SECONDS = 3600.0
+
+
+async def end_orphans(context: Context) -> int:
+    """Report, then end, what runs in this home for nobody. A run without an outcome is left: it is attached to."""
+    wanted = await asyncio.to_thread(runs.all_open, context.store)
+    orphans = await asyncio.to_thread(sweep.find_orphans, context.home.runs, set(wanted))
+    if not orphans:
+        return 0
+    await asyncio.to_thread(sweep.report, orphans, context.home.orphans)
+    grace = context.settings.worker.stop_grace
+    left = sum(await asyncio.gather(*(sweep.kill_orphan(orphan, grace) for orphan in orphans)))
+    if left:
+        log.error("%d processes could not be ended; look at %s", left, context.home.orphans)
+    return len(orphans)
+
+
+async def keep_tidy(context: Context) -> None:
+    """Remove old output now and every hour, for as long as the worker lives; a full or odd disk does not end it."""
+    while True:
+        try:
+            gone = await asyncio.to_thread(tidy, context)
+            if gone:
+                log.info("removed the output of %d old runs", gone)
+        except (OSError, ServiceError) as error:
+            log.warning("old runs cannot be removed: %s", error)
+        await asyncio.sleep(TIDY_SECONDS)
+
+
+def tidy(context: Context) -> int:
+    """Remove the output of runs that were recorded longer ago than `[worker].keep_runs`."""
+
+    def recorded_at(key: Key) -> float | None:
+        run = runs.get(context.store, *key)
+        return run.ended_at if run else None
+
+    return sweep.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)

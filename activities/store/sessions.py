@@ -1,0 +1,44 @@
+"""What a session's counter said when it was last seen: the difference is what a turn used (spec: token capture)."""
+
+from typing import Any
+
+from sqlalchemy import Engine, Row, select
+
+from activities.store import schema
+from activities.store.database import upsert
+from workflows.tree.jobs import Usage
+
+
+def spent(engine: Engine, runtime: str, session: str, turn: str, total: Usage, *, fresh: bool) -> Usage:
+    """What a turn used, given the session's total after it; the same however often the turn is told.
+
+    A fresh session begins at nothing. One that is seen for the first time in the middle has an unknown past, and counts
+    nothing; one whose counter went backwards counts nothing and goes on from there.
+    """
+    table = schema.agent_sessions
+    with engine.begin() as connection:
+        key = (table.c.runtime == runtime) & (table.c.session == session)
+        row = connection.execute(select(table).where(key)).one_or_none()
+        before = Usage() if fresh else _before(row, turn, total)
+        values = {
+            "runtime": runtime,
+            "session": session,
+            "turn": turn,
+            "input_before": before.input_tokens,
+            "output_before": before.output_tokens,
+            "input_tokens": total.input_tokens,
+            "output_tokens": total.output_tokens,
+        }
+        upsert(connection, table, [values])
+    return Usage(
+        input_tokens=max(0, total.input_tokens - before.input_tokens),
+        output_tokens=max(0, total.output_tokens - before.output_tokens),
+    )
+
+
+def _before(row: Row[Any] | None, turn: str, total: Usage) -> Usage:
+    if row is None:
+        return total
+    if row.turn == turn:
+        return Usage(input_tokens=row.input_before, output_tokens=row.output_before)
+    return Usage(input_tokens=row.input_tokens, output_tokens=row.output_tokens)

@@ -1,0 +1,196 @@
+"""`service doctor`: everything the service stands on, one by one, with the command that puts it right."""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from activities.runs.sweep import recent
+from activities.settings.load import SettingsError
+from bridge.operations.service import Service
+from workflows.errors import ServiceError
+
+PYTHON = (3, 11)
+GIT = (2, 36)
+"""The first that lists worktrees in a form that any path survives."""
+
+SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
+LEFT_OVER_SECONDS = 86_400.0
+_SHARED = 0o077
+
+
+class Level(StrEnum):
+    """How bad it is. Only what is wrong makes `service doctor` fail."""
+
+    OK = "ok"
+    WARNING = "warning"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, how it is, and what to type when it is not well."""
+
+    about: str
+    level: Level
+    says: str
+    fix: str = ""
+
+
+def examine(service: Service) -> list[Finding]:
+    """Look at everything; what one part lacks does not hide the others."""
+    return [finding for check in CHECKS for finding in _carefully(check, service)]
+
+
+def healthy(findings: list[Finding]) -> bool:
+    """Nothing is wrong; warnings are allowed."""
+    return all(finding.level is not Level.WRONG for finding in findings)
+
+
+def as_json(findings: list[Finding]) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {"healthy": healthy(findings), "findings": [asdict(finding) for finding in findings]}
+
+
+def python(_: Service) -> Iterator[Finding]:
+    running = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info >= PYTHON
+    fix = "" if good else f"install Python {PYTHON[0]}.{PYTHON[1]} or newer"
+    yield Finding("python", Level.OK if good else Level.WRONG, f"{running}, {sys.executable}", fix)
+
+
+def git(_: Service) -> Iterator[Finding]:
+    path, fix = shutil.which("git"), f"install git {GIT[0]}.{GIT[1]} or newer"
+    if path is None:
+        yield Finding("git", Level.WRONG, "there is no git on the PATH", fix)
+        return
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout.strip()
+    version = re.search(r"(\d+)\.(\d+)", said)
+    good = version is not None and (int(version[1]), int(version[2])) >= GIT
+    yield Finding("git", Level.OK if good else Level.WRONG, f"{said}, {path}", "" if good else fix)
+
+
+def home(service: Service) -> Iterator[Finding]:
+    from bridge.daemon.cluster import usable
+
+    root = service.home.root
+    if not root.exists():
+        yield Finding("home", Level.OK, f"{root} is made at first use")
+        return
+    usable(service.home)
+    seen = root.stat()
+    if seen.st_mode & _SHARED or seen.st_uid != os.getuid():
+        yield Finding("home", Level.WARNING, f"{root} is open to others; prompts lie in it", f"chmod 700 '{root}'")
+    else:
+        yield Finding("home", Level.OK, f"{root}, private")
+
+
+def disk(service: Service) -> Iterator[Finding]:
+    place = next(path for path in (service.home.root, *service.home.root.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    level = Level.WRONG if free < FULL_BYTES else Level.WARNING if free < SCARCE_BYTES else Level.OK
+    fix = "" if level is Level.OK else f"make room; what is kept how long: [worker].keep_runs in {service.home.config}"
+    yield Finding("disk", level, f"{free / 1024**3:.1f} GiB free for {service.home.root}", fix)
+
+
+def settings(service: Service) -> Iterator[Finding]:
+    _ = service.settings
+    config = service.home.config
+    yield Finding("settings", Level.OK, f"{config} is good" if config.exists() else "the defaults are in force")
+
+
+def store(service: Service) -> Iterator[Finding]:
+    from activities.store.database import HEAD
+
+    url = service.settings.store.url
+    if not url and not service.home.store.exists():
+        yield Finding("store", Level.OK, "made at first use")
+        return
+    where = service.store.url.render_as_string(hide_password=True)
+    yield Finding("store", Level.OK, f"{where}, schema {HEAD}")
+
+
+def temporal(service: Service) -> Iterator[Finding]:
+    from activities.temporal import connect, connect_config, external_config
+    from workflows.errors import UnreachableError
+
+    runs = _daemon_runs(service)
+    if not runs and external_config(service.settings) is None:  # what answers at the default port is somebody else's
+        yield Finding("temporal", Level.WARNING, "its server runs with the daemon", "service daemon start")
+        return
+    config = connect_config(service.home, service.settings)
+    try:
+        asyncio.run(connect(service.home, service.settings))
+    except UnreachableError as error:
+        fix = "service daemon status" if runs else "check [temporal].address and that server"
+        yield Finding("temporal", Level.WRONG, error.message, fix)
+    else:
+        yield Finding("temporal", Level.OK, f"{config['target_host']} answers, namespace {config['namespace']}")
+
+
+def daemon(service: Service) -> Iterator[Finding]:
+    from bridge.daemon import control
+
+    seen = control.status(service.home)
+    if not seen.running:
+        problem = f"; the last start failed: {seen.state.problem}" if seen.state and seen.state.problem else ""
+        yield Finding("daemon", Level.WARNING, f"not running, so nothing is worked on{problem}", "service daemon start")
+        return
+    yield Finding("daemon", Level.OK, f"process {seen.pid}, up {seen.uptime}")
+    for child in seen.state.children if seen.state else ():
+        good = child.phase == "running"
+        says = child.note or f"{child.phase}, restarted {child.restarts} times"
+        yield Finding(child.name, Level.OK if good else Level.WRONG, says, "" if good else f"tail '{child.log}'")
+
+
+def _daemon_runs(service: Service) -> bool:
+    from bridge.daemon.locks import holder
+
+    return holder(service.home.daemon_lock) is not None
+
+
+def runtimes(service: Service) -> Iterator[Finding]:
+    """One is enough, and without one the shell runtime's agents still work: nothing here is wrong."""
+    from bridge.operations import runtimes
+
+    found = [runtime for runtime in runtimes.check(service) if runtime.name != "shell"]
+    if not (some := runtimes.any_works(found)):
+        says = "none works: only agents of the shell runtime can do anything"
+        yield Finding("runtimes", Level.WARNING, says, "service runtime check")
+    for runtime in found:
+        says = " ".join(word for word in (runtime.program, runtime.version, runtime.says) if word)
+        needless = some and runtime.path is None
+        level = Level.OK if needless or not runtime.fix else Level.WARNING
+        yield Finding(runtime.name, level, says, "" if needless else runtime.fix)
+
+
+def leftovers(service: Service) -> Iterator[Finding]:
+    """What workers found at their start in the last day, and ended."""
+    for orphan in recent(service.home.orphans, LEFT_OVER_SECONDS):
+        at = time.strftime("%H:%M", time.localtime(orphan["at"]))
+        fix = f"less '{service.home.orphans}'"
+        yield Finding("left over", Level.WARNING, f"{orphan['said']}; ended at {at}", fix)
+
+
+Check = Callable[[Service], Iterator[Finding]]
+CHECKS: tuple[Check, ...] = (python, git, home, disk, settings, store, temporal, daemon, runtimes, leftovers)
+
+
+def _carefully(check: Check, service: Service) -> Iterator[Finding]:
+    """A check that cannot be made is a finding too."""
+    try:
+        yield from check(service)
+    except SettingsError as error:
+        if check is settings:  # said once: the others cannot go on without them
+            yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
+    except ServiceError as error:
+        yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        yield Finding(check.__name__, Level.WRONG, f"cannot be looked at: {error}")

@@ -1,0 +1,124 @@
+"""Which runtimes work here: found, new enough, logged in; and what to type where one does not. No model is called."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from activities.agents import programs
+from activities.agents.environment import ALLOWED
+from activities.agents.programs import Program
+from activities.settings.model import RUNTIMES, RuntimeSection
+from bridge.operations.service import Service
+from workflows.contract.redact import redact
+from workflows.errors import NotFoundError
+
+SECONDS = 20.0
+SAID = 200
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """One runtime on this host."""
+
+    name: str
+    program: str
+    works: bool
+    says: str
+    path: str | None = None
+    version: str | None = None
+    logged_in: bool | None = None
+    """None when it cannot be told without asking a model."""
+    fix: str = ""
+
+
+def check(service: Service, name: str | None = None) -> list[Runtime]:
+    """Every runtime, or the named one; their programs are asked for their version, all at once."""
+    if name is not None and name not in RUNTIMES:
+        driven = programs.runtime_of(name)
+        hint = f"service runtime check {driven}" if driven else "service runtime list"
+        raise NotFoundError(f"no runtime {name}; the runtimes are {', '.join(RUNTIMES)}", hint)
+    sections = service.settings.runtimes
+    wanted = [name] if name else RUNTIMES
+    with ThreadPoolExecutor(len(RUNTIMES)) as pool:
+        return list(pool.map(lambda each: look(each, sections.get(each, RuntimeSection())), wanted))
+
+
+def any_works(runtimes: list[Runtime]) -> bool:
+    """One is enough. `shell` is none: its agents bring their own command."""
+    return any(runtime.works for runtime in runtimes if runtime.name != "shell" or len(runtimes) == 1)
+
+
+def as_json(runtimes: list[Runtime]) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {"any_works": any_works(runtimes), "runtimes": [asdict(runtime) for runtime in runtimes]}
+
+
+def look(name: str, section: RuntimeSection, environ: Mapping[str, str] = os.environ) -> Runtime:
+    """What stands behind a runtime, and whether it would work."""
+    program = programs.program_of(name, section.adapter)
+    if name == "shell":
+        return Runtime(name, "the command of each agent", works=True, says="needs nothing")
+    if program is None:
+        return _script(name, section, environ)
+    path = programs.find(program, section.command, environ)
+    if path is None:
+        where = f"there is no {section.command[0]}" if section.command else "not found on the PATH"
+        return Runtime(name, program.name, works=False, says=where, fix=program.install)
+    return _program(name, program, section, path, environ)
+
+
+def _script(name: str, section: RuntimeSection, environ: Mapping[str, str]) -> Runtime:
+    path = shutil.which(section.command[0], path=environ.get("PATH"))
+    if path is None:
+        fix = f"set [runtimes.{name}].command to a program that is there"
+        return Runtime(name, "script", works=False, says=f"there is no {section.command[0]}", fix=fix)
+    return Runtime(name, "script", works=True, says="speaks the shell protocol", path=path)
+
+
+def _program(name: str, program: Program, section: RuntimeSection, path: str, environ: Mapping[str, str]) -> Runtime:
+    printed, trouble = _version(program, section, environ)
+    version = programs.version_in(printed)
+    if version is None:
+        says = f"{path} does not tell its version: {trouble}"
+        return Runtime(name, program.name, works=False, says=says, path=path, fix=program.install)
+    logged_in = programs.logged_in(program, section.env, environ)
+    told = ".".join(map(str, version))
+    seen = Runtime(
+        name, program.name, works=logged_in is not False, says="", path=path, version=told, logged_in=logged_in
+    )
+    return _judged(seen, program, old=version < program.minimum)
+
+
+def _judged(seen: Runtime, program: Program, *, old: bool) -> Runtime:
+    minimum = ".".join(map(str, program.minimum))
+    login = {True: "logged in", False: "not logged in", None: "whether it is logged in cannot be told from here"}
+    says = login[seen.logged_in] + (f"; older than {minimum}, with which it is known to work" if old else "")
+    log_in = program.way_in
+    fix = log_in if seen.logged_in is False else program.install if old else ""
+    return replace(seen, says=says, fix=fix)
+
+
+def _version(program: Program, section: RuntimeSection, environ: Mapping[str, str]) -> tuple[str, str]:
+    """What it prints, and what went wrong; run with the environment an agent gets, and nothing more."""
+    names = (*ALLOWED, *section.env, *program.passes)
+    environment = {name: environ[name] for name in names if name in environ}
+    try:
+        done = subprocess.run(
+            programs.version_command(program, section.command),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"no answer in {SECONDS:g} s"
+    except OSError as error:
+        return "", error.strerror or str(error)
+    lines = redact(done.stderr.decode(errors="replace")).strip().splitlines()
+    said = lines[-1][:SAID] if lines else f"exit status {done.returncode}"
+    return (done.stdout.decode(errors="replace"), said) if done.returncode == 0 else ("", said)

@@ -1,0 +1,47 @@
+"""`service runtime`: which programs can do the work here."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output import say, say_json, say_table
+
+if TYPE_CHECKING:
+    from bridge.operations.runtimes import Runtime
+
+app = typer.Typer(help="See which programs can do the work here.", no_args_is_help=True, rich_markup_mode=None)
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+HEADINGS = ("RUNTIME", "PROGRAM", "VERSION", "WORKS", "WHY")
+
+
+@app.command(name="list")
+def list_(json: Json = False) -> None:
+    """List every runtime, the program behind it, and whether it works."""
+    from bridge.operations import runtimes
+    from bridge.operations.service import Service
+
+    found = runtimes.check(Service.locate())
+    rows = [(r.name, r.program, r.version or "-", "yes" if r.works else "no", r.says) for r in found]
+    say_json(runtimes.as_json(found)) if json else say_table(HEADINGS, rows, "")
+
+
+@app.command()
+def check(
+    runtime: Annotated[str | None, typer.Argument(help="Only this one.")] = None,
+    json: Json = False,
+) -> None:
+    """Say what each runtime lacks and what to type. Exit status 1 when none works; one is enough."""
+    from bridge.operations import runtimes
+    from bridge.operations.service import Service
+
+    found = runtimes.check(Service.locate(), runtime)
+    say_json(runtimes.as_json(found)) if json else say("\n".join(map(_lines, found)))
+    if not runtimes.any_works(found):
+        raise typer.Exit(1)
+
+
+def _lines(runtime: "Runtime") -> str:
+    version = f" {runtime.version}" if runtime.version else ""
+    state = "works" if runtime.works else "does not work"
+    fix = f"\n{'':11}fix: {runtime.fix}" if runtime.fix else ""
+    return f"{runtime.name:10} {state}: {runtime.program}{version}, {runtime.says}{fix}"

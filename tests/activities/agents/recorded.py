@@ -1,0 +1,70 @@
+"""What the programs really printed, and adapters to read it with."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from activities.agents.adapter import Adapter, Order, Report
+from activities.agents.registry import adapters_of
+from activities.runs.run import RunEnd
+from activities.runs.supervisor import EndKind
+from activities.settings.model import Settings
+from workflows.contract.models import Action, AutonomyPolicy
+from workflows.tree.jobs import JobRun, Text, Worker
+
+STREAMS = Path(__file__).parent / "streams"
+RUNTIMES = {"codex": "runtime_a", "claude": "runtime_b", "kimi": "runtime_c"}
+
+
+def adapter(program: str, environ: dict[str, str] | None = None, **section: object) -> Adapter:
+    """The program's adapter, with these settings of its runtime."""
+    settings = Settings.model_validate({"runtimes": {RUNTIMES[program]: section}})
+    return adapters_of(settings, {"PATH": "/usr/bin:/bin"} | (environ or {}))[RUNTIMES[program]]
+
+
+def a_run(program: str, policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY, **fields: object) -> JobRun:
+    """A job for the program's runtime."""
+    run = JobRun(
+        job_id="job-0123456789ab.2",
+        root_job_id="job-0123456789ab",
+        task_id="task-1",
+        repo="acme/shop",
+        worker=Worker(name="scout", runtime=RUNTIMES[program], autonomy_policy=policy),
+        action=Action.REVIEW,
+        prompt=Text(inline="x"),
+    )
+    return run.model_copy(update=fields)
+
+
+def an_order(folder: Path, run: JobRun, session: str | None = None, prompt: bytes = b"Do it.") -> Order:
+    """One run of it, below this folder."""
+    return Order(run, prompt, session, folder / "runs" / "job-0123456789ab.2.1", folder / "tree", folder / "home")
+
+
+def recorded(program: str, case: str) -> tuple[bytes, bytes]:
+    """What the program printed on its two streams."""
+    files = (STREAMS / program / f"{case}.{stream}" for stream in ("stdout", "stderr"))
+    out, err = (file.read_bytes() if file.exists() else b"" for file in files)
+    return out, err
+
+
+def read(
+    folder: Path, program: str, said: tuple[bytes, bytes], code: int = 0, kind: EndKind = EndKind.EXITED, **environ: str
+) -> Report:
+    """What the adapter makes of it."""
+    order = an_order(folder, a_run(program))
+    order.run_dir.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(("stdout.log", "stderr.log"), said, strict=True):
+        (order.run_dir / name).write_bytes(text)
+    return adapter(program, environ).read(order, RunEnd(kind, order.run_dir, exit_code=code, started_at=0.0))
+
+
+def pieces(text: bytes, sizes: Iterable[int]) -> list[bytes]:
+    """A text cut at these sizes, again and again."""
+    cut: list[bytes] = []
+    at = 0
+    sizes = list(sizes) or [1]
+    while at < len(text):
+        size = sizes[len(cut) % len(sizes)]
+        cut.append(text[at : at + size])
+        at += size
+    return cut

@@ -1,0 +1,200 @@
+"""How each program is started: policy by policy, fresh and going on in a session."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from activities.agents import kimi_guard
+from activities.agents.adapter import CannotLaunchError, Launch
+from tests.activities.agents.recorded import a_run, adapter, an_order
+from workflows.contract.models import AutonomyPolicy
+
+AUTO, READ, WRITE, FULL = AutonomyPolicy
+PROMPT = b"Do it."
+
+
+def launched(folder: Path, program: str, policy: AutonomyPolicy = READ, session: str | None = None) -> Launch:
+    return adapter(program).launch(an_order(folder, a_run(program, policy), session))
+
+
+@pytest.mark.ruling("spec:ephemeral.read_only")
+@pytest.mark.parametrize("session", [None, "s-1"])
+@pytest.mark.parametrize(
+    ("policy", "sandbox"),
+    [(AUTO, "read-only"), (READ, "read-only"), (WRITE, "workspace-write"), (FULL, "danger-full-access")],
+)
+def test_codex(tmp_path: Path, policy: AutonomyPolicy, sandbox: str, session: str | None) -> None:
+    launch = launched(tmp_path, "codex", policy, session)
+    words = " ".join(launch.argv)
+    assert words.startswith(f"codex exec --json -s {sandbox} ")
+    assert words.endswith(" resume s-1 -" if session else " -")
+    assert words.count("-s ") == 1, "resume takes no sandbox"
+    assert ("sandbox_workspace_write.exclude_slash_tmp=true" in words) == (policy is WRITE)
+    assert "shell_environment_policy.ignore_default_excludes=false" in words
+    assert "--disable plugins --disable apps" in words
+    assert launch.stdin == PROMPT
+    own = Path(launch.env["TMPDIR"])
+    assert own.is_dir()
+    assert own.is_relative_to(an_order(tmp_path, a_run("codex")).run_dir)
+
+
+@pytest.mark.ruling("spec:ephemeral.read_only")
+@pytest.mark.parametrize(
+    ("policy", "mode"),
+    [(AUTO, "dontAsk"), (READ, "dontAsk"), (WRITE, "acceptEdits"), (FULL, "bypassPermissions")],
+)
+def test_claude(tmp_path: Path, policy: AutonomyPolicy, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    launch = launched(tmp_path, "claude", policy)
+    assert " ".join(launch.argv).startswith(
+        f"claude --setting-sources user --strict-mcp-config --permission-mode {mode} --session-id "
+    )
+    assert launch.argv[-4:] == ("-p", "--output-format", "stream-json", "--verbose")
+    assert launch.stdin == PROMPT
+    assert ("IS_SANDBOX" in launch.env) == (policy is FULL)
+    again = launched(tmp_path, "claude", policy, "s-1")
+    assert again.argv[6:8] == ("--resume", "s-1")
+    assert (*again.argv[:6], *again.argv[8:]) == (*launch.argv[:6], *launch.argv[8:])
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "IS_SANDBOX" not in launched(tmp_path, "claude", policy).env
+
+
+def test_claudes_session_is_the_same_whenever_its_run_is_asked_about(tmp_path: Path) -> None:
+    order = an_order(tmp_path, a_run("claude"))
+    other = an_order(tmp_path / "other", a_run("claude"))
+    first, again, elsewhere = (adapter("claude").launch(each).argv for each in (order, order, other))
+    assert first == again != elsewhere
+
+
+@pytest.mark.ruling("spec:ephemeral.read_only")
+@pytest.mark.parametrize(("policy", "name"), [(AUTO, "read-only"), (READ, "read-only"), (WRITE, "workspace-write")])
+def test_kimi_is_held_by_a_hook_in_a_home_of_the_services(tmp_path: Path, policy: AutonomyPolicy, name: str) -> None:
+    launch = launched(tmp_path, "kimi", policy, "s-1")
+    assert launch.argv == ("kimi", "-S", "s-1", "-p", "Do it.", "--output-format", "stream-json")
+    assert launch.stdin is None
+    home = Path(launch.env["KIMI_CODE_HOME"])
+    assert home == tmp_path / "home" / name
+    (hook,) = tomllib.loads((home / "config.toml").read_text())["hooks"]
+    assert (hook["event"], hook["matcher"]) == ("PreToolUse", "Write|Edit|Bash|Agent|AgentSwarm|mcp__.*")
+    call = json.dumps({"tool_name": "Bash", "tool_input": {"command": "rm x"}})
+    refused = subprocess.run(["sh", "-c", hook["command"]], input=call, text=True, env=launch.env, capture_output=True)
+    assert (refused.returncode, "this job may" in refused.stderr) == (2, True)
+
+
+def test_kimi_with_full_access_runs_in_the_users_home(tmp_path: Path) -> None:
+    launch = launched(tmp_path, "kimi", FULL)
+    assert launch.argv == ("kimi", "-p", "Do it.", "--output-format", "stream-json")
+    assert "KIMI_CODE_HOME" not in launch.env
+
+
+def test_kimis_own_home_has_the_users_login_and_models(tmp_path: Path) -> None:
+    users = tmp_path / ".kimi-code"
+    (users / "credentials").mkdir(parents=True)
+    (users / "sessions").mkdir()
+    (users / "credentials" / "kimi.json").write_text("{}")
+    (users / "config.toml").write_text('default_model = "k"\n[[hooks]]\nevent = "Stop"\ncommand = "true"\n')
+    kimi = adapter("kimi", {"HOME": str(tmp_path)})
+    for _ in range(2):
+        home = Path(kimi.launch(an_order(tmp_path, a_run("kimi"))).env["KIMI_CODE_HOME"])
+    assert (home / "credentials" / "kimi.json").read_text() == "{}"
+    assert not (home / "sessions").exists()
+    config = tomllib.loads((home / "config.toml").read_text())
+    assert (config["default_model"], len(config["hooks"])) == ("k", 2)
+    (users / "config.toml").write_text('hooks = [{event = "Stop", command = "true"}]\n')
+    with pytest.raises(CannotLaunchError, match="leaves no room for the hook"):
+        kimi.launch(an_order(tmp_path, a_run("kimi")))
+
+
+@pytest.mark.parametrize(
+    ("policy", "call", "refused"),
+    [
+        ("read-only", {"tool_name": "Write", "tool_input": {"path": "a.py"}}, True),
+        ("workspace-write", {"tool_name": "Write", "tool_input": {"path": "a.py"}}, False),
+        ("workspace-write", {"tool_name": "Edit", "tool_input": {"file_path": "{tree}/x/a.py"}}, False),
+        ("workspace-write", {"tool_name": "Write", "tool_input": {"path": "../a.py"}}, True),
+        ("workspace-write", {"tool_name": "Write", "tool_input": {"path": "/etc/passwd"}}, True),
+        ("workspace-write", {"tool_name": "Write", "tool_input": {"path": "out/a.py"}}, True),
+        ("workspace-write", {"tool_name": "Write", "tool_input": {"path": "~/a.py"}}, True),
+        ("workspace-write", {"tool_name": "Write", "tool_input": {"path": "~root/a.py"}}, True),
+        ("workspace-write", {"tool_name": "Write", "tool_input": {"path": ".git"}}, True),
+        ("workspace-write", {"tool_name": "Write", "tool_input": {"path": ".gitignore"}}, False),
+        ("workspace-write", {"tool_name": "Write", "tool_input": {}}, True),
+        ("workspace-write", {"tool_name": "Bash", "tool_input": {"command": "ls"}}, True),
+        ("workspace-write", {"tool_name": "Agent"}, True),
+        ("workspace-write", [], True),
+        ("nonsense", {"tool_name": "Write", "tool_input": {"path": "a.py"}}, True),
+    ],
+)
+def test_the_hook_lets_only_edits_in_the_worktree_through(
+    tmp_path: Path, policy: str, call: object, refused: bool
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "out").symlink_to(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", kimi_guard.__file__, policy],
+        input=json.dumps(call).replace("{tree}", str(tree)),
+        text=True,
+        env={kimi_guard.WORKTREE: str(tree)},
+        capture_output=True,
+    )
+    assert (done.returncode, bool(done.stderr)) == (2 if refused else 0, refused)
+
+
+def test_a_long_prompt_for_kimi_is_a_file_it_is_told_to_read(tmp_path: Path) -> None:
+    order = an_order(tmp_path, a_run("kimi"), prompt=b"x" * 100_001)
+    argv = adapter("kimi").launch(order).argv
+    file = order.run_dir / "prompt.md"
+    assert file.read_bytes() == order.prompt
+    assert str(file) in argv[2]
+    assert max(map(len, argv)) < 1000
+
+
+@pytest.mark.ruling("spec:delegation.model", "spec:delegation.effort")
+def test_model_and_effort_are_passed_as_they_are_and_again_on_resume(tmp_path: Path) -> None:
+    for session in (None, "s-1"):
+        words = {}
+        for program in ("codex", "claude", "kimi"):
+            run = a_run(program, model="some/odd model", effort="bogus")
+            words[program] = adapter(program).launch(an_order(tmp_path, run, session)).argv
+        assert words["codex"][words["codex"].index("--model") + 1] == "some/odd model"
+        assert "model_reasoning_effort=bogus" in words["codex"]
+        assert words["claude"][words["claude"].index("--model") + 1] == "some/odd model"
+        assert words["kimi"][words["kimi"].index("-m") + 1] == "some/odd model"
+        assert not any("bogus" in word for program in ("claude", "kimi") for word in words[program])
+    key = {"KIMI_MODEL_API_KEY": "k", "KIMI_MODEL_NAME": "other"}
+    launch = adapter("kimi", key).launch(an_order(tmp_path, a_run("kimi", model="m")))
+    assert launch.env["KIMI_MODEL_NAME"] == "m"
+    assert "-m" not in launch.argv
+
+
+@pytest.mark.parametrize("program", ["codex", "claude", "kimi"])
+def test_settings_name_the_program_its_arguments_and_what_it_may_see(tmp_path: Path, program: str) -> None:
+    environ = {"HOME": "/h", "MY_KEY": "k", "OTHER_SECRET": "s", "HTTPS_PROXY": "p"}
+    section = {"command": ["node22", "main.mjs"], "arguments": ["-c", "x=1"], "env": ["MY_KEY"]}
+    launch = adapter(program, environ, **section).launch(an_order(tmp_path, a_run(program), "s-1"))
+    assert launch.argv[:2] == ("node22", "main.mjs")
+    words = " ".join(launch.argv)
+    assert "-c x=1 resume s-1 -" in words if program == "codex" else words.endswith("-c x=1")
+    assert launch.env["MY_KEY"] == "k"
+    assert (launch.env["HOME"], launch.env["HTTPS_PROXY"]) == ("/h", "p")
+    assert "OTHER_SECRET" not in launch.env
+
+
+@pytest.mark.parametrize(
+    ("program", "key", "other"),
+    [
+        ("codex", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
+        ("claude", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
+        ("kimi", "KIMI_MODEL_API_KEY", "OPENAI_API_KEY"),
+    ],
+)
+def test_each_program_is_given_its_own_key_and_nobody_elses(tmp_path: Path, program: str, key: str, other: str) -> None:
+    env = adapter(program, {key: "k", other: "o"}).launch(an_order(tmp_path, a_run(program))).env
+    assert env[key] == "k"
+    assert other not in env

@@ -1,0 +1,62 @@
+"""Reading a transcript of a gigabyte: the worker's memory before and after, and at its highest in between.
+
+Run it: `python -m tests.benchmarks.bench_streams`. Ratios only; the file is made and removed again.
+"""
+
+import json
+import resource
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from activities.runs.run import RunEnd
+from activities.runs.supervisor import EndKind
+from tests.activities.agents.recorded import a_run, adapter, an_order
+
+SIZE = 1024 * 1024 * 1024
+HIGHEST = 1.5
+"""How much higher than after a small stream the memory may go."""
+
+
+def stream(path: Path, size: int) -> None:
+    """A Codex transcript: commands with much output, commentary, a result."""
+    noise = {"type": "item.completed", "item": {"type": "command_execution", "aggregated_output": "x" * 60_000}}
+    talk = {"type": "item.completed", "item": {"type": "agent_message", "text": "y" * 4_000}}
+    block = ((json.dumps(noise) + "\n") * 15 + json.dumps(talk) + "\n").encode()
+    with path.open("wb") as file:
+        file.write(b'{"type":"thread.started","thread_id":"t"}\n')
+        while file.tell() < size:
+            file.write(block)
+        file.write(b'{"type":"item.completed","item":{"type":"agent_message","text":"the end"}}\n')
+        file.write(b'{"type":"turn.completed","usage":{"input_tokens":7,"output_tokens":1}}\n')
+
+
+def highest() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1])
+
+
+def read(size: int) -> None:
+    with TemporaryDirectory() as folder:
+        order = an_order(Path(folder), a_run("codex"))
+        order.run_dir.mkdir(parents=True)
+        stream(order.run_dir / "stdout.log", size)
+        report = adapter("codex").read(order, RunEnd(EndKind.EXITED, order.run_dir, exit_code=0))
+        assert (report.text, report.usage.total) == (b"the end", 8)
+
+
+def main() -> int:
+    """Warm up on as much as is ever kept, then read the gigabyte."""
+    read(SIZE // 4)
+    before, low = resident(), highest()
+    read(SIZE)
+    after, high = resident() / before, highest() / low
+    print(f"1 GiB of transcript: memory after / before {after:.2f}, highest / highest before {high:.2f}")
+    return 0 if max(after, high) < HIGHEST else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

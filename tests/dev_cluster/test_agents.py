@@ -1,0 +1,94 @@
+"""The set-up of the agents' programs, with an npm that costs nothing."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "dev-cluster/agents"
+PROGRAMS = ("codex", "claude", "kimi")
+
+NPM = """\
+#!/bin/bash
+echo "$@" >> "$CALLS"
+version=$(sed 's/ node@.*//; s/.*@//' <<< "$*")
+sleep 0.2
+for file in node_modules/@openai/codex-x/vendor/x/bin/codex node_modules/@anthropic-ai/claude-code-x/claude \
+  node_modules/node/bin/node node_modules/@moonshot-ai/kimi-code/dist/main.mjs; do
+  mkdir -p "$(dirname "$file")" npm
+  printf '#!/bin/sh\\necho it is %s\\n' "$version" > "$file"
+  chmod +x "$file"
+done
+"""
+
+
+@pytest.fixture
+def npm(tmp_path: Path) -> Path:
+    """The fake npm, first on the path."""
+    program = tmp_path / "bin/npm"
+    program.parent.mkdir()
+    program.write_text(NPM)
+    program.chmod(0o755)
+    return program
+
+
+def start(tmp_path: Path, *words: str) -> subprocess.Popen[str]:
+    environment = {
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "AGENTS_CACHE": str(tmp_path / "a cache"),
+        "CALLS": str(tmp_path / "calls"),
+    }
+    pipe = subprocess.PIPE
+    return subprocess.Popen([SCRIPT, *words], stdout=pipe, stderr=pipe, text=True, env=environment)
+
+
+def ran(tmp_path: Path, *words: str) -> tuple[int, str, str]:
+    script = start(tmp_path, *words)
+    out, err = script.communicate(timeout=60)
+    return script.returncode, out, err
+
+
+def test_two_at_once_install_each_program_once_in_its_pinned_version(npm: Path, tmp_path: Path) -> None:
+    both = [start(tmp_path), start(tmp_path)]
+    outputs = {script.communicate(timeout=60)[0] for script in both}
+    assert [script.returncode for script in both] == [0, 0]
+    (output,) = outputs
+    commands = dict(line.split("\t") for line in output.splitlines())
+    assert tuple(commands) == PROGRAMS
+    for command in commands.values():
+        said = subprocess.run([command], capture_output=True, text=True, check=True, cwd="/").stdout
+        assert said.split()[-1] in command
+    calls = (tmp_path / "calls").read_text()
+    assert calls.count("\n") == len(PROGRAMS)
+    assert all(re.search(r"(@[a-z-]+/[a-z-]+@[0-9.]+)( node@22[0-9.]+)?$", call) for call in calls.splitlines())
+    kept = {path.name for path in (tmp_path / "a cache").iterdir()}
+    assert kept == {"lock", *(Path(command).parent.name for command in commands.values())}
+    assert not list((tmp_path / "a cache").glob("*/npm"))
+    assert ran(tmp_path) == (0, output, "")
+    assert (tmp_path / "calls").read_text() == calls
+
+
+def test_what_cannot_be_installed_is_named_with_the_reason_and_leaves_nothing_half_made(
+    npm: Path, tmp_path: Path
+) -> None:
+    assert ran(tmp_path, "--check")[2].splitlines()[2] == "kimi 2.1.0: not installed: dev-cluster/agents"
+    npm.write_text("#!/bin/sh\necho no way through\nexit 1\n")
+    code, out, err = ran(tmp_path)
+    assert (code, out) == (1, "")
+    assert "codex 0.169.0: npm could not install it: no way through" in err
+    assert ran(tmp_path, "--check") == (1, "", "".join(re.findall(r"^\w+ \d.*\n", err, re.MULTILINE)))
+    kept = {path.name for path in (tmp_path / "a cache").iterdir()}
+    assert kept == {"lock", *(f"{name}.why" for name in PROGRAMS)}
+    npm.write_text(NPM)
+    assert ran(tmp_path)[0] == 0
+    assert not list((tmp_path / "a cache").glob("*.why"))
+
+
+def test_a_program_that_does_not_say_its_version_is_not_installed(npm: Path, tmp_path: Path) -> None:
+    npm.write_text(NPM.replace('"$version"', "0.9"))
+    code, out, err = ran(tmp_path)
+    assert (code, out) == (1, "")
+    assert "claude was installed and does not run here" in err

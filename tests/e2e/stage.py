@@ -1,0 +1,189 @@
+"""The service with the agents' real programs, each talking to a scripted model on this machine."""
+
+import contextlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from activities.runs.processes import marks
+from tests.e2e.conftest import Installed
+from tests.e2e.fake_model_server import FakeModelServer
+from tests.e2e.programs import PROGRAMS, available
+
+PATIENCE = 120.0
+"""Seconds until something must have come true, on a machine that has much else to do."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A job that is over, and what its program asked the model meanwhile."""
+
+    job: dict[str, Any]
+    requests: list[dict[str, Any]]
+
+    @property
+    def state(self) -> str:
+        return str(self.job["state"])
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        return self.job["usage"]["input_tokens"], self.job["usage"]["output_tokens"]
+
+
+class Stage:
+    """One service for a whole module."""
+
+    def __init__(self, service: Installed, model: FakeModelServer) -> None:
+        self.service, self.model = service, model
+        self._pool = ThreadPoolExecutor(max_workers=2 * len(PROGRAMS))
+        self._played: dict[tuple[Play, str], Future[Any]] = {}
+
+    def set_up(self) -> None:
+        """Start the service, and register an agent for each program and each thing it may do."""
+        all_actions, reading = "ask,review,implement", "ask,review"
+        kinds = {
+            "": (all_actions, "workspace-write"),
+            "-free": (all_actions, "danger-full-access"),
+            "-reader": (reading, "read-only"),
+        }
+        commands: list[tuple[str, ...]] = [("daemon", "start")]
+        for program in available():
+            for kind, (capabilities, policy) in kinds.items():
+                words = ("--runtime", PROGRAMS[program], "--capabilities", capabilities, "--autonomy", policy)
+                commands.append(("agent", "add", f"{program}{kind}-dev", *words, "--repo", "acme/shop"))
+        list(self._pool.map(lambda words: self.service(*words), commands))
+
+    def begin(self, plays: Iterable["Play"]) -> None:
+        """Have all programs play at the same time: most of a play is waiting."""
+        for play in plays:
+            for program in available():
+                self._played[play, program] = self._pool.submit(play, self, program)
+
+    def played(self, play: "Play", program: str) -> Any:
+        """What came of a play that was begun."""
+        return self._played[play, program].result()
+
+    def close(self) -> None:
+        """What has begun plays to its end; nobody need wait for a service that is gone."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def start(self, program: str, action: str, scenario: str, *options: str) -> str:
+        """Give a program's agent a job that the model plays a scenario for."""
+        return str(json.loads(self._order(program, action, scenario, *options))["job_id"])
+
+    def run(self, program: str, action: str, scenario: str, *options: str) -> Ended:
+        """The same, to its end."""
+        job = json.loads(self._order(program, action, scenario, "--wait", *options))
+        return Ended(job, self.requests(job["job_id"]))
+
+    def _order(self, program: str, action: str, scenario: str, *options: str) -> str:
+        words = ("agent", action, f"{program}-dev", f"Do it. [[fake:{scenario}]]", "--repo", "acme/shop", "--json")
+        return self.service.run(*words, *options).stdout
+
+    def says(self, job: str, words: str) -> str:
+        """What `service job show` says as soon as it says this."""
+        shown = ""
+
+        def said() -> bool:
+            nonlocal shown
+            time.sleep(1)  # every look is a process of its own
+            shown = self.service("job", "show", job).stdout
+            return words in shown
+
+        self.service.wait_for(said, PATIENCE)
+        return shown
+
+    def end(self, job: str) -> Ended:
+        """A job, to its end."""
+        self.service("job", "events", job, "--follow")
+        return self.ended(job)
+
+    def tree(self, job: str) -> dict[str, Any]:
+        """A tree once it is over."""
+        self.service("job", "events", job, "--follow")
+        tree: dict[str, Any] = self.service.json("job", "tree", job)
+        return tree
+
+    def ended(self, job: str) -> Ended:
+        """A job that is over."""
+        return Ended(self.service.json("job", "show", job), self.requests(job))
+
+    def requests(self, job: str) -> list[dict[str, Any]]:
+        """What the model was asked from a job's worktree."""
+        return [one for one in self.model.requests() if f"{job}-" in one.get("cwd", "")]
+
+    def processes(self, job: str) -> dict[int, str]:
+        """Every living process of a job: pid and command line."""
+        found = {}
+        for pid, mark in marks():
+            if mark.startswith(f"{job}."):
+                with contextlib.suppress(OSError):  # it ended meanwhile
+                    found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        return found
+
+    def leader(self, job: str) -> int | None:
+        """The job's program: its session leader begun first; the numbers of processes come round."""
+        found = []
+        for pid in self.processes(job):
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                if os.getsid(pid) == pid:
+                    found.append((int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]), pid))
+        return min(found)[1] if found else None
+
+
+Play = Callable[[Stage, str], Any]
+"""What a program does on a stage; tests look at what came of it."""
+
+
+def git(repo: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", str(repo), *words], check=True, capture_output=True, text=True).stdout
+
+
+def result(**more: Any) -> dict[str, Any]:
+    """A step that answers with a result."""
+    return {"result": {"decision": "approved", "summary": "done"} | more}
+
+
+def running(words: str) -> list[Path]:
+    """Every process of this machine whose command line has these words, whoever started it."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            if words in path.read_bytes().replace(b"\0", b" ").decode(errors="replace"):
+                found.append(path)
+    return found
+
+
+def configure(service: Installed, model: FakeModelServer) -> None:
+    """Settings that name the real programs; each has a folder of its own, one model, and does not try again itself."""
+    folder = service.home.parent / "programs"
+    (folder / "codex").mkdir(parents=True)
+    service.extra.update(
+        CODEX_HOME=str(folder / "codex"),
+        CLAUDE_CONFIG_DIR=str(folder / "claude"),
+        KIMI_CODE_HOME=str(folder / "kimi"),
+        SVC_ACCESS="any",
+        ANTHROPIC_API_KEY="any",
+        ANTHROPIC_BASE_URL=model.url(),
+        CLAUDE_CODE_MAX_RETRIES="0",
+        KIMI_MODEL_NAME="kimi-default",
+        KIMI_MODEL_API_KEY="any",
+        KIMI_MODEL_BASE_URL=f"{model.url()}/v1",
+        KIMI_LOOP_MAX_ATTEMPTS_PER_STEP="1",
+    )
+    provider = {"name": "svc", "base_url": f"{model.url()}/v1", "env_key": "SVC_ACCESS", "wire_api": "responses"}
+    patience = ("request_max_retries=0", "stream_max_retries=0")
+    words = [*(f"{key}={value}" for key, value in provider.items()), *patience]
+    codex = ["-c", "model_provider=svc", *(part for word in words for part in ("-c", f"model_providers.svc.{word}"))]
+    lines = []
+    for program, command in available().items():
+        lines += [f"[runtimes.{PROGRAMS[program]}]", f'adapter = "{program}"', f"command = {json.dumps([command])}"]
+        lines += ["rate_limit_retries = 1", 'rate_limit_backoff = "10s"', "network_retries = 0", 'env = ["SVC_ACCESS"]']
+        lines += [f"arguments = {json.dumps(codex if program == 'codex' else [])}"]
+    service.home.joinpath("config.toml").write_text("\n".join(lines))

@@ -1,0 +1,94 @@
+"""kill -9 of the worker at any moment, again and again: every command runs once, every outcome is recorded."""
+
+import asyncio
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities.runs.processes import marks
+from activities.runs.run import home_mark
+from activities.settings.home import Home
+from activities.store import runs
+from bridge.daemon.state import read_pid
+from bridge.operations import jobs, orders
+from bridge.operations.orders import Order
+from bridge.operations.service import Service
+from tests.e2e.conftest import Installed, set_up
+from tests.workflow.server import serve
+from workflows.tree.jobs import JobState
+
+pytestmark = pytest.mark.ruling("engine:runs")
+
+KILLS = 20
+AGENT = """\
+echo ran >> "$PROOF.$SERVICE_JOB_ID"
+setsid sleep 600 &
+sleep 0.$(($$ % 9))
+echo '{"service_result": {"decision": "approved", "summary": "survived"}}'
+"""
+
+
+class Killed:
+    """A worker that is killed and started again."""
+
+    def __init__(self, installed: Installed, address: str) -> None:
+        self._home = Home(installed.home)
+        self._environment = installed.environment | {"SERVICE_TEMPORAL_ADDRESS": address}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> None:
+        """Start it, and wait until it polls."""
+        command = [sys.executable, "-P", "-m", "activities.worker"]
+        self._process = await asyncio.to_thread(
+            subprocess.Popen, command, env=self._environment, stderr=subprocess.DEVNULL
+        )
+        async with asyncio.timeout(60):
+            while read_pid(self._home.worker_ready) != self._process.pid:
+                assert self._process.poll() is None
+                await asyncio.sleep(0.02)
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        assert self._process.wait() == -signal.SIGKILL
+
+
+async def all_ended(service: Service, started: list[str]) -> None:
+    async with asyncio.timeout(120):
+        while any(jobs.get(service, job).ended_at is None for job in started):
+            await asyncio.sleep(0.2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="leftovers are found in /proc")
+async def test_twenty_kills_at_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = random.Random(7)
+    installed = await asyncio.to_thread(set_up, tmp_path)
+    await asyncio.to_thread(installed.agent, "scout", AGENT)
+    with (installed.home / "config.toml").open("a") as config:
+        config.write('[temporal]\nnamespace = "default"\n')
+    service = Service(Home(installed.home))
+    async with serve() as client:
+        address = client.service_client.config.target_host
+        monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", address)
+        worker = Killed(installed, address)
+        started = []
+        await worker.start()
+        for number in range(KILLS):
+            action = "implement" if number % 2 else "ask"
+            started.append(await orders.start(service, Order("scout", action, "look", "acme/shop")))
+            await asyncio.sleep(moments.uniform(0.0, 1.2))
+            worker.kill()
+            await worker.start()
+        await all_ended(service, started)
+        worker.kill()
+    for job in started:
+        record = jobs.get(service, job)
+        assert (record.state, record.summary) == (JobState.SUCCEEDED, "survived"), record.reason
+        assert (tmp_path / f"proof.{job}").read_text() == "ran\n"
+        assert [run.ended_at is not None for run in runs.of_job(service.store, job)] == [True]
+    ours = home_mark(Home(installed.home).runs)
+    assert not [pid for pid, mark in marks() if mark.endswith(f"@{ours}")]
