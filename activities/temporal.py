@@ -2,6 +2,8 @@
 
 import json
 import re
+import time
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,12 @@ if TYPE_CHECKING:
     from temporalio.client import Client
 
 RPC_TIMEOUT = timedelta(seconds=5)
+FRESH_SECONDS = 1.0
+"""A server that was reached is not asked again for so long: what is sent to it says when it is gone."""
+
+_KEPT: "dict[str, _Reached]" = {}
+"""The last client that reached its server; it serves any thread and any event loop."""
+
 _TOLD = re.compile(r'message: "([^"]+)"')
 """The sentence inside the SDK's nested connection errors."""
 
@@ -42,16 +50,29 @@ def connect_config(home: Home, settings: Settings) -> dict[str, Any]:
     return external_config(settings) or embedded
 
 
+@dataclass(frozen=True)
+class _Reached:
+    config: dict[str, Any]
+    client: "Client"
+    at: float
+
+
 async def connect(home: Home, settings: Settings) -> "Client":
-    """A client, or a sentence that says what to start."""
+    """The client of this process, which finds a server that was gone again; or a sentence that says what to start."""
     from temporalio.client import Client
     from temporalio.contrib.pydantic import pydantic_data_converter
+    from temporalio.service import RPCError
 
     config = connect_config(home, settings)
+    kept = _KEPT.get("client")
+    known = kept.client if kept and kept.config == config else None
+    if kept and known and time.monotonic() - kept.at < FRESH_SECONDS:
+        return known
     try:
-        client = await Client.connect(**config, data_converter=pydantic_data_converter)
+        client = known or await Client.connect(**config, data_converter=pydantic_data_converter)
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
-    except (RuntimeError, OSError) as error:
+        _KEPT["client"] = _Reached(config, client, time.monotonic())
+    except (RPCError, RuntimeError, OSError) as error:
         raise UnreachableError(
             f"Temporal cannot be reached at {config['target_host']}: {_first_line(error)}", "service daemon start"
         ) from None
@@ -68,4 +89,4 @@ def _embedded_address(home: Home, settings: Settings) -> str:
 
 def _first_line(error: Exception) -> str:
     told = _TOLD.search(str(error))
-    return told[1] if told else str(error).splitlines()[0].removeprefix("Failed client connect: ")[:200]
+    return told[1] if told else str(error).partition("\n")[0].removeprefix("Failed client connect: ")[:200]

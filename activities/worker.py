@@ -14,15 +14,16 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities.agents.adapter import Adapter
-from activities.agents.shell import Shell
+from activities.agents.registry import adapters_of
+from activities.housekeeping import end_orphans, keep_tidy
 from activities.jobs.context import Context
 from activities.jobs.record import Recorder
 from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
+from activities.pipelines.record import PipelineBooks
+from activities.pipelines.run_stage import Stages
 from activities.settings.home import Home
 from activities.settings.load import load_settings
-from activities.settings.model import RuntimeSection
 from activities.store.database import open_store
 from activities.temporal import connect
 from workflows.calls import agents_queue
@@ -33,30 +34,32 @@ STICKY_TIMEOUT = timedelta(seconds=2)
 """How long a task waits for a worker that died before another one takes it."""
 
 SHUTDOWN = timedelta(seconds=5)
-CACHED_TREES = 200
+CACHED_TREES = 24
+"""Workflows kept in memory between their tasks, at least; the rest are built again from their history in some 20 ms."""
+
 THREADS = 8
 
 
 def workers(client: Client, context: Context) -> list[Worker]:
     """The tree worker and this host's agent worker."""
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="activity")
-    recorder = Recorder(context)
-    jobs = Jobs(context, _adapters(context))
+    recorder, books = Recorder(context), PipelineBooks(context)
+    jobs = Jobs(context, adapters_of(context.settings, context.environ))
     trees = Worker(
         client,
         task_queue=context.settings.temporal.task_queue,
         workflows=WORKFLOWS,
-        activities=[recorder.record, recorder.keep_tree, Deliverer(context).deliver],
+        activities=[recorder.record, recorder.keep_tree, Deliverer(context).deliver, books.record_run, books.plan_run],
         activity_executor=threads,
         workflow_runner=runner(),
-        max_cached_workflows=CACHED_TREES,
+        max_cached_workflows=max(CACHED_TREES, 2 * context.settings.worker.max_parallel_jobs),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=SHUTDOWN,
     )
     agents = Worker(
         client,
         task_queue=agents_queue(context.host),
-        activities=[jobs.run_job],
+        activities=[jobs.run_job, Stages(context, jobs.places).run_stage],
         max_concurrent_activities=context.settings.worker.max_parallel_jobs,
         max_heartbeat_throttle_interval=timedelta(seconds=2),
         graceful_shutdown_timeout=timedelta(seconds=1),
@@ -69,6 +72,7 @@ async def serve(home: Home) -> None:
     settings = load_settings(home)
     context = Context(home.ensure(), settings, open_store(home, settings.store.url))
     client = await connect(home, settings)
+    await end_orphans(context)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -76,17 +80,9 @@ async def serve(home: Home) -> None:
         for worker in workers(client, context):
             await stack.enter_async_context(worker)
         _say_ready(home.worker_ready)
+        tidying = asyncio.create_task(keep_tidy(context))
         await stop.wait()
-
-
-def _adapters(context: Context) -> dict[str, Adapter]:
-    """The runtimes this host can drive."""
-    sections = {"shell": RuntimeSection()} | context.settings.runtimes
-    return {
-        name: Shell(section.env, context.environ, section.command)
-        for name, section in sections.items()
-        if name == "shell" or section.adapter == "script"
-    }
+        tidying.cancel()
 
 
 def _say_ready(path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.output import say, say_json
-from cli.words import ago, clock, one_line
+from cli.words import ago, clock, one_line, way_out_in_words
 
 if TYPE_CHECKING:
     from bridge.operations.people import Attention, Waiting
@@ -45,6 +45,8 @@ def _lines(found: "Attention") -> list[str]:
             f"{job.job_id}  preflight failed {ago(job.queued_at)}: {one_line(job.preflight_failed or '', 200)}",
             f"  service job tree {job.job_id}",
         ]
+    for way in found.conflicts:
+        lines += [f"{way.job_id}  blocked by a merge conflict", *(f"  {line}" for line in way_out_in_words(way))]
     for told, how in found.undelivered:
         lines += [
             f"{told.job_id}  could not be told by {how.channel} ({how.attempts} attempts): {one_line(how.error, 200)}",

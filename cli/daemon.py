@@ -9,7 +9,7 @@ from cli.output import say, say_json
 if TYPE_CHECKING:
     from bridge.operations.daemon import DaemonStatus
 
-app = typer.Typer(help="Run the server and the worker.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Run the server, the worker and the bridge.", no_args_is_help=True, rich_markup_mode=None)
 
 TemporalPort = Annotated[
     int | None, typer.Option(help="Port of the embedded Temporal server; the next free one if taken.")
@@ -86,6 +86,7 @@ def _lines(seen: "DaemonStatus") -> list[str]:
         f"{'home':16} {seen.home}",
         f"{'temporal':16} {state.temporal_address}, namespace {state.namespace}",
         f"{'web ui':16} {look}",
+        *([f"{'bridge url':16} {state.bridge_url}"] if state.bridge_url else []),
         *(f"{child.name:16} {_child(child.phase, child.pid, child.restarts, child.note)}" for child in state.children),
         *(f"{'note':16} {note}" for note in state.notes),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cli.output import say, say_json
-from cli.words import event_in_words, in_words
+from cli.words import clock, event_in_words, in_words
 
 if TYPE_CHECKING:
     from bridge.operations.jobs import Tree
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from workflows.tree.records import EventRecord, JobRecord
 
 INTERVAL = 0.2
+LINE_INTERVAL = 2.0
 
 
 def follow(service: "Service", job_id: str, *, json: bool) -> int:
@@ -36,21 +37,51 @@ def follow(service: "Service", job_id: str, *, json: bool) -> int:
 
 def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
     """Print events as they come, one line each, until the tree is over."""
-    for _, events in _watch(service, job_id):
+    said = LastLines(service, job_id)
+    for tree, events in _watch(service, job_id):
         for event in events:
             say(event.model_dump_json() if json else event_in_words(event))
-            sys.stdout.flush()
+        if not json:
+            said.say_what_is_new(tree)
+        sys.stdout.flush()
+
+
+class LastLines:
+    """What agents print, beside the events: each job's last line when it changed, but seldom."""
+
+    def __init__(self, service: "Service", job_id: str) -> None:
+        self._service = service
+        self._job_id = job_id
+        self._said: dict[str, tuple[float, str]] = {}
+
+    def say_what_is_new(self, tree: "Tree") -> None:
+        """At most one line per job in `LINE_INTERVAL` seconds; a root's are those of its whole tree."""
+        from bridge.operations import jobs
+
+        for job in tree.jobs:
+            looked, before = self._said.get(job.job_id, (-LINE_INTERVAL, ""))
+            if self._job_id not in (job.job_id, job.root_job_id) or time.monotonic() < looked + LINE_INTERVAL:
+                continue
+            live = jobs.live(self._service, job)
+            line = live.last_line if live else ""
+            self._said[job.job_id] = (time.monotonic(), line or before)
+            if line not in ("", before):
+                say(f"{clock(time.time())}  {job.job_id}  prints: {line}")
 
 
 def _watch(service: "Service", job_id: str) -> "Iterator[tuple[Tree, list[EventRecord]]]":
     """The tree and its new events, again and again; the last time when it is over."""
     from bridge.operations import jobs
 
-    after = 0
+    after: int | None = None
+    waited = 0
     while True:
         tree = jobs.tree(service, job_id)
         events = jobs.events(service, job_id, after=after)
-        after = max([after, *(int(event.event_id.rpartition("-e")[2]) for event in events)])
+        after = max([after or 0, *(int(event.event_id.rpartition("-e")[2]) for event in events)])
+        waits = jobs.waits(service, job_id)
+        events += waits[waited:]
+        waited = len(waits)
         yield tree, events
         if tree.over:
             return

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from cli import job_branches
 from cli.output import say, say_json, say_table
 
 app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_markup_mode=None)
@@ -57,9 +58,11 @@ def list_(
 @app.command()
 def show(job_id: JobId, json: Json = False) -> None:
     """Show one job: its state and why, its result, what was observed, what to type next."""
-    from bridge.operations import jobs, reviews
+    from dataclasses import asdict
+
+    from bridge.operations import branches, jobs, reviews
     from bridge.operations.service import Service
-    from cli.words import in_words, review_in_words
+    from cli.words import in_words, review_in_words, way_out_in_words
 
     service = Service.locate()
     if job_id.startswith("review-"):
@@ -67,7 +70,13 @@ def show(job_id: JobId, json: Json = False) -> None:
         say_json(review) if json else say(review_in_words(review))
         return
     detail = jobs.detail(service, job_id)
-    say_json(jobs.as_json(detail)) if json else say(in_words(detail))
+    ways = list(branches.ways_out(service, detail.job.root_job_id))
+    if json:
+        say_json(jobs.as_json(detail) | {"conflicts": [asdict(way) for way in ways]})
+        return
+    say(in_words(detail))
+    for way in ways:
+        say("\n".join(["", *way_out_in_words(way)]))
 
 
 @app.command()
@@ -105,7 +114,7 @@ def events(
     if follow:
         follow_events(service, job_id, json=json)
         return
-    found = jobs.events(service, job_id)
+    found = sorted(jobs.events(service, job_id) + jobs.waits(service, job_id), key=lambda event: event.at)
     if json:
         say_json([event.model_dump(mode="json") for event in found])
     else:
@@ -148,6 +157,10 @@ def retry(job_id: JobId, json: Json = False) -> None:
         return
     opened = "; its tree is open again" if retried.reopened else ""
     say(f"{job_id} runs again{opened}\nwatch it: service job tree {job_id} --watch")
+
+
+for verb in (job_branches.branches, job_branches.diff, job_branches.merge, job_branches.drop):
+    app.command()(verb)
 
 
 @app.command(name="open")

@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 NOUNS = {
     "agent": "register agents, and ask them",
     "attention": "what waits for a person",
+    "bridge": "the HTTP interface for programs",
     "config": "check and show the settings",
-    "daemon": "run the server and the worker",
+    "daemon": "run the server, the worker and the bridge",
+    "doctor": "look at everything the service stands on",
     "job": "look at jobs and trees, end them, run parts of them again",
+    "memory": "write, confirm and recall what agents should know",
     "orchestrate": "run a built-in recipe of several workers",
+    "pipeline": "register pipelines, run them, by hand or on a schedule",
     "repo": "register repositories",
     "resume": "answer a tree's questions, decide about its failures",
     "result": "check, explain and render result objects",
+    "runtime": "see which programs can do the work here",
 }
 
 

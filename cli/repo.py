@@ -47,3 +47,28 @@ def remove(name: Annotated[str, typer.Argument(help="OWNER/NAME")]) -> None:
 
     repos.remove(Service.locate(), name)
     say(f"{name} is forgotten; the checkout is as it was")
+
+
+@app.command()
+def sweep(
+    name: Annotated[str | None, typer.Argument(help="OWNER/NAME; all of this host without it.")] = None,
+    yes: Annotated[bool, typer.Option("--yes/--dry-run", help="Remove what can be removed.")] = False,
+    json: Json = False,
+) -> None:
+    """List worktrees, merged branches and locks that killed processes left; never removes work that is nowhere else."""
+    from bridge.operations import sweeping
+    from bridge.operations.service import Service
+
+    swept = sweeping.sweep(Service.locate(), name, yes=yes)
+    if json:
+        say_json([sweeping.as_json(one) for one in swept])
+        return
+    rows = [(one.repo, "problem", one.problem, "") for one in swept if one.problem]
+    rows += [
+        (one.repo, left.kind, left.name, f"kept: {left.keep}" if left.keep else "removed" if yes else "can go")
+        for one in swept
+        for left in one.found
+    ]
+    say_table(("REPOSITORY", "KIND", "NAME", "WHAT"), rows, "nothing was left behind")
+    if not yes and (count := sum(one.removable for one in swept)):
+        say(f"nothing was removed; to remove {count}: service repo sweep {name + ' ' if name else ''}--yes")

@@ -5,7 +5,11 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
+from cli import observation
+
 if TYPE_CHECKING:
+    from activities.runs.live import Live
+    from bridge.operations.branches import WayOut
     from bridge.operations.jobs import Detail
     from workflows.tree.records import EventRecord
 
@@ -64,6 +68,7 @@ def in_words(detail: "Detail") -> str:
     fields: list[tuple[str, object]] = [
         ("job", job.job_id),
         ("state", f"{job.state}" + (f": {job.reason}" if job.reason else "")),
+        ("agent is", _live(detail.live) if detail.live else ""),
         ("decision", job.decision),
         ("summary", job.summary),
         ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
@@ -85,18 +90,36 @@ def in_words(detail: "Detail") -> str:
     return "\n".join([*lines, *_result(detail.payload or {}), *_diagnostics(detail.diagnostics or {})])
 
 
+def _live(live: "Live") -> str:
+    """What the agent is doing and what it said last."""
+    if live.stage == "waiting for a free slot":
+        return live.stage
+    if live.last_output_at is None:
+        return f"{live.stage}; it has printed nothing yet"
+    return f"{live.stage}; {live.output_bytes} bytes, the last {ago(live.last_output_at)}:\n{live.last_line}"
+
+
 def _result(payload: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     result = payload.get("service_result") or {}
+    seen = payload.get("result_observation")
     for heading in ("findings", "changes_made", "tests_run", "needs"):
-        if entries := result.get(heading):
-            lines += ["", heading.replace("_", " ") + ":", *(f"  - {_entry(entry)}" for entry in entries)]
-    if observed := payload.get("result_observation"):
-        lines += ["", "observed:"]
-        lines += [f"  - {_paths(claim)}: {claim['grade']}" for claim in observed["claims"]]
-        lines += [f"  - {path}: claimed, not in the diff" for path in observed["claimed_only"]]
-        lines += [f"  - {path}: in the diff, not claimed" for path in observed["unclaimed_files"]]
+        entries = [_entry(entry) for entry in result.get(heading) or ()]
+        if heading == "changes_made" and seen:
+            lines += ["", "changes made, as claimed and as seen:", *observation.lines(entries, seen)]
+        elif entries:
+            lines += ["", heading.replace("_", " ") + ":", *(f"  - {entry}" for entry in entries)]
     return lines
+
+
+def way_out_in_words(way: "WayOut") -> list[str]:
+    """A conflict that blocks a task, and the commands that end it, in order."""
+    return [
+        f"{way.what} in:",
+        *(f"  - {name}" for name in way.files),
+        "to go on:",
+        *(f"  {command}" for command in way.commands),
+    ]
 
 
 def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
@@ -106,10 +129,6 @@ def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
     if tail := diagnostics.get("stderr"):
         lines += ["", "last words of the agent:", *(f"  {line}" for line in str(tail).splitlines()[-10:])]
     return lines
-
-
-def _paths(claim: dict[str, Any]) -> str:
-    return ", ".join(binding["claimed"] for binding in claim["paths"]) or f"claim {claim['index'] + 1} names no path"
 
 
 def _entry(entry: Any) -> str:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from temporalio import activity, workflow
 from temporalio.common import Priority, RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, RetryState, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 
 from workflows.tree.jobs import JobOutcome, JobRun, JobState
@@ -18,13 +18,16 @@ HEARTBEAT = timedelta(seconds=15)
 MARGIN = timedelta(minutes=10)
 """What a run may take beyond its own deadline: the stop ladder, observing the worktree, recording the end."""
 
-_RUN_RETRIES = RetryPolicy(
+WAITS = "RuntimeWaits"
+"""The error type by which a run asks to be called again when its program can work."""
+
+RUN_RETRIES = RetryPolicy(
     initial_interval=timedelta(seconds=1),
     maximum_interval=timedelta(seconds=30),
     maximum_attempts=100,
     non_retryable_error_types=["PayloadsTooLarge"],
 )
-_RECORD_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30))
+RECORD_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30))
 
 
 @activity.defn
@@ -66,20 +69,20 @@ async def attempt(run: JobRun, host: str) -> JobOutcome:
             task_queue=agents_queue(host),
             start_to_close_timeout=deadline,
             heartbeat_timeout=HEARTBEAT,
-            retry_policy=_RUN_RETRIES,
+            retry_policy=RUN_RETRIES,
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             priority=Priority(fairness_key=run.root_job_id),
             summary=f"{run.action} - attempt {run.attempt}",
         )
     except ActivityError as error:
-        state = JobState.CANCELLED if is_cancelled_exception(error) else JobState.FAILED
-        return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=_why(error))
+        state = JobState.CANCELLED if is_cancelled_exception(error) or _given_up(error) else JobState.FAILED
+        return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=why(error))
 
 
 async def write(records: Records) -> None:
     """Write rows from inside the workflow's own task: one event in the history, no round trip."""
     await workflow.execute_local_activity(
-        record, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=_RECORD_RETRIES
+        record, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
     )
 
 
@@ -89,7 +92,7 @@ async def turn(summary: str) -> None:
         record,
         Records(),
         start_to_close_timeout=timedelta(seconds=5),  # an order must not wait long for a worker that died with it
-        retry_policy=_RECORD_RETRIES,
+        retry_policy=RECORD_RETRIES,
         summary=summary,
     )
 
@@ -97,12 +100,21 @@ async def turn(summary: str) -> None:
 async def keep(state: TreeState) -> None:
     """Keep the state of a tree that may be re-opened."""
     await workflow.execute_local_activity(
-        keep_tree, state, start_to_close_timeout=timedelta(seconds=60), retry_policy=_RECORD_RETRIES
+        keep_tree, state, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
     )
 
 
-def _why(error: ActivityError) -> str:
+def _given_up(error: ActivityError) -> bool:
+    """A cancellation that met a run as it was put off: the server then gives the wait as its failure."""
+    waits = isinstance(error.cause, ApplicationError) and error.cause.type == WAITS
+    return waits and error.retry_state is RetryState.CANCEL_REQUESTED
+
+
+def why(error: ActivityError) -> str:
+    """Why a run has no outcome of its own."""
     match error.cause:
+        case ApplicationError(type=kind, message=message) if kind == WAITS:
+            return f"stopped on order while it {message}" if _given_up(error) else message
         case TemporalTimeoutError(type=kind):
             return f"the host did not report back in time ({kind.name.lower() if kind else 'timeout'})"
         case ApplicationError(type="PayloadsTooLarge"):

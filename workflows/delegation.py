@@ -4,14 +4,8 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from workflows import calls, search
-    from workflows.tree.jobs import JobOutcome, JobRun, Wire
-
-
-class DelegationInput(Wire):
-    """A run, and the host whose checkout it works on."""
-
-    run: JobRun
-    host: str
+    from workflows.messages import DelegationInput
+    from workflows.tree.jobs import JobOutcome
 
 
 @workflow.defn

@@ -13,71 +13,24 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError,
 
 with workflow.unsafe.imports_passed_through():
     from workflows import calls, search
-    from workflows.delegation import Delegation, DelegationInput
+    from workflows.delegation import Delegation
+    from workflows.messages import Attention, DelegationInput, Kill, ResumeOrder, Retry, TreeStart
     from workflows.notify import Notify
     from workflows.policy.bounds import Refusal
     from workflows.policy.telling import TELLS_PEOPLE
     from workflows.policy.verbs import No
     from workflows.tree import commands as c
     from workflows.tree import events as e
-    from workflows.tree.jobs import JobOutcome, JobRun, JobState, Wire
+    from workflows.tree.jobs import JobOutcome, JobRun, JobState
     from workflows.tree.records import Records, merged
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopening import refuse_retry
     from workflows.tree.resume_verdict import refuse_resume
     from workflows.tree.round_view import open_rounds
     from workflows.tree.rounds import timers
-    from workflows.tree.state import TreeInput, TreeState
     from workflows.tree.view import details
 
 T = TypeVar("T")
-
-
-class TreeStart(Wire):
-    """What a tree's workflow begins with: its input alone, or the state an earlier run of it left, and what is next."""
-
-    input: TreeInput
-    host: str
-    """The host whose checkout the tree works on."""
-    state: TreeState | None = None
-    retry: e.RetryRequested | None = None
-    """The order that re-opens a blocked tree (ruling D4)."""
-    coordinators: tuple[c.RunCoordinator, ...] = ()
-    children: tuple[c.RunChild, ...] = ()
-    """What the run before wanted done when it continued as new."""
-    history_limit: int | None = None
-    """Continue as new from this many events on; None leaves it to the server's advice."""
-
-
-class Kill(Wire):
-    """An operator ends the tree (ruling G2)."""
-
-    actor: str
-    immediate: bool = False
-
-
-class ResumeOrder(Wire):
-    """What a person says to a pause (rulings F4, F6). Also what is sent by hand from the Temporal web UI."""
-
-    actor: str = ""
-    channel: str = "temporal"
-    job_id: str
-    verb: str
-    text: str = ""
-    round: int | None = None
-    digest: str = ""
-    request_id: str = ""
-
-    def event(self, now: float) -> e.ResumeRequested:
-        """As the reducer takes it."""
-        return e.ResumeRequested(now=now, **(self.model_dump() | {"actor": self.actor or "somebody"}))
-
-
-class Retry(Wire):
-    """An operator runs a job again (ruling D4)."""
-
-    actor: str
-    job_id: str
 
 
 @workflow.defn
@@ -94,6 +47,7 @@ class DelegationTree:
         self._asked: dict[int, e.ResumeRequested] = {}
         self._verdicts: dict[int, Refusal | None] = {}
         self._attention = ""
+        self._told_parent = self._waits_for()
         self._closed: c.CloseTree | None = None
         if start.state is None:
             self._inbox.append(e.TreeStarted(now=workflow.time()))
@@ -193,6 +147,7 @@ class DelegationTree:
         self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
         if self._state.closed and self._state.blocked:
             await calls.keep(self._state)
+        await self._tell_parent()
         self._show()  # before a run that goes on as new: the next one does not know what this one showed
         if self._should_continue_as_new(todo):
             self._continue_as_new(todo)
@@ -219,12 +174,25 @@ class DelegationTree:
     def _show(self) -> None:
         """What the web UI tells of this tree; the list of paused trees changes only when a pause begins or ends."""
         workflow.set_current_details(details(self._state))
-        attention = " and ".join(sorted({each.kind.value for each in open_rounds(self._state)}))
+        attention = self._waits_for()
         if attention != self._attention:
             self._attention = attention
             state = self._state.task.state.value if attention else JobState.RUNNING.value
             updates = [search.ATTENTION.value_set(attention or "none"), search.STATE.value_set(state)]
             workflow.upsert_search_attributes(updates)
+
+    async def _tell_parent(self) -> None:
+        """A tree that is a pipeline's stage says when it begins and ends to wait."""
+        parent, attention = workflow.info().parent, self._waits_for()
+        if parent is None or attention == self._told_parent:
+            return
+        self._told_parent = attention
+        run = workflow.get_external_workflow_handle(parent.workflow_id, run_id=parent.run_id)
+        with suppress(ApplicationError):  # it may have ended before
+            await run.signal("attention", Attention(job_id=self._state.root_id, waits_for=attention))
+
+    def _waits_for(self) -> str:
+        return " and ".join(sorted({each.kind.value for each in open_rounds(self._state)}))
 
     def _begin(self, command: c.Command) -> None:
         match command:

@@ -4,7 +4,11 @@ from typing import Any
 
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
+from workflows.pipeline.plan import RunInput
 from workflows.tree.jobs import JobRun
+from workflows.tree.state import TreeInput
+
+SUMMARY_LIMIT = 200
 
 REPO = SearchAttributeKey.for_keyword("SvcRepo")
 AGENT = SearchAttributeKey.for_keyword("SvcAgent")
@@ -14,9 +18,10 @@ TASK = SearchAttributeKey.for_keyword("SvcTask")
 ROOT = SearchAttributeKey.for_keyword("SvcRoot")
 PARENT = SearchAttributeKey.for_keyword("SvcParent")
 ATTENTION = SearchAttributeKey.for_keyword("SvcAttention")
+PIPELINE = SearchAttributeKey.for_keyword("SvcPipeline")
 PULL_REQUEST = SearchAttributeKey.for_int("SvcPullRequest")
 
-KEYWORDS = (REPO, AGENT, ACTION, STATE, TASK, ROOT, PARENT, ATTENTION)
+KEYWORDS = (REPO, AGENT, ACTION, STATE, TASK, ROOT, PARENT, ATTENTION, PIPELINE)
 NAMES = {key.name: "Keyword" for key in KEYWORDS} | {PULL_REQUEST.name: "Int"}
 """Every attribute and its type, as a server is told of them."""
 
@@ -36,3 +41,36 @@ def attributes(run: JobRun, state: str) -> TypedSearchAttributes:
     if run.pull_request:
         pairs.append(SearchAttributePair(PULL_REQUEST, run.pull_request))
     return TypedSearchAttributes(pairs)
+
+
+def stage_attributes(tree: TreeInput, pipeline: str) -> TypedSearchAttributes:
+    """What the tree of a pipeline's stage is found by."""
+    return TypedSearchAttributes(
+        [
+            SearchAttributePair(REPO, tree.repo),
+            SearchAttributePair(AGENT, tree.worker.name),
+            SearchAttributePair(ACTION, tree.action.value),
+            SearchAttributePair(STATE, "running"),
+            SearchAttributePair(TASK, tree.task_id),
+            SearchAttributePair(ROOT, tree.root_job_id),
+            SearchAttributePair(PIPELINE, pipeline),
+        ]
+    )
+
+
+def run_attributes(run: RunInput) -> TypedSearchAttributes:
+    """What a pipeline run is found by; it is the root of all it starts."""
+    return TypedSearchAttributes(
+        [
+            SearchAttributePair(REPO, run.repo),
+            SearchAttributePair(ACTION, "pipeline"),
+            SearchAttributePair(STATE, "running"),
+            SearchAttributePair(ROOT, run.run_id),
+            SearchAttributePair(PIPELINE, run.pipeline),
+        ]
+    )
+
+
+def run_summary(run: RunInput) -> str:
+    """A run on one line, wherever workflows are listed."""
+    return f"{run.pipeline} {run.repo} - {run.run_id}, by {run.trigger}"[:SUMMARY_LIMIT]

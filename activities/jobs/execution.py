@@ -1,18 +1,21 @@
 """Running an agent's program for a job, once, whatever happens to the worker meanwhile (architecture 4)."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.agents.adapter import Adapter, Report
+from activities.agents.adapter import Adapter, CannotLaunchError, Order, Report
+from activities.agents.faults import Blocker, BlockerKind
 from activities.jobs.context import Context
 from activities.runs import run as runs
 from activities.runs.output import read_bounded
 from activities.runs.run import Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
+from activities.store import sessions
 from workflows.contract.models import Action
-from workflows.tree.jobs import JobRun
+from workflows.tree.jobs import JobRun, Usage
 
 STDERR_LIMIT = 4096
 
@@ -57,19 +60,39 @@ class Execution:
         return self.run_dir.with_name(self.run_dir.name + suffix)
 
     async def _in(self, suffix: str, prompt: str, session: str | None) -> Executed:
-        launch = self.adapter.launch(self.run, session)
+        order = Order(self.run, prompt.encode(), session, self._dir(suffix), self.cwd, self._home)
+        try:
+            launch = await asyncio.to_thread(self.adapter.launch, order)
+        except CannotLaunchError as refused:
+            fault = Blocker(BlockerKind.PROGRAM, refused.message, hint=refused.hint)
+            not_started = RunEnd(EndKind.NOT_STARTED, order.run_dir, error=refused.message)
+            return Executed(not_started, Report(b"", Usage(), fault=fault), "")
         request = RunRequest(
-            run_dir=self._dir(suffix),
+            run_dir=order.run_dir,
             argv=launch.argv,
-            prompt=prompt.encode(),
+            prompt=launch.stdin,
             cwd=self.cwd,
             env=launch.env,
             timeout_seconds=self.run.timeout_seconds,
             grace_seconds=self.context.settings.worker.stop_grace,
         )
         end = await runs.run(request, self.on_progress)
-        return await asyncio.to_thread(self._read, end)
+        return await asyncio.to_thread(self._read, order, end)
 
-    def _read(self, end: RunEnd) -> Executed:
+    @property
+    def _home(self) -> Path:
+        return self.context.home.runtimes / self.run.worker.runtime
+
+    def _read(self, order: Order, end: RunEnd) -> Executed:
         stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
-        return Executed(end, self.adapter.read(end.stdout), stderr)
+        report = self.adapter.read(order, end)
+        shutil.rmtree(order.run_dir / "tmp", ignore_errors=True)
+        return Executed(end, replace(report, usage=self._spent(order, report)), stderr)
+
+    def _spent(self, order: Order, report: Report) -> Usage:
+        """What this run used, where its program counts the whole session."""
+        if not report.cumulative or not report.session:
+            return report.usage
+        fresh = order.session is None
+        runtime, turn = self.run.worker.runtime, order.run_dir.name
+        return sessions.spent(self.context.store, runtime, report.session, turn, report.usage, fresh=fresh)

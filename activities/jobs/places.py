@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from activities.settings.model import RuntimeSection, Settings
-from workflows.tree.jobs import JobRun
 
 
 class Places:
@@ -16,12 +15,12 @@ class Places:
         self._free: dict[tuple[str, str], asyncio.Semaphore] = {}
 
     @asynccontextmanager
-    async def taken(self, run: JobRun) -> AsyncIterator[None]:
-        """Hold the run's places; zero means there is no limit."""
-        runtime = self._settings.runtimes.get(run.worker.runtime, RuntimeSection())
+    async def taken(self, repo: str, runtime: str) -> AsyncIterator[None]:
+        """Hold a run's places; zero means there is no limit."""
+        section = self._settings.runtimes.get(runtime, RuntimeSection())
         limits = (
-            ("repo", run.repo, self._settings.worker.max_parallel_per_repo),
-            ("runtime", run.worker.runtime, runtime.max_parallel),
+            ("repo", repo, self._settings.worker.max_parallel_per_repo),
+            ("runtime", runtime, section.max_parallel),
         )
         async with AsyncExitStack() as held:
             for kind, name, limit in limits:

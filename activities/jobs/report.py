@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from activities.jobs.context import Context
 from activities.jobs.execution import Executed
-from activities.jobs.verdict import Failure, Verdict
+from activities.jobs.verdict import Failure, Settled
 from activities.jobs.workspace import Evidence
 from activities.store import agents
 from workflows.contract.canonical import canonical, canonical_json
@@ -31,7 +31,7 @@ PROMPT_BEGINNING = 200
 
 
 def outcome(
-    context: Context, run: JobRun, verdict: Verdict, evidence: Evidence, usage: Usage, branch: str | None
+    context: Context, run: JobRun, verdict: Settled, evidence: Evidence, usage: Usage, branch: str | None
 ) -> JobOutcome:
     """What the tree decides on; everything large stays in the store."""
     ended = JobOutcome(
@@ -58,7 +58,7 @@ def outcome(
             return ended.model_copy(update=said | {"notices": notices})
 
 
-def payload(verdict: Verdict, evidence: Evidence) -> dict[str, Any]:
+def payload(verdict: Settled, evidence: Evidence) -> dict[str, Any]:
     """The result and what was observed of it (spec: result observation)."""
     if not isinstance(verdict, Accepted):
         return {}
@@ -68,16 +68,16 @@ def payload(verdict: Verdict, evidence: Evidence) -> dict[str, Any]:
     return whole
 
 
-def diagnostics(verdict: Verdict, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
+def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
     """Why it failed, with the agent's last words; what a reader changed and lost."""
     found: dict[str, Any] = {}
     if isinstance(verdict, Rejected):
         found["faults"] = [redact(fault.message) for fault in verdict.faults]
     if not isinstance(verdict, Accepted):
-        last = runs[-1]
-        found["stderr"] = redact(last.stderr)
-        found["output"] = redact(last.report.text.decode(errors="replace"))[-OUTPUT_LIMIT:]
-        found["end"] = last.end.kind.value
+        for last in runs[-1:]:
+            found["stderr"] = redact(last.stderr)
+            found["output"] = redact(last.report.text.decode(errors="replace"))[-OUTPUT_LIMIT:]
+            found["end"] = last.end.kind.value
     if evidence.diff:
         found["discarded_diff"] = redact(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
     return found

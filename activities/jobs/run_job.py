@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
+from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from temporalio import activity
@@ -14,23 +14,26 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.agents.adapter import Adapter
-from activities.jobs import report, workspace
+from activities.agents.faults import Blocker
+from activities.jobs import deferring, report, workspace
 from activities.jobs.context import Context
 from activities.jobs.execution import Executed, Execution
 from activities.jobs.places import Places
 from activities.jobs.prompting import prompt_of
-from activities.jobs.verdict import Failure, Verdict, judge
+from activities.jobs.verdict import Failure, Settled, Verdict, as_failure, judge
 from activities.runs.run import Claim, Progress
+from activities.store import deferrals
 from activities.store import runs as stored_runs
+from activities.store.deferrals import Deferral
 from activities.store.runs import Run
 from workflows.contract.parse import Rejected
-from workflows.contract.redact import redact
 from workflows.contract.repair import repair_prompt, same_output
 from workflows.errors import ServiceError
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
 
 BEAT_SECONDS = 2.0
 DESCRIBE_TIMEOUT = timedelta(seconds=5)
+T = TypeVar("T")
 
 
 @dataclass
@@ -46,8 +49,27 @@ class Heartbeat:
     def details(self) -> dict[str, str | int]:
         if self.progress is None:
             return {"stage": self.stage}
-        line = redact(self.progress.last_line)[:200]
+        line = self.progress.last_line
         return {"stage": self.stage, "output_bytes": self.progress.stdout_bytes, "last_line": line}
+
+
+class Playable(Protocol[T]):
+    """An attempt as its activity sees it."""
+
+    finishing: bool
+    """Its program is gone; what is left is recording its end."""
+
+    async def play(self) -> T:
+        """To its recorded end."""
+        ...
+
+    async def stop(self) -> None:
+        """End the program; `play` still records."""
+        ...
+
+    def called_off(self, ended: T) -> T:
+        """What it ends as when it was ordered to stop while its end was being recorded."""
+        ...
 
 
 @dataclass
@@ -59,24 +81,39 @@ class Attempt:
     row: Run
     place: workspace.Workspace
     execution: Execution
+    before: tuple[Deferral, ...] = ()
+    """Tries of this attempt that were put off."""
     stopping: bool = False
     finishing: bool = False
 
-    async def play(self) -> JobOutcome:
-        """Program, verdict, one repair if it helps, evidence, record."""
-        first = await self.execution.first(await asyncio.to_thread(prompt_of, self.context, self.run))
+    async def play(self) -> JobOutcome | Deferral:
+        """Program, verdict, one repair if it helps, evidence, record; or the run is put off."""
+        first = await self.execution.first(await asyncio.to_thread(self._prompt))
         verdict = judge(first, self.run.timeout_seconds)
         runs = [first]
         if isinstance(verdict, Rejected) and not self.stopping:
             again, verdict = await self._repair(first, verdict)
             runs.append(again)
         self.finishing = True
+        if isinstance(verdict, Blocker):
+            return await asyncio.to_thread(self._defer, verdict, runs)
         return await asyncio.to_thread(self._finish, verdict, runs)
 
     async def stop(self) -> None:
         """End the program; `play` goes on to record what it left."""
         self.stopping = True
         await self.execution.stop()
+
+    def called_off(self, ended: JobOutcome | Deferral) -> JobOutcome | Deferral:
+        """A run that was put off ends."""
+        if isinstance(ended, JobOutcome):
+            return ended
+        self.before += (ended,)
+        return self._finish(Failure("stopped on order", JobState.CANCELLED), [])
+
+    def _prompt(self) -> str:
+        prompt = prompt_of(self.context, self.run)
+        return deferring.note(self.before) + prompt if self.place.worktree.branch else prompt
 
     async def _repair(self, first: Executed, refused: Rejected) -> tuple[Executed, Verdict]:
         said = first.report.text
@@ -87,13 +124,24 @@ class Attempt:
             return again, Failure(reason)
         return again, verdict
 
-    def _finish(self, verdict: Verdict, runs: list[Executed]) -> JobOutcome:
+    def _defer(self, blocker: Blocker, runs: list[Executed]) -> JobOutcome | Deferral:
+        used = sum((executed.report.usage for executed in runs), Usage())
+        deferred = blocker if self.stopping else deferring.defer(self.context, self.run, blocker, used)
+        if isinstance(deferred, Blocker):
+            return self._finish(as_failure(deferred), runs)
+        workspace.rest(self.place)
+        return deferred
+
+    def _finish(self, verdict: Settled, runs: list[Executed]) -> JobOutcome:
         result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
         evidence = workspace.collect(self.place, self.run, result)
-        usage = sum((executed.report.usage for executed in runs), Usage())
+        usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]
+        usage = sum(usages, Usage())
         outcome = report.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
+        if runs:
+            outcome = outcome.model_copy(update={"session": runs[-1].report.session})
         payload = report.payload(verdict, evidence)
-        diagnostics = report.diagnostics(verdict, runs, evidence)
+        diagnostics = report.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}
         stored_runs.close(self.context.store, self.row, outcome, payload, diagnostics)
         workspace.dispose(self.place, self.run, evidence)
         return outcome
@@ -105,7 +153,7 @@ class Jobs:
     def __init__(self, context: Context, adapters: Mapping[str, Adapter]) -> None:
         self._context = context
         self._adapters = adapters
-        self._places = Places(context.settings)
+        self.places = Places(context.settings)
         self._locks: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
         """One call at a time for an attempt: a call that lost its server must be gone before the next one goes on."""
 
@@ -113,18 +161,23 @@ class Jobs:
     async def run_job(self, run: JobRun) -> JobOutcome:
         """Start, or re-attach to, one attempt of a job; a recorded outcome is returned as it is."""
         beat = Heartbeat()
-        async with self._locks.setdefault((run.job_id, run.attempt), asyncio.Lock()), _beating(beat):
+        async with self._locks.setdefault((run.job_id, run.attempt), asyncio.Lock()), beating(beat):
             row = await asyncio.to_thread(self._open, run)
             if row.recorded:
+                await asyncio.to_thread(workspace.settle, self._context, run, row)
                 return row.recorded
             try:
                 attempt = await asyncio.to_thread(self._prepare, run, row, beat)
             except ServiceError as fault:
                 return await asyncio.to_thread(self._refuse, run, row, fault)
             # A run that goes on already is found again, however many there are.
-            waiting = contextlib.nullcontext() if Claim.read(Path(row.run_dir)) else self._places.taken(run)
-            async with waiting:
-                return await _to_its_end(attempt)
+            begun = Claim.read(attempt.execution.run_dir)
+            free = self.places.taken(run.repo, run.worker.runtime)
+            async with contextlib.nullcontext() if begun else free:
+                ended = await to_its_end(attempt)
+        if isinstance(ended, Deferral):
+            raise deferring.error(ended)
+        return ended
 
     def _open(self, run: JobRun) -> Run:
         run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"
@@ -139,9 +192,12 @@ class Jobs:
                 f"the runtime {run.worker.runtime} is not configured on {self._context.host}",
                 f"service config show; [runtimes.{run.worker.runtime}] needs an adapter",
             )
-        place = workspace.prepare(self._context, run, row)
-        execution = Execution(self._context, adapter, run, place.worktree.path, Path(row.run_dir), beat.see)
-        return Attempt(self._context, run, row, place, execution)
+        before = deferrals.of_run(self._context.store, run.job_id, run.attempt)
+        deferring.begin(self._context, run, before)
+        run_dir = deferring.try_dir(row, before)
+        place = workspace.prepare(self._context, run, row, run_dir)
+        execution = Execution(self._context, adapter, run, place.worktree.path, run_dir, beat.see)
+        return Attempt(self._context, run, row, place, execution, before)
 
     def _refuse(self, run: JobRun, row: Run, fault: ServiceError) -> JobOutcome:
         """The job cannot be started where it belongs: that is its outcome, with the way out."""
@@ -150,18 +206,21 @@ class Jobs:
         conflict = workspace.conflict(fault)
         state = JobState.BLOCKED if conflict else JobState.FAILED
         outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=reason, conflict=conflict)
-        stored_runs.close(self._context.store, row, outcome, {}, {"error": fault.message})
+        stored_runs.close(
+            self._context.store, row, outcome, {}, {"error": fault.message} | workspace.conflict_facts(fault)
+        )
         return outcome
 
 
-async def _to_its_end(attempt: Attempt) -> JobOutcome:
+async def to_its_end(attempt: Playable[T]) -> T:
     """Play the attempt. An order to stop ends the agent; a call that merely ends before the agent does leaves it."""
     playing = asyncio.create_task(attempt.play())
     try:
         return await asyncio.shield(playing)
     except asyncio.CancelledError:
         if attempt.finishing:
-            return await playing
+            ended = await playing
+            return ended if await _still_wanted() else await asyncio.to_thread(attempt.called_off, ended)
         if await _still_wanted():
             playing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -187,7 +246,9 @@ async def _still_wanted() -> bool:
 
 
 @asynccontextmanager
-async def _beating(beat: Heartbeat) -> AsyncIterator[None]:
+async def beating(beat: Heartbeat) -> AsyncIterator[None]:
+    """Tell Temporal that the host is alive, and what goes on."""
+
     async def beats() -> None:
         while True:
             activity.heartbeat(beat.details())

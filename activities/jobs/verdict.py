@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from activities.agents.faults import Blocker, BlockerKind
 from activities.jobs.execution import Executed
 from activities.runs.supervisor import EndKind
 from workflows.contract import durations
@@ -17,18 +18,22 @@ class Failure:
     state: JobState = JobState.FAILED
 
 
-Verdict = Accepted | Rejected | Failure
+Settled = Accepted | Rejected | Failure
+"""What a job can end with."""
+
+Verdict = Settled | Blocker
 
 
 def judge(executed: Executed, timeout_seconds: float | None, *, after_repair: bool = False) -> Verdict:
-    """The verdict on one program run."""
-    end = executed.end
+    """The verdict on one program run: whether it went well is for its adapter to say, not for its exit code."""
+    end, fault = executed.end, executed.report.fault
     match end.kind:
-        case EndKind.EXITED if end.exit_code == 0:
-            return read_result(executed.report.text, after_repair=after_repair)
+        case EndKind.EXITED | EndKind.NOT_STARTED if isinstance(fault, Blocker):
+            return fault
+        case EndKind.EXITED if fault is not None:
+            return Failure(fault.message)
         case EndKind.EXITED:
-            how = f"signal {end.signal}" if end.signal else f"exit code {end.exit_code}"
-            return Failure(f"the agent's program ended with {how}{_last_line(executed.stderr)}")
+            return read_result(executed.report.text, after_repair=after_repair)
         case EndKind.TIMED_OUT:
             limit = durations.format_duration(timeout_seconds or 0)
             return Failure(f"the agent was stopped after its timeout of {limit}")
@@ -40,6 +45,11 @@ def judge(executed: Executed, timeout_seconds: float | None, *, after_repair: bo
             return Failure("nobody saw how the agent's run ended (was the machine restarted?); what it left is kept")
 
 
-def _last_line(stderr: str) -> str:
-    lines = stderr.strip().splitlines()
-    return f": {lines[-1][:300]}" if lines else ""
+def as_failure(blocker: Blocker) -> Failure:
+    """A blocker as the job's end: blocked when a person must do something first, with what to type."""
+    reason = f"{blocker.message} (try: {blocker.hint})" if blocker.hint else blocker.message
+    match blocker.kind:
+        case BlockerKind.LOGIN | BlockerKind.PROGRAM:
+            return Failure(reason, JobState.BLOCKED)
+        case BlockerKind.RATE_LIMIT | BlockerKind.NETWORK:
+            return Failure(reason)

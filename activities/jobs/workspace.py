@@ -4,6 +4,7 @@ import contextlib
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from activities.git import worktrees
 from activities.git.command import GitError, line, says_yes
@@ -11,8 +12,10 @@ from activities.git.commit import commit_all
 from activities.git.diff import Diff, capture_diff
 from activities.git.merge import MergeConflict, merge
 from activities.git.observation import touched_files
+from activities.git.sweep import worth_keeping
 from activities.git.worktrees import Worktree
 from activities.jobs.context import Context
+from activities.jobs.dependencies import needed
 from activities.runs.run import Claim
 from activities.store import repos, runs
 from activities.store.runs import Run
@@ -47,19 +50,19 @@ class Evidence:
     """Why the work could not be kept on its branch; the worktree then stays as it is."""
 
 
-def prepare(context: Context, run: JobRun, row: Run) -> Workspace:
+def prepare(context: Context, run: JobRun, row: Run, run_dir: Path) -> Workspace:
     """The run's worktree, recorded before it is made; repaired after a crash, but never once its agent has begun."""
     repo = _checkout(context, run)
     path = worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
     base = row.base_sha or worktrees.commit_of(repo, _base(repo, run))
     runs.place(context.store, row, worktree=str(path), branch=branch, base_sha=base)
-    if Claim.read(Path(row.run_dir)):
+    begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
+    if begun:  # for a writer also by an earlier try, whose work stays; a reader's later try begins anew
         return Workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
     worktree = worktrees.add_branch(repo, path, branch, base) if branch else worktrees.add_detached(repo, path, base)
-    if run.shared_worktree:
-        return Workspace(repo, merge(worktrees.mark_base(path), run.branch_deps))
-    return Workspace(repo, merge(replace(worktree, base=base), run.branch_deps))
+    worktree = worktrees.mark_base(path) if run.shared_worktree else replace(worktree, base=base)
+    return Workspace(repo, merge(worktree, needed(context, repo, run)))
 
 
 def branch_name(run: JobRun) -> str | None:
@@ -85,6 +88,7 @@ def task_branch(run: JobRun) -> str:
 
 def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
     """Observe first, then commit what the agent left (ruling I4)."""
+    worktrees.repair(place.repo, place.worktree.path)
     try:
         touched = touched_files(place.worktree)
     except GitError as error:
@@ -108,11 +112,27 @@ def dispose(place: Workspace, run: JobRun, evidence: Evidence) -> None:
         worktrees.dispose(place.repo, place.worktree.path)
 
 
+def rest(place: Workspace) -> None:
+    """While a run is put off only a writer's worktree stays: what a reader changed would be thrown away anyway."""
+    if place.worktree.branch is None:
+        worktrees.dispose(place.repo, place.worktree.path)
+
+
 def abandon(context: Context, run: JobRun, row: Run) -> None:
     """Leave no worktree of a run that never began; a fault on the way is not worth another."""
     if Claim.read(Path(row.run_dir)) is None:
         with contextlib.suppress(ServiceError, OSError):
             worktrees.dispose(_checkout(context, run), worktrees.place(context.home.worktrees, _name(run)))
+
+
+def settle(context: Context, run: JobRun, row: Run) -> None:
+    """Remove the worktree of a recorded run that was killed before it could; never work that is nowhere else."""
+    if row.worktree is None or run.shared_worktree or not Path(row.worktree).exists():
+        return
+    path = Path(row.worktree)
+    with contextlib.suppress(ServiceError, OSError):
+        repo = _checkout(context, run)
+        worktrees.dispose(repo, path, unless=lambda: worth_keeping(repo, path) if row.branch else "")
 
 
 def conflict(fault: ServiceError) -> str:
@@ -123,9 +143,21 @@ def conflict(fault: ServiceError) -> str:
     return f"leg {_leg(fault.branch)} conflicts with {others} in {', '.join(fault.files)}"
 
 
+def conflict_facts(fault: ServiceError) -> dict[str, Any]:
+    """The same for programs: what the ways out of it are made from."""
+    if not isinstance(fault, MergeConflict):
+        return {}
+    return {"conflict": {"branch": fault.branch, "against": list(fault.against), "files": list(fault.files)}}
+
+
 def _leg(branch: str) -> str:
     match = _LEG.fullmatch(branch)
     return f"{match['leg']} ({branch})" if match else branch
+
+
+def worktree_prefix(repo: str) -> str:
+    """How the folders of a repository's worktrees begin."""
+    return f"{repo.replace('/', '--')}+"
 
 
 def _name(run: JobRun) -> str:
@@ -137,7 +169,7 @@ def _name(run: JobRun) -> str:
 
 def _base(repo: Path, run: JobRun) -> str:
     branch = task_branch(run)
-    return branch if says_yes(repo, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}") else "HEAD"
+    return branch if says_yes(repo, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}") else run.base or "HEAD"
 
 
 def _checkout(context: Context, run: JobRun) -> Path:

@@ -39,6 +39,16 @@ class Home:
         return self.root / "runs"
 
     @property
+    def orphans(self) -> Path:
+        """What workers found left over at their start, a line of JSON each."""
+        return self.logs / "orphans.jsonl"
+
+    @property
+    def runtimes(self) -> Path:
+        """One folder per runtime: what its program needs that is the service's and not the user's."""
+        return self.root / "runtimes"
+
+    @property
     def worktrees(self) -> Path:
         return self.root / "worktrees"
 
@@ -63,6 +73,21 @@ class Home:
     def daemon_state(self) -> Path:
         """Where the running group says what it is and where it listens."""
         return self.root / "daemon.json"
+
+    @property
+    def bridge_token(self) -> Path:
+        """What callers of the HTTP bridge must show; its owner's alone."""
+        return self.root / "bridge.token"
+
+    @property
+    def bridge_ready(self) -> Path:
+        """Written by the bridge when it listens, with its pid and address."""
+        return self.root / "bridge.ready"
+
+    @property
+    def audit(self) -> Path:
+        """One line per call of the bridge."""
+        return self.root / "audit" / "bridge.jsonl"
 
     @property
     def worker_ready(self) -> Path:

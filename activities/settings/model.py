@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from activities.agents import programs
 from workflows.contract.durations import parse_duration
 from workflows.policy.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
 
@@ -23,6 +24,8 @@ def _runtime_names(value: dict[str, "RuntimeSection"]) -> dict[str, "RuntimeSect
     unknown = sorted(set(value) - set(RUNTIMES))
     if unknown:
         raise ValueError(f"{unknown[0]} is not a runtime; the runtimes are {', '.join(RUNTIMES)}")
+    if "shell" in value and value["shell"].adapter:
+        raise ValueError("shell has no adapter: it runs the command its agent was registered with")
     return value
 
 
@@ -60,22 +63,37 @@ class Orchestrate(Section):
 
 
 class RuntimeSection(Section):
-    """`[runtimes.<name>]`: what a runtime uses where a delegation and its agent say nothing."""
+    """`[runtimes.<name>]`: what drives a runtime, and what it uses where a delegation and its agent say nothing."""
 
-    adapter: Literal["", "script"] = ""
-    """`script`: the command below speaks the shell protocol in the runtime's place."""
+    adapter: Literal["", "codex", "claude", "kimi", "script"] = ""
+    """Empty: the runtime's own program. `script`: the command speaks the shell protocol in the runtime's place."""
     command: list[str] = []
+    """The program, when it is not the one of that name on the PATH."""
+    arguments: list[str] = []
+    """Further arguments, after the adapter's own."""
     default_model: str = ""
     default_effort: str = ""
     max_parallel: int = Field(default=0, ge=0)
     """Runs of this runtime at once on a host; 0 is no limit of its own."""
     env: list[str] = []
     """Names of variables passed through to the agent, beside the fixed allow-list."""
+    rate_limit_retries: int = Field(default=8, ge=0)
+    """How often a run that met a rate limit or a used-up quota is tried again; 0 is never."""
+    rate_limit_backoff: Duration = 60.0
+    """The first wait when the program does not say until when; each further one is twice as long."""
+    rate_limit_wait: Duration = 21_600.0
+    """The longest wait; a limit that lasts longer fails the job."""
+    network_retries: int = Field(default=3, ge=0)
+    """How often a run whose model could not be reached is tried again."""
+    network_backoff: Duration = 15.0
+    """The first wait for the network; each further one is twice as long."""
 
     @model_validator(mode="after")
     def _has_a_command(self) -> Self:
         if self.adapter == "script" and not self.command:
             raise ValueError("adapter script needs a command")
+        if self.adapter == "script" and self.arguments:
+            raise ValueError("adapter script takes no arguments beside its command")
         return self
 
 
@@ -106,6 +124,23 @@ class WorkerSection(Section):
     max_parallel_per_repo: int = Field(default=0, ge=0)
     """Runs on one repository at once on this host; 0 is no limit of its own."""
     stop_grace: Duration = 10.0
+    """From the order to stop to the kill; half of it for SIGINT, half for SIGTERM."""
+    keep_runs: Duration = 14 * 86_400.0
+    """How long the prompt and the whole output of a recorded run stay on the disk; the record itself stays."""
+
+
+class BridgeSection(Section):
+    """`[bridge]`: the HTTP interface."""
+
+    enabled: bool = True
+    """Whether `service daemon` runs it."""
+    addr: str = "127.0.0.1"
+    port: int = Field(default=8791, ge=1, le=65535)
+    allow_remote: bool = False
+    """Without it, only a loopback address is listened on: the bridge speaks plain HTTP."""
+    allowed_hosts: list[str] = []
+    """Names, beside the usual ones, that a request may call the bridge by (ruling J12)."""
+    requests_per_minute: int = Field(default=30, ge=1)
 
 
 class Notify(Section):
@@ -136,6 +171,7 @@ class Settings(Section):
     store: Store = Store()
     worker: WorkerSection = WorkerSection()
     notify: Notify = Notify()
+    bridge: BridgeSection = BridgeSection()
     prices: dict[str, Price] = {}
 
     @property
@@ -145,8 +181,13 @@ class Settings(Section):
 
     @property
     def configured_runtimes(self) -> tuple[str, ...]:
-        """The runtimes ephemeral workers and recipes may use here."""
-        return tuple(name for name in RUNTIMES if name in self.runtimes and self.runtimes[name].adapter)
+        """The runtimes ephemeral workers and recipes may use: those set up here, and those whose program is found."""
+        return tuple(name for name in programs.DEFAULTS if self._configured(name))
+
+    def _configured(self, name: str) -> bool:
+        """A section that says what drives the runtime counts even when that is missing: its jobs then say so."""
+        section = self.runtimes.get(name, RuntimeSection())
+        return bool(section.adapter or section.command or programs.find(programs.DEFAULTS[name]))
 
     def snapshot(self) -> TreeSettings:
         """What a tree takes with it at its start (ruling K4)."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Engine, Row, Select, func, select
+from sqlalchemy import Connection, Engine, Row, Select, func, select, tuple_, update
 
 from activities.store import outbox, rounds, schema
 from activities.store.database import insert_new, upsert
@@ -17,12 +17,17 @@ ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELL
 def write(engine: Engine, records: Records) -> None:
     """Write one step of a tree in one transaction."""
     with engine.begin() as connection:
-        if records.task:
-            upsert(connection, schema.tasks, [records.task.model_dump(mode="json")], only_if_newer="revision")
-        upsert(connection, schema.jobs, [_job_row(job) for job in records.jobs], only_if_newer="revision")
-        insert_new(connection, schema.events, [_event_row(event) for event in records.events])
-        rounds.write(connection, records.rounds)
-        outbox.add(connection, tuple(event for event in records.events if event.kind in TELLS_PEOPLE))
+        write_within(connection, records)
+
+
+def write_within(connection: Connection, records: Records) -> None:
+    """The same as a part of a transaction."""
+    if records.task:
+        upsert(connection, schema.tasks, [records.task.model_dump(mode="json")], only_if_newer="revision")
+    upsert(connection, schema.jobs, [_job_row(job) for job in records.jobs], only_if_newer="revision")
+    insert_new(connection, schema.events, [_event_row(event) for event in records.events])
+    rounds.write(connection, records.rounds)
+    outbox.add(connection, tuple(event for event in records.events if event.kind in TELLS_PEOPLE))
 
 
 def get(engine: Engine, job_id: str) -> JobRecord | None:
@@ -54,9 +59,10 @@ def find(
     states: Sequence[JobState] = (),
     roots_only: bool = False,
     preflight_failed: bool = False,
+    before: tuple[float, str] | None = None,
     limit: int = 50,
 ) -> list[JobRecord]:
-    """The newest jobs that match."""
+    """The newest jobs that match; `before` is the time and id of the last one seen."""
     query: Select[Any] = select(schema.jobs).order_by(schema.jobs.c.queued_at.desc(), schema.jobs.c.job_id.desc())
     if repo:
         query = query.where(schema.jobs.c.repo == repo)
@@ -70,6 +76,8 @@ def find(
         query = query.where(schema.jobs.c.parent_job_id.is_(None))
     if preflight_failed:
         query = query.where(schema.jobs.c.preflight_failed.is_not(None))
+    if before:
+        query = query.where(tuple_(schema.jobs.c.queued_at, schema.jobs.c.job_id) < before)
     with engine.connect() as connection:
         return [_job(row) for row in connection.execute(query.limit(limit))]
 
@@ -85,14 +93,33 @@ def count_preflight_failures(engine: Engine) -> int:
         return connection.execute(query).scalar_one()
 
 
-def events(engine: Engine, root_job_id: str, *, job_id: str | None = None, after: int = 0) -> list[EventRecord]:
-    """A tree's lifecycle events, or one job's, oldest first, beyond a sequence number."""
-    query = select(schema.events).where(schema.events.c.root_job_id == root_job_id, schema.events.c.seq > after)
+def events(
+    engine: Engine,
+    root_job_id: str,
+    *,
+    job_id: str | None = None,
+    after: int | None = None,
+    limit: int | None = None,
+) -> list[EventRecord]:
+    """A tree's events, or one job's, oldest first; the tree's own beyond a sequence number, operators' have none."""
+    query = select(schema.events).where(schema.events.c.root_job_id == root_job_id)
+    if after is None:
+        query = query.order_by(schema.events.c.at, schema.events.c.seq)
+    else:
+        query = query.where(schema.events.c.seq > after).order_by(schema.events.c.seq)
     if job_id:
         query = query.where(schema.events.c.job_id == job_id)
     with engine.connect() as connection:
-        rows = connection.execute(query.order_by(schema.events.c.seq)).all()
+        rows = connection.execute(query.limit(limit)).all()
     return [EventRecord.model_validate(dict(row._mapping)) for row in rows]
+
+
+def annotate(engine: Engine, job_id: str, attempt: int, reason: str, what_next: str) -> None:
+    """Say why a running attempt stands still (ruling B3); whatever its tree writes next takes the place of it."""
+    table = schema.jobs
+    key = (table.c.job_id == job_id) & (table.c.attempt == attempt) & (table.c.state == JobState.RUNNING)
+    with engine.begin() as connection:
+        connection.execute(update(table).where(key).values(reason=reason, next=what_next))
 
 
 def _job_row(job: JobRecord) -> dict[str, Any]:

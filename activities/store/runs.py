@@ -66,6 +66,13 @@ def of_job(engine: Engine, job_id: str) -> list[Run]:
         return [Run(**row._mapping) for row in connection.execute(query)]
 
 
+def all_open(engine: Engine) -> list[tuple[str, int]]:
+    """Job and attempt of every run that has no outcome yet: somebody will attach to it again."""
+    query = select(schema.runs.c.job_id, schema.runs.c.attempt).where(schema.runs.c.ended_at.is_(None))
+    with engine.connect() as connection:
+        return [(row.job_id, row.attempt) for row in connection.execute(query)]
+
+
 def place(engine: Engine, run: Run, *, worktree: str, branch: str | None, base_sha: str) -> None:
     """Where the run happens, written before it starts: no run is ever outside a recorded worktree."""
     _update(engine, run, worktree=worktree, branch=branch, base_sha=base_sha)
@@ -73,14 +80,14 @@ def place(engine: Engine, run: Run, *, worktree: str, branch: str | None, base_s
 
 def close(engine: Engine, run: Run, outcome: JobOutcome, payload: dict[str, Any], diagnostics: dict[str, Any]) -> None:
     """Record how the run ended; the first record stands."""
-    _update(
-        engine,
-        run,
-        ended_at=time.time(),
-        outcome=outcome.model_dump(mode="json"),
-        payload=payload,
-        diagnostics=diagnostics,
-    )
+    record(engine, run, outcome.model_dump(mode="json"), payload, diagnostics)
+
+
+def record(
+    engine: Engine, run: Run, outcome: dict[str, Any], payload: dict[str, Any], diagnostics: dict[str, Any]
+) -> None:
+    """Record the end of a run that is no job's; the first record stands."""
+    _update(engine, run, ended_at=time.time(), outcome=outcome, payload=payload, diagnostics=diagnostics)
 
 
 def _update(engine: Engine, run: Run, **values: Any) -> None:

@@ -1,6 +1,19 @@
 """The tables. Migrations build them; this is what the code reads them by. Times are seconds since the epoch."""
 
-from sqlalchemy import JSON, Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 
 metadata = MetaData()
 
@@ -48,6 +61,8 @@ tasks = Table(
     Column("next", Text, nullable=False),
     Column("opened_at", Double, nullable=False),
     Column("ended_at", Double),
+    Column("paused_seconds", Double, nullable=False, server_default="0"),
+    Column("paused_since", Double),
 )
 
 jobs = Table(
@@ -209,4 +224,118 @@ deliveries = Table(
     Column("attempts", Integer, nullable=False),
     Column("delivered_at", Double),
     Column("error", Text, nullable=False),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("key", String(200), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("subject", String(100), nullable=False),
+    Column("reserved_at", Double, nullable=False),
+    Column("answer", JSON(none_as_null=True)),
+    Index("idempotency_by_time", "reserved_at"),
+)
+
+memory = Table(
+    "memory",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("agent", String(200)),
+    Column("repo", String(200)),
+    Column("key", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("key_words", Text, nullable=False),
+    Column("content_words", Text, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("author", String(200), nullable=False),
+    Column("job_id", String(80)),
+    Column("created_at", Double, nullable=False),
+    Column("decided_by", String(200)),
+    Column("decided_at", Double),
+    Index("memory_by_state", "state", "number"),
+)
+"""What is confirmed is also in `memory_search`: on SQLite an FTS5 table beside it, on PostgreSQL a column of it."""
+
+pipelines = Table(
+    "pipelines",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("repo", String(200)),
+    Column("enabled", Boolean, nullable=False),
+    Column("scheduled", Boolean, nullable=False),
+    Column("format", String(8), nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("added_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+)
+
+pipeline_runs = Table(
+    "pipeline_runs",
+    metadata,
+    Column("run_id", String(80), primary_key=True),
+    Column("pipeline", String(64), nullable=False),
+    Column("repo", String(200), nullable=False),
+    Column("trigger", String(20), nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("payload", JSON, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("halt_stage", String(64)),
+    Column("revision", Integer, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("finished_at", Double),
+    Column("tokens", Integer, nullable=False),
+    Column("cost_usd", Double, nullable=False),
+    Index("pipeline_runs_by_time", "started_at", "run_id"),
+    Index("pipeline_runs_by_pipeline", "pipeline", "started_at"),
+)
+
+pipeline_stages = Table(
+    "pipeline_stages",
+    metadata,
+    Column("run_id", String(80), ForeignKey("pipeline_runs.run_id", ondelete="CASCADE"), primary_key=True),
+    Column("stage_id", String(64), primary_key=True),
+    Column("number", Integer, nullable=False),
+    Column("kind", String(8), nullable=False),
+    Column("needs", JSON, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("job_id", String(80)),
+    Column("decision", String(20)),
+    Column("summary", Text, nullable=False),
+    Column("started_at", Double),
+    Column("finished_at", Double),
+    Column("tokens", Integer, nullable=False),
+)
+
+deferrals = Table(
+    "deferrals",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("runtime", String(32), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("until", Double, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+)
+
+agent_sessions = Table(
+    "agent_sessions",
+    metadata,
+    Column("runtime", String(32), primary_key=True),
+    Column("session", String(200), primary_key=True),
+    Column("turn", String(120), nullable=False),
+    Column("input_before", BigInteger, nullable=False),
+    Column("output_before", BigInteger, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
 )

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine, select, update
 
-from activities.store import schema
+from activities.store import jobs, schema
 from activities.store.database import insert_new
+from workflows.tree.records import Records
 from workflows.tree.state import TreeInput, TreeState
 
 
@@ -18,11 +19,13 @@ class Tree:
     state: TreeState | None
 
 
-def begin(engine: Engine, start: TreeInput, host: str) -> None:
-    """Record what a tree was started with; the first record stands."""
+def begin(engine: Engine, start: TreeInput, host: str, records: Records | None = None) -> None:
+    """Record what a tree was started with, and its first rows in the same transaction; the first record stands."""
     row = {"root_job_id": start.root_job_id, "host": host, "start": start.model_dump(mode="json"), "revision": 0}
     with engine.begin() as connection:
         insert_new(connection, schema.trees, [row])
+        if records:
+            jobs.write_within(connection, records)
 
 
 def keep(engine: Engine, state: TreeState, host: str) -> None:

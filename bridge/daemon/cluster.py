@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from activities.settings.home import Home
-from bridge.daemon.diagnosis import database_in_use, diagnose_server, not_writable
+from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_server, not_writable
 from bridge.daemon.group import Group
 from bridge.daemon.locks import FileLock, holder
 from bridge.daemon.member import Member, until
@@ -37,7 +37,7 @@ _LAST_ONE_ENDING = 2.0
 
 
 async def run_cluster(home: Home, options: DaemonOptions, lock: FileLock | None) -> None:
-    """Run server and worker until SIGTERM, SIGINT or SIGHUP. Raises when they cannot be started, or when others run."""
+    """Run all members until SIGTERM, SIGINT or SIGHUP. Raises when they cannot be started, or when others run."""
     usable(home)
     if lock is None:
         _be_the_only_one(home)
@@ -63,16 +63,21 @@ def usable(home: Home) -> None:
 
 async def _run_members(home: Home, options: DaemonOptions, state: StateFile, stop: asyncio.Event) -> None:
     if not options.embedded:
-        state.update(temporal_address=options.address, namespace=options.namespace)
-        return await _supervise([_worker(home, options, dict(os.environ))], state, stop)
+        await _with_free_ports(options, lambda: _supervise(_external(home, options, state), state, stop))
+        return
     with _server_lock(home) as lock:
-        for race in range(1, _PORT_RACES + 1):
-            try:
-                return await _supervise(_embedded(home, options, state, lock), state, stop)
-            except PortTakenError as error:
-                if options.strict_ports or race == _PORT_RACES:
-                    raise
-                log.warning("%s; choosing another", error.message)
+        await _with_free_ports(options, lambda: _supervise(_embedded(home, options, state, lock), state, stop))
+
+
+async def _with_free_ports(options: DaemonOptions, supervise: Callable[[], Awaitable[None]]) -> None:
+    """A port that was free a moment ago may be taken by now; then others are picked."""
+    for race in range(1, _PORT_RACES + 1):
+        try:
+            return await supervise()
+        except PortTakenError as error:
+            if options.strict_ports or race == _PORT_RACES:
+                raise
+            log.warning("%s; choosing another", error.message)
     return None
 
 
@@ -83,6 +88,12 @@ async def _supervise(members: list[Member], state: StateFile, stop: asyncio.Even
         state.update(phase=phase, children=children)
 
     await Group(members, announce).run(stop)
+
+
+def _external(home: Home, options: DaemonOptions, state: StateFile) -> list[Member]:
+    state.update(temporal_address=options.address, namespace=options.namespace, notes=())
+    environment = dict(os.environ)
+    return [_worker(home, options, environment), *_bridge(home, options, environment, state)]
 
 
 def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLock) -> list[Member]:
@@ -97,7 +108,9 @@ def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLo
         temporal_address=address, namespace=options.namespace, ui_url=f"http://{LOOPBACK}:{ui.port}", notes=notes
     )
     handed = {**server_environment(), "SERVICE_TEMPORAL_ADDRESS": address}
-    return [_server(home, options, front.port, ui.port, lock), _worker(home, options, handed)]
+    server = _server(home, options, front.port, ui.port, lock)
+    bridge = _bridge(home, options, handed, state, avoid={front.port, ui.port})
+    return [server, _worker(home, options, handed), *bridge]
 
 
 def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: FileLock) -> Member:
@@ -148,6 +161,37 @@ def _worker(home: Home, options: DaemonOptions, env: dict[str, str]) -> Member:
         log=home.logs / "worker.log",
         cwd=home.root,
     )
+
+
+def _bridge(
+    home: Home, options: DaemonOptions, env: dict[str, str], state: StateFile, avoid: Collection[int] = ()
+) -> list[Member]:
+    """The HTTP bridge, if it is wanted, on its port or the next free one."""
+    if not options.bridge_command:
+        return []
+    home.bridge_ready.unlink(missing_ok=True)
+    host = options.bridge_addr
+    port = choose_port(options.bridge_port, "the bridge", strict=options.strict_ports, avoid=avoid, host=host)
+    if note := port.note("the bridge"):
+        log.warning("%s", note)
+        state.update(notes=(*state.state.notes, note))
+    where = f"[{host}]:{port.port}" if ":" in host else f"{host}:{port.port}"
+    state.update(bridge_url=f"http://{where}")
+
+    async def ready(pid: int) -> None:
+        await until(lambda: read_pid(home.bridge_ready) == pid)
+
+    bridge = Member(
+        name="bridge",
+        argv=(*options.bridge_command, where),
+        env={**env, "SERVICE_HOME": str(home.root), **importable()},
+        ready=ready,
+        log=home.logs / "bridge.log",
+        cwd=home.root,
+        explain=diagnose_bridge,
+        umask=0o077,
+    )
+    return [bridge]
 
 
 def importable() -> dict[str, str]:

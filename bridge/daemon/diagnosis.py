@@ -10,6 +10,8 @@ from bridge.daemon.ports import port_taken
 from workflows.errors import ServiceError
 
 _PORT = re.compile(r"can't set (frontend|UI) port (\d+)")
+_BRIDGE_PORT = re.compile(r"error: port (\d+), fixed for the bridge, is taken")
+_SAID = re.compile(r"^error: (.*)", re.MULTILINE | re.DOTALL)
 _UNREADABLE = re.compile(
     r"file is not a database|disk image is malformed|no such table|database corruption", re.IGNORECASE
 )
@@ -53,6 +55,14 @@ def database_in_use(home: Home, pid: int | None) -> ServiceError:
         "two servers on one database corrupt it",
         f"kill {pid}" if pid else f"fuser -v {home.temporal_db}",
     )
+
+
+def diagnose_bridge(log: str) -> ServiceError | None:
+    """The bridge says in a sentence why it does not start."""
+    if port := _BRIDGE_PORT.search(log):
+        return port_taken(int(port[1]), "the bridge")
+    said = _SAID.search(log)
+    return ServiceError(said[1]) if said else None
 
 
 def _unreadable(home: Home) -> ServiceError:

@@ -4,6 +4,7 @@ import sys
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bridge.daemon.ports import LOOPBACK
 from bridge.daemon.server import NAMESPACE
 
 
@@ -20,5 +21,9 @@ class DaemonOptions(BaseModel):
     """The cluster that is used when the server is not embedded; only to be shown: the worker reads its own settings."""
     namespace: str = NAMESPACE
     search_attributes: tuple[tuple[str, str], ...] = ()
+    bridge_command: tuple[str, ...] = ()
+    """The HTTP bridge, but for its address; empty runs none."""
+    bridge_addr: str = LOOPBACK
+    bridge_port: int = Field(default=8791, ge=0, le=65_535)
     worker_command: tuple[str, ...] = (sys.executable, "-P", "-m", "activities.worker")
     """`-P`: a folder named like one of our packages, where somebody types a command, must not be taken for ours."""

@@ -30,27 +30,29 @@ class PortChoice:
         return f"port {self.wanted} is taken; {what} listens on {self.port}"
 
 
-def is_free(port: int) -> bool:
-    """Nobody listens on this loopback port now. Ports in TIME_WAIT count as free, as they do for servers."""
-    with socket.socket() as probe:
+def is_free(port: int, host: str = LOOPBACK) -> bool:
+    """Nobody listens on this port now. Ports in TIME_WAIT count as free, as they do for servers."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((LOOPBACK, port))
+            probe.bind((host, port))
         except OSError:
             return False
         return True
 
 
-def choose_port(wanted: int, what: str, *, strict: bool = False, avoid: Collection[int] = ()) -> PortChoice:
+def choose_port(
+    wanted: int, what: str, *, strict: bool = False, avoid: Collection[int] = (), host: str = LOOPBACK
+) -> PortChoice:
     """The wanted port or the next free one; 0 asks for any. `strict` refuses instead of moving on."""
     if wanted == 0:
         return PortChoice(0, _any_port(avoid))
     if strict:
-        if wanted in avoid or not is_free(wanted):
+        if wanted in avoid or not is_free(wanted, host):
             raise port_taken(wanted, what)
         return PortChoice(wanted, wanted)
     for port in range(wanted, min(wanted + _SPAN, 65_536)):
-        if port not in avoid and is_free(port):
+        if port not in avoid and is_free(port, host):
             return PortChoice(wanted, port)
     raise PortTakenError(
         f"no free port for {what} between {wanted} and {wanted + _SPAN - 1}",

@@ -58,6 +58,7 @@ class DaemonState(_Said):
     temporal_address: str | None = None
     namespace: str | None = None
     ui_url: str | None = None
+    bridge_url: str | None = None
     notes: tuple[str, ...] = ()
     children: tuple[ChildState, ...] = ()
     problem: str = ""

@@ -5,6 +5,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from activities.agents import programs
 from activities.settings.model import RUNTIMES
 from activities.store import agents as stored
 from activities.store.agents import Agent
@@ -86,7 +87,9 @@ def as_json(agent: Agent) -> dict[str, Any]:
 def _worker(new: NewAgent) -> Worker:
     _check_name(new.name)
     if new.runtime not in RUNTIMES:
-        raise UsageError(f"{new.runtime!r} is not a runtime; the runtimes are {', '.join(RUNTIMES)}")
+        driven = programs.runtime_of(new.runtime)
+        hint = f"--runtime {driven}, which {new.runtime} drives" if driven else ""
+        raise UsageError(f"{new.runtime!r} is not a runtime; the runtimes are {', '.join(RUNTIMES)}", hint)
     capabilities = tuple(dict.fromkeys(word.strip() for word in new.capabilities.split(",") if word.strip()))
     policy = _policy(new.autonomy)
     _check_capabilities(new.name, capabilities, policy)

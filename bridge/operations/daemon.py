@@ -1,10 +1,15 @@
 """The daemon of a home: run, start, stop, see."""
 
+import sys
+from typing import Any
+
+from activities.settings.model import BridgeSection
 from activities.temporal import external_config
 from bridge.daemon import control
 from bridge.daemon.control import DaemonStatus
 from bridge.daemon.foreground import run_foreground
 from bridge.daemon.options import DaemonOptions
+from bridge.http import address
 from bridge.operations import jobs
 from bridge.operations.service import Service
 from workflows import search
@@ -46,8 +51,18 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
         strict_ports=strict_ports,
         namespace=wanted.namespace,
         search_attributes=tuple(search.NAMES.items()),
+        **_bridge(service.settings.bridge),
     )
     if external := external_config(service.settings):
         changes = {"embedded": False, "address": external["target_host"], "namespace": external["namespace"]}
         return options.model_copy(update=changes)
     return options
+
+
+def _bridge(wanted: BridgeSection) -> dict[str, Any]:
+    """The bridge as a member; an address that others could reach is refused here already, unless that is allowed."""
+    if not wanted.enabled:
+        return {}
+    where = address.wanted(wanted, None, allow_remote=False)
+    command = (sys.executable, "-P", "-m", "bridge.http")
+    return {"bridge_command": command, "bridge_addr": where.host, "bridge_port": where.port}

@@ -1,9 +1,12 @@
 """Reading jobs and trees back."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from activities.runs.live import Live, Stage, look
+from activities.store import deferrals as stored_deferrals
 from activities.store import jobs as stored
 from activities.store import runs as stored_runs
 from activities.store import trees as stored_trees
@@ -14,6 +17,7 @@ from workflows.policy.settings import Bounds
 from workflows.tree import ids
 from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.records import EventRecord, JobRecord, TaskRecord
+from workflows.tree.round_view import clock
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class Detail:
     payload: dict[str, Any] | None
     diagnostics: dict[str, Any] | None
     worktree: str | None
+    live: Live | None = None
 
 
 def get(service: Service, job_id: str) -> JobRecord:
@@ -50,6 +55,8 @@ class Filter:
     roots_only: bool = False
     preflight_failed: bool = False
     limit: int = 50
+    before: tuple[float, str] | None = None
+    """The time and id of the last one seen."""
 
 
 def find(service: Service, wanted: Filter) -> list[JobRecord]:
@@ -64,6 +71,7 @@ def find(service: Service, wanted: Filter) -> list[JobRecord]:
         states=(JobState(wanted.state),) if wanted.state else (),
         roots_only=wanted.roots_only,
         preflight_failed=wanted.preflight_failed,
+        before=wanted.before,
         limit=wanted.limit,
     )
 
@@ -87,7 +95,7 @@ class Tree:
         """What is used, as far as the rows tell."""
         return Ledger(
             jobs=sum(job.attempt for job in self.jobs) - 1,
-            elapsed_seconds=(self.task.ended_at or time.time()) - self.task.opened_at,
+            elapsed_seconds=self.task.elapsed(time.time()),
             tokens=sum(job.usage.total for job in self.jobs),
             cost_usd=sum(job.cost_usd for job in self.jobs),
         )
@@ -118,11 +126,36 @@ def preflight_failures(service: Service) -> int:
     return stored.count_preflight_failures(service.store)
 
 
-def events(service: Service, job_id: str, *, after: int = 0) -> list[EventRecord]:
-    """A tree's lifecycle events for its root, one job's for any other."""
+def events(
+    service: Service,
+    job_id: str,
+    *,
+    after: int | None = None,
+    limit: int | None = None,
+    whole_tree: bool | None = None,
+) -> list[EventRecord]:
+    """A tree's lifecycle events or one job's; unless told which, the tree's for its root, its own for any other."""
     job = get(service, job_id)
-    only = None if job.job_id == job.root_job_id else job.job_id
-    return stored.events(service.store, job.root_job_id, job_id=only, after=after)
+    whole = job.job_id == job.root_job_id if whole_tree is None else whole_tree
+    only = None if whole else job.job_id
+    return stored.events(service.store, job.root_job_id, job_id=only, after=after, limit=limit)
+
+
+def waits(service: Service, job_id: str) -> list[EventRecord]:
+    """When runs of a job, or of a whole tree, were put off because their program could not work, and until when."""
+    job = get(service, job_id)
+    return [
+        EventRecord(
+            event_id=f"{each.job_id}.{each.attempt}-w{each.number}",
+            job_id=each.job_id,
+            root_job_id=job.root_job_id,
+            kind="runtime_waits",
+            at=each.at,
+            message=f"waits for {each.runtime} until {clock(each.until)}: {each.message}",
+            data={"attempt": each.attempt, "number": each.number, "kind": each.kind, "until": each.until},
+        )
+        for each in stored_deferrals.of_job(service.store, job_id)
+    ]
 
 
 def detail(service: Service, job_id: str) -> Detail:
@@ -136,11 +169,28 @@ def detail(service: Service, job_id: str) -> Detail:
         payload=last.payload if last else None,
         diagnostics=last.diagnostics if last else None,
         worktree=last.worktree if last else None,
+        live=live(service, job),
     )
+
+
+def live(service: Service, job: JobRecord) -> Live | None:
+    """What a running job's agent is doing; None when it does not run, or runs on another host."""
+    if job.state is not JobState.RUNNING:
+        return None
+    run = stored_runs.get(service.store, job.job_id, job.attempt)
+    if run is None:
+        return Live()
+    if run.host != service.settings.host:
+        return None
+    seen = look(Path(run.run_dir))
+    put_off = stored_deferrals.of_run(service.store, job.job_id, job.attempt)[-1:]
+    waits = seen.stage is Stage.ENDED and any(each.until > time.time() for each in put_off)
+    return replace(seen, stage=Stage.PUT_OFF) if waits else seen
 
 
 def as_json(detail: Detail) -> dict[str, Any]:
     """What `--json` prints."""
     job = detail.job.model_dump(mode="json", exclude={"revision"})
     task = detail.task.model_dump(mode="json", exclude={"revision"}) if detail.task else None
-    return job | {"task": task, "payload": detail.payload, "diagnostics": detail.diagnostics}
+    live = asdict(detail.live) if detail.live else None
+    return job | {"task": task, "payload": detail.payload, "diagnostics": detail.diagnostics, "live": live}

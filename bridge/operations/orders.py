@@ -4,6 +4,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.settings.model import RUNTIMES
+from activities.store import jobs as stored_jobs
 from activities.store.repos import Repo
 from bridge.operations import agents, repos, trees
 from bridge.operations.service import Service
@@ -28,6 +30,8 @@ class Order:
     repo: str
     model: str | None = None
     effort: str | None = None
+    runtime: str | None = None
+    """Another runtime than the agent's own, for this job only."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,10 @@ class RecipeOrder:
     legs: int | None = None
 
 
-async def start(service: Service, order: Order) -> str:
-    """Start a tree for one order; the root job's id."""
+async def start(service: Service, order: Order, root: str | None = None) -> str:
+    """Start a tree for one order; the root job's id. One that was started under this id before is found again."""
+    if root and stored_jobs.get(service.store, root):
+        return root
     _check_message(order.message)
     agent, repo = agents.get(service, order.agent), repos.get(service, order.repo)
     if repo.name not in agent.repos:
@@ -54,7 +60,8 @@ async def start(service: Service, order: Order) -> str:
         raise RefusedError(f"{order.agent} cannot {order.action}; it can {able}", "service agent list")
     if order.action == Action.IMPLEMENT and agent.worker.autonomy_policy not in WRITE_POLICIES:
         raise RefusedError(f"{order.agent} has no write policy", f"service agent show {order.agent}")
-    tree = _tree(service, agent.worker, Action(order.action), order.message, repo)
+    worker = _on_runtime(service, agent.worker, order.runtime)
+    tree = _tree(service, worker, Action(order.action), order.message, repo, root=root)
     tree = tree.model_copy(update={"model": order.model, "effort": order.effort})
     return await trees.start(service, tree, repo.host)
 
@@ -77,9 +84,15 @@ async def orchestrate(service: Service, order: RecipeOrder) -> str:
 
 
 def _tree(
-    service: Service, worker: Worker, action: Action, message: str, repo: Repo, legs: tuple[Delegation, ...] = ()
+    service: Service,
+    worker: Worker,
+    action: Action,
+    message: str,
+    repo: Repo,
+    legs: tuple[Delegation, ...] = (),
+    root: str | None = None,
 ) -> TreeInput:
-    root = trees.new_root_id()
+    root = root or trees.new_root_id()
     title = message.strip().splitlines()[0]
     return TreeInput(
         root_job_id=root,
@@ -95,6 +108,19 @@ def _tree(
     )
 
 
+def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker:
+    """The agent on another runtime: its command and its model were meant for its own."""
+    if runtime in (None, worker.runtime):
+        return worker
+    if runtime not in RUNTIMES or runtime == "shell":
+        others = ", ".join(name for name in RUNTIMES if name != "shell")
+        raise UsageError(f"{runtime!r} is no runtime for {worker.name}; there are its own and {others}")
+    if runtime not in service.settings.configured_runtimes:
+        known = ", ".join(service.settings.configured_runtimes) or "none"
+        raise RefusedError(f"{runtime} is not configured; configured: {known}", "service config show")
+    return worker.model_copy(update={"runtime": runtime, "command": (), "model": None, "effort": None})
+
+
 def _check_message(message: str) -> None:
     if not message.strip():
         raise UsageError("the message is empty", "say what to do, or pipe it in with `-`")
@@ -107,7 +133,8 @@ def _runtimes(service: Service, wanted: tuple[str, ...]) -> tuple[str, ...]:
     if not configured:
         raise RefusedError(
             "a recipe needs a configured runtime, and there is none",
-            f'write [runtimes.runtime_a] with adapter = "script" and command = [...] into {service.home.config}',
+            "install codex, claude or kimi (any one is enough): service runtime check; "
+            f"or set [runtimes.<name>].command in {service.home.config}",
         )
     if missing := [name for name in wanted if name not in configured]:
         raise UsageError(f"{missing[0]} is not configured; configured: {', '.join(configured)}", "service config show")

@@ -1,13 +1,13 @@
 """Where trees meet people: ending a pause, and what waits for somebody (rulings F4, F6)."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import uuid4
 
 from activities.store import jobs as stored_jobs
 from activities.store import outbox, rounds
-from bridge.operations import jobs
+from bridge.operations import branches, jobs
 from bridge.operations.service import Service
 from workflows.errors import NotFoundError, RefusedError
 from workflows.policy.verbs import refuse_length
@@ -54,6 +54,7 @@ class Attention:
     waiting: tuple[Waiting, ...]
     preflight_failed: tuple[JobRecord, ...]
     undelivered: tuple[tuple[outbox.Notification, outbox.Delivery], ...]
+    conflicts: tuple[branches.WayOut, ...] = ()
 
 
 def open_round(service: Service, job_id: str) -> RoundRecord:
@@ -92,6 +93,7 @@ def attention(service: Service) -> Attention:
         waiting=tuple(waiting),
         preflight_failed=tuple(sorted(flagged, key=lambda job: job.queued_at)),
         undelivered=tuple(outbox.undelivered(service.store)),
+        conflicts=tuple(branches.ways_out(service)),
     )
 
 
@@ -116,6 +118,7 @@ def as_json(found: Attention) -> dict[str, Any]:
             }
             for told, how in found.undelivered
         ],
+        "conflicts": [asdict(way) for way in found.conflicts],
     }
 
 

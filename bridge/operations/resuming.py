@@ -9,9 +9,11 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.temporal import RPC_TIMEOUT, connect
 from bridge.operations.service import Service
-from workflows.delegation_tree import DelegationTree, ResumeOrder
+from workflows.delegation_tree import DelegationTree
 from workflows.errors import NotFoundError, RefusedError, UnreachableError
-from workflows.policy.answers import clean
+from workflows.messages import ResumeOrder
+from workflows.policy.answers import clean, one_line
+from workflows.policy.verbs import Verb
 from workflows.tree.commands import CloseTree
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ async def _ask(handle: "WorkflowHandle[DelegationTree, CloseTree]", said: Resume
             raise NotFoundError(sentence, hint) from None
         raise RefusedError(sentence, hint) from None
     except WorkflowUpdateRPCTimeoutOrCancelledError:
+        if said.verb not in list(Verb):
+            raise RefusedError(f"{one_line(said.verb)!r} is no verb; they are {', '.join(Verb)}") from None
         # The same request id: whichever of the two arrives, it acts once.
         await handle.signal(DelegationTree.resume, said, rpc_timeout=RPC_TIMEOUT)
         return Verdict("no worker is there to take it; it is kept, and takes effect when one comes", applied=False)

@@ -10,6 +10,7 @@ from temporalio.client import (
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
+from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -20,8 +21,9 @@ from activities.temporal import RPC_TIMEOUT, connect
 from bridge.operations import jobs
 from bridge.operations.service import Service
 from workflows import search
-from workflows.delegation_tree import DelegationTree, Kill, Retry, TreeStart
+from workflows.delegation_tree import DelegationTree
 from workflows.errors import RefusedError, UnreachableError
+from workflows.messages import Kill, Retry, TreeStart
 from workflows.tree import ids
 from workflows.tree.commands import CloseTree
 from workflows.tree.events import RetryRequested
@@ -49,15 +51,17 @@ def new_root_id() -> str:
 
 
 async def start(service: Service, tree: TreeInput, host: str) -> str:
-    """Start a tree; either it exists in full, or nothing was recorded."""
+    """Start a tree; either it exists in full, or nothing was recorded. Starting it again changes nothing."""
     client = await connect(service.home, service.settings)
     try:
-        await _start_workflow(client, service.settings, TreeStart(input=tree, host=host))
+        first = TreeStart(input=tree, host=host)
+        await _start_workflow(client, service.settings, first, WorkflowIDReusePolicy.REJECT_DUPLICATE)
+    except WorkflowAlreadyStartedError:
+        pass
     except (RPCError, RuntimeError, OSError) as error:
         raise UnreachableError(f"Temporal did not take the job: {error}", "service daemon status") from None
     state = new_tree(tree)
-    stored_jobs.write(service.store, Records(task=state.task, jobs=tuple(state.jobs.values())))
-    stored.begin(service.store, tree, host)
+    stored.begin(service.store, tree, host, Records(task=state.task, jobs=tuple(state.jobs.values())))
     return tree.root_job_id
 
 
@@ -119,12 +123,18 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
     return Retried(order.job_id, reopened=True)
 
 
-async def _start_workflow(client: Client, settings: Settings, tree: TreeStart) -> None:
+async def _start_workflow(
+    client: Client,
+    settings: Settings,
+    tree: TreeStart,
+    reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+) -> None:
     first = tree.input
     await client.start_workflow(
         DelegationTree.run,
         tree,
         id=first.root_job_id,
+        id_reuse_policy=reuse,
         task_queue=settings.temporal.task_queue,
         static_summary=f"{first.action} {first.repo} - {first.worker.name}: {first.title}"[:SUMMARY_LIMIT],
         static_details=f"In a terminal: `service job tree {first.root_job_id} --watch`",

@@ -32,3 +32,14 @@ class BareTree:
         done = await asyncio.gather(*children)
         await workflow.execute_activity(nothing, "normal", task_queue=queue, start_to_close_timeout=MINUTE)
         return len(done)
+
+
+@workflow.defn
+class BareChain:
+    """Activities one after another."""
+
+    @workflow.run
+    async def run(self, length: int, queue: str) -> int:
+        for number in range(length):
+            await workflow.execute_activity(nothing, f"s{number}", task_queue=queue, start_to_close_timeout=MINUTE)
+        return length

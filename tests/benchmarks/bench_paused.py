@@ -40,7 +40,8 @@ from tests.workflow.host import an_input
 from workflows import search
 from workflows.calls import agents_queue
 from workflows.contract.models import HumanQuestion
-from workflows.delegation_tree import DelegationTree, ResumeOrder, TreeStart
+from workflows.delegation_tree import DelegationTree
+from workflows.messages import ResumeOrder, TreeStart
 from workflows.runner import WORKFLOWS, runner
 from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState
 

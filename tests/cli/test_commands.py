@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.agents import programs
 from activities.settings.home import Home
 from cli.main import NOUNS, main
 
@@ -34,6 +35,8 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("agent add -x --runtime shell", 2, "No such option"),
         ("agent add a/b --runtime shell --command cat", 2, "'a/b' is not an agent name"),
         ("agent add a --runtime codex", 2, "'codex' is not a runtime; the runtimes are runtime_a"),
+        ("agent add a --runtime claude", 2, "try: --runtime runtime_b, which claude drives"),
+        ("runtime check kimi", 4, "try: service runtime check runtime_c"),
         ("agent add a --runtime shell", 2, "the shell runtime needs a command"),
         ("agent add a --runtime shell --command 'cat", 2, "--command cannot be read: No closing quotation"),
         ("agent add a --runtime runtime_a --command cat", 2, "--command is for the shell runtime"),
@@ -59,6 +62,13 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("job tree x", 2, "'x' is not a job id"),
         ("job tree job-0123456789ab", 4, "no job job-0123456789ab"),
         ("job events job-0123456789ab --follow", 4, "no job job-0123456789ab"),
+        ("job branches x", 2, "'x' is not a job id"),
+        ("job branches job-0123456789ab", 4, "no job job-0123456789ab"),
+        ("job merge", 2, "Missing argument"),
+        ("job merge job-0123456789ab.1 x", 4, "no job job-0123456789ab.1"),
+        ("job merge left", 2, "'left' is not a job id"),
+        ("job drop job-0123456789ab.1 --force", 4, "no job job-0123456789ab.1"),
+        ("job diff job-0123456789ab.1 --stat", 4, "no job job-0123456789ab.1"),
         ("job kill job-0123456789ab", 4, "no job job-0123456789ab"),
         ("job retry job-0123456789ab.1 --json", 4, "no job job-0123456789ab.1"),
         ("job list --tree job-0123456789ab", 4, "no job job-0123456789ab"),
@@ -81,10 +91,16 @@ SHELL = ("--runtime", "shell", "--command", "cat")
     ],
 )
 def test_a_mistake_is_answered_by_a_sentence(
-    repo: Path, capsys: pytest.CaptureFixture[str], words: str, code: int, sentence: str
+    repo: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    code: int,
+    sentence: str,
 ) -> None:
     import shlex
 
+    monkeypatch.setattr(programs, "find", lambda *_: None)
     Home.locate().config.write_text("[temporal]\nport = 1\n")
     assert main(["agent", "add", "scout", *SHELL, "--repo", "acme/shop"]) == 0
     capsys.readouterr()

@@ -113,3 +113,13 @@ def installed(tmp_path: Path) -> Iterator[Installed]:
         yield service
     finally:
         service("daemon", "stop")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A program of the agents that was not driven is said out loud, with the reason."""
+    from tests.e2e.programs import NOT_DRIVEN, missing
+
+    if any(NOT_DRIVEN in str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())):
+        terminalreporter.section("agents' programs that were NOT driven", red=True)
+        for program, reason in missing().items():
+            terminalreporter.line(f"{program}: {reason}", red=True)

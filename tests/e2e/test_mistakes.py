@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.conftest import Installed, set_up
+from tests.e2e.conftest import Installed
 from tests.e2e.test_people import until_paused
-from tests.e2e.test_trees import Script, leg
+from tests.e2e.test_trees import Script, leg, played
 
 pytestmark = pytest.mark.ruling("K6", "F6")
 QUESTIONS = {"human_questions": [{"id": "store", "prompt": "Redis?"}, {"id": "limit", "prompt": "How \x1b[2Jmany?"}]}
@@ -34,17 +34,8 @@ limit: 5"""
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
-    service = set_up(tmp_path_factory.mktemp("mistakes"))
-    stage = Script(service)
-    service.extra["PLANS"] = str(stage.plans)
     broken = '\n[notify]\ncommand = ["sh", "-c", "echo nobody there >&2; exit 7"]\n'
-    config = service.home / "config.toml"
-    config.write_text(config.read_text() + broken)
-    service("daemon", "start")
-    try:
-        yield stage
-    finally:
-        service("daemon", "stop")
+    yield from played(tmp_path_factory.mktemp("mistakes"), broken)
 
 
 @pytest.fixture
@@ -211,13 +202,13 @@ class Terminal:
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(inside)
-        self.shown = ""
+        self.shown, self.passed = "", 0
 
     def expect(self, text: str) -> None:
-        """Reads on until this text comes."""
-        start = len(self.shown)
-        while text not in self.shown[start:]:
+        """Reads on until this text comes, after the one before; both may come at once."""
+        while (found := self.shown.find(text, self.passed)) < 0:
             assert self._read(), f"{text!r} never came: {self.shown}"
+        self.passed = found + len(text)
 
     def _read(self) -> bool:
         assert select.select([self.screen], [], [], 30)[0], f"nothing more comes: {self.shown}"

@@ -8,22 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.e2e.conftest import Installed, set_up
-from tests.e2e.test_trees import Script, leg, states
+from tests.e2e.conftest import Installed
+from tests.e2e.test_trees import Script, leg, played, states
 
 ASK = {"human_questions": [{"id": "store", "prompt": "Redis or memory?", "choices": ["redis", "memory"]}]}
 
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
-    service = set_up(tmp_path_factory.mktemp("people"))
-    stage = Script(service)
-    service.extra["PLANS"] = str(stage.plans)
-    service("daemon", "start")
-    try:
-        yield stage
-    finally:
-        service("daemon", "stop")
+    yield from played(tmp_path_factory.mktemp("people"))
 
 
 def until_paused(script: Script, job: str) -> None:

@@ -75,8 +75,15 @@ class Script:
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
-    service = set_up(tmp_path_factory.mktemp("trees"))
+    yield from played(tmp_path_factory.mktemp("trees"))
+
+
+def played(folder: Path, settings: str = "") -> Iterator[Script]:
+    """A service whose agents do what they are told, for as long as a module's tests need it."""
+    service = set_up(folder)
     stage = Script(service)
+    with (service.home / "config.toml").open("a") as config:
+        config.write(settings)
     service.extra["PLANS"] = str(stage.plans)
     service("daemon", "start")
     try:

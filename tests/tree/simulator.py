@@ -282,6 +282,7 @@ class World:
         assert not still or state.finalize is None, "a tree that ends waits for nobody"
         counted = self.now - self.start.created_at - self.paused_seconds - self.closed_seconds
         assert state.closed or abs(state.elapsed(self.now) - counted) < 1e-6
+        assert self.task is None or self.task.ended_at or self.task.elapsed(self.now) == state.elapsed(self.now)
         assert len([key for key in self.timers if key.startswith("round:")]) == len(still)
         for each in still:
             assert each.commands

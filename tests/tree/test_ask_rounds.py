@@ -240,3 +240,25 @@ def test_endless_questions_are_cut_and_say_so() -> None:
         tree.leg(f"l{n}", human_questions=asks("a", "b", "c", prompt="x" * 100_000))
     assert "[cut: 100,000 characters in all]" in tree.open()[0].questions[0].prompt
     assert len(tree.state.model_dump_json()) < 256 * 1024
+
+
+@pytest.mark.ruling("F2", "engine:small")
+def test_more_choices_than_a_round_lists_are_told_too() -> None:
+    tree = World(tree_input()).begin()
+    question = HumanQuestion(id="which", prompt="which?", choices=tuple(f"choice-{n}" for n in range(33)))
+    tree.coordinator("approved", human_questions=(question,))
+    [shown] = tree.open()[0].questions
+    assert shown.choices == question.choices[:20]
+    assert "[and 13 more choices: choice-20; " in shown.prompt
+    assert "choice-32]" in shown.prompt
+
+
+@pytest.mark.ruling("F8", "C4")
+def test_the_rows_tell_the_same_time_as_the_engine() -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", human_questions=asks("q"))
+    began = tree.state.task.paused_since
+    assert began is not None
+    assert tree.state.task.elapsed(began + 300) == began - tree.start.created_at
+    tree.resume("answer", "yes", now=began + 300)
+    assert (tree.state.task.paused_since, tree.state.task.paused_seconds) == (None, 300)

@@ -15,14 +15,16 @@ from temporalio.client import Client
 from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
 from tests.tree.simulator import delegation
+from tests.workflow import golden_pipelines
 from tests.workflow.books import Books
+from tests.workflow.golden_pipelines import quiet
 from tests.workflow.host import Handle, Host, Script, an_input, script, serving, start
 from tests.workflow.people import asking, human, order, say, waits
 from tests.workflow.server import serve
 from tests.workflow.test_continuity import latest
 from tests.workflow.test_kill import kill
 from tests.workflow.test_retry import blocked, reopened
-from workflows.delegation_tree import TreeStart
+from workflows.messages import TreeStart
 
 FOLDER = Path(__file__).parent / "golden"
 PAIR = (delegation("a"), delegation("b", deps=("a",)))
@@ -85,15 +87,8 @@ async def _paused(client: Client, queue: str, answer: Script, until: str = "roun
         tree = await start(client, queue)
         await host.until(lambda: until in Books(host.written).kinds())
         await host.until(lambda: len(host.ended) == len(host.runs))
-        await _quiet(tree)
+        await quiet(tree)
     return tree
-
-
-async def _quiet(tree: Handle) -> None:
-    """Until its worker has nothing left to do."""
-    size = 0
-    while size != (size := len((await tree.fetch_history()).events)):
-        await asyncio.sleep(0.5)
 
 
 async def asks(client: Client, queue: str) -> Handle:
@@ -122,7 +117,7 @@ async def near_its_end(client: Client, queue: str) -> Handle:
         await waits(host)
         await skipper.fast_forward(tree, timedelta(hours=23))
         await host.until(lambda: Books(host.written).kinds().count("round_reminder") == 2)
-        await _quiet(tree)
+        await quiet(tree)
     return tree
 
 
@@ -131,7 +126,7 @@ async def paused_after_continuing(client: Client, queue: str) -> Handle:
     async with serving(client, queue, host):
         tree = await start(client, queue, TreeStart(input=an_input(), host=queue, history_limit=1))
         await waits(host)
-        await _quiet(latest(client, tree))
+        await quiet(latest(client, tree))
     return tree
 
 
@@ -150,13 +145,17 @@ async def answered(client: Client, queue: str) -> Handle:
 
 _WHOLE = (plain, fan_out, replan, killed, continued_as_new, reopened_by_an_operator, answered)
 _PAUSED = (asks, failure, joined, nested, near_its_end, paused_after_continuing)
-SHAPES: dict[str, Callable[[Client, str], Awaitable[Handle]]] = {shape.__name__: shape for shape in _WHOLE + _PAUSED}
+_TREES: dict[str, Callable[[Client, str], Awaitable[Handle]]] = {shape.__name__: shape for shape in _WHOLE + _PAUSED}
+SHAPES = _TREES | golden_pipelines.SHAPES
 
 
 async def record(client: Client, shape: str) -> None:
-    """Every run of the tree's workflow, and its first leg's; without a word of the machine it ran on."""
+    """Every run of the workflow, and its first leg's or stage's; without a word of the machine it ran on."""
     tree = await SHAPES[shape](client, f"golden-{uuid4().hex[:8]}")
-    found = [each async for each in client.list_workflows(f"WorkflowId IN ('{tree.id}', '{tree.id}.1')")]
+    wanted = f"WorkflowId IN ('{tree.id}', '{tree.id}.1')"
+    if shape in golden_pipelines.SHAPES:
+        wanted += f" OR ParentWorkflowId = '{tree.id}'"
+    found = [each async for each in client.list_workflows(wanted)]
     for number, each in enumerate(sorted(found, key=lambda each: each.start_time)):
         history = await client.get_workflow_handle(each.id, run_id=each.run_id).fetch_history()
         text = re.sub(r'"[0-9]+@[^"]*"', '"somebody"', history.to_json())

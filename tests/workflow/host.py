@@ -17,7 +17,8 @@ from tests.tree.simulator import outcome, tree_input
 from workflows import search
 from workflows.calls import agents_queue
 from workflows.contract.models import Delegation
-from workflows.delegation_tree import DelegationTree, TreeStart
+from workflows.delegation_tree import DelegationTree
+from workflows.messages import TreeStart
 from workflows.runner import WORKFLOWS, runner
 from workflows.tree import ids
 from workflows.tree.commands import CloseTree

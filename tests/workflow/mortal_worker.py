@@ -8,6 +8,7 @@ import os
 import signal
 import sqlite3
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,16 +20,25 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
+from activities.jobs.context import Context
+from activities.pipelines.record import PipelineBooks
 from activities.settings.home import Home
+from activities.settings.model import Settings
 from activities.store import jobs as stored
 from activities.store import trees
 from activities.store.database import open_store
 from tests.tree.simulator import AGENTS, delegation, outcome
 from workflows import calls
+from workflows.contract.models import HumanQuestion
+from workflows.pipeline.plan import StageOutcome, StageRun, StageState
+from workflows.pipeline.records import RunRecords
+from workflows.policy import retries
 from workflows.runner import WORKFLOWS, runner
 from workflows.tree.jobs import JobOutcome, JobRun
 from workflows.tree.records import Records
 from workflows.tree.state import TreeState
+
+QUESTION = HumanQuestion(id="which", prompt="which?")
 
 
 def effects(home: Home) -> sqlite3.Connection:
@@ -41,7 +51,7 @@ def effects(home: Home) -> sqlite3.Connection:
 
 
 def answer(run: JobRun) -> JobOutcome:
-    """The root's prompt names the tree's shape; a leg called `bad` crashes once."""
+    """The root's prompt names the tree's shape; a leg called `bad` crashes once, a `curious` one asks."""
     first, shape = run.parent_job_id is None, run.prompt.inline or ""
     legs: tuple[Any, ...] = ()
     if first and shape == "wide":
@@ -50,8 +60,24 @@ def answer(run: JobRun) -> JobOutcome:
         legs = (delegation("nest" if first else "inner"), delegation("z"))
     elif first and shape == "blocked":
         legs = (delegation("bad"), delegation("good"), delegation("after", deps=("bad",)))
+    elif first and shape == "asks":
+        legs = (delegation("bad", failure_policy="escalate_human"), delegation("curious"))
+    questions = (QUESTION,) if run.delegation_id == "curious" else ()
     crashes = run.delegation_id == "bad" and run.attempt == 1
-    return outcome(run, None if crashes else "approved", *legs, agents=AGENTS if legs else (), progress=run.job_id)
+    return outcome(
+        run,
+        None if crashes else "approved",
+        *legs,
+        agents=AGENTS if legs else (),
+        progress=run.job_id,
+        human_questions=questions,
+    )
+
+
+def stage_answer(run: StageRun) -> StageOutcome:
+    """A stage called `flaky` fails once, a `bad` one always."""
+    fails = run.stage_id == "bad" or (run.stage_id == "flaky" and run.attempt == 1)
+    return StageOutcome(state=StageState.FAILED if fails else StageState.SUCCEEDED, summary=f"{run.job_id} ran")
 
 
 @dataclass
@@ -83,33 +109,52 @@ class MortalHost:
         trees.keep(self.store, state, "here")
         self.passes()
 
+    @activity.defn(name="deliver")
+    def deliver(self, notification_id: str) -> None:
+        self.passes()
+
+    @activity.defn(name="record_run")
+    def record_run(self, records: RunRecords) -> None:
+        self.passes()
+        PipelineBooks(Context(self.home, Settings(), self.store)).record_run(records)
+        self.passes()
+
     @activity.defn(name="run_job")
     def run_job(self, run: JobRun) -> JobOutcome:
+        said = self.once((run.job_id, run.attempt), lambda: answer(run).model_dump_json())
+        return JobOutcome.model_validate_json(said)
+
+    @activity.defn(name="run_stage")
+    def run_stage(self, run: StageRun) -> StageOutcome:
+        said = self.once((run.job_id, run.attempt), lambda: stage_answer(run).model_dump_json())
+        return StageOutcome.model_validate_json(said)
+
+    def once(self, key: tuple[str, int], said: Callable[[], str]) -> str:
         """As a real run does: begun once, found again, reported as it was recorded."""
-        key = (run.job_id, run.attempt)
         self.passes()
         with effects(self.home) as ledger:
             done = ledger.execute("SELECT outcome FROM ended WHERE job = ? AND attempt = ?", key).fetchone()
             if done:
-                return JobOutcome.model_validate_json(done[0])
+                return str(done[0])
             if not ledger.execute("SELECT 1 FROM began WHERE job = ? AND attempt = ?", key).fetchone():
                 ledger.execute("INSERT INTO began VALUES (?, ?)", key)
             self.passes()
-            said = answer(run)
-            ledger.execute("INSERT INTO ended VALUES (?, ?, ?)", (*key, said.model_dump_json()))
+            outcome = said()
+            ledger.execute("INSERT INTO ended VALUES (?, ?, ?)", (*key, outcome))
         self.passes()
-        return said
+        return outcome
 
 
 async def serve(address: str, queue: str, home: Home, moment: int) -> None:
     calls.HEARTBEAT = timedelta(seconds=1)
+    retries.FIRST_PAUSE_SECONDS = 0.1
     client = await Client.connect(address, data_converter=pydantic_data_converter)
     host, threads = MortalHost(home, moment), ThreadPoolExecutor(8)
     tree_worker = Worker(
         client,
         task_queue=queue,
         workflows=WORKFLOWS,
-        activities=[host.record, host.keep_tree],
+        activities=[host.record, host.keep_tree, host.deliver, host.record_run],
         activity_executor=threads,
         workflow_runner=runner(),
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=0.2),
@@ -117,7 +162,7 @@ async def serve(address: str, queue: str, home: Home, moment: int) -> None:
     agents = Worker(
         client,
         task_queue=calls.agents_queue(queue),
-        activities=[host.run_job],
+        activities=[host.run_job, host.run_stage],
         activity_executor=threads,
         max_concurrent_activities=4,
     )

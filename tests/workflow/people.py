@@ -14,7 +14,8 @@ from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, Script, name_of, script
 from workflows import search
 from workflows.contract.models import Delegation, HumanQuestion
-from workflows.delegation_tree import DelegationTree, ResumeOrder
+from workflows.delegation_tree import DelegationTree
+from workflows.messages import ResumeOrder
 from workflows.tree.jobs import JobOutcome, JobRun
 from workflows.tree.records import RoundRecord
 

@@ -12,7 +12,8 @@ from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, an_input, play, script, serving, start
 from tests.workflow.test_kill import kill
 from workflows import search
-from workflows.delegation_tree import DelegationTree, TreeStart
+from workflows.delegation_tree import DelegationTree
+from workflows.messages import TreeStart
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import JobState, TaskState
 

@@ -8,7 +8,8 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, an_input, script, serving, start
-from workflows.delegation_tree import DelegationTree, Kill
+from workflows.delegation_tree import DelegationTree
+from workflows.messages import Kill
 from workflows.policy.settings import Bounds
 from workflows.tree.commands import CloseTree
 from workflows.tree.jobs import JobState, TaskState

@@ -5,7 +5,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -16,23 +16,27 @@ from temporalio.client import Client
 
 from activities.settings.home import Home
 from activities.store import jobs as stored
+from activities.store import rounds
 from activities.store import trees as kept
 from activities.store.database import open_store
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, an_input, start
 from tests.workflow.mortal_worker import effects
+from tests.workflow.people import order, send
 from tests.workflow.test_kill import kill
-from workflows.delegation_tree import TreeStart
+from workflows.messages import TreeStart
 from workflows.policy.settings import Bounds
 from workflows.tree.commands import CloseTree
 from workflows.tree.events import RetryRequested
 from workflows.tree.jobs import TaskState, Text
+from workflows.tree.pauses import RoundKind
 from workflows.tree.records import Records
 
 SHAPES = ("plain", "wide", "deep", "blocked", "wide", "deep")
 MOMENTS = 7
 TASK_TIMEOUT = timedelta(seconds=1)
 SEED = 20260
+PATIENCE = timedelta(minutes=5)
 
 
 @asynccontextmanager
@@ -50,7 +54,7 @@ async def worker(client: Client, queue: str, home: Home, moment: int) -> AsyncIt
 
 async def a_tree(client: Client, queue: str, shape: str) -> Handle:
     first = TreeStart(input=an_input(prompt=Text(inline=shape)), host=queue, history_limit=30)
-    return await start(client, queue, first, task_timeout=TASK_TIMEOUT)
+    return await start(client, queue, first, task_timeout=TASK_TIMEOUT, patience=PATIENCE)
 
 
 def books(store: Engine, root: str) -> Books:
@@ -59,6 +63,7 @@ def books(store: Engine, root: str) -> Books:
         task=stored.task_of(store, root),
         jobs=tuple(stored.tree(store, root)),
         events=tuple(stored.events(store, root)),
+        rounds=tuple(rounds.of_tree(store, root)),
     )
     return Books([rows])
 
@@ -77,11 +82,11 @@ async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twic
     trees = [await a_tree(client, queue, shape) for shape in SHAPES]
     for death in range(MOMENTS):
         async with worker(client, queue, home, chance.randint(2, 14)) as process:
-            assert await asyncio.wait_for(process.wait(), 20) == -9
+            assert await asyncio.wait_for(process.wait(), 60) == -9
         if death == MOMENTS // 2:
             await kill(trees[-1])
     async with worker(client, queue, home, 0):
-        closed = await asyncio.wait_for(asyncio.gather(*(tree.result() for tree in trees)), 40)
+        closed = await asyncio.wait_for(asyncio.gather(*(tree.result() for tree in trees)), 120)
         blocked = trees[SHAPES.index("blocked")]
         again = await reopen(client, queue, store, blocked)
     assert again.task_state is TaskState.DONE
@@ -93,6 +98,46 @@ async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twic
         attempted = {(job.job_id, job.attempt) for job in told.jobs.values() if job.started_at is not None}
         assert attempted <= set(ran)
         assert len(told.jobs) == (again if tree is blocked else end).jobs, "no row of a job that never was"
+
+
+@pytest.mark.ruling("engine:restores", "F3", "F4")
+async def test_whenever_the_worker_dies_what_people_said_counts_once(
+    client: Client, queue: str, tmp_path: Path
+) -> None:
+    """They answer as soon as they are asked, whether a worker lives or not."""
+    home, chance = Home(tmp_path / "home").ensure(), random.Random(SEED)
+    store = open_store(home)
+    trees = {tree.id: tree for tree in [await a_tree(client, queue, "asks") for _ in range(4)]}
+    answering = asyncio.create_task(answer_everything(store, trees))
+    for _ in range(MOMENTS - 2):
+        async with worker(client, queue, home, chance.randint(2, 12)) as process:
+            assert await asyncio.wait_for(process.wait(), 60) == -9
+    async with worker(client, queue, home, 0):
+        closed = await asyncio.wait_for(asyncio.gather(*(tree.result() for tree in trees.values())), 120)
+    answering.cancel()
+    assert [end.task_state for end in closed] == [TaskState.DONE] * len(trees)
+    for root in trees:
+        told, ran = books(store, root), begun(home, root)
+        told.check([], Bounds())
+        assert set(ran.values()) == {1}, "every attempt acted once"
+        assert len(ran) == 5, "the root, a leg twice, a leg, the continuation"
+        ends = sorted(str(each.end) for each in rounds.of_tree(store, root))
+        assert ends == ["answered", "retried"]
+        assert told.kinds().count("resume_accepted") == 2
+
+
+async def answer_everything(store: Engine, trees: Mapping[str, Handle]) -> None:
+    """A person who says the same thing twice by mistake, and never waits for a verdict."""
+    done: set[str] = set()
+    while True:
+        for each in rounds.open_rounds(store):
+            if each.round_id not in done:
+                verb = "answer" if each.kind is RoundKind.ASK else "retry"
+                said = order(each.coordinator_id, verb, "red", request_id=each.round_id, round=each.number)
+                await send(trees[each.root_job_id], said)
+                await send(trees[each.root_job_id], said)
+                done.add(each.round_id)
+        await asyncio.sleep(0.05)
 
 
 async def reopen(client: Client, queue: str, store: Engine, tree: Handle) -> CloseTree:

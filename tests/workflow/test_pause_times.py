@@ -12,11 +12,11 @@ from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, an_input, serving, start
-from tests.workflow.people import asking, order, say, send, waits
+from tests.workflow.host import Handle, Host, Line, an_input, script, serving, start
+from tests.workflow.people import asking, human, order, say, send, waits
 from tests.workflow.test_continuity import latest, runs_of
 from workflows import search
-from workflows.delegation_tree import TreeStart
+from workflows.messages import TreeStart
 from workflows.policy.settings import Bounds, TreeSettings
 from workflows.tree.commands import CloseTree
 from workflows.tree.jobs import TaskState
@@ -153,3 +153,24 @@ async def test_it_does_not_continue_as_new_in_a_pause_and_does_after_it(client: 
         assert not await last, "it ended before they were over"
     assert [each.end for each in books.rounds.values()] == [RoundEnd.EXPIRED]
     assert await runs_of(client, tree) == 3, "before the root, before the finalize"
+
+
+@pytest.mark.ruling("F3", "F4", "engine:restores")
+@pytest.mark.parametrize("said", ["answer", "continue", "abort", "retry"])
+async def test_what_a_person_says_is_carried_over_into_the_next_run(client: Client, queue: str, said: str) -> None:
+    """Said by update to a tree that continues as new wherever it can: one verdict, and nothing of it is lost."""
+    asks = said == "answer"
+    lines: dict[str, Line | list[Line]] = {"root": (human("bad"), delegation("good")), "bad": ["failed", "approved"]}
+    host = Host(asking({"answered": LEGS}, "root") if asks else script(lines))
+    async with serving(client, queue, host):
+        tree = latest(client, await start(client, queue, TreeStart(input=an_input(), host=queue, history_limit=1)))
+        await waits(host)
+        assert await say(tree, order(tree.id, said, "red" if asks else "")) == f"{said} is accepted"
+        closed, books = await over(tree, host)
+        runs = await runs_of(client, tree)
+    ends = {"answer": "answered", "continue": "continued", "abort": "aborted", "retry": "retried"}
+    assert [each.end for each in books.rounds.values()] == [ends[said]]
+    assert closed.task_state is TaskState.DONE
+    after = {"answer": ["answered", "a", "b", "normal"], "retry": ["bad", "normal"], "continue": ["normal"]}
+    assert sorted(host.names[1 if asks else 3 :]) == sorted(after.get(said, ["finalize"]))
+    assert runs >= 3

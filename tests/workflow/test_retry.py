@@ -12,7 +12,8 @@ from temporalio.testing import TimeSkipper
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, name_of, script, serving, start
-from workflows.delegation_tree import DelegationTree, Retry, TreeStart
+from workflows.delegation_tree import DelegationTree
+from workflows.messages import Retry, TreeStart
 from workflows.policy.settings import Bounds
 from workflows.tree.events import RetryRequested
 from workflows.tree.jobs import JobState, TaskState

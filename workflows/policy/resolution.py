@@ -1,6 +1,6 @@
 """Which model and effort a child runs with (spec: model and effort resolution)."""
 
-from workflows.contract.models import Delegation
+from workflows.contract.models import Delegation, Ephemeral
 from workflows.policy.settings import RuntimeDefaults, TreeSettings
 from workflows.tree.jobs import Worker
 
@@ -20,8 +20,13 @@ def worker_of(delegation: Delegation, agents: tuple[Worker, ...]) -> Worker:
     spec = delegation.ephemeral
     if spec is None:
         return next(agent for agent in agents if agent.name == delegation.agent)
+    return ephemeral_worker(delegation.id, spec)
+
+
+def ephemeral_worker(name: str, spec: Ephemeral) -> Worker:
+    """A throwaway worker, called by its role or by the leg or stage it is for."""
     return Worker(
-        name=spec.role or delegation.id,
+        name=spec.role or name,
         runtime=spec.runtime,
         ephemeral=True,
         model=spec.model,

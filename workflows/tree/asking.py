@@ -33,7 +33,8 @@ def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuest
 def _add(chain: Coordinator, job_id: str, question: HumanQuestion, leg: str) -> None:
     """The same question of the same leg is asked once; one whose id is taken is asked as `<leg>.<id>`."""
     choices = tuple(_cut(each) for each in question.choices[:MOST_CHOICES])
-    shown = question.model_copy(update={"prompt": _cut(question.prompt), "choices": choices})
+    prompt = _cut(question.prompt) + _more(question.choices[MOST_CHOICES:])
+    shown = question.model_copy(update={"prompt": prompt, "choices": choices})
     if any((each.leg, each.question) == (leg, shown) for each in chain.asking):
         return
     taken = {each.id for each in chain.asking} | {each.id for each in (chain.reply.answers if chain.reply else ())}
@@ -41,6 +42,11 @@ def _add(chain: Coordinator, job_id: str, question: HumanQuestion, leg: str) -> 
     names += [f"{names[-1]}.{n}" for n in range(2, len(taken) + 3)]
     name = next(each for each in names if each not in taken)
     chain.asking.append(Asked(id=name, question=shown, job_id=job_id, leg=leg))
+
+
+def _more(choices: tuple[str, ...]) -> str:
+    """Choices beyond what a round lists are told, as far as there is room; an answer need not be one of them."""
+    return _cut(f"\n[and {len(choices)} more choices: {'; '.join(choices)}]") if choices else ""
 
 
 def _cut(text: str) -> str:

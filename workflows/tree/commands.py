@@ -56,6 +56,8 @@ class CloseTree(Wire):
     jobs: int
     usage: Usage
     cost_usd: float
+    branches: tuple[str, ...] = ()
+    """What its implement jobs left, in order of dispatch."""
 
 
 Command = RunCoordinator | RunChild | CancelJob | StartTimer | CancelTimer | Record | CloseTree

@@ -198,7 +198,8 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         effort=leg.effort,
         phase=leg.phase,
         timeout_seconds=leg.timeout_seconds,
-        branch_deps=tuple(job.branch for job in sources if job.branch),
+        base=tree.base,
+        branch_deps=(*tree.branch_deps, *(job.branch for job in sources if job.branch)),
         shared_worktree=leg.worktree,
         pull_request=tree.pull_request,
     )

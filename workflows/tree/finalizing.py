@@ -1,6 +1,6 @@
 """How a tree ends early: one finalize, whatever asks for it, and the operator's kill (rulings G1, G2)."""
 
-from workflows.contract.models import FailurePolicy
+from workflows.contract.models import Action, FailurePolicy
 from workflows.policy.bounds import Refusal
 from workflows.policy.failure import policy_of
 from workflows.tree import rounds
@@ -9,7 +9,7 @@ from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.pauses import RoundEnd
 from workflows.tree.payloads import Data
 from workflows.tree.records import JobRecord
-from workflows.tree.state import FAILING, Batch, Coordinator, Finalize, Leg, Phase
+from workflows.tree.state import FAILING, Batch, Coordinator, Finalize, Leg, Phase, TreeState
 from workflows.tree.step import Step
 
 
@@ -139,5 +139,12 @@ def close(step: Step) -> None:
             jobs=len(state.jobs),
             usage=state.usage,
             cost_usd=state.cost_usd,
+            branches=_branches(state),
         )
     )
+
+
+def _branches(state: TreeState) -> tuple[str, ...]:
+    """The work of jobs that succeeded; a job that needed others' work has it on its own branch too."""
+    worked = (job for job in state.jobs.values() if job.state is JobState.SUCCEEDED and job.action is Action.IMPLEMENT)
+    return tuple(job.branch for job in worked if job.branch)

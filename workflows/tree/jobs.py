@@ -218,6 +218,7 @@ class JobRun(Wire):
     effort: str | None = None
     phase: str | None = None
     timeout_seconds: float | None = None
+    base: str = ""
     branch_deps: tuple[str, ...] = ()
     """Branches whose work this job must see, in merge order (rulings I1, I2)."""
     shared_worktree: str | None = None

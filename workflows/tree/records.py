@@ -63,6 +63,13 @@ class TaskRecord(Wire):
     next: str = ""
     opened_at: float
     ended_at: float | None = None
+    paused_seconds: float = 0.0
+    """Time that is not the tree's: the pauses that are over (ruling F8)."""
+    paused_since: float | None = None
+
+    def elapsed(self, now: float) -> float:
+        """Wall-clock time without pauses (ruling C4)."""
+        return max(0.0, (self.ended_at or self.paused_since or now) - self.opened_at - self.paused_seconds)
 
 
 class QuestionRecord(Wire):

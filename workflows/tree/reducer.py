@@ -38,6 +38,8 @@ def new_tree(start: TreeInput) -> TreeState:
         effort=start.effort,
         phase=start.phase,
         timeout_seconds=start.timeout_seconds,
+        base=start.base,
+        branch_deps=start.branch_deps,
         pull_request=start.pull_request,
     )
     task = TaskRecord(

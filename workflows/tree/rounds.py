@@ -71,7 +71,7 @@ def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> No
 def remind(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
     """Says again who is waited for, and arms what comes after (ruling F8)."""
     _arm(step, chain, current, "ninety" if stage == "half" else "end")
-    left = format_duration(int(max(0.0, current.expires_at - step.now)))
+    left = format_duration((1 - STAGES[stage]) * (current.expires_at - current.armed_at))
     _say(step, chain, current, "round_reminder", f"{left} left: {round_view.about(chain, current)}")
 
 

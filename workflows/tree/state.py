@@ -31,6 +31,10 @@ class TreeInput(Wire):
     phase: str | None = None
     timeout_seconds: float | None = None
     pull_request: int | None = None
+    base: str = ""
+    """The commit its jobs start from while its task has no branch; empty: the tip each finds."""
+    branch_deps: tuple[str, ...] = ()
+    """Branches whose work every job of the tree must see."""
     legs: tuple[Delegation, ...] = ()
     """A recipe's legs: dispatched at once in place of a first run of the root job."""
 

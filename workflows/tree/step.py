@@ -128,6 +128,9 @@ class Step:
         state = self.state
         state.revision += 1
         update = {"revision": state.revision}
+        paused = {"paused_seconds": state.paused_seconds, "paused_since": state.paused_since}
+        if state.task.model_dump(include=set(paused)) != paused:
+            state.task, self._task = state.task.model_copy(update=paused), True
         for job_id in self._jobs:
             state.jobs[job_id] = state.jobs[job_id].model_copy(update=update)
         if self._task:

@@ -27,11 +27,11 @@ _BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}
 def details(state: TreeState) -> str:
     """Markdown: the task and why it stands where it does, the spend against every bound, the tree of jobs."""
     task = state.task
-    why = f": {_plain(task.reason)}" if task.reason and task.state != "open" else ""
-    parts = [f"**{_plain(task.title)}**", f"**{task.state}**{why}"]
+    why = f": {plain(task.reason)}" if task.reason and task.state != "open" else ""
+    parts = [f"**{plain(task.title)}**", f"**{task.state}**{why}"]
     waiting = open_rounds(state)
     if task.next and not waiting:
-        parts.append(f"Next: `{_plain(task.next)}`")
+        parts.append(f"Next: `{plain(task.next)}`")
     parts += ["\n".join(["```", *_round(each), "```"]) for each in waiting]
     parts.append(spend(state.input.settings.bounds, state.ledger()))
     return "\n\n".join([*parts, "\n".join(["```", *nested(state.jobs.values()), "```"])])
@@ -41,11 +41,11 @@ def _round(waiting: RoundRecord) -> Iterator[str]:
     """What is asked, the choices, until when, and the exact commands (rulings B3, F6)."""
     yield f"waits for a person until {clock(waiting.expires_at)} (round {waiting.number}, {waiting.kind})"
     for asked in waiting.questions:
-        choices = f" ({' / '.join(_plain(each) for each in asked.choices)})" if asked.choices else ""
-        yield f"  {asked.id}: {_plain(asked.prompt)[:QUESTION_LIMIT]}{choices[:QUESTION_LIMIT]}"
+        choices = f" ({' / '.join(plain(each) for each in asked.choices)})" if asked.choices else ""
+        yield f"  {asked.id}: {plain(asked.prompt)[:QUESTION_LIMIT]}{choices[:QUESTION_LIMIT]}"
     for leg in waiting.failing:
-        yield f"  {leg.leg} {leg.state}: {_plain(leg.reason)[:QUESTION_LIMIT]}"
-    yield from (f"  {_plain(command)}" for command in waiting.commands)
+        yield f"  {leg.leg} {leg.state}: {plain(leg.reason)[:QUESTION_LIMIT]}"
+    yield from (f"  {plain(command)}" for command in waiting.commands)
 
 
 def spend(bounds: Bounds, used: Ledger) -> str:
@@ -80,12 +80,12 @@ def _line(job: JobRecord) -> str:
     attempt = f" attempt {job.attempt}" if job.attempt > 1 else ""
     decided = f" {job.decision}" if job.decision else ""
     spent = f" [{job.usage.total:,} tokens, ${job.cost_usd:.2f}]" if job.usage.total else ""
-    said = _plain(job.summary or job.reason)
+    said = plain(job.summary or job.reason)
     said = said if len(said) <= SUMMARY_LIMIT else said[: SUMMARY_LIMIT - 1] + "…"
     head = f"{MARKS[job.state]} {number} {name} {job.agent} {job.action}: {job.state}"
     return f"{head}{attempt}{decided}{spent}  {said}".rstrip()
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """One line that cannot dress up as markup of ours."""
     return " ".join(text.replace("`", "'").replace("*", " ").split())

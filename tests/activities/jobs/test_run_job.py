@@ -234,14 +234,17 @@ async def test_no_more_run_at_once_than_the_settings_allow(stage: Stage, limits:
     script = (
         "import os, time, pathlib\nhere = pathlib.Path(os.environ['HOME'])\n"
         "mark = here / ('at-' + os.environ['SERVICE_JOB_ID'])\nmark.touch()\n"
-        "with open(here / 'seen', 'a') as f: f.write(str(len(list(here.glob('at-*')))))\n"
+        "for _ in range(500):\n"
+        "    with open(here / 'seen', 'a') as f: f.write(str(len(list(here.glob('at-*')))))\n"
+        "    if '2' in (here / 'seen').read_text(): break\n"
+        "    time.sleep(0.02)\n"
         "time.sleep(0.2); mark.unlink()\n" + APPROVED
     )
     jobs = [stage.job(script, job_id=f"job-0123456789ab.{n}") for n in range(1, 7)]
     context = replace(stage.context, settings=Settings.model_validate(limits))
     limited = Jobs(context, {"shell": Shell(())})
     ended = await asyncio.gather(*(ActivityEnvironment().run(limited.run_job, job) for job in jobs))
-    assert {outcome.state for outcome in ended} == {JobState.SUCCEEDED}
+    assert {outcome.state for outcome in ended} == {JobState.SUCCEEDED}, [o.reason for o in ended]
     assert max((home / "seen").read_text()) == "2"
 
 
@@ -261,10 +264,37 @@ async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: St
 
 async def test_work_that_cannot_be_committed_stays_where_it_is_and_the_job_says_so(stage: Stage) -> None:
     result = APPROVED.replace("approved", "implemented")
-    script = "import subprocess; open('limiter.py', 'w').write('x'); open('.git', 'w').write('gone')\n" + result
+    script = "import os, subprocess; open('limiter.py', 'w').write('x'); os.remove('.git')\n"
+    script += "subprocess.run(['git', 'init', '-q'], check=True)\n" + result
     outcome = await stage.play(stage.job(script, Action.IMPLEMENT))
     assert outcome.state is JobState.FAILED
     assert outcome.reason.startswith("the worktree cannot be read: ")
     run = kept(stage, outcome)
     assert (Path(run.worktree or "") / "limiter.py").read_text() == "x"
     assert (run.payload or {})["service_result"]["decision"] == "implemented"
+
+
+@pytest.mark.ruling("I1", "I2")
+@pytest.mark.parametrize("action", [Action.ASK, Action.IMPLEMENT])
+async def test_a_worktree_that_outlived_its_record_goes_but_work_stays(stage: Stage, action: Action) -> None:
+    job = stage.job(APPROVED, action)
+    run = kept(stage, await stage.play(job))
+    assert run.worktree is not None
+    left = Path(run.worktree)
+    git(stage.repo, "worktree", "add", "-q", str(left), run.branch or "HEAD", "--force")
+    git(left, "update-ref", "refs/worktree/service-base", "HEAD")
+    if run.branch:
+        (left / "work.txt").write_text("not committed yet")
+        await stage.play(job)
+        assert (left / "work.txt").exists()
+        (left / "work.txt").unlink()
+    await stage.play(job)
+    assert not left.exists()
+    assert git(stage.repo, "worktree", "list").count("\n") == 1
+
+
+async def test_an_agent_that_breaks_the_tie_to_its_repository_loses_nothing(stage: Stage) -> None:
+    result = APPROVED.replace("approved", "implemented")
+    script = "open('limiter.py', 'w').write('x'); open('.git', 'w').write('gone')\n" + result
+    outcome = await stage.play(stage.job(script, Action.IMPLEMENT))
+    assert (outcome.state, outcome.touched_files) == (JobState.SUCCEEDED, ("limiter.py",))

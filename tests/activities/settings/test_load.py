@@ -47,7 +47,8 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
             "[runtimes.shell]\nmodle = 'x'",
             (
                 "[runtimes.shell].modle is not a setting; known here: "
-                "adapter, command, default_effort, default_model, env, max_parallel"
+                "adapter, arguments, command, default_effort, default_model, env, max_parallel, network_backoff, "
+                "network_retries, rate_limit_backoff, rate_limit_retries, rate_limit_wait"
             ),
         ),
         (

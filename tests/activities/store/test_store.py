@@ -57,8 +57,12 @@ def task(revision: int = 1, state: TaskState = TaskState.OPEN) -> TaskRecord:
 
 
 def test_the_migrations_build_exactly_the_tables_the_code_reads(store: Engine) -> None:
+    def ours(_object: object, name: str | None, *_rest: object) -> bool:
+        return not (name or "").startswith("memory_search")  # full text is each database's own
+
     with store.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        context = MigrationContext.configure(connection, opts={"include_object": ours})
+        assert compare_metadata(context, metadata) == []
 
 
 def test_the_code_knows_the_newest_migration() -> None:

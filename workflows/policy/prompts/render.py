@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from workflows.contract.models import Delegation
+from workflows.contract.models import Action, Delegation
 from workflows.policy.prompts.asks import TITLES, ask
 from workflows.policy.prompts.fences import cut, fenced, inline
-from workflows.tree.jobs import BriefLeg, BudgetLine, Continuation, ContinuationBrief, Text
+from workflows.tree.jobs import BriefLeg, BudgetLine, Continuation, ContinuationBrief, JobState, Text
 
 BODY_LIMIT = 8_000
 BODIES_LIMIT = 32_000
@@ -138,6 +138,8 @@ def _facts(leg: BriefLeg) -> Iterator[tuple[str, str]]:
         yield "pull request", f"#{leg.pull_request}"
     if leg.branch:
         yield "branch", inline(leg.branch)
+        if leg.state is JobState.SUCCEEDED and leg.action is Action.IMPLEMENT:
+            yield "merged by", f"`service job merge {leg.job_id}`"
     if leg.touched_files:
         yield "observed files", ", ".join(inline(name) for name in leg.touched_files)
 

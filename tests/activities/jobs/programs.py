@@ -1,0 +1,69 @@
+"""Stand-ins for the agent programs: they print what the real ones print, as the settings' command of a runtime."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from activities.agents.registry import adapters_of
+from activities.jobs.context import Context
+from activities.jobs.run_job import Jobs
+from activities.settings.model import Settings
+from tests.activities.jobs.conftest import Stage
+from workflows.contract.models import AutonomyPolicy
+from workflows.tree.jobs import JobRun, Worker
+
+PRELUDE = """\
+import json, os, pathlib, sys, time
+words = sys.argv[1:]
+here = pathlib.Path(os.environ["HOME"])
+with open(here / "calls", "a") as calls: calls.write(json.dumps(words) + "\\n")
+number = len((here / "calls").read_text().splitlines())
+prompt = words[words.index("-p") + 1] if "--output-format" in words and "--verbose" not in words else sys.stdin.read()
+session = "s-1"
+for flag in ("resume", "--resume", "--session-id", "-S"):
+    if flag in words: session = words[words.index(flag) + 1]
+RESULT = json.dumps({"service_result": {"decision": "approved", "summary": "fine"}})
+def say(**record): print(json.dumps(record), flush=True)
+def codex(text, tokens):
+    say(type="thread.started", thread_id=session)
+    say(type="item.completed", item={"type": "agent_message", "text": text})
+    say(type="turn.completed", usage={"input_tokens": tokens, "output_tokens": 1})
+def codex_fails(message):
+    say(type="thread.started", thread_id=session)
+    say(type="turn.failed", error={"message": message})
+    sys.exit(1)
+def claude(text, error=False, status=None, tokens=10):
+    say(type="result", subtype="success", is_error=error, result=text, session_id=session, api_error_status=status,
+        usage={"input_tokens": tokens, "output_tokens": 1, "cache_read_input_tokens": 400})
+    sys.exit(1 if error else 0)
+def kimi(text):
+    say(role="assistant", content=text)
+    say(role="meta", type="session.resume_hint", session_id="session_1")
+"""
+
+
+def program(stage: Stage, script: str) -> list[str]:
+    """The command of a stand-in."""
+    path = stage.tmp / "program.py"
+    path.write_text(PRELUDE + script)
+    return [sys.executable, str(path)]
+
+
+def driving(stage: Stage, runtime: str, script: str, **section: Any) -> Stage:
+    """The stage with a stand-in behind a runtime."""
+    settings = Settings.model_validate({"runtimes": {runtime: {"command": program(stage, script)} | section}})
+    context: Context = replace(stage.context, settings=settings)
+    return replace(stage, context=context, jobs=Jobs(context, adapters_of(settings, context.environ)))
+
+
+def a_job(stage: Stage, runtime: str, policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY, **fields: Any) -> JobRun:
+    """A job of a worker of that runtime."""
+    worker = Worker(name="scout", runtime=runtime, autonomy_policy=policy)
+    return stage.job("", **fields).model_copy(update={"worker": worker})
+
+
+def calls(home: Path) -> int:
+    """How often a stand-in was started."""
+    path = home / "calls"
+    return len(path.read_text().splitlines()) if path.exists() else 0

@@ -1,0 +1,139 @@
+"""A job through each agent program, from prompt to recorded outcome, by stand-ins that print what they print."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from activities.store import runs
+from tests.activities.jobs.conftest import Stage
+from tests.activities.jobs.programs import a_job, calls, driving
+from workflows.contract.models import Action, AutonomyPolicy
+from workflows.tree.jobs import JobState, Usage
+
+
+@pytest.fixture(autouse=True)
+def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "h"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "KIMI_CODE_HOME", "KIMI_MODEL_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+SAYS = {"runtime_a": "codex(RESULT, 1000)", "runtime_b": "claude(RESULT)", "runtime_c": "kimi(RESULT)"}
+USED = {
+    "runtime_a": Usage(input_tokens=1000, output_tokens=1),
+    "runtime_b": Usage(input_tokens=10, output_tokens=1),
+    "runtime_c": Usage(),
+}
+
+
+@pytest.mark.parametrize("runtime", SAYS)
+@pytest.mark.ruling("spec:limits.token_capture")
+async def test_a_job_that_goes_well(stage: Stage, users_home: Path, runtime: str) -> None:
+    look = '(here / "seen").write_text(json.dumps([prompt, os.getcwd(), os.environ.get("TMPDIR", "")]))\n'
+    driven = driving(stage, runtime, look + SAYS[runtime])
+    outcome = await driven.play(a_job(driven, runtime))
+    assert (outcome.state, outcome.summary, outcome.usage) == (JobState.SUCCEEDED, "fine", USED[runtime])
+    assert outcome.session
+    prompt, cwd, temporary = json.loads((users_home / "seen").read_text())
+    assert "look at it" in prompt
+    assert "service_result" in prompt
+    assert cwd.startswith(str(stage.context.home.worktrees))
+    assert not temporary.startswith(str(stage.context.home.runs)) or not Path(temporary).exists()
+
+
+@pytest.mark.parametrize("runtime", SAYS)
+@pytest.mark.ruling("A5", "spec:limits.token_capture")
+async def test_a_repair_goes_on_in_the_same_session_and_its_tokens_are_counted_once(
+    stage: Stage, users_home: Path, runtime: str
+) -> None:
+    draft = SAYS[runtime].replace("RESULT", '"a draft"')
+    total = SAYS[runtime].replace("1000", "2500")
+    driven = driving(stage, runtime, f"if number == 1:\n    {draft}\nelse:\n    {total}")
+    outcome = await driven.play(a_job(driven, runtime))
+    assert (outcome.state, outcome.summary) == (JobState.SUCCEEDED, "fine")
+    first, second = (json.loads(line) for line in (users_home / "calls").read_text().splitlines())
+    match runtime:
+        case "runtime_a":
+            assert second[-3:] == ["resume", "s-1", "-"]
+            assert outcome.usage == Usage(input_tokens=2500, output_tokens=1), "the session's last total is the job's"
+        case "runtime_b":
+            assert second[second.index("--resume") + 1] == first[first.index("--session-id") + 1]
+            assert outcome.usage == Usage(input_tokens=20, output_tokens=2)
+        case _:
+            assert second[:2] == ["-S", "session_1"]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "script", "state", "said"),
+    [
+        ("runtime_a", "codex_fails('unexpected status 401 Unauthorized: no')", "blocked", "try: codex login"),
+        ("runtime_b", "claude('Not logged in · Please run /login', True)", "blocked", "try: claude /login"),
+        ("runtime_c", "print('error: failed to run prompt: provider.auth_error: 401 x', file=sys.stderr); sys.exit(1)",
+         "blocked", "try: kimi, and in it /login"),
+        ("runtime_a", "codex_fails('the model is sad')", "failed", "the model is sad"),
+        ("runtime_b", "claude(RESULT, True, 400)", "failed", "claude on runtime_b"),
+        ("runtime_b", "pass", "failed", "ended without a result"),
+        ("runtime_b", "claude(RESULT, False) if 0 else print(RESULT); sys.exit(3)", "failed", "exit code 3"),
+        ("runtime_c", "kimi(RESULT); sys.exit(1)", "failed", "exit code 1"),
+        ("runtime_a", "print('error: unexpected argument --json found', file=sys.stderr); sys.exit(2)", "blocked",
+         "npm install -g @openai/codex"),
+    ],
+)  # fmt: skip
+@pytest.mark.ruling("A5", "B3")
+async def test_a_run_that_failed_has_no_result_whatever_it_printed(
+    stage: Stage, users_home: Path, runtime: str, script: str, state: str, said: str
+) -> None:
+    driven = driving(stage, runtime, script)
+    outcome = await driven.play(a_job(driven, runtime))
+    assert (outcome.state, outcome.decision) == (state, None)
+    assert said in outcome.reason
+    assert calls(users_home) == 1, "what fails is not repaired"
+
+
+@pytest.mark.ruling("B3")
+async def test_a_program_that_is_missing_blocks_its_job_with_what_to_install(stage: Stage) -> None:
+    driven = driving(stage, "runtime_a", "", command=["no-such-codex"])
+    outcome = await driven.play(a_job(driven, "runtime_a"))
+    assert outcome.state is JobState.BLOCKED
+    assert "there is no no-such-codex (try: npm install -g @openai/codex" in outcome.reason
+
+
+@pytest.mark.ruling("B3")
+async def test_a_home_that_cannot_hold_the_job_back_blocks_it(stage: Stage, users_home: Path) -> None:
+    (users_home / ".kimi-code").mkdir()
+    (users_home / ".kimi-code" / "config.toml").write_text("hooks = []\n")
+    driven = driving(stage, "runtime_c", "kimi(RESULT)")
+    outcome = await driven.play(a_job(driven, "runtime_c"))
+    assert outcome.state is JobState.BLOCKED
+    assert "leaves no room for the hook" in outcome.reason
+    assert calls(users_home) == 0
+    full = a_job(driven, "runtime_c", AutonomyPolicy.DANGER_FULL_ACCESS, attempt=2)
+    assert (await driven.play(full)).state is JobState.SUCCEEDED
+
+
+async def test_a_prompt_of_a_megabyte_reaches_every_program(stage: Stage, users_home: Path) -> None:
+    for number, runtime in enumerate(SAYS, 1):
+        script = f'(here / "long").write_text(prompt)\n{SAYS[runtime]}'
+        driven = driving(stage, runtime, script)
+        long = driven.job("").prompt.model_copy(update={"inline": "start " + "x" * 1_000_000 + " end"})
+        outcome = await driven.play(a_job(driven, runtime, prompt=long, attempt=number))
+        assert outcome.state is JobState.SUCCEEDED
+        seen = (users_home / "long").read_text()
+        if runtime == "runtime_c":
+            seen = Path(seen.removeprefix("Your instructions are in the file ").partition(". Read")[0]).read_text()
+        assert "x end" in seen
+
+
+async def test_what_a_writer_does_is_committed(stage: Stage) -> None:
+    driven = driving(stage, "runtime_a", "open('new.py', 'w').write('x')\n" + SAYS["runtime_a"])
+    job = a_job(driven, "runtime_a", AutonomyPolicy.WORKSPACE_WRITE, action=Action.IMPLEMENT)
+    outcome = await driven.play(job)
+    assert outcome.touched_files == ("new.py",)
+    run = runs.get(driven.context.store, job.job_id, 1)
+    assert run is not None
+    assert run.outcome is not None
+    assert run.outcome["session"] == "s-1"

@@ -1,0 +1,108 @@
+"""`service doctor`: each thing it looks at, well and not."""
+
+import json
+import os
+import shutil
+import time
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from bridge.operations import doctor
+from bridge.operations.doctor import Finding, Level
+from bridge.operations.service import Service
+from cli.main import main
+
+pytestmark = pytest.mark.ruling("engine:doctor")
+
+
+def found(home: Home) -> dict[str, Finding]:
+    return {finding.about: finding for finding in doctor.examine(Service(home))}
+
+
+def test_an_untouched_home_is_well_and_only_waits_to_be_started(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["healthy"] is True
+    levels = {finding["about"]: finding["level"] for finding in said["findings"]}
+    assert levels["python"] == levels["git"] == levels["home"] == levels["settings"] == levels["store"] == "ok"
+    assert levels["temporal"] == levels["daemon"] == "warning"
+    assert not home.store.exists()  # looking makes nothing
+    assert main(["doctor"]) == 0
+    assert "fix: service daemon start" in capsys.readouterr().out
+
+
+def test_everything_not_well_names_what_to_type(home: Home) -> None:
+    home.config.write_text("[worker]\nkeep_run = 1\n")
+    findings = doctor.examine(Service(home))
+    assert not doctor.healthy(findings)
+    assert [finding.about for finding in findings if finding.level is Level.WRONG] == ["settings"]
+    assert all(finding.fix for finding in findings if finding.level is not Level.OK)
+    assert "did you mean keep_runs?" in found(home)["settings"].says
+
+
+def test_a_home_others_may_read_is_a_warning(home: Home) -> None:
+    home.root.chmod(0o755)
+    assert found(home)["home"].level is Level.WARNING
+    assert found(home)["home"].fix == f"chmod 700 '{home.root}'"
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="nothing is closed to root")
+def test_a_home_that_cannot_be_written_is_wrong(home: Home) -> None:
+    home.root.chmod(0o500)
+    assert found(home)["home"].level is Level.WRONG
+    home.root.chmod(0o700)
+
+
+@pytest.mark.parametrize(("free", "level"), [(10**8, Level.WRONG), (10**9, Level.WARNING), (10**11, Level.OK)])
+def test_little_room_is_said_before_it_is_gone(
+    home: Home, monkeypatch: pytest.MonkeyPatch, free: int, level: Level
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**12, 0, free))
+    assert found(home)["disk"].level is level
+
+
+@pytest.mark.parametrize(
+    ("prints", "level"), [("git version 2.36.0", Level.OK), ("git version 2.9.1", Level.WRONG), ("?", Level.WRONG)]
+)
+def test_an_old_git_is_wrong(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prints: str, level: Level
+) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{prints}'\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert found(home)["git"].level is level
+    program.unlink()
+    assert found(home)["git"].says == "there is no git on the PATH"
+
+
+def test_a_store_of_another_program_is_wrong_and_the_rest_is_looked_at(home: Home) -> None:
+    home.store.write_text("not a database, but long enough to be taken for one" * 100)
+    findings = found(home)
+    assert findings["store"].level is Level.WRONG
+    assert findings["daemon"].level is Level.WARNING
+
+
+def test_a_cluster_that_does_not_answer_is_wrong(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:1")
+    assert found(home)["temporal"].level is Level.WRONG
+    assert "127.0.0.1:1" in found(home)["temporal"].says
+
+
+def test_what_workers_found_left_over_is_said_for_a_day(home: Home) -> None:
+    home.orphans.parent.mkdir()
+    lines = [{"said": "run job-old.1", "at": time.time() - 90_000}, {"said": "run job-a.1", "at": time.time() - 60}]
+    home.orphans.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{cut off")
+    left = [finding for finding in doctor.examine(Service(home)) if finding.about == "left over"]
+    assert [finding.level for finding in left] == [Level.WARNING]
+    assert left[0].says.startswith("run job-a.1; ended at ")
+
+
+def test_what_cannot_be_looked_at_is_said_and_is_no_crash(home: Home) -> None:
+    home.orphans.mkdir(parents=True)
+    assert found(home)["leftovers"].says.startswith("cannot be looked at: ")

@@ -1,0 +1,70 @@
+"""What workflows begin with, and what is said to them while they run.
+
+Passed through the sandbox: a model that every new workflow builds again costs it more than its first task.
+"""
+
+from workflows.tree import commands as c
+from workflows.tree import events as e
+from workflows.tree.jobs import JobRun, Wire
+from workflows.tree.state import TreeInput, TreeState
+
+
+class TreeStart(Wire):
+    """What a tree's workflow begins with: its input alone, or the state an earlier run of it left, and what is next."""
+
+    input: TreeInput
+    host: str
+    """The host whose checkout the tree works on."""
+    state: TreeState | None = None
+    retry: e.RetryRequested | None = None
+    """The order that re-opens a blocked tree (ruling D4)."""
+    coordinators: tuple[c.RunCoordinator, ...] = ()
+    children: tuple[c.RunChild, ...] = ()
+    """What the run before wanted done when it continued as new."""
+    history_limit: int | None = None
+    """Continue as new from this many events on; None leaves it to the server's advice."""
+
+
+class Kill(Wire):
+    """An operator ends the tree (ruling G2)."""
+
+    actor: str
+    immediate: bool = False
+
+
+class ResumeOrder(Wire):
+    """What a person says to a pause (rulings F4, F6). Also what is sent by hand from the Temporal web UI."""
+
+    actor: str = ""
+    channel: str = "temporal"
+    job_id: str
+    verb: str
+    text: str = ""
+    round: int | None = None
+    digest: str = ""
+    request_id: str = ""
+
+    def event(self, now: float) -> e.ResumeRequested:
+        """As the reducer takes it."""
+        return e.ResumeRequested(now=now, **(self.model_dump() | {"actor": self.actor or "somebody"}))
+
+
+class Retry(Wire):
+    """An operator runs a job again (ruling D4)."""
+
+    actor: str
+    job_id: str
+
+
+class Attention(Wire):
+    """What a tree tells the pipeline run it belongs to: it waits for people, or goes on (ruling K1)."""
+
+    job_id: str
+    waits_for: str
+
+
+class DelegationInput(Wire):
+    """A run, and the host whose checkout it works on."""
+
+    run: JobRun
+    host: str
