@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import time
+from io import FileIO
 from pathlib import Path
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -60,14 +61,14 @@ class AuditLog:
     def write(self, line: str) -> None:
         """An append goes to memory and waits for no disk; a disk that is full must not take the bridge down."""
         try:
-            if os.fstat(self._file).st_size >= self._limit:
+            if os.fstat(self._file.fileno()).st_size >= self._limit:
                 self._rotate()
-            os.write(self._file, f"{line}\n".encode())
+            self._file.write(f"{line}\n".encode())
         except OSError as error:
             log.error("cannot write %s: %s", self._path, error.strerror)
 
-    def _open(self) -> int:
-        return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def _open(self) -> FileIO:
+        return FileIO(self._path, "a", opener=lambda path, flags: os.open(path, flags, 0o600))
 
     def _rotate(self) -> None:
         if self._is_still_there():
@@ -77,11 +78,11 @@ class AuditLog:
                     older.replace(self._numbered(number + 1))
             self._path.replace(self._numbered(1))
         full, self._file = self._file, self._open()
-        os.close(full)
+        full.close()
 
     def _is_still_there(self) -> bool:
         """Another bridge of this home may have set the file aside already."""
-        return self._path.exists() and os.path.samestat(self._path.stat(), os.fstat(self._file))
+        return self._path.exists() and os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")

@@ -43,12 +43,12 @@ def home(home: Home, empty_store: Path) -> Home:
 
 
 @pytest.fixture
-def service(home: Home) -> Service:
+def service(home: Home) -> Iterator[Service]:
     """No Temporal, and no limit that a test would meet by accident."""
     home.config.write_text(PLENTY + NO_TEMPORAL)
     made = Service(home)
-    assert made.store
-    return made
+    yield made
+    made.store.dispose()  # the framework remembers routes for ever, and they their service
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -59,12 +59,13 @@ async def temporal() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-def with_temporal(home: Home, temporal: str) -> Service:
+def with_temporal(home: Home, temporal: str) -> Iterator[Service]:
     """A service that can start work. Nobody does it."""
     home.config.write_text(f'{PLENTY}[temporal]\naddress = "{temporal}"\nnamespace = "default"\n')
     made = Service(home)
     scout(made)
-    return made
+    yield made
+    made.store.dispose()
 
 
 def scout(service: Service) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import httpx
 import pytest
@@ -22,10 +22,12 @@ FOREIGN = {"Host": "evil.example"}
 
 
 @pytest.fixture
-def limited(home: Home) -> Service:
+def limited(home: Home) -> Iterator[Service]:
     """With the limits as they are by default."""
     home.config.write_text(NO_TEMPORAL)
-    return Service(home)
+    made = Service(home)
+    yield made
+    made.store.dispose()
 
 
 def spaces(size: int) -> bytes:
