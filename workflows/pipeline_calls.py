@@ -8,8 +8,9 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from workflows import calls
 from workflows.calls import FOREVER, MARGIN, RECORD_RETRIES, RUN_RETRIES, agents_queue, why
-from workflows.pipeline.plan import RunInput, StageOutcome, StageRun, StageState
+from workflows.pipeline.plan import RunInput, StageOutcome, StageState
 from workflows.pipeline.records import RunRecords
+from workflows.pipeline.stage_run import StageRun
 from workflows.tree.jobs import Wire
 
 

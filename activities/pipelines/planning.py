@@ -18,9 +18,10 @@ from workflows.contract.models import WRITE_POLICIES, Action
 from workflows.errors import NotFoundError, RefusedError, ServiceError
 from workflows.pipeline.definition import AgentStage, Definition, ShellStage
 from workflows.pipeline.payload import canonical_payload
-from workflows.pipeline.plan import PlannedAgent, PlannedShell, RunInput, Script, Trigger
+from workflows.pipeline.plan import PlannedAgent, PlannedShell, RunInput, Trigger
 from workflows.pipeline.prompt import stage_prompt
 from workflows.pipeline.read import read
+from workflows.pipeline.stage_run import Script
 from workflows.policy.resolution import ephemeral_worker
 from workflows.tree.jobs import Worker
 

@@ -21,13 +21,14 @@ from activities.runs import run as runs
 from activities.runs.output import last_lines, last_words
 from activities.runs.run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
-from activities.store import repos
+from activities.store import pipeline_runs, repos
 from activities.store import runs as stored_runs
 from activities.store.runs import Run
 from workflows.contract import durations
 from workflows.contract.redact import redact
 from workflows.errors import NotFoundError, ServiceError
-from workflows.pipeline.plan import Script, StageOutcome, StageRun, StageState
+from workflows.pipeline.plan import StageOutcome, StageState
+from workflows.pipeline.stage_run import Script, StageRun
 from workflows.tree.jobs import Text
 
 SUMMARY_LIMIT = 500
@@ -86,6 +87,7 @@ class StageAttempt:
             "stderr": last_lines(end.stderr, OUTPUT_LIMIT),
             "end": end.kind.value,
         }
+        pipeline_runs.stage_ended(self.context.store, self.run.row, outcome)
         stored_runs.record(self.context.store, self.row, outcome.model_dump(mode="json"), {}, output)
         worktrees.dispose(self.place.repo, self.place.path)
         return outcome
@@ -119,6 +121,7 @@ class Stages:
                 return await to_its_end(attempt)
 
     def _open(self, run: StageRun) -> Run:
+        pipeline_runs.stage_runs(self._context.store, run.row)
         run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"
         return stored_runs.open_run(
             self._context.store, job_id=run.job_id, attempt=run.attempt, host=self._context.host, run_dir=str(run_dir)

@@ -1,5 +1,6 @@
 """Runs of pipelines and their stages. Rows are written by revision: late and repeated writes do no harm."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +9,9 @@ from sqlalchemy import Connection, Engine, Row, select, tuple_, update
 
 from activities.store import schema
 from activities.store.database import insert_new, upsert
-from workflows.pipeline.plan import OPEN_RUNS, RunState
+from workflows.pipeline.plan import OPEN_RUNS, RunState, StageOutcome, StageState
 from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
+from workflows.pipeline.rows import succeeded_row
 
 runs, stages = schema.pipeline_runs, schema.pipeline_stages
 
@@ -39,6 +41,18 @@ def write(engine: Engine, records: RunRecords, begun: Begun | None = None) -> No
         _update(connection, records.run)
         rows = [stage.model_dump(mode="json") for stage in records.stages]
         upsert(connection, stages, rows, only_if_newer="revision")
+
+
+def stage_runs(engine: Engine, row: StageRecord) -> None:
+    """One attempt of a shell stage begins, however often its activity is called."""
+    with engine.begin() as connection:
+        upsert(connection, stages, [row.model_dump(mode="json")], only_if_newer="revision")
+
+
+def stage_ended(engine: Engine, row: StageRecord, outcome: StageOutcome) -> None:
+    """It has done what it should. What becomes of a run after anything else is for the run to say."""
+    if outcome.state is StageState.SUCCEEDED:
+        stage_runs(engine, succeeded_row(row, outcome, time.time()))
 
 
 def _update(connection: Connection, run: RunRecord) -> None:

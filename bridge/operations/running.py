@@ -90,13 +90,11 @@ async def cancel(service: Service, run: RunRecord, actor: str) -> None:
 
 def _close(service: Service, run: RunRecord, actor: str) -> None:
     """Its workflow is gone, and did not come to write its end: somebody terminated it."""
-    left = {"finished_at": time.time(), "revision": run.revision + 1, "state": RunState.CANCELLED}
-    reason = f"its workflow was terminated; closed by {actor}"
-    stages = [stage for stage in stored.stages_of(service.store, run.run_id) if stage.state not in ENDED]
-    records = RunRecords(
-        run=run.model_copy(update=left | {"reason": reason}),
-        stages=tuple(
-            each.model_copy(update=left | {"state": StageState.CANCELLED, "reason": reason}) for each in stages
-        ),
-    )
-    stored.write(service.store, records)
+    left = {"finished_at": time.time(), "reason": f"its workflow was terminated; closed by {actor}"}
+    stages = [
+        stage.model_copy(update=left | {"revision": stage.revision + 1, "state": StageState.CANCELLED})
+        for stage in stored.stages_of(service.store, run.run_id)
+        if stage.state not in ENDED
+    ]
+    ended = run.model_copy(update=left | {"revision": run.revision + 1, "state": RunState.CANCELLED})
+    stored.write(service.store, RunRecords(run=ended, stages=tuple(stages)))

@@ -31,7 +31,8 @@ from tests.benchmarks.bare import BareChain, nothing
 from tests.benchmarks.bench_tree import server
 from tests.pipeline.plans import an_input, shell
 from workflows.calls import agents_queue
-from workflows.pipeline.plan import StageOutcome, StageRun, StageState
+from workflows.pipeline.plan import StageOutcome, StageState
+from workflows.pipeline.stage_run import StageRun
 from workflows.pipeline_run import PipelineRun
 from workflows.runner import WORKFLOWS, runner
 
@@ -40,17 +41,20 @@ ROUNDS = {1: 15, 5: 11, 20: 7}
 Play = Callable[[int], Awaitable[str]]
 
 
-@activity.defn(name="run_stage")
-async def run_stage(run: StageRun) -> StageOutcome:
-    """A command that is done at once."""
-    return StageOutcome(state=StageState.SUCCEEDED, summary=run.stage_id)
-
-
 @asynccontextmanager
 async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
     """The workers as a host has them."""
     context = Context(home, Settings(), open_store(home))
     recorder, books = Recorder(context), PipelineBooks(context)
+
+    @activity.defn(name="run_stage")
+    async def run_stage(run: StageRun) -> StageOutcome:
+        """A command that is done at once, with the rows that its stage has."""
+        outcome = StageOutcome(state=StageState.SUCCEEDED, summary=run.stage_id)
+        await asyncio.to_thread(pipeline_runs.stage_runs, context.store, run.row)
+        await asyncio.to_thread(pipeline_runs.stage_ended, context.store, run.row, outcome)
+        return outcome
+
     runs = Worker(
         client,
         task_queue="ours",

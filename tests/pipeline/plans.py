@@ -5,10 +5,12 @@ from collections.abc import Mapping
 
 from workflows.contract.models import Action
 from workflows.pipeline.commands import CancelStage, CloseRun, Command, Record, RunShell, RunTree, StartTimer
+from workflows.pipeline.definition import StageKind
 from workflows.pipeline.events import CancelRequested, Event, RetryDue, RunStarted, StageEnded
 from workflows.pipeline.plan import Planned, PlannedAgent, PlannedShell, RunInput, StageOutcome, StageState, Trigger
 from workflows.pipeline.records import RunRecord, StageRecord
 from workflows.pipeline.reducer import reduce
+from workflows.pipeline.rows import succeeded_row
 from workflows.pipeline.state import RunMemory, new_run
 from workflows.tree.jobs import Text, Worker
 
@@ -63,6 +65,7 @@ class Player:
         for command in todo:
             self._take(command)
         started = [command for command in todo if isinstance(command, RunShell | RunTree)]
+        assert all(self.rows[name].state is stage.state for name, stage in self.run.stages.items()), "rows tell it all"
         assert not (paused and self.run.waiting and started), "a run that waits for people starts nothing"
         assert (
             Counter(self.begun).most_common(1)[:1] in ([], [(self.begun[0], 1)])
@@ -75,8 +78,10 @@ class Player:
             case Record(records=records):
                 assert self.row is None or records.run.revision > self.row.revision
                 self.row = records.run
-                self.rows |= {stage.stage_id: stage for stage in records.stages}
+                for stage in records.stages:
+                    self._write(stage)
             case RunShell(run=run):
+                self._write(run.row)
                 self._begin(run.stage_id, run.attempt)
             case RunTree(stage_id=stage, attempt=attempt, tree=tree):
                 assert tree.root_job_id not in self.trees, "each attempt has a tree of its own"
@@ -90,6 +95,11 @@ class Player:
             case CloseRun():
                 self.closed.append(command)
 
+    def _write(self, row: StageRecord) -> None:
+        known = self.rows.get(row.stage_id)
+        assert known is None or row.revision > known.revision, "late rows change nothing, and none of these is late"
+        self.rows[row.stage_id] = row
+
     def _begin(self, stage: str, attempt: int) -> None:
         needs = self.run.stages[stage].plan.needs
         assert all(self.rows[need].state is StageState.SUCCEEDED for need in needs), "needs come first"
@@ -98,9 +108,11 @@ class Player:
         self.flying[stage] = attempt
         self.begun.append((stage, attempt))
 
-    def end(self, stage: str, state: StageState = StageState.SUCCEEDED, **fields: object) -> None:
+    def end(self, stage: str, state: StageState = StageState.SUCCEEDED, **fields: object) -> list[Command]:
         outcome = StageOutcome.model_validate({"state": state} | fields)
-        self.feed(StageEnded(self.now, stage, self.flying.pop(stage), outcome))
+        if self.run.stages[stage].plan.kind is StageKind.SHELL and state is StageState.SUCCEEDED:
+            self._write(succeeded_row(self.rows[stage], outcome, self.now))
+        return self.feed(StageEnded(self.now, stage, self.flying.pop(stage), outcome))
 
     def due(self, stage: str) -> None:
         self.timers.remove(stage)

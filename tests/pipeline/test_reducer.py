@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.pipeline.plans import Player, agent, shell
 from workflows.contract.models import Decision
-from workflows.pipeline.commands import RunShell, RunTree, StartTimer
+from workflows.pipeline.commands import Record, RunShell, RunTree, StartTimer
 from workflows.pipeline.definition import SUCCESS
 from workflows.pipeline.events import AttentionChanged, RetryDue, StageEnded
 from workflows.pipeline.outcome import outcome_of
@@ -34,6 +34,13 @@ def test_stages_start_as_soon_as_their_needs_end() -> None:
     player.end("d")
     (end,) = player.closed
     assert (end.state, end.reason, end.halt_stage) == (RunState.SUCCEEDED, "", None)
+
+
+def test_from_stage_to_stage_the_run_itself_writes_nothing() -> None:
+    """Its stages' activities do: a write of the run's own costs as much as all else between two stages."""
+    player = Player(shell("a"), shell("b", "a"), agent("c", "b"))
+    assert [type(command) for command in player.end("a")] == [RunShell]
+    assert [type(command) for command in player.end("b")] == [Record, RunTree]
 
 
 def test_what_needs_a_failed_stage_is_skipped_and_says_why_and_the_rest_goes_on() -> None:

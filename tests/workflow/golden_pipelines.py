@@ -26,8 +26,9 @@ from tests.pipeline.plans import agent, an_input, shell
 from tests.workflow.mortal_worker import answer
 from workflows.calls import agents_queue
 from workflows.pipeline import ids
-from workflows.pipeline.plan import Planned, RunState, StageOutcome, StageRun, StageState
+from workflows.pipeline.plan import Planned, RunState, StageOutcome, StageState
 from workflows.pipeline.read import read
+from workflows.pipeline.stage_run import StageRun
 from workflows.pipeline.text import Format
 from workflows.pipeline_calls import Firing
 from workflows.pipeline_run import Cancel, PipelineRun
@@ -43,13 +44,16 @@ REPO = "acme/shop"
 class Stages:
     """Stages that end at once: `bad` ones fail, `held` ones are held until they are stopped."""
 
+    store: Engine
     held: asyncio.Event = field(default_factory=asyncio.Event)
 
     @activity.defn(name="run_stage")
     async def run_stage(self, run: StageRun) -> StageOutcome:
         if run.stage_id != "held":
             state = StageState.FAILED if run.stage_id == "bad" else StageState.SUCCEEDED
-            return StageOutcome(state=state, summary=f"{run.stage_id} ran")
+            outcome = StageOutcome(state=state, summary=f"{run.stage_id} ran")
+            pipeline_runs.stage_ended(self.store, run.row, outcome)
+            return outcome
         self.held.set()
         try:
             while True:
@@ -114,7 +118,7 @@ async def serving(client: Client, queue: str) -> AsyncIterator[Host]:
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).ensure()
         context = Context(home, Settings(), open_store(home))
-        recorder, books, stages = Recorder(context), PipelineBooks(context), Stages()
+        recorder, books, stages = Recorder(context), PipelineBooks(context), Stages(context.store)
         flows = Worker(
             client,
             task_queue=queue,

@@ -25,13 +25,14 @@ from activities.pipelines.record import PipelineBooks
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import jobs as stored
-from activities.store import trees
+from activities.store import pipeline_runs, trees
 from activities.store.database import open_store
 from tests.tree.simulator import AGENTS, delegation, outcome
 from workflows import calls
 from workflows.contract.models import HumanQuestion
-from workflows.pipeline.plan import StageOutcome, StageRun, StageState
+from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.records import RunRecords
+from workflows.pipeline.stage_run import StageRun
 from workflows.policy import retries
 from workflows.runner import WORKFLOWS, runner
 from workflows.tree.jobs import JobOutcome, JobRun
@@ -126,8 +127,11 @@ class MortalHost:
 
     @activity.defn(name="run_stage")
     def run_stage(self, run: StageRun) -> StageOutcome:
+        pipeline_runs.stage_runs(self.store, run.row)
         said = self.once((run.job_id, run.attempt), lambda: stage_answer(run).model_dump_json())
-        return StageOutcome.model_validate_json(said)
+        outcome = StageOutcome.model_validate_json(said)
+        pipeline_runs.stage_ended(self.store, run.row, outcome)
+        return outcome
 
     def once(self, key: tuple[str, int], said: Callable[[], str]) -> str:
         """As a real run does: begun once, found again, reported as it was recorded."""

@@ -1,5 +1,6 @@
 """The course of a run: everything that can happen goes through `reduce`, and all it wants comes out (ruling K1)."""
 
+from collections.abc import Iterator
 from copy import copy
 from typing import assert_never
 
@@ -7,9 +8,10 @@ from workflows.contract.durations import format_duration
 from workflows.pipeline import ids
 from workflows.pipeline.commands import CancelStage, CloseRun, Command, Record, RunShell, RunTree, StartTimer
 from workflows.pipeline.events import AttentionChanged, CancelRequested, Event, RetryDue, RunStarted, StageEnded
-from workflows.pipeline.plan import OPEN_RUNS, PlannedAgent, PlannedShell, RunState, StageOutcome, StageRun, StageState
-from workflows.pipeline.records import RunRecords
+from workflows.pipeline.plan import OPEN_RUNS, PlannedAgent, PlannedShell, RunState, StageOutcome, StageState
+from workflows.pipeline.records import RunRecords, StageRecord
 from workflows.pipeline.rows import run_row, stage_row
+from workflows.pipeline.stage_run import StageRun
 from workflows.pipeline.state import RunMemory, StageMemory
 from workflows.policy.retries import pause
 from workflows.tree.ids import task_id
@@ -47,8 +49,10 @@ class _Step:
     def __init__(self, run: RunMemory, now: float) -> None:
         self.run = run
         run.now = max(run.now, now)
-        run.revision += 1
+        self._revision = run.revision = run.revision + 1
         self._before = {name: copy(stage) for name, stage in run.stages.items()}
+        self._row_before = run_row(run, self._revision)
+        self._begun, self._done = set[str](), set[str]()
         self._commands: list[Command] = []
 
     def ended(self, stage: StageMemory, attempt: int, outcome: StageOutcome) -> None:
@@ -64,8 +68,10 @@ class _Step:
             self._try_again(stage)
             return
         stage.state, stage.finished_at = outcome.state, run.now
-        if outcome.state is not StageState.SUCCEEDED and run.halt_stage is None:
-            run.halt_stage = stage.plan.id
+        if stage.state is not StageState.SUCCEEDED:
+            run.halt_stage = run.halt_stage or stage.plan.id
+        elif isinstance(stage.plan, PlannedShell):
+            self._done.add(stage.plan.id)
 
     def _try_again(self, stage: StageMemory) -> None:
         seconds = pause(stage.attempt - 1)
@@ -128,7 +134,10 @@ class _Step:
                 assert_never(never)
 
     def _shell(self, stage: StageMemory, plan: PlannedShell) -> StageRun:
+        """Its activity writes its row, as it begins and as it succeeds: a revision is kept free for each."""
         start = self.run.input
+        self.run.revision += 2
+        self._begun.add(plan.id)
         return StageRun(
             run_id=start.run_id,
             job_id=f"{start.run_id}.{stage.number}",
@@ -141,6 +150,7 @@ class _Step:
             timeout_seconds=plan.timeout_seconds,
             base=start.base,
             branch_deps=self.run.branches_for(stage),
+            row=stage_row(self.run, stage, self.run.revision - 1),
         )
 
     def _tree(self, stage: StageMemory, plan: PlannedAgent) -> TreeInput:
@@ -176,16 +186,23 @@ class _Step:
             )
 
     def finish(self) -> list[Command]:
-        """One record of every row that changed, the commands, and the end if it has come."""
-        run = self.run
-        changed = [
-            stage_row(run, stage) for name, stage in run.stages.items() if stage != self._before[name] or not run.told
-        ]
+        """One record of what changed, if anything did, the commands, and the end if it has come."""
+        run, row = self.run, run_row(self.run, self._revision)
+        rows, begins = tuple(self._rows()), None if run.told else run.input
+        if not (rows or begins or row != self._row_before):
+            return self._commands
         trees = tuple(command.tree for command in self._commands if isinstance(command, RunTree))
-        begins = None if run.told else run.input
         run.told = True
-        records = RunRecords(run=run_row(run), stages=tuple(changed), begins=begins, trees=trees, host=run.input.host)
+        records = RunRecords(run=row, stages=rows, begins=begins, trees=trees, host=run.input.host)
         return [Record(records), *self._commands, *([_close(run)] if run.closed else [])]
+
+    def _rows(self) -> Iterator[StageRecord]:
+        """Without those that their commands' activities write: of a shell stage as it begins, and as it succeeds."""
+        for name, stage in self.run.stages.items():
+            before = self._before[name]
+            known = before if name in self._begun else stage
+            if not self.run.told or (known != before and name not in self._done):
+                yield stage_row(self.run, known, self._revision)
 
 
 def _verdict(run: RunMemory) -> tuple[RunState, str]:

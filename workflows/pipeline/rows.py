@@ -1,11 +1,11 @@
 """A run and its stages as the rows people read."""
 
-from workflows.pipeline.plan import RunInput, RunState
+from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
 from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
 from workflows.pipeline.state import RunMemory, StageMemory, new_run
 
 
-def run_row(run: RunMemory) -> RunRecord:
+def run_row(run: RunMemory, revision: int) -> RunRecord:
     return RunRecord(
         run_id=run.input.run_id,
         pipeline=run.input.pipeline,
@@ -14,7 +14,7 @@ def run_row(run: RunMemory) -> RunRecord:
         state=run.state,
         reason=run.reason,
         halt_stage=run.halt_stage,
-        revision=run.revision,
+        revision=revision,
         started_at=run.input.created_at,
         finished_at=run.finished_at,
         tokens=run.usage.total,
@@ -22,7 +22,7 @@ def run_row(run: RunMemory) -> RunRecord:
     )
 
 
-def stage_row(run: RunMemory, stage: StageMemory) -> StageRecord:
+def stage_row(run: RunMemory, stage: StageMemory, revision: int) -> StageRecord:
     return StageRecord(
         run_id=run.input.run_id,
         stage_id=stage.plan.id,
@@ -31,7 +31,7 @@ def stage_row(run: RunMemory, stage: StageMemory) -> StageRecord:
         needs=stage.plan.needs,
         state=stage.state,
         reason=stage.reason,
-        revision=run.revision,
+        revision=revision,
         attempt=stage.attempt,
         job_id=stage.job_id,
         decision=stage.decision,
@@ -42,15 +42,27 @@ def stage_row(run: RunMemory, stage: StageMemory) -> StageRecord:
     )
 
 
+def succeeded_row(running: StageRecord, outcome: StageOutcome, now: float) -> StageRecord:
+    """A stage that has done what it should; its revision was kept free for this."""
+    return running.model_copy(
+        update={
+            "state": StageState.SUCCEEDED,
+            "summary": outcome.summary,
+            "revision": running.revision + 1,
+            "finished_at": now,
+        }
+    )
+
+
 def first_rows(start: RunInput) -> RunRecords:
     """A run that Temporal has taken and no worker has begun."""
     run = new_run(start)
-    stages = tuple(stage_row(run, stage) for stage in run.stages.values())
-    return RunRecords(run=run_row(run), stages=stages, begins=start)
+    stages = tuple(stage_row(run, stage, 0) for stage in run.stages.values())
+    return RunRecords(run=run_row(run, 0), stages=stages, begins=start)
 
 
 def skipped_rows(start: RunInput, reason: str, state: RunState = RunState.SKIPPED) -> RunRecords:
     """A run that never was, and why: its schedule fired all the same."""
     run = new_run(start)
-    run.state, run.reason, run.finished_at, run.revision = state, reason, start.created_at, 1
-    return RunRecords(run=run_row(run), begins=start.model_copy(update={"stages": ()}))
+    run.state, run.reason, run.finished_at = state, reason, start.created_at
+    return RunRecords(run=run_row(run, 1), begins=start.model_copy(update={"stages": ()}))
