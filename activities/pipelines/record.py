@@ -34,7 +34,7 @@ class PipelineBooks:
         """Write one step of a run."""
         context, start = self._context, records.begins
         if start is not None and records.run.state in OPEN_RUNS:
-            self._first_of_its_id(start.run_id)
+            self._first_of_its_id(start)
         pipeline_runs.write(context.store, records, begun(context.artifacts, start) if start else None)
         for tree in records.trees:
             trees.begin(context.store, tree, records.host)
@@ -57,11 +57,12 @@ class PipelineBooks:
             return Planned(start=self._never(firing), refused=error.message)
         return Planned(start=start)
 
-    def _first_of_its_id(self, run_id: str) -> None:
+    def _first_of_its_id(self, start: RunInput) -> None:
         """A caller that asked for its run again just as that ended has started it once more: it goes no further."""
-        known = pipeline_runs.get(self._context.store, run_id)
-        if known is not None and known.record.state not in OPEN_RUNS:
-            raise ApplicationError(f"{run_id} is over: {known.record.state}", type="RunIsOver", non_retryable=True)
+        known = pipeline_runs.get(self._context.store, start.run_id)
+        if known is None or known.record.state in OPEN_RUNS or known.record.started_at == start.created_at:
+            return
+        raise ApplicationError(f"{start.run_id} is over: {known.record.state}", type="RunIsOver", non_retryable=True)
 
     def _never(self, firing: Firing) -> RunInput:
         known = pipelines.get(self._context.store, firing.pipeline)
