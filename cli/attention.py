@@ -47,6 +47,11 @@ def _lines(found: "Attention") -> list[str]:
         ]
     for way in found.conflicts:
         lines += [f"{way.job_id}  blocked by a merge conflict", *(f"  {line}" for line in way_out_in_words(way))]
+    for task in found.blocked:
+        lines += [
+            f"{task.root_job_id}  blocked {ago(task.ended_at or task.opened_at)}  {task.repo}  {one_line(task.title)}",
+            *(f"  {line}" for line in (one_line(task.reason, 300), task.next)),
+        ]
     for told, how in found.undelivered:
         lines += [
             f"{told.job_id}  could not be told by {how.channel} ({how.attempts} attempts): {one_line(how.error, 200)}",

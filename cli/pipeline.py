@@ -56,6 +56,7 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME|RUN", help="A pipeline, or the id of a run.")],
     stage: Annotated[str | None, typer.Option(help="What this shell stage of the run printed.")] = None,
     attempt: Annotated[int | None, typer.Option(min=1, help="In an earlier attempt of the stage.")] = None,
+    definition: Annotated[bool, typer.Option("--definition", help="Only the file; a run's own.")] = False,
     json: Json = False,
 ) -> None:
     """Show a pipeline and its file; or a run with its stages; or what a stage printed."""
@@ -69,9 +70,9 @@ def show(
     elif attempt is not None:
         raise UsageError("--attempt is of a stage: add --stage ID")
     elif name.startswith("prun-") and not any(each.name == name for each in pipelines.every(service)):
-        pipeline_view.show_run(service, name, json=json)
+        pipeline_view.show_run(service, name, definition=definition, json=json)
     else:
-        pipeline_view.show_pipeline(service, name, json=json)
+        pipeline_view.show_pipeline(service, name, definition=definition, json=json)
 
 
 @app.command()

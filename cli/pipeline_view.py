@@ -52,25 +52,37 @@ def follow(service: "Service", run_id: str, *, json: bool) -> int:
     return 0 if run.state == "succeeded" else 1
 
 
-def show_pipeline(service: "Service", name: str, *, json: bool) -> None:
+def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool) -> None:
     """What is known of it, and its file."""
     from bridge.operations import pipelines
 
     value = pipelines.as_json(pipelines.get(service, name))
+    text = value["definition"]
+    if definition:
+        _say_file({"name": name, "definition": text}, json=json)
+        return
     if json:
         say_json(value)
         return
-    text = value.pop("definition")
+    del value["definition"]
     say_fields(value.items())
     say(f"\n{text.strip()}")
 
 
-def show_run(service: "Service", run_id: str, *, json: bool) -> None:
-    """A run as it is now."""
+def show_run(service: "Service", run_id: str, *, definition: bool, json: bool) -> None:
+    """A run as it is now; or the file it was started with, whatever that is now."""
     from bridge.operations import pipeline_runs
 
+    if definition:
+        text = pipeline_runs.definition_of_run(service, run_id)
+        _say_file({"run_id": run_id, "definition": text}, json=json)
+        return
     run = pipeline_runs.show_run(service, run_id)
     say_json(run.model_dump(mode="json")) if json else say("\n".join(lines(run)))
+
+
+def _say_file(value: dict[str, str], *, json: bool) -> None:
+    say_json(value) if json else say(value["definition"].rstrip("\n"))
 
 
 def show_output(service: "Service", run_id: str, stage: str, attempt: int | None, *, json: bool) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine, Row, Select, func, select, tuple_, up
 from activities.store import outbox, rounds, schema
 from activities.store.database import insert_new, upsert
 from workflows.policy.telling import TELLS_PEOPLE
-from workflows.tree.jobs import JobState, Usage
+from workflows.tree.jobs import JobState, TaskState, Usage
 from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord
 
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED)
@@ -40,6 +40,14 @@ def task_of(engine: Engine, root_job_id: str) -> TaskRecord | None:
     with engine.connect() as connection:
         row = connection.execute(select(schema.tasks).where(schema.tasks.c.root_job_id == root_job_id)).one_or_none()
     return TaskRecord.model_validate(dict(row._mapping)) if row else None
+
+
+def blocked_tasks(engine: Engine, *, limit: int) -> list[TaskRecord]:
+    """The tasks that were blocked last, oldest first: they go on when an operator says so (ruling D4)."""
+    query = select(schema.tasks).where(schema.tasks.c.state == TaskState.BLOCKED)
+    with engine.connect() as connection:
+        rows = connection.execute(query.order_by(schema.tasks.c.ended_at.desc()).limit(limit)).all()
+    return [TaskRecord.model_validate(dict(row._mapping)) for row in reversed(rows)]
 
 
 def tree(engine: Engine, root_job_id: str) -> list[JobRecord]:

@@ -13,6 +13,8 @@ from workflows.errors import NotFoundError, RefusedError
 from workflows.policy.verbs import refuse_length
 from workflows.tree.records import JobRecord, RoundRecord, TaskRecord
 
+MOST_LISTED = 100
+
 
 @dataclass(frozen=True)
 class Resume:
@@ -55,6 +57,8 @@ class Attention:
     preflight_failed: tuple[JobRecord, ...]
     undelivered: tuple[tuple[outbox.Notification, outbox.Delivery], ...]
     conflicts: tuple[branches.WayOut, ...] = ()
+    blocked: tuple[TaskRecord, ...] = ()
+    """For any other reason."""
 
 
 def open_round(service: Service, job_id: str) -> RoundRecord:
@@ -88,12 +92,19 @@ def attention(service: Service) -> Attention:
         tree = stored_jobs.tree(service.store, each.root_job_id)
         tokens, cost = sum(job.usage.total for job in tree), sum(job.cost_usd for job in tree)
         waiting.append(Waiting(each, stored_jobs.task_of(service.store, each.root_job_id), tokens, cost))
-    flagged = stored_jobs.find(service.store, preflight_failed=True, limit=100)
+    flagged = stored_jobs.find(service.store, preflight_failed=True, limit=MOST_LISTED)
+    conflicts = tuple(branches.ways_out(service))
+    shown = {way.root_job_id for way in conflicts}
     return Attention(
         waiting=tuple(waiting),
         preflight_failed=tuple(sorted(flagged, key=lambda job: job.queued_at)),
         undelivered=tuple(outbox.undelivered(service.store)),
-        conflicts=tuple(branches.ways_out(service)),
+        conflicts=conflicts,
+        blocked=tuple(
+            task
+            for task in stored_jobs.blocked_tasks(service.store, limit=MOST_LISTED)
+            if task.root_job_id not in shown and task.next.startswith("service ")
+        ),
     )
 
 
@@ -119,6 +130,7 @@ def as_json(found: Attention) -> dict[str, Any]:
             for told, how in found.undelivered
         ],
         "conflicts": [asdict(way) for way in found.conflicts],
+        "blocked": [task.model_dump(mode="json", exclude={"revision"}) for task in found.blocked],
     }
 
 

@@ -11,11 +11,13 @@ from activities.pipelines.planning import plan
 from activities.pipelines.record import begun
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import pipeline_runs
+from activities.store import pipeline_runs, pipelines
 from activities.store.database import open_store
 from cli.main import main
 from workflows.pipeline.plan import RunState, Trigger
+from workflows.pipeline.read import read
 from workflows.pipeline.rows import first_rows, skipped_rows
+from workflows.pipeline.text import Format
 
 pytestmark = pytest.mark.ruling("K6", "K1")
 
@@ -127,5 +129,10 @@ def test_runs_are_shown_and_an_active_one_keeps_its_pipeline(
     assert "prun-2  p  skipped: busy" in capsys.readouterr().out
     assert main(["pipeline", "show", "prun-1"]) == 0
     assert "  a pending" in capsys.readouterr().out
+    pipelines.put(store, read(GOOD + "# newer\n", Format.YAML), GOOD + "# newer\n", Format.YAML)
+    assert main(["pipeline", "show", "prun-1", "--definition"]) == 0
+    assert capsys.readouterr().out == GOOD
+    assert main(["pipeline", "show", "p", "--definition"]) == 0
+    assert capsys.readouterr().out == GOOD + "# newer\n"
     assert main(["pipeline", "show", "prun-1", "--stage", "a"]) == 4
     assert "stage a of prun-1 has not begun (pending)" in capsys.readouterr().err

@@ -136,12 +136,14 @@ def test_a_blocked_tree_says_how_to_go_on_and_goes_on(script: Script) -> None:
     assert tree["task"]["state"] == "blocked"
     assert tree["task"]["next"] == f"service job retry {job}.1"
     assert states(tree) == {"none": "succeeded", "work": "failed", "after": "skipped"}
+    assert f"  service job retry {job}.1\n" in script.service("attention").stdout.split(f"{job}  blocked")[1]
     refused = script.service("job", "retry", f"{job}.2", code=3).stderr
     assert "only a leg that failed" in refused
     assert script.service.json("job", "retry", f"{job}.1") == {"job_id": f"{job}.1", "reopened": True}
     script.service.wait_for(lambda: script.tree(job)["task"]["state"] == "done")
     tree = script.until_over(job)
     assert states(tree) == {"none": "succeeded", "work": "succeeded", "after": "succeeded", "normal": "succeeded"}
+    assert job not in script.service("attention").stdout
     again = script.service("job", "retry", f"{job}.1", code=3).stderr
     assert "nothing in it waits to be run again" in again
 
