@@ -1,8 +1,9 @@
 """Opening the store: SQLite in the service home by default, any SQLAlchemy URL otherwise; migrated before first use."""
 
 import fcntl
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ HEAD = "0008"
 """The newest migration; a test compares it with what alembic finds."""
 
 
+BUSY_SECONDS = 15
+"""How long a write waits for another one."""
+
+
 class StoreNewerError(ServiceError):
     """The store was written by a newer release."""
 
@@ -31,7 +36,7 @@ def open_store(home: Home, url: str = "") -> Engine:
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
     try:
-        if _version(engine) != HEAD:
+        if _version(engine) != HEAD or not _writes_ahead(engine):
             _migrate(home, engine)
     except DBAPIError as error:
         raise UnreachableError(f"the store cannot be opened: {error.orig}", "service config show") from None
@@ -81,8 +86,26 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
 
 
 def _tune_sqlite(connection: Any, _record: object) -> None:
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=15000", "foreign_keys=ON"):
+    for pragma in (f"busy_timeout={BUSY_SECONDS * 1000}", "synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _writes_ahead(engine: Engine) -> bool:
+    """A copy that was restored may have lost the mode."""
+    if engine.dialect.name != "sqlite":
+        return True
+    with engine.connect() as connection:
+        return connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
+
+
+def _write_ahead(engine: Engine) -> None:
+    """A mode of the file, set once. SQLite does not wait for who reads meanwhile: it says at once that it is busy."""
+    for _ in range(BUSY_SECONDS * 20):
+        with suppress(OperationalError), engine.connect() as connection:
+            connection.execute(text("PRAGMA journal_mode=WAL"))
+            return
+        time.sleep(0.05)
+    raise UnreachableError("the store is busy: another program keeps it locked", "service doctor")
 
 
 def _version(engine: Engine) -> str | None:
@@ -102,14 +125,16 @@ def _migrate(home: Home, engine: Engine) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    with _one_at_a_time(home, engine), engine.begin() as connection:
-        config.attributes["connection"] = connection
-        try:
-            command.upgrade(config, HEAD)
-        except CommandError as error:
-            raise StoreNewerError(
-                f"the store was written by a newer release of the service ({error})", "install that release, or newer"
-            ) from None
+    with _one_at_a_time(home, engine):
+        if not _writes_ahead(engine):
+            _write_ahead(engine)
+        with engine.begin() as connection:
+            config.attributes["connection"] = connection
+            try:
+                command.upgrade(config, HEAD)
+            except CommandError as error:
+                why = f"the store was written by a newer release of the service ({error})"
+                raise StoreNewerError(why, "install that release, or newer") from None
 
 
 @contextmanager

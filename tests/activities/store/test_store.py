@@ -102,9 +102,20 @@ def _open(root: Path) -> bool:
     return database._version(open_store(Home(root))) == HEAD
 
 
-def test_processes_that_open_a_new_store_together_migrate_it_once(home: Home) -> None:
-    with ProcessPoolExecutor(4) as pool:
-        assert all(pool.map(_open, [home.root] * 8))
+def test_processes_that_open_a_new_store_together_migrate_it_once(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(8) as pool:
+        for number in range(20):
+            assert all(pool.map(_open, [tmp_path / str(number)] * 8))
+
+
+def test_a_copy_that_was_restored_is_written_ahead_again(home: Home, tmp_path: Path) -> None:
+    copy = Home(tmp_path / "copy").ensure()
+    with open_store(home).connect() as connection:
+        connection.exec_driver_sql(f"VACUUM INTO '{copy.store}'")
+    with sqlite3.connect(copy.store) as restored:
+        assert restored.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    with open_store(copy).connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
 
 def test_a_late_or_repeated_record_changes_nothing(store: Engine) -> None:
