@@ -1,11 +1,8 @@
 """The workflow of a delegation tree: feeds what happens to the reducer and carries out what it asks for."""
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy
@@ -29,8 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.tree.round_view import open_rounds
     from workflows.tree.rounds import timers
     from workflows.tree.view import details
-
-T = TypeVar("T")
+    from workflows.turns import Turns, unless_cancelled
 
 
 @workflow.defn
@@ -41,47 +37,37 @@ class DelegationTree:
     def __init__(self, start: TreeStart) -> None:
         self._start = start
         self._state = start.state or new_tree(start.input)
-        self._inbox: deque[e.Event] = deque()
-        self._tasks: dict[str, asyncio.Task[Any]] = {}
-        self._orders = 0
+        self._turns = Turns[e.Event]()
         self._asked: dict[int, e.ResumeRequested] = {}
         self._verdicts: dict[int, Refusal | None] = {}
         self._attention = ""
         self._told_parent = self._waits_for()
         self._closed: c.CloseTree | None = None
         if start.state is None:
-            self._inbox.append(e.TreeStarted(now=workflow.time()))
+            self._turns.inbox.append(e.TreeStarted(now=workflow.time()))
         elif start.retry is not None:
-            self._inbox.append(start.retry)
+            self._turns.inbox.append(start.retry)
 
     @workflow.run
     async def run(self, start: TreeStart) -> c.CloseTree:
-        """Lives in a task of its own, so that a cancel from outside interrupts nothing that is half done."""
         waiting = timers(self._state, workflow.time()) if start.state else ()
-        life = asyncio.create_task(self._live([*start.coordinators, *start.children, *waiting]))
-        try:
-            return await asyncio.shield(life)
-        except asyncio.CancelledError:
-            if workflow.cancellation_reason() is None:
-                raise
-        # It is an order to end at once, not a reason to leave the agents running. Temporal gives it once at most.
-        self._take_turn(e.KillRequested(now=workflow.time(), actor="temporal", immediate=True))
-        return await life
+        life = self._live([*start.coordinators, *start.children, *waiting])
+        return await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
     def kill(self, order: Kill) -> None:
-        self._take_turn(e.KillRequested(now=workflow.time(), actor=order.actor, immediate=order.immediate))
+        self._order(e.KillRequested(now=workflow.time(), actor=order.actor, immediate=order.immediate))
 
     @workflow.signal(description="end a pause: answer, retry, continue, abort, extend")
     def resume(self, order: ResumeOrder) -> None:
-        self._take_turn(order.event(workflow.time()))
+        self._order(order.event(workflow.time()))
 
     @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
     async def resume_now(self, order: ResumeOrder) -> str:
         """Two at the same instant both pass the validator; the truth is what the reducer said to each."""
         said = order.event(workflow.time())
         self._asked[id(said)] = said
-        self._take_turn(said)
+        self._order(said)
         await workflow.wait_condition(lambda: id(said) in self._verdicts)
         del self._asked[id(said)]
         if refusal := self._verdicts.pop(id(said)):
@@ -96,7 +82,7 @@ class DelegationTree:
 
     @workflow.update(description="run a failed job again")
     def retry(self, order: Retry) -> None:
-        self._take_turn(e.RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id))
+        self._order(e.RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id))
 
     @retry.validator
     def _may_retry(self, order: Retry) -> None:
@@ -107,8 +93,8 @@ class DelegationTree:
         """An order that comes while the tree closes has its turn too: it may open the tree again."""
         for command in todo:
             self._begin(command)
-        while self._inbox or self._tasks or not self._state.closed:
-            await workflow.wait_condition(lambda: bool(self._inbox))
+        while not (self._turns.idle and self._state.closed):
+            await self._turns.next()
             await self._carry_out(self._reduce_pending())
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._closed is None:
@@ -116,24 +102,13 @@ class DelegationTree:
         workflow.upsert_search_attributes([search.STATE.value_set(self._closed.task_state.value)])
         return self._closed
 
-    def _take_turn(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
-        """Puts an order behind whatever has happened before it.
-
-        Temporal hands messages over ahead of all else in a workflow task. When a task is done over because one more
-        message came, the tree would take another course than it did the first time, and the rows it wrote then would
-        be of jobs that never were. Behind an activity, every task that is done over begins as it did before.
-        """
-        if not self._tasks:
-            self._inbox.append(order)
-            return
-        self._orders += 1
-        turn = calls.turn(f"{type(order).__name__} by {order.actor}")
-        self._spawn(f"order:{self._orders}", turn, lambda _: self._inbox.append(order))
+    def _order(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
+        self._turns.order(order, f"{type(order).__name__} by {order.actor}")
 
     def _reduce_pending(self) -> list[c.Command]:
         todo: list[c.Command] = []
-        while self._inbox:
-            event = self._inbox.popleft()
+        while self._turns.inbox:
+            event = self._turns.inbox.popleft()
             if isinstance(event, e.ResumeRequested) and id(event) in self._asked:
                 self._verdicts[id(event)] = refuse_resume(self._state, event)
             todo += reduce(self._state, event)
@@ -195,23 +170,23 @@ class DelegationTree:
         return " and ".join(sorted({each.kind.value for each in open_rounds(self._state)}))
 
     def _begin(self, command: c.Command) -> None:
+        spawn = self._turns.spawn
         match command:
             case c.RunCoordinator(run=run):
-                self._spawn(run.job_id, calls.attempt(run, self._start.host), lambda task: self._ended(run, task))
+                spawn(run.job_id, calls.attempt(run, self._start.host), lambda task: self._ended(run, task))
             case c.RunChild(run=run, summary=summary):
-                self._spawn(run.job_id, self._delegate(run, summary), lambda task: self._ended(run, task))
+                spawn(run.job_id, self._delegate(run, summary), lambda task: self._ended(run, task))
             case c.StartTimer(key=key, seconds=seconds, summary=summary):
                 pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
-                self._spawn(key, pause, lambda task: self._fired(key, task))
+                spawn(key, pause, lambda task: self._fired(key, task))
             case c.CancelJob(job_id=key) | c.CancelTimer(key=key):
-                if task := self._tasks.get(key):
-                    task.cancel()
+                self._turns.stop(key)
             case c.Record() | c.CloseTree():
                 pass
 
     def _should_continue_as_new(self, todo: list[c.Command]) -> bool:
         """Only where nothing runs, for a child would be taken down with its parent's run; and where nothing is lost."""
-        if self._state.closed or self._tasks or self._inbox or self._asked:
+        if self._state.closed or self._asked or not self._turns.idle:
             return False
         if any(isinstance(command, c.StartTimer | c.CancelJob) for command in todo):
             return False
@@ -230,17 +205,6 @@ class DelegationTree:
             )
         )
 
-    def _spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
-        """`then` is called however the work ends, even if it is cancelled before its first step."""
-
-        def ended(task: asyncio.Task[T]) -> None:
-            del self._tasks[key]
-            then(task)
-
-        task = asyncio.create_task(work)
-        task.add_done_callback(ended)
-        self._tasks[key] = task
-
     async def _delegate(self, run: JobRun, summary: str) -> JobOutcome:
         return await workflow.execute_child_workflow(
             Delegation.run,
@@ -254,11 +218,11 @@ class DelegationTree:
         error = None if task.cancelled() else task.exception()
         lost = task.cancelled() or error is not None
         outcome = _without_outcome(run, error) if lost else task.result()
-        self._inbox.append(e.JobEnded(now=workflow.time(), outcome=outcome))
+        self._turns.inbox.append(e.JobEnded(now=workflow.time(), outcome=outcome))
 
     def _fired(self, key: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            self._inbox.append(e.TimerFired(now=workflow.time(), key=key))
+            self._turns.inbox.append(e.TimerFired(now=workflow.time(), key=key))
 
 
 def _without_outcome(run: JobRun, error: BaseException | None) -> JobOutcome:

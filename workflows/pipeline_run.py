@@ -1,16 +1,13 @@
 """The workflow of a pipeline run: feeds what happens to the reducer and carries out what it asks for (ruling K1)."""
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Coroutine
 from datetime import timedelta
-from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from workflows import calls, pipeline_calls, search
+    from workflows import pipeline_calls, search
     from workflows.delegation_tree import DelegationTree
     from workflows.messages import Attention, TreeStart
     from workflows.pipeline import commands as c
@@ -21,8 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.state import new_run
     from workflows.pipeline.view import details
     from workflows.tree.jobs import Wire
-
-T = TypeVar("T")
+    from workflows.turns import Turns, unless_cancelled
 
 
 class Cancel(Wire):
@@ -39,64 +35,41 @@ class PipelineRun:
     @workflow.init
     def __init__(self, start: RunInput) -> None:
         self._run = new_run(start)
-        self._inbox: deque[e.Event] = deque([e.RunStarted(now=workflow.time())])
-        self._tasks: dict[str, asyncio.Task[Any]] = {}
-        self._orders = 0
+        self._turns = Turns[e.Event]()
+        self._turns.inbox.append(e.RunStarted(now=workflow.time()))
         self._shown = RunState.RUNNING
         self._closed: c.CloseRun | None = None
 
     @workflow.run
     async def run(self, start: RunInput) -> c.CloseRun:
-        """Lives in a task of its own, so that a cancel from outside interrupts nothing that is half done."""
-        life = asyncio.create_task(self._live())
-        try:
-            return await asyncio.shield(life)
-        except asyncio.CancelledError:
-            if workflow.cancellation_reason() is None:
-                raise
-        self._take_turn("cancel by temporal", lambda: e.CancelRequested(now=workflow.time(), actor="temporal"))
-        return await life
+        return await unless_cancelled(
+            self._live(), lambda: self.cancel(Cancel(run_id=self._run.input.run_id, actor="temporal"))
+        )
 
     @workflow.signal(description="end the run: its commands and agents are stopped")
     def cancel(self, order: Cancel) -> None:
         if order.run_id == self._run.input.run_id:
-            self._take_turn(
-                f"cancel by {order.actor}", lambda: e.CancelRequested(now=workflow.time(), actor=order.actor)
-            )
+            event = e.CancelRequested(now=workflow.time(), actor=order.actor)
+            self._turns.order(event, f"cancel by {order.actor}")
 
     @workflow.signal(description="a stage's tree begins or ends to wait for people")
     def attention(self, said: Attention) -> None:
-        self._take_turn(
-            f"attention {said.waits_for}",
-            lambda: e.AttentionChanged(now=workflow.time(), job_id=said.job_id, waits_for=said.waits_for),
-        )
+        event = e.AttentionChanged(now=workflow.time(), job_id=said.job_id, waits_for=said.waits_for)
+        self._turns.order(event, f"attention {said.waits_for}")
 
     async def _live(self) -> c.CloseRun:
         while self._closed is None:
-            await workflow.wait_condition(lambda: bool(self._inbox))
+            await self._turns.next()
             await self._carry_out(self._reduce_pending())
         # An order that comes while the run ends has nothing left to act on.
-        for task in self._tasks.values():
-            task.cancel()
+        for key in self._turns.tasks:
+            self._turns.stop(key)
         return self._closed
-
-    def _take_turn(self, summary: str, event: Callable[[], e.Event]) -> None:
-        """Puts an order behind whatever has happened before it.
-
-        Temporal hands messages over ahead of all else in a workflow task. One that is done over with one more message
-        would take another course than it did the first time, and rows it wrote then would tell of stages that never
-        ran. Behind an activity, every task that is done over begins as it did before.
-        """
-        if not self._tasks:
-            self._inbox.append(event())
-            return
-        self._orders += 1
-        self._spawn(f"order:{self._orders}", calls.turn(summary), lambda _: self._inbox.append(event()))
 
     def _reduce_pending(self) -> list[c.Command]:
         todo: list[c.Command] = []
-        while self._inbox:
-            todo += reduce(self._run, self._inbox.popleft())
+        while self._turns.inbox:
+            todo += reduce(self._run, self._turns.inbox.popleft())
         return todo
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
@@ -119,18 +92,18 @@ class PipelineRun:
             workflow.upsert_search_attributes(updates)
 
     def _begin(self, command: c.Command) -> None:
+        spawn = self._turns.spawn
         match command:
             case c.RunShell(run=run):
                 work = pipeline_calls.attempt(run, self._run.input.host)
-                self._spawn(run.stage_id, work, lambda task: self._ended(run.stage_id, run.attempt, task))
+                spawn(run.stage_id, work, lambda task: self._ended(run.stage_id, run.attempt, task))
             case c.RunTree(stage_id=stage, attempt=attempt):
-                self._spawn(stage, self._grow(command), lambda task: self._ended(stage, attempt, task))
+                spawn(stage, self._grow(command), lambda task: self._ended(stage, attempt, task))
             case c.StartTimer(stage_id=stage, seconds=seconds, summary=summary):
                 pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
-                self._spawn(stage, pause, lambda task: self._due(stage, task))
+                spawn(stage, pause, lambda task: self._due(stage, task))
             case c.CancelStage(stage_id=stage):
-                if task := self._tasks.get(stage):
-                    task.cancel()
+                self._turns.stop(stage)
             case c.CloseRun():
                 self._closed = command
             case c.Record():
@@ -149,26 +122,15 @@ class PipelineRun:
         )
         return outcome_of(closed, command.success)
 
-    def _spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
-        """`then` is called however the work ends, even if it is cancelled before its first step."""
-
-        def ended(task: asyncio.Task[T]) -> None:
-            del self._tasks[key]
-            then(task)
-
-        task = asyncio.create_task(work)
-        task.add_done_callback(ended)
-        self._tasks[key] = task
-
     def _ended(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:
         error = None if task.cancelled() else task.exception()
         lost = task.cancelled() or error is not None
         outcome = _without_outcome(error) if lost else task.result()
-        self._inbox.append(e.StageEnded(workflow.time(), stage_id, attempt, outcome))
+        self._turns.inbox.append(e.StageEnded(workflow.time(), stage_id, attempt, outcome))
 
     def _due(self, stage_id: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            self._inbox.append(e.RetryDue(workflow.time(), stage_id))
+            self._turns.inbox.append(e.RetryDue(workflow.time(), stage_id))
 
 
 def _without_outcome(error: BaseException | None) -> StageOutcome:

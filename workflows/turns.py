@@ -1,0 +1,76 @@
+"""The event loop of a workflow over a reducer: what has happened waits in order, what goes on has a name."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from workflows import calls
+
+E = TypeVar("E")
+T = TypeVar("T")
+
+
+class Turns(Generic[E]):
+    """Events to be reduced, and the tasks that will bring more."""
+
+    def __init__(self) -> None:
+        self.inbox: deque[E] = deque()
+        self.tasks: dict[str, asyncio.Task[Any]] = {}
+        self._orders = 0
+
+    @property
+    def idle(self) -> bool:
+        """Nothing has happened and nothing goes on."""
+        return not (self.inbox or self.tasks)
+
+    async def next(self) -> None:
+        """Until something has happened."""
+        await workflow.wait_condition(lambda: bool(self.inbox))
+
+    def order(self, event: E, summary: str) -> None:
+        """Puts an order from outside behind whatever has happened before it.
+
+        Temporal hands messages over ahead of all else in a workflow task. When a task is done over because one more
+        message came, the workflow would take another course than it did the first time, and the rows it wrote then
+        would tell of what never was. Behind an activity, every task that is done over begins as it did before.
+        """
+        if not self.tasks:
+            self.inbox.append(event)
+            return
+        self._orders += 1
+        self.spawn(f"order:{self._orders}", calls.turn(summary), lambda _: self.inbox.append(event))
+
+    def spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
+        """`then` is called however the work ends, even if it is cancelled before its first step."""
+
+        def ended(task: asyncio.Task[T]) -> None:
+            del self.tasks[key]
+            then(task)
+
+        task = asyncio.create_task(work)
+        task.add_done_callback(ended)
+        self.tasks[key] = task
+
+    def stop(self, key: str) -> None:
+        """Cancels what goes on by this name; it ends in its own way."""
+        if task := self.tasks.get(key):
+            task.cancel()
+
+
+async def unless_cancelled(life: Coroutine[Any, Any, T], cancelled: Callable[[], None]) -> T:
+    """A workflow's life in a task of its own: a cancel from outside interrupts nothing that is half done.
+
+    It is an order to end, not a reason to leave what runs alone. Temporal gives it once at most.
+    """
+    task = asyncio.create_task(life)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if workflow.cancellation_reason() is None:
+            raise
+    cancelled()
+    return await task
