@@ -18,6 +18,9 @@ ENVIRONMENT: dict[str, tuple[str, str]] = {
     "SERVICE_MAX_DELEGATION_DEPTH": ("orchestrate", "max_delegation_depth"),
     "SERVICE_MAX_DELEGATION_TOTAL_JOBS": ("orchestrate", "max_delegation_total_jobs"),
     "SERVICE_TEMPORAL_ADDRESS": ("temporal", "address"),
+    "SERVICE_TEMPORAL_PORT": ("temporal", "port"),
+    "SERVICE_TEMPORAL_UI_PORT": ("temporal", "ui_port"),
+    "SERVICE_BRIDGE_PORT": ("bridge", "port"),
     "SERVICE_STORE_URL": ("store", "url"),
 }
 
@@ -87,6 +90,7 @@ def _from_environment(name: str, text: str, section: str, key: str) -> object:
 def _sentence(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
     *section, key = [str(part) for part in fault["loc"]]
     where = f"[{'.'.join(section)}].{key}" if section else f"[{key}]"
+    where = next((name for name in ENVIRONMENT if name in environ and ENVIRONMENT[name] == (*section, key)), where)
     if fault["type"] == "extra_forbidden":
         near = difflib.get_close_matches(key, _known_keys(section), n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; known here: {', '.join(_known_keys(section))}"

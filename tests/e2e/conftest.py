@@ -1,5 +1,6 @@
 """The whole service as a user runs it: real processes, real ports, a home of its own."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
+LANES = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,14 @@ class Installed:
         return path.read_text() if path.exists() else ""
 
 
+def lane() -> dict[str, str]:
+    """Ports that no other test of this run asks for: a server that is killed finds its own free again."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    names = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
+    first = 10_000 + 2_000 * worker + 10 * next(LANES)
+    return {name: str(first + number) for number, name in enumerate(names)}
+
+
 def set_up(folder: Path) -> Installed:
     """A home and a registered repository, nothing running."""
     repo = folder / "shop"
@@ -99,7 +109,7 @@ def set_up(folder: Path) -> Installed:
         "git init -q -b main && git -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m first"
     )
     subprocess.run(["sh", "-c", commit], cwd=repo, check=True)
-    service = Installed(folder / "home", repo, folder)
+    service = Installed(folder / "home", repo, folder, lane())
     service.home.mkdir()
     service("repo", "add", "acme/shop", str(repo))
     return service

@@ -118,6 +118,14 @@ def test_every_limit_that_may_be_overridden_reaches_the_tree(home: Home) -> None
     assert snapshot.escalation_ttl_seconds == 3600.0
 
 
+def test_a_value_of_the_environment_that_is_out_of_range_is_named_by_its_variable(home: Home) -> None:
+    with pytest.raises(SettingsError, match=r"^SERVICE_BRIDGE_PORT should be less than or equal to 65535, not 65536"):
+        load_settings(home, {"SERVICE_BRIDGE_PORT": "65536"})
+    home.config.write_text("[bridge]\nport = 65536\n")
+    with pytest.raises(SettingsError, match=r"^\[bridge\].port should be"):
+        load_settings(home, {"SERVICE_TEMPORAL_PORT": "7"})
+
+
 def test_the_environment_wins_over_the_file_and_the_origin_says_so(home: Home) -> None:
     written(home, "[orchestrate]\nmax_delegation_depth = 3\nmax_delegation_width = 4")
     found = {s.key: (s.value, s.origin) for s in describe(home, {"SERVICE_MAX_DELEGATION_DEPTH": "5"})}
