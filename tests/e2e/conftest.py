@@ -8,10 +8,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from activities.settings.home import Home
+from bridge.operations import jobs
+from bridge.operations.service import Service
 
 ROOT = Path(__file__).parents[2]
 LANES = itertools.count()
@@ -82,8 +87,17 @@ class Installed:
             assert time.monotonic() < deadline, self("daemon", "status").stdout
             time.sleep(0.1)
 
+    @cached_property
+    def seen(self) -> Service:
+        """The same home, read without a process of its own: whoever waits looks often."""
+        return Service(Home(self.home))
+
+    def tree(self, job_id: str) -> dict[str, Any]:
+        """What `service job tree --json` prints."""
+        return jobs.tree_as_json(jobs.tree(self.seen, job_id))
+
     def wait_until_ended(self, job_id: str) -> dict[str, Any]:
-        self.wait_for(lambda: self.json("job", "show", job_id)["ended_at"] is not None)
+        self.wait_for(lambda: jobs.get(self.seen, job_id).ended_at is not None)
         shown: dict[str, Any] = self.json("job", "show", job_id)
         return shown
 

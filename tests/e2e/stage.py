@@ -107,8 +107,7 @@ class Stage:
     def tree(self, job: str) -> dict[str, Any]:
         """A tree once it is over."""
         self.service("job", "events", job, "--follow")
-        tree: dict[str, Any] = self.service.json("job", "tree", job)
-        return tree
+        return self.service.tree(job)
 
     def ended(self, job: str) -> Ended:
         """A job that is over."""

@@ -66,8 +66,7 @@ class Script:
         return self.tree(job)
 
     def tree(self, job: str) -> dict[str, Any]:
-        shown: dict[str, Any] = self.service.json("job", "tree", job)
-        return shown
+        return self.service.tree(job)
 
     def prompt(self, job: str) -> str:
         return (self.plans / "prompts" / job).read_text()
@@ -121,6 +120,7 @@ def test_a_dependent_sees_its_dependencies_work_and_the_coordinator_is_told_ever
     assert all(f"### Leg `{name}`: succeeded" in told for name in ("one", "two", "both"))
     assert "reach the goal" in told
     assert git(script.service.repo, "show", f"service/{job}.1-one:one.txt") == "1"
+    assert script.service.json("job", "tree", job) == tree
     shown = script.service("job", "tree", job).stdout
     assert "└─ ✔ .4 (normal) lead ask: succeeded approved" in shown
     assert "jobs 4 of 64, time " in shown

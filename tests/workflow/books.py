@@ -1,5 +1,6 @@
 """What must hold in the rows that any tree wrote, however often it was interrupted."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -26,7 +27,7 @@ class Books:
                 assert _timeless(known.setdefault(job.revision, job)) == _timeless(job), "a revision says one thing"
             for event in records.events:
                 first = self.events.setdefault(event.event_id, event)
-                assert first.model_copy(update={"at": event.at}) == event, "an event id is of one event"
+                assert _of_any_time(first) == _of_any_time(event), "an event id is of one event"
             if records.task:
                 self.tasks[records.task.revision] = records.task
 
@@ -133,3 +134,9 @@ class Books:
 def _timeless(job: JobRecord) -> JobRecord:
     """A workflow task that was lost is done again, later."""
     return job.model_copy(update={"queued_at": 0.0, "started_at": None, "ended_at": None})
+
+
+def _of_any_time(event: EventRecord) -> EventRecord:
+    """A pause that begins later ends later, and says so."""
+    message = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "", event.message)
+    return event.model_copy(update={"at": 0.0, "message": message, "data": event.data | {"expires_at": 0.0}})
