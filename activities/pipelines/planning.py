@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from activities.artifacts import Artifacts
-from activities.git.worktrees import commit_of
+from activities.git.worktrees import tip
 from activities.settings.model import Settings
 from activities.store import agents, pipelines, repos
 from activities.store.pipelines import Pipeline
@@ -90,7 +90,7 @@ def _repo(store: Engine, pipeline: Pipeline) -> Repo:
 def _tip(repo: Repo) -> str:
     """What is checked out as the run is asked for: no stage sees another commit, whatever is committed meanwhile."""
     with suppress(ServiceError):
-        return commit_of(Path(repo.path), "HEAD")
+        return tip(Path(repo.path))
     return ""  # its stages say what is wrong with the checkout
 
 

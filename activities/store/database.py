@@ -81,8 +81,14 @@ def _upsert(dialect_name: str, table: Table, columns: tuple[str, ...], only_if_n
 def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that are not there yet; at-least-once writers call it as often as they like."""
     if rows:
-        dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-        connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)
+        connection.execute(_insert_new(connection.dialect.name, table), rows)
+
+
+@cache
+def _insert_new(dialect_name: str, table: Table) -> Insert:
+    dialect = postgresql if dialect_name == "postgresql" else sqlite
+    inserting: Insert = dialect.insert(table).on_conflict_do_nothing()
+    return inserting
 
 
 def _tune_sqlite(connection: Any, _record: object) -> None:

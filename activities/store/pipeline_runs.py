@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, select, tuple_, update
+from sqlalchemy import Engine, Row, bindparam, select, tuple_, update
 
 from activities.store import schema
 from activities.store.database import insert_new, upsert
@@ -14,6 +14,7 @@ from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
 from workflows.pipeline.rows import succeeded_row
 
 runs, stages = schema.pipeline_runs, schema.pipeline_stages
+_OLDER = update(runs).where(runs.c.run_id == bindparam("of_run"), runs.c.revision < bindparam("newest"))
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,12 @@ class StoredRun:
 
 def write(engine: Engine, records: RunRecords, begun: Begun | None = None) -> None:
     """Write one step of a run in one transaction; `begun` comes with the first."""
+    run = records.run.model_dump(mode="json")
     with engine.begin() as connection:
         if begun is not None:
-            first = records.run.model_dump(mode="json") | {"definition": begun.definition, "payload": begun.payload}
-            insert_new(connection, runs, [first])
-        _update(connection, records.run)
+            insert_new(connection, runs, [run | {"definition": begun.definition, "payload": begun.payload}])
+        if records.run.revision:
+            connection.execute(_OLDER, run | {"of_run": records.run.run_id, "newest": records.run.revision})
         rows = [stage.model_dump(mode="json") for stage in records.stages]
         upsert(connection, stages, rows, only_if_newer="revision")
 
@@ -53,11 +55,6 @@ def stage_ended(engine: Engine, row: StageRecord, outcome: StageOutcome) -> None
     """It has done what it should. What becomes of a run after anything else is for the run to say."""
     if outcome.state is StageState.SUCCEEDED:
         stage_runs(engine, succeeded_row(row, outcome, time.time()))
-
-
-def _update(connection: Connection, run: RunRecord) -> None:
-    older = (runs.c.run_id == run.run_id) & (runs.c.revision < run.revision)
-    connection.execute(update(runs).where(older).values(**run.model_dump(mode="json", exclude={"run_id"})))
 
 
 def get(engine: Engine, run_id: str) -> StoredRun | None:

@@ -13,6 +13,7 @@ from bridge.operations.service import Service
 from workflows.errors import NotFoundError, RefusedError, UsageError
 
 Answer = dict[str, Any]
+Act = Callable[[str | None], Awaitable[Answer]]
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 _TURNS: "WeakValueDictionary[str, _Turn]" = WeakValueDictionary()
 _GUARD = Lock()
@@ -31,16 +32,14 @@ class _Turn:
         self.lock = Lock()
 
 
-async def once(
-    service: Service, key: str | None, words: str, new_id: Callable[[], str], act: Callable[[str], Awaitable[Answer]]
-) -> Answer:
-    """Do `act` with an id of its own; with a key, do it once.
+async def once(service: Service, key: str | None, words: str, new_id: Callable[[], str], act: Act) -> Answer:
+    """Do `act`; with a key, do it once, under an id that is kept with the key.
 
     The id is reserved before anything is started under it, and whatever is started is named by it: a call that died at
     any moment is finished by the repeated one, which starts nothing twice.
     """
     if key is None:
-        return await act(new_id())
+        return await act(None)
     if not _KEY.fullmatch(key):
         raise UsageError("Idempotency-Key must be 1 to 200 visible ASCII characters")
     with _GUARD:
@@ -52,9 +51,7 @@ async def once(
         turn.lock.release()
 
 
-async def _once(
-    service: Service, key: str, digest: str, new_id: Callable[[], str], act: Callable[[str], Awaitable[Answer]]
-) -> Answer:
+async def _once(service: Service, key: str, digest: str, new_id: Callable[[], str], act: Act) -> Answer:
     kept = stored.reserve(service.store, key, digest, new_id())
     if kept.digest != digest:
         raise KeyReusedError("this Idempotency-Key was sent with another call; use a new key for a new call")

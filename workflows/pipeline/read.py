@@ -1,6 +1,7 @@
 """Reading a definition strictly: every fault at once, each with its place and the nearest known key (ruling K1)."""
 
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import cast
 
@@ -39,8 +40,9 @@ class DefinitionError(UsageError):
         self.faults = faults
 
 
+@lru_cache(maxsize=32)
 def read(text: str, format_: Format) -> Definition:
-    """The definition a file holds, or all that is wrong with it."""
+    """The definition a file holds, or all that is wrong with it. One that is run again and again is read once."""
     faults = Faults()
     clean: Clean = {}
     if len(text.encode(errors="surrogatepass")) > MOST_BYTES:

@@ -25,7 +25,7 @@ def router(service: Service) -> APIRouter:
         """Ask an agent in the background; the same gates as `service agent ask`."""
         order = orders.Order(agent=name, action=Action.ASK, **body.model_dump())
 
-        async def start(root: str) -> Answer:
+        async def start(root: str | None) -> Answer:
             return {"job_id": await orders.start(service, order, root)}
 
         answer = await act(lambda: once(service, idempotency_key, words(request, body), trees.new_root_id, start))

@@ -126,9 +126,9 @@ def _add_orders(made: APIRouter, service: Service) -> None:
     ) -> Response:
         """Answer a pause, or decide about its failures; the same as `service resume`."""
 
-        async def resume(request_id: str) -> Answer:
+        async def resume(request_id: str | None) -> Answer:
             order = people.Resume(
-                job_id, body.verb, body.text, CHANNEL, CHANNEL, body.round, body.digest or "", request_id
+                job_id, body.verb, body.text, CHANNEL, CHANNEL, body.round, body.digest or "", request_id or ""
             )
             verdict = await people.resume(service, order)
             return {"job_id": job_id, "verb": body.verb, "message": verdict.message, "applied": verdict.applied}

@@ -27,7 +27,7 @@ def router(service: Service) -> APIRouter:
         """Start a run; refused while the pipeline has an active one. The same as `service pipeline run`."""
         wanted = body or RunRequest()
 
-        async def start(run_id: str) -> Answer:
+        async def start(run_id: str | None) -> Answer:
             return {"run_id": await pipelines.run(service, name, wanted.payload, Trigger.BRIDGE, run_id)}
 
         said = words(request, wanted)

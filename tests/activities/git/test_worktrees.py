@@ -22,6 +22,7 @@ from activities.git.worktrees import (
     find,
     mark_base,
     place,
+    tip,
 )
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from workflows.errors import NotFoundError, RefusedError
@@ -362,3 +363,21 @@ def test_git_without_end_is_ended(repo: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(GitError, match="no end after") as caught:
         git(repo, "-c", "alias.wait=!sleep 600 & sleep 600", "wait")
     assert caught.value.returncode == -signal.SIGKILL
+
+
+def test_the_tip_is_what_git_says_however_its_refs_are_kept(repo: Path, trees: Path) -> None:
+    def told() -> str:
+        return run_git(repo, "rev-parse", "HEAD").strip()
+
+    assert tip(repo) == told()
+    commit_file(repo, "more.txt", "more")
+    assert tip(repo) == told()
+    run_git(repo, "pack-refs", "--all")
+    assert tip(repo) == told(), "packed"
+    run_git(repo, "checkout", "-q", "--detach", "HEAD~1")
+    assert tip(repo) == told(), "detached"
+    other = add_branch(repo, trees / "w", "leg", "main").path
+    assert tip(other) == run_git(repo, "rev-parse", "main").strip(), "a worktree's .git is a file"
+    run_git(repo, "symbolic-ref", "HEAD", "refs/heads/unborn")
+    with pytest.raises(NotFoundError):
+        tip(repo)

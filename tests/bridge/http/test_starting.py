@@ -148,7 +148,7 @@ class TestIdempotency:
         words = "the same words"
         order = orders.Order(agent="scout", action="ask", **BODY)
 
-        async def act(root: str) -> dict[str, Any]:
+        async def act(root: str | None) -> dict[str, Any]:
             return {"job_id": await orders.start(with_temporal, order, root)}
 
         from bridge.operations.idempotency import once
