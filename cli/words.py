@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from workflows.tree.records import EventRecord
 
 ENDED_BADLY = ("failed", "blocked", "cancelled")
+WAITING = ("blocked", "awaiting_human")
+"""Tasks that somebody must do something about."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
@@ -61,7 +63,8 @@ def review_in_words(review: dict[str, Any]) -> str:
 
 def in_words(detail: "Detail") -> str:
     """A job as a person reads it: state first, evidence last."""
-    job = detail.job
+    job, task = detail.job, detail.task
+    stuck = task if task and (job.state in ENDED_BADLY or task.state in WAITING) else None
     spent = (
         f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, ${job.cost_usd:.2f}" if job.usage.total else ""
     )
@@ -73,7 +76,8 @@ def in_words(detail: "Detail") -> str:
         ("summary", job.summary),
         ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),
-        ("task", f"{detail.task.task_id} {detail.task.state}: {detail.task.title}" if detail.task else ""),
+        ("task", f"{task.task_id} {task.state}: {task.title}" if task else ""),
+        ("because", task.reason if task and task.state in WAITING else ""),
         ("parent", job.parent_job_id),
         ("attempt", job.attempt if job.attempt > 1 else ""),
         ("branch", job.branch),
@@ -83,7 +87,7 @@ def in_words(detail: "Detail") -> str:
         ("started", clock(job.started_at) if job.started_at else ""),
         ("ended", clock(job.ended_at) if job.ended_at else ""),
         ("worktree", detail.worktree if not job.ended_at else ""),
-        ("next", job.next or (detail.task.next if detail.task and job.state in ENDED_BADLY else "")),
+        ("next", job.next or (stuck.next if stuck else "")),
     ]
     width = max(len(name) for name, value in fields if value)
     lines = [f"{name.ljust(width)}  {_indented(str(value), width)}" for name, value in fields if value]
