@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from activities.settings.home import Home
-from bridge.operations import jobs
+from bridge.operations import daemon, jobs
 from bridge.operations.service import Service
 
 ROOT = Path(__file__).parents[2]
@@ -78,8 +78,9 @@ class Installed:
         self("agent", "add", name, *words, "--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
 
     def pid(self, member: str) -> int:
-        children = self.json("daemon", "status")["state"]["children"]
-        return int(next(child["pid"] or 0 for child in children if child["name"] == member))
+        state = daemon.status(self.seen).state
+        assert state is not None
+        return next(child.pid or 0 for child in state.children if child.name == member)
 
     def wait_for(self, what: Callable[[], bool], seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds

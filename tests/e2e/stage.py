@@ -100,13 +100,13 @@ class Stage:
         return shown
 
     def end(self, job: str) -> Ended:
-        """A job, to its end."""
-        self.service("job", "events", job, "--follow")
+        """A job, to the end of its tree."""
+        self.tree(job)
         return self.ended(job)
 
     def tree(self, job: str) -> dict[str, Any]:
         """A tree once it is over."""
-        self.service("job", "events", job, "--follow")
+        self.service.wait_for(lambda: bool(self.service.tree(job)["over"]), PATIENCE)
         return self.service.tree(job)
 
     def ended(self, job: str) -> Ended:
