@@ -22,6 +22,7 @@ class Notify:
             calls.deliver,
             notification_id,
             start_to_close_timeout=timedelta(minutes=2),
+            heartbeat_timeout=calls.HEARTBEAT,
             schedule_to_close_timeout=PATIENCE,
             retry_policy=_RETRIES,
         )

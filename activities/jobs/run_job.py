@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, TypeVar
@@ -15,13 +14,14 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.agents.adapter import Adapter
 from activities.agents.faults import Blocker
+from activities.heartbeat import Heartbeat, beating
 from activities.jobs import deferring, report, workspace
 from activities.jobs.context import Context
 from activities.jobs.execution import Executed, Execution
 from activities.jobs.places import Places
 from activities.jobs.prompting import prompt_of
 from activities.jobs.verdict import Failure, Settled, Verdict, as_failure, judge
-from activities.runs.run import Claim, Progress
+from activities.runs.run import Claim
 from activities.store import deferrals
 from activities.store import runs as stored_runs
 from activities.store.deferrals import Deferral
@@ -31,26 +31,8 @@ from workflows.contract.repair import repair_prompt, same_output
 from workflows.errors import ServiceError
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
 
-BEAT_SECONDS = 2.0
 DESCRIBE_TIMEOUT = timedelta(seconds=5)
 T = TypeVar("T")
-
-
-@dataclass
-class Heartbeat:
-    """What the worker tells Temporal while an agent runs; never kept in the history."""
-
-    stage: str = "starting"
-    progress: Progress | None = None
-
-    def see(self, progress: Progress) -> None:
-        self.stage, self.progress = "running", progress
-
-    def details(self) -> dict[str, str | int]:
-        if self.progress is None:
-            return {"stage": self.stage}
-        line = self.progress.last_line
-        return {"stage": self.stage, "output_bytes": self.progress.stdout_bytes, "last_line": line}
 
 
 class Playable(Protocol[T]):
@@ -243,19 +225,3 @@ async def _still_wanted() -> bool:
         return (await handle.describe(rpc_timeout=DESCRIBE_TIMEOUT)).status is WorkflowExecutionStatus.RUNNING
     except RPCError as error:
         return error.status is not RPCStatusCode.NOT_FOUND
-
-
-@asynccontextmanager
-async def beating(beat: Heartbeat) -> AsyncIterator[None]:
-    """Tell Temporal that the host is alive, and what goes on."""
-
-    async def beats() -> None:
-        while True:
-            activity.heartbeat(beat.details())
-            await asyncio.sleep(BEAT_SECONDS)
-
-    beating = asyncio.create_task(beats())
-    try:
-        yield
-    finally:
-        beating.cancel()

@@ -1,10 +1,12 @@
 """The activity that delivers one notification on every channel it has not yet arrived on."""
 
+import asyncio
 from collections.abc import Sequence
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.heartbeat import Heartbeat, beating
 from activities.jobs.context import Context
 from activities.notify.channels import Channel, Command, DeliveryError, LogFile, Webhook
 from activities.store import outbox
@@ -17,7 +19,12 @@ class Deliverer:
         self._context = context
 
     @activity.defn(name="deliver")
-    def deliver(self, notification_id: str) -> None:
+    async def deliver(self, notification_id: str) -> None:
+        """On every channel it has not arrived on; another host takes over when this one dies."""
+        async with beating(Heartbeat("delivering")):
+            await asyncio.to_thread(self._deliver, notification_id)
+
+    def _deliver(self, notification_id: str) -> None:
         """Each channel on its own: one that is down holds up no other."""
         notification = outbox.get(self._context.store, notification_id)
         if notification is None:

@@ -13,9 +13,10 @@ from temporalio import activity
 from activities.agents.environment import ALLOWED
 from activities.git import worktrees
 from activities.git.merge import merge
+from activities.heartbeat import Heartbeat, beating
 from activities.jobs.context import Context
 from activities.jobs.places import Places
-from activities.jobs.run_job import Heartbeat, beating, to_its_end
+from activities.jobs.run_job import to_its_end
 from activities.jobs.workspace import conflict
 from activities.runs import run as runs
 from activities.runs.output import last_lines, last_words

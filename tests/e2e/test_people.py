@@ -119,8 +119,7 @@ def test_a_pause_survives_everything_and_a_kill_finalizes_it_at_once(script: Scr
     until_paused(script, job)
     for member in ("worker", "server"):
         kill_and_wait(script.service, member)
-    extended = script.service("resume", job, "extend", "2h").stdout
-    assert "accepted" in extended
+    script.service.wait_for(lambda: "accepted" in script.service("resume", job, "extend", "2h").stdout)
     script.service("job", "kill", job)
     tree = script.until_over(job)
     assert tree["task"]["state"] == "cancelled"

@@ -1,5 +1,6 @@
 """The deliver activity on a real store: each channel on its own, each notification once, nothing forgotten."""
 
+import asyncio
 import json
 import socket
 import threading
@@ -35,7 +36,7 @@ class Told:
             outbox.add(connection, (EVENT,))
 
     def deliver(self) -> None:
-        ActivityEnvironment().run(Deliverer(self.context).deliver, ID)
+        asyncio.run(ActivityEnvironment().run(Deliverer(self.context).deliver, ID))
 
     @property
     def logged(self) -> list[str]:
@@ -105,7 +106,7 @@ def test_a_message_too_long_for_an_environment_is_told_whole(told: Told) -> None
     long = EVENT.model_copy(update={"event_id": f"{ROOT}-e4", "message": "why? " * 50_000})
     with told.context.store.begin() as connection:
         outbox.add(connection, (long,))
-    ActivityEnvironment().run(Deliverer(told.context).deliver, long.event_id)
+    asyncio.run(ActivityEnvironment().run(Deliverer(told.context).deliver, long.event_id))
     assert told.heard.read_text() == f"{long.message}\n"
 
 
@@ -124,7 +125,7 @@ def test_a_webhook_whose_answer_is_no_http_is_undelivered(home: Home) -> None:
     with context.store.begin() as connection:
         outbox.add(connection, (EVENT,))
     with listening, pytest.raises(ApplicationError, match="webhook: "):
-        ActivityEnvironment().run(Deliverer(context).deliver, ID)
+        asyncio.run(ActivityEnvironment().run(Deliverer(context).deliver, ID))
     [(_, how)] = outbox.undelivered(context.store)
     assert (how.channel, how.attempts) == ("webhook", 1)
     assert how.error
@@ -132,5 +133,5 @@ def test_a_webhook_whose_answer_is_no_http_is_undelivered(home: Home) -> None:
 
 def test_a_notification_that_is_not_there_yet_is_asked_for_again(told: Told) -> None:
     with pytest.raises(ApplicationError, match="e99 is not there yet") as caught:
-        ActivityEnvironment().run(Deliverer(told.context).deliver, "job-0123456789ab-e99")
+        asyncio.run(ActivityEnvironment().run(Deliverer(told.context).deliver, "job-0123456789ab-e99"))
     assert not caught.value.non_retryable
