@@ -8,6 +8,7 @@ import os
 import signal
 import sqlite3
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -76,7 +77,9 @@ def answer(run: JobRun) -> JobOutcome:
 
 
 def stage_answer(run: StageRun) -> StageOutcome:
-    """A stage called `flaky` fails once, a `bad` one always."""
+    """A stage called `flaky` fails once, a `bad` one always; a `slow` one takes its time."""
+    if run.stage_id.startswith("slow"):
+        time.sleep(0.3)
     fails = run.stage_id == "bad" or (run.stage_id == "flaky" and run.attempt == 1)
     return StageOutcome(state=StageState.FAILED if fails else StageState.SUCCEEDED, summary=f"{run.job_id} ran")
 

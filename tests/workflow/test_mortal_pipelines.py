@@ -34,7 +34,8 @@ SHAPES: Mapping[str, tuple[Planned, ...]] = {
     "wide": (*(shell(f"s{n}") for n in range(4)), shell("last", *(f"s{n}" for n in range(4)))),
     "mixed": (shell("flaky", retry=1), agent("make", "flaky"), shell("check", "make")),
     "halts": (shell("bad", retry=1), shell("after", "bad"), agent("beside")),
-    "cancelled": tuple(shell(f"s{n}", *([f"s{n - 1}"] if n else [])) for n in range(30)),
+    # Longer than an order waits for a worker that died with its turn.
+    "cancelled": tuple(shell(f"slow{n}", *([f"slow{n - 1}"] if n else [])) for n in range(30)),
 }
 ENDS = {
     "chain": {"a": (DONE, 1), "b": (DONE, 1), "c": (DONE, 1)},
