@@ -14,7 +14,7 @@ BEAT_SECONDS = 2.0
 
 @dataclass
 class Heartbeat:
-    """What the worker tells Temporal while an agent runs; never kept in the history."""
+    """What the worker tells Temporal of an activity meanwhile; never kept in the history."""
 
     stage: str = "starting"
     progress: Progress | None = None

@@ -88,7 +88,7 @@ class StageAttempt:
             "stderr": last_lines(end.stderr, OUTPUT_LIMIT),
             "end": end.kind.value,
         }
-        pipeline_runs.stage_ended(self.context.store, self.run.row, outcome)
+        pipeline_runs.stage_ends(self.context.store, self.run.row, outcome)
         stored_runs.record(self.context.store, self.row, outcome.model_dump(mode="json"), {}, output)
         worktrees.dispose(self.place.repo, self.place.path)
         return outcome
@@ -122,7 +122,7 @@ class Stages:
                 return await to_its_end(attempt)
 
     def _open(self, run: StageRun) -> Run:
-        pipeline_runs.stage_runs(self._context.store, run.row)
+        pipeline_runs.stage_begins(self._context.store, run.row)
         run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"
         return stored_runs.open_run(
             self._context.store, job_id=run.job_id, attempt=run.attempt, host=self._context.host, run_dir=str(run_dir)

@@ -3,7 +3,7 @@
 import fcntl
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -106,12 +106,16 @@ def _writes_ahead(engine: Engine) -> bool:
 
 def _write_ahead(engine: Engine) -> None:
     """A mode of the file, set once. SQLite does not wait for who reads meanwhile: it says at once that it is busy."""
-    for _ in range(BUSY_SECONDS * 20):
-        with suppress(OperationalError), engine.connect() as connection:
-            connection.execute(text("PRAGMA journal_mode=WAL"))
-            return
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            with engine.connect() as connection:
+                connection.execute(text("PRAGMA journal_mode=WAL"))
+                return
+        except OperationalError as error:
+            if "locked" not in str(error.orig) or time.monotonic() > deadline:
+                raise
         time.sleep(0.05)
-    raise UnreachableError("the store is busy: another program keeps it locked", "service doctor")
 
 
 def _version(engine: Engine) -> str | None:

@@ -9,9 +9,9 @@ from sqlalchemy import Engine, Row, bindparam, select, tuple_, update
 
 from activities.store import schema
 from activities.store.database import insert_new, upsert
-from workflows.pipeline.plan import OPEN_RUNS, RunState, StageOutcome, StageState
+from workflows.pipeline.plan import OPEN_RUNS, RunState, StageOutcome
 from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
-from workflows.pipeline.rows import succeeded_row
+from workflows.pipeline.rows import ended_row
 
 runs, stages = schema.pipeline_runs, schema.pipeline_stages
 _OLDER = update(runs).where(runs.c.run_id == bindparam("of_run"), runs.c.revision < bindparam("newest"))
@@ -45,16 +45,20 @@ def write(engine: Engine, records: RunRecords, begun: Begun | None = None) -> No
         upsert(connection, stages, rows, only_if_newer="revision")
 
 
-def stage_runs(engine: Engine, row: StageRecord) -> None:
+def stage_begins(engine: Engine, row: StageRecord) -> None:
     """One attempt of a shell stage begins, however often its activity is called."""
+    _put_stage(engine, row)
+
+
+def stage_ends(engine: Engine, row: StageRecord, outcome: StageOutcome) -> None:
+    """The attempt is over; its end is written before anything is told of it."""
+    if ended := ended_row(row, outcome, time.time()):
+        _put_stage(engine, ended)
+
+
+def _put_stage(engine: Engine, row: StageRecord) -> None:
     with engine.begin() as connection:
         upsert(connection, stages, [row.model_dump(mode="json")], only_if_newer="revision")
-
-
-def stage_ended(engine: Engine, row: StageRecord, outcome: StageOutcome) -> None:
-    """It has done what it should. What becomes of a run after anything else is for the run to say."""
-    if outcome.state is StageState.SUCCEEDED:
-        stage_runs(engine, succeeded_row(row, outcome, time.time()))
 
 
 def get(engine: Engine, run_id: str) -> StoredRun | None:

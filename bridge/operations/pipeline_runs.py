@@ -115,19 +115,10 @@ def get(service: Service, run_id: str) -> stored.StoredRun:
 def show_run(service: Service, run_id: str) -> RunView:
     """A run with its stages (ruling J5)."""
     found = get(service, run_id)
-    record = found.record
     return RunView(
-        id=record.run_id,
-        pipeline=record.pipeline,
-        trigger=record.trigger,
+        **found.record.model_dump(include=set(RunView.model_fields)),
+        id=run_id,
         payload=found.begun.payload,
-        state=record.state,
-        reason=record.reason,
-        halt_stage=record.halt_stage,
-        started_at=record.started_at,
-        finished_at=record.finished_at,
-        tokens=record.tokens,
-        cost_usd=record.cost_usd,
         stages=tuple(_stage(stage) for stage in stored.stages_of(service.store, run_id)),
     )
 

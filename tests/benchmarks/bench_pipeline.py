@@ -51,8 +51,8 @@ async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
     async def run_stage(run: StageRun) -> StageOutcome:
         """A command that is done at once, with the rows that its stage has."""
         outcome = StageOutcome(state=StageState.SUCCEEDED, summary=run.stage_id)
-        await asyncio.to_thread(pipeline_runs.stage_runs, context.store, run.row)
-        await asyncio.to_thread(pipeline_runs.stage_ended, context.store, run.row, outcome)
+        await asyncio.to_thread(pipeline_runs.stage_begins, context.store, run.row)
+        await asyncio.to_thread(pipeline_runs.stage_ends, context.store, run.row, outcome)
         return outcome
 
     runs = Worker(

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 
 from workflows.contract.models import Action
 from workflows.pipeline.commands import CancelStage, CloseRun, Command, Record, RunShell, RunTree, StartTimer
-from workflows.pipeline.definition import StageKind
 from workflows.pipeline.events import CancelRequested, Event, RetryDue, RunStarted, StageEnded
 from workflows.pipeline.plan import Planned, PlannedAgent, PlannedShell, RunInput, StageOutcome, StageState, Trigger
 from workflows.pipeline.records import RunRecord, StageRecord
 from workflows.pipeline.reducer import reduce
-from workflows.pipeline.rows import succeeded_row
+from workflows.pipeline.rows import ended_row
 from workflows.pipeline.state import RunMemory, new_run
 from workflows.tree.jobs import Text, Worker
 
@@ -110,8 +109,8 @@ class Player:
 
     def end(self, stage: str, state: StageState = StageState.SUCCEEDED, **fields: object) -> list[Command]:
         outcome = StageOutcome.model_validate({"state": state} | fields)
-        if self.run.stages[stage].plan.kind is StageKind.SHELL and state is StageState.SUCCEEDED:
-            self._write(succeeded_row(self.rows[stage], outcome, self.now))
+        if row := ended_row(self.rows[stage], outcome, self.now):
+            self._write(row)
         return self.feed(StageEnded(self.now, stage, self.flying.pop(stage), outcome))
 
     def due(self, stage: str) -> None:

@@ -52,7 +52,7 @@ class Stages:
         if run.stage_id != "held":
             state = StageState.FAILED if run.stage_id == "bad" else StageState.SUCCEEDED
             outcome = StageOutcome(state=state, summary=f"{run.stage_id} ran")
-            pipeline_runs.stage_ended(self.store, run.row, outcome)
+            pipeline_runs.stage_ends(self.store, run.row, outcome)
             return outcome
         self.held.set()
         try:

@@ -130,10 +130,10 @@ class MortalHost:
 
     @activity.defn(name="run_stage")
     def run_stage(self, run: StageRun) -> StageOutcome:
-        pipeline_runs.stage_runs(self.store, run.row)
+        pipeline_runs.stage_begins(self.store, run.row)
         said = self.once((run.job_id, run.attempt), lambda: stage_answer(run).model_dump_json())
         outcome = StageOutcome.model_validate_json(said)
-        pipeline_runs.stage_ended(self.store, run.row, outcome)
+        pipeline_runs.stage_ends(self.store, run.row, outcome)
         return outcome
 
     def once(self, key: tuple[str, int], said: Callable[[], str]) -> str:

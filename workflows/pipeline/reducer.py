@@ -10,7 +10,7 @@ from workflows.pipeline.commands import CancelStage, CloseRun, Command, Record, 
 from workflows.pipeline.events import AttentionChanged, CancelRequested, Event, RetryDue, RunStarted, StageEnded
 from workflows.pipeline.plan import OPEN_RUNS, PlannedAgent, PlannedShell, RunState, StageOutcome, StageState
 from workflows.pipeline.records import RunRecords, StageRecord
-from workflows.pipeline.rows import run_row, stage_row
+from workflows.pipeline.rows import run_row, stage_row, tells_its_end
 from workflows.pipeline.stage_run import StageRun
 from workflows.pipeline.state import RunMemory, StageMemory
 from workflows.policy.retries import pause
@@ -52,7 +52,7 @@ class _Step:
         self._revision = run.revision = run.revision + 1
         self._before = {name: copy(stage) for name, stage in run.stages.items()}
         self._row_before = run_row(run, self._revision)
-        self._begun, self._done = set[str](), set[str]()
+        self._begun, self._told = set[str](), set[str]()
         self._commands: list[Command] = []
 
     def ended(self, stage: StageMemory, attempt: int, outcome: StageOutcome) -> None:
@@ -70,8 +70,8 @@ class _Step:
         stage.state, stage.finished_at = outcome.state, run.now
         if stage.state is not StageState.SUCCEEDED:
             run.halt_stage = run.halt_stage or stage.plan.id
-        elif isinstance(stage.plan, PlannedShell):
-            self._done.add(stage.plan.id)
+        if tells_its_end(stage.plan.kind, stage.state):
+            self._told.add(stage.plan.id)
 
     def _try_again(self, stage: StageMemory) -> None:
         seconds = pause(stage.attempt - 1)
@@ -201,7 +201,7 @@ class _Step:
         for name, stage in self.run.stages.items():
             before = self._before[name]
             known = before if name in self._begun else stage
-            if not self.run.told or (known != before and name not in self._done):
+            if not self.run.told or (known != before and name not in self._told):
                 yield stage_row(self.run, known, self._revision)
 
 

@@ -1,5 +1,6 @@
 """A run and its stages as the rows people read."""
 
+from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
 from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
 from workflows.pipeline.state import RunMemory, StageMemory, new_run
@@ -42,11 +43,18 @@ def stage_row(run: RunMemory, stage: StageMemory, revision: int) -> StageRecord:
     )
 
 
-def succeeded_row(running: StageRecord, outcome: StageOutcome, now: float) -> StageRecord:
-    """A stage that has done what it should; its revision was kept free for this."""
+def tells_its_end(kind: StageKind, state: StageState) -> bool:
+    """Whether a stage's own activity writes that it ended so; what anything else means is for the run to say."""
+    return kind is StageKind.SHELL and state is StageState.SUCCEEDED
+
+
+def ended_row(running: StageRecord, outcome: StageOutcome, now: float) -> StageRecord | None:
+    """What the stage's activity writes at its end, if anything; the revision was kept free for it."""
+    if not tells_its_end(running.kind, outcome.state):
+        return None
     return running.model_copy(
         update={
-            "state": StageState.SUCCEEDED,
+            "state": outcome.state,
             "summary": outcome.summary,
             "revision": running.revision + 1,
             "finished_at": now,
