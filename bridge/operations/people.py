@@ -103,7 +103,7 @@ def attention(service: Service) -> Attention:
         blocked=tuple(
             task
             for task in stored_jobs.blocked_tasks(service.store, limit=MOST_LISTED)
-            if task.root_job_id not in shown and task.next.startswith("service ")
+            if task.may_go_on and task.root_job_id not in shown
         ),
     )
 

@@ -11,6 +11,7 @@ from workflows.tree import asking, dispatch, finalizing, rounds
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Handed
 from workflows.tree.jobs import JobOutcome, JobState, Usage
+from workflows.tree.records import RETRY
 from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase
 from workflows.tree.step import Step
 
@@ -223,7 +224,7 @@ def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str
     if finalizing.ending(step) or chain.batch is None:
         return
     culprit = _culprit(step, leg)
-    step.change(leg.job_id, next=f"service job retry {culprit}")
+    step.change(leg.job_id, next=f"{RETRY} {culprit}")
     chain.batch.blocked_by.append(leg.id)
     stop_batch(step, chain, chain.batch, reason, culprit)
 

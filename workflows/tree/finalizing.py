@@ -8,7 +8,7 @@ from workflows.tree.commands import CancelJob, CancelTimer, CloseTree
 from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.pauses import RoundEnd
 from workflows.tree.payloads import Data
-from workflows.tree.records import JobRecord
+from workflows.tree.records import RETRY, JobRecord
 from workflows.tree.state import FAILING, Batch, Coordinator, Finalize, Leg, Phase, TreeState
 from workflows.tree.step import Step
 
@@ -119,7 +119,7 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
 
 def block_task(step: Step, reason: str, job_id: str) -> None:
     """Blocked at once, with the command that re-opens it (rulings B3, D4)."""
-    step.task(TaskState.BLOCKED, reason, f"service job retry {job_id}")
+    step.task(TaskState.BLOCKED, reason, f"{RETRY} {job_id}")
     step.event("task_blocked", job_id, reason, {"retry": job_id})
 
 

@@ -9,6 +9,9 @@ from workflows.contract.models import Action, Decision
 from workflows.tree.jobs import Continuation, JobState, TaskState, Usage, Wire
 from workflows.tree.pauses import RoundEnd, RoundKind
 
+RETRY = "service job retry"
+"""What opens a blocked task again, followed by the job."""
+
 
 class JobRecord(Wire):
     """A job as people see it (rulings B2, B3)."""
@@ -66,6 +69,11 @@ class TaskRecord(Wire):
     paused_seconds: float = 0.0
     """Time that is not the tree's: the pauses that are over (ruling F8)."""
     paused_since: float | None = None
+
+    @property
+    def may_go_on(self) -> bool:
+        """Blocked, and an operator can open it again; a finalized one cannot be (ruling D4)."""
+        return self.state is TaskState.BLOCKED and self.next.startswith(RETRY)
 
     def elapsed(self, now: float) -> float:
         """Wall-clock time without pauses (ruling C4)."""

@@ -52,6 +52,14 @@ def told(home: Home) -> Told:
     return Told(home)
 
 
+def test_temporal_is_told_that_its_host_is_alive(told: Told) -> None:
+    beats: list[object] = []
+    environment = ActivityEnvironment()
+    environment.on_heartbeat = lambda *details: beats.append(details)
+    asyncio.run(environment.run(Deliverer(told.context).deliver, ID))
+    assert beats
+
+
 def test_a_channel_that_is_down_holds_up_no_other_and_only_it_is_tried_again(told: Told) -> None:
     told.broken.touch()
     for attempt in (1, 2):

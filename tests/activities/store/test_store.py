@@ -118,6 +118,22 @@ def test_a_copy_that_was_restored_is_written_ahead_again(home: Home, tmp_path: P
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
 
+def test_who_reads_a_copy_that_was_restored_is_waited_for_and_no_longer_than_said(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
+    copy = Home(tmp_path / "copy").ensure()
+    with open_store(home).connect() as connection:
+        connection.exec_driver_sql(f"VACUUM INTO '{copy.store}'")
+    reader = sqlite3.connect(copy.store, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM jobs").fetchall()
+    with pytest.raises(UnreachableError, match="the store cannot be opened: database is locked"):
+        open_store(copy)
+    reader.close()
+    assert database._writes_ahead(open_store(copy))
+
+
 def test_a_late_or_repeated_record_changes_nothing(store: Engine) -> None:
     jobs.write(store, Records(task=task(3, TaskState.DONE), jobs=(job(revision=3, state=JobState.SUCCEEDED),)))
     for revision in (1, 3):
