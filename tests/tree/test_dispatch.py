@@ -254,9 +254,11 @@ def test_spend_is_summed_over_attempts_and_a_guessed_price_is_flagged() -> None:
 def test_events_carry_ids_of_the_tree_in_order() -> None:
     tree = world(Bounds(max_delegation_width=1))
     tree.coordinator("approved", delegation("a"), delegation("b"), after=7)
-    assert [event.event_id for event in tree.events] == [f"{ROOT}-e1", f"{ROOT}-e2"]
-    assert [event.job_id for event in tree.events] == [ROOT, f"{ROOT}.1"]
-    assert all(event.root_job_id == ROOT and event.message and event.at == 1007 for event in tree.events)
+    for job_id in tree.state.jobs:
+        ids = [event.event_id for event in tree.events if event.job_id == job_id]
+        assert ids == [f"{job_id}-e{number}" for number in range(1, len(ids) + 1)]
+    assert [event.job_id for event in tree.said] == [ROOT, f"{ROOT}.1"]
+    assert all(event.root_job_id == ROOT and event.message and event.at == 1007 for event in tree.said)
 
 
 @pytest.mark.ruling("spec:ephemeral.limits")

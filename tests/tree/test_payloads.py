@@ -98,6 +98,13 @@ def overtaken() -> World:
     return world
 
 
+def taken_back() -> World:
+    world = World(tree_input(), patient=True).begin()
+    world.kill()
+    world.host()
+    return world
+
+
 def told() -> World:
     """What reading a real output has to tell, carried into the tree."""
     body = '{"service_result": {"decision": "approved", "summary": "fine", "sumary": "x"}}'
@@ -127,6 +134,14 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.DELEGATION_BUDGET_EXCEEDED: lambda: tree(
         delegation("a"), delegation("b"), bounds=Bounds(max_delegation_total_jobs=1)
     ),
+    EventKind.TREE_STARTED: blocked,
+    EventKind.TREE_ENDED: told,
+    EventKind.JOB_QUEUED: blocked,
+    EventKind.JOB_BEGUN: blocked,
+    EventKind.JOB_ENDED: blocked,
+    EventKind.JOB_TAKEN_BACK: taken_back,
+    EventKind.BATCH_SETTLED: in_circles,
+    EventKind.CONTINUATION_ENQUEUED: in_circles,
     EventKind.DELEGATION_BUDGET_WARNING: lambda: tree(bounds=Bounds(max_delegation_token_budget=10), usage=tokens(8)),
     EventKind.DELEGATION_DROPPED: killed,
     EventKind.DELEGATION_IGNORED_EPHEMERAL: ignored,
@@ -210,4 +225,4 @@ def test_what_a_run_tells_passes_as_it_is(kind: str) -> None:
 def test_the_finalize_says_which_event_asked_for_it() -> None:
     world = too_wide()
     assert world.last.continuation is Continuation.FINALIZE
-    assert world.events[-1].data["cause"] == "delegation_width_exceeded"
+    assert world.said[-1].data["cause"] == "delegation_width_exceeded"

@@ -39,7 +39,7 @@ def why(tree: World, verb: str, text: str = "", job_id: str = ROOT, **fields: ob
     assert tree.state == before
     assert refusal is not None
     tree.feed(request)
-    assert (tree.events[-1].kind, tree.events[-1].message) == ("resume_refused", refusal.message)
+    assert (tree.said[-1].kind, tree.said[-1].message) == ("resume_refused", refusal.message)
     assert {each.round_id: each.end for each in open_rounds(tree.state)} == {
         each.round_id: each.end for each in open_rounds(before)
     }
@@ -65,7 +65,7 @@ def test_a_failure_round_takes_no_answer() -> None:
 def test_what_is_meant_has_to_be_there() -> None:
     tree = asking()
     assert why(tree, "answer", "x", job_id="job-other")[0] is No.UNKNOWN_JOB
-    assert tree.events[-1].job_id == ROOT
+    assert tree.said[-1].job_id == ROOT
     assert why(tree, "answer", "x", round=2)[0] is No.UNKNOWN_ROUND
     assert why(tree, "answer", "x", round=0)[0] is No.UNKNOWN_ROUND
     assert why(tree, "answer", "x", digest="0" * 64)[0] is No.STALE_ROUND
@@ -112,7 +112,7 @@ def test_any_job_id_of_the_tree_reaches_the_one_that_waits() -> None:
         tree.leg("lead", "approved", delegation("x", failure_policy="escalate_human"))
         tree.leg("x", "failed")
         tree.resume("retry", job_id=job_id)
-        assert tree.events[-1].kind == "resume_accepted"
+        assert tree.said[-1].kind == "resume_accepted"
         assert tree.last.job_id == f"{ROOT}.2"
 
 

@@ -10,9 +10,8 @@ from workflows.policy.fingerprints import twins
 from workflows.policy.order import contributors
 from workflows.policy.resolution import effort_of, model_of, worker_of
 from workflows.policy.timeouts import timeout_of
-from workflows.tree import continuing, finalizing
-from workflows.tree.commands import RunChild
-from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, JobState, Text
+from workflows.tree import continuing, finalizing, offers
+from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, Text
 from workflows.tree.payloads import Data
 from workflows.tree.state import Batch, Coordinator, Leg, Phase
 from workflows.tree.step import Step
@@ -133,7 +132,7 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
             step.state.spent_jobs += 1
             step.state.homes[leg.job_id] = chain.coordinator_id
             reason = f"waits for {', '.join(leg.deps)}" if leg.deps else "waits to be started"
-            step.add(continuing.record_of(_run(step, chain, leg, depth), step.now, JobState.QUEUED, reason))
+            step.add(continuing.record_of(_run(step, chain, leg, depth), step.now, reason))
 
 
 def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | None) -> Leg:
@@ -162,11 +161,8 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
 
 def start(step: Step, chain: Coordinator, leg: Leg) -> None:
     """One attempt of a leg goes out."""
-    depth = step.state.jobs[leg.job_id].delegation_depth
-    leg.state, leg.failed_as, leg.reason, leg.outcome_job_id = JobState.RUNNING, None, "", leg.job_id
-    step.change(leg.job_id, state=JobState.RUNNING, started_at=step.now, reason="", next="", ended_at=None)
-    summary = f"{leg.id}: {leg.worker.name} {leg.action}"
-    step.command(RunChild(run=_run(step, chain, leg, depth), summary=summary))
+    leg.outcome_job_id = leg.job_id
+    offers.offer_leg(step, run_of(step, chain, leg))
 
 
 def run_of(step: Step, chain: Coordinator, leg: Leg) -> JobRun:

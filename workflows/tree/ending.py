@@ -7,7 +7,7 @@ from workflows.policy.failure import policy_of
 from workflows.policy.outcome import state_of
 from workflows.policy.prices import cost
 from workflows.policy.retries import pause
-from workflows.tree import asking, dispatch, finalizing, rounds
+from workflows.tree import asking, dispatch, finalizing, offers, rounds
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Handed
 from workflows.tree.jobs import JobOutcome, JobState, Usage
@@ -22,10 +22,10 @@ FILES_LIMIT = 40
 
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
-    """Counts once: an outcome of a job that does not run, or of another attempt, is nothing."""
-    state, job = step.state, step.state.jobs.get(outcome.job_id)
-    if job is None or job.state is not JobState.RUNNING or job.attempt != outcome.attempt:
+    """Counts once: an outcome of a job that is not in flight, or of another attempt, is nothing."""
+    if not offers.ended(step, outcome):
         return
+    state, job = step.state, step.state.jobs[outcome.job_id]
     ended = _record(step, outcome)
     found = state.find_leg(outcome.job_id)
     if state.finalize is not None and state.finalize.job_id == outcome.job_id:
@@ -241,6 +241,7 @@ def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id
     """The first reason stands. A root's batch blocks the task at once, another one its leg when it has settled."""
     batch.stopped = batch.stopped or reason
     rounds.overtake(step, chain, reason)
-    finalizing.stop_waiting(step, batch, JobState.SKIPPED, f"the batch is blocked: {reason}")
+    offers.take_back(step, {leg.job_id for leg in batch.legs.values()})
+    finalizing.stop_waiting(step, batch)
     if step.state.leg_of(chain) is None and not step.state.blocked:
         finalizing.block_task(step, reason, job_id)

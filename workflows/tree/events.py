@@ -9,6 +9,25 @@ class TreeStarted(Wire):
     now: float
 
 
+class JobBegun(Wire):
+    """The host has begun an attempt of a job, and will tell how it ended (ruling B5)."""
+
+    now: float
+    job_id: str
+    offer: int
+    at: float
+
+
+class JobHeldUp(Wire):
+    """A begun attempt stands still, or goes on: why, and what moves it (ruling B3)."""
+
+    now: float
+    job_id: str
+    attempt: int
+    reason: str
+    next: str
+
+
 class JobEnded(Wire):
     """An attempt of a job ended, however it ended."""
 
@@ -59,4 +78,4 @@ class ResumeRequested(Wire):
     """The same request twice acts once: a comment's id, an idempotency key, an update's id."""
 
 
-Event = TreeStarted | JobEnded | TimerFired | KillRequested | RetryRequested | ResumeRequested
+Event = TreeStarted | JobBegun | JobHeldUp | JobEnded | TimerFired | KillRequested | RetryRequested | ResumeRequested

@@ -205,6 +205,8 @@ class JobRun(Wire):
     worker: Worker
     action: Action
     attempt: int = 1
+    offer: int = 1
+    """The same attempt is offered again, under a new number, after it was taken back (ruling B5)."""
     continuation: Continuation = Continuation.NONE
     prompt: Text
     """The instructions as they were given; a continuation's text is rendered from `brief` instead."""
@@ -231,6 +233,8 @@ class JobOutcome(Wire):
     job_id: str
     attempt: int = 1
     state: JobState
+    begun_at: float | None = None
+    """When its host began it; None when it never did."""
     reason: str = ""
     decision: Decision | None = None
     summary: str = ""

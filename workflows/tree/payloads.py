@@ -28,6 +28,15 @@ class EventKind(StrEnum):
     DELEGATION_DEPTH_EXCEEDED = "delegation_depth_exceeded"
     DELEGATION_BUDGET_EXCEEDED = "delegation_budget_exceeded"
 
+    TREE_STARTED = "tree_started"
+    TREE_ENDED = "tree_ended"
+    JOB_QUEUED = "job_queued"
+    JOB_BEGUN = "job_begun"
+    JOB_ENDED = "job_ended"
+    JOB_TAKEN_BACK = "job_taken_back"
+    BATCH_SETTLED = "batch_settled"
+    CONTINUATION_ENQUEUED = "continuation_enqueued"
+
     DELEGATION_BUDGET_WARNING = "delegation_budget_warning"
     DELEGATION_DROPPED = "delegation_dropped"
     DELEGATION_IGNORED_EPHEMERAL = "delegation_ignored_ephemeral"
@@ -53,6 +62,76 @@ class Payload(BaseModel):
     """Exactly these keys, of exactly these kinds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Started(Payload):
+    """A tree begins: on which host, for whose task, what is asked of whom."""
+
+    task: str
+    agent: str
+    action: str
+
+
+class TreeOver(Payload):
+    """A tree is closed; a blocked one can be opened again."""
+
+    state: str
+    jobs: int
+    tokens: int
+    cost_usd: float
+    elapsed: float
+
+
+class Queued(Payload):
+    """A job, or a new attempt of it, waits for its turn."""
+
+    leg: str | None
+    agent: str
+    action: str
+    attempt: int
+
+
+class Begun(Payload):
+    """The host of an attempt has begun it."""
+
+    attempt: int
+    runtime: str
+    model: str | None
+
+
+class Ended(Payload):
+    """A job has ended, or never ran; what all its attempts used."""
+
+    attempt: int
+    state: str
+    decision: str | None
+    tokens: int
+    cost_usd: float
+    cost_assumed: bool
+
+
+class Attempted(Payload):
+    """Which attempt of the job."""
+
+    attempt: int
+
+
+class Settled(Payload):
+    """Every leg of a batch has ended: how many in which state, and what the rules make of it."""
+
+    coordinator: str
+    verdict: Literal["proceed", "block", "replan", "stopped", "ending"]
+    reason: str
+    legs: list[str]
+    """`<leg>: <state>`, in the order of the result."""
+
+
+class Continued(Payload):
+    """A coordinator runs again: after which job, and why."""
+
+    after: str
+    flavour: str
+    notes: list[str]
 
 
 class Unroutable(Payload):
@@ -116,11 +195,12 @@ class Loop(Payload):
 
 
 class Killed(Payload):
-    """An operator ends the tree; the jobs that never start, and those that run on."""
+    """An operator ends the tree; the jobs that never start, those asked back from their host, those that run on."""
 
     actor: str
     immediate: bool
     cancelled: list[str]
+    asked_back: list[str]
     running: list[str]
 
 
@@ -236,6 +316,14 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.DELEGATION_FINALIZED: Ignored,
     EventKind.DELEGATION_DEPTH_EXCEEDED: TooDeep,
     EventKind.DELEGATION_BUDGET_EXCEEDED: TooMany,
+    EventKind.TREE_STARTED: Started,
+    EventKind.TREE_ENDED: TreeOver,
+    EventKind.JOB_QUEUED: Queued,
+    EventKind.JOB_BEGUN: Begun,
+    EventKind.JOB_ENDED: Ended,
+    EventKind.JOB_TAKEN_BACK: Attempted,
+    EventKind.BATCH_SETTLED: Settled,
+    EventKind.CONTINUATION_ENQUEUED: Continued,
     EventKind.DELEGATION_BUDGET_WARNING: BudgetNear,
     EventKind.DELEGATION_DROPPED: Ignored,
     EventKind.DELEGATION_IGNORED_EPHEMERAL: Ignored,

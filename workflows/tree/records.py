@@ -1,6 +1,6 @@
 """What the store is told about a tree: the rows of its read model, written by the tree and by nobody else.
 
-Every row carries the tree's `revision`, which only grows, so writing one twice or late changes nothing.
+Every row carries a `revision`, which only grows, so writing one twice or late changes nothing.
 """
 
 from collections.abc import Sequence
@@ -136,9 +136,11 @@ class RoundRecord(Wire):
 
 
 class EventRecord(Wire):
-    """A lifecycle event (ruling B4): `<root>-e<n>`, a kind, a typed payload, one line for people."""
+    """A lifecycle event (rulings B4, B7): `<job>-e<n>`, a kind, a typed payload, one line for people."""
 
     event_id: str
+    seq: int = 0
+    """Its place in the tree's one sequence, operators' events included; given by the store."""
     job_id: str
     root_job_id: str
     kind: str

@@ -2,13 +2,15 @@
 
 from typing import assert_never
 
-from workflows.tree import continuing, finalizing, reopening, resuming
-from workflows.tree.commands import Command, RunCoordinator
+from workflows.tree import continuing, finalizing, offers, reopening, resuming, story
+from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
 from workflows.tree.ending import job_ended, retry_due
 from workflows.tree.events import (
     Event,
+    JobBegun,
     JobEnded,
+    JobHeldUp,
     KillRequested,
     ResumeRequested,
     RetryRequested,
@@ -16,6 +18,7 @@ from workflows.tree.events import (
     TreeStarted,
 )
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
+from workflows.tree.payloads import Data, EventKind
 from workflows.tree.records import TaskRecord
 from workflows.tree.settling import move_on
 from workflows.tree.state import Coordinator, TreeInput, TreeState
@@ -56,7 +59,7 @@ def new_tree(start: TreeInput) -> TreeState:
         input=start,
         task=task,
         now=start.created_at,
-        jobs={root: continuing.record_of(run, start.created_at, JobState.QUEUED, "waits for its worker")},
+        jobs={root: continuing.record_of(run, start.created_at, "waits for a worker")},
         homes={root: root},
         coordinators={root: Coordinator(coordinator_id=root, run=run, job_id=root)},
     )
@@ -68,6 +71,10 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
     match event:
         case TreeStarted():
             _start(step)
+        case JobBegun():
+            offers.begun(step, event)
+        case JobHeldUp():
+            offers.held_up(step, event)
         case JobEnded():
             job_ended(step, event.outcome)
         case TimerFired():
@@ -91,14 +98,16 @@ def _start(step: Step) -> None:
     if state.started:
         return
     state.started = True
-    step.task(TaskState.OPEN, "the root job runs", "")
+    step.task(TaskState.OPEN, "goes on", "")
+    data: Data = {"task": state.input.task_id, "agent": state.input.worker.name, "action": state.input.action.value}
+    step.event(EventKind.TREE_STARTED, state.root_id, f"the tree starts: {state.input.title}", data)
     if state.input.legs:
         step.change(state.root_id, state=JobState.SUCCEEDED, reason="the legs are a recipe's", ended_at=step.now)
         recipe = JobOutcome(job_id=state.root_id, state=JobState.SUCCEEDED, delegations=state.input.legs)
         delegate(step, state.root, recipe)
         return
-    step.change(state.root_id, state=JobState.RUNNING, reason="", started_at=step.now)
-    step.command(RunCoordinator(run=state.root.run, summary=f"{state.input.worker.name}: root"))
+    step.event(*story.of_job(state.jobs[state.root_id]))
+    offers.offer_coordinator(step, state.root.run)
 
 
 def _advance(step: Step) -> None:
@@ -114,7 +123,7 @@ def _end(step: Step) -> None:
     state, pending = step.state, step.state.finalize
     if state.closed or not state.started:
         return
-    if pending is not None and not pending.done and pending.job_id is None and not state.running:
+    if pending is not None and not pending.done and pending.job_id is None and not state.in_flight:
         continuing.finalize(step, pending)
     over = pending is None or pending.done
     if over and state.task.state in _OVER and state.quiescent:

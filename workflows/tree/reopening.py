@@ -60,9 +60,10 @@ def retry(step: Step, actor: str, job_id: str) -> None:
     chain, leg = found
     _requeue(step, leg, actor)
     _reopen(step, chain, leg, actor)
-    dispatch.start(step, chain, leg)
     for each in list(state.coordinators.values()):
         rounds.refresh(step, each)
+    if not state.paused:
+        dispatch.start(step, chain, leg)
 
 
 def _is_ended_root(state: TreeState, job_id: str) -> bool:
@@ -98,7 +99,8 @@ def _requeue(step: Step, leg: Leg, actor: str) -> None:
     step.state.coordinators.pop(leg.job_id, None)
     step.state.spent_jobs += 1
     leg.attempt, leg.escalated = leg.attempt + 1, False
-    reason = f"run again by {actor}; attempt {leg.attempt - 1} ended {leg.state}: {leg.reason}"
+    before, leg.state = leg.state, JobState.QUEUED
+    reason = f"run again by {actor}; attempt {leg.attempt - 1} ended {before}: {leg.reason}"
     step.change(leg.job_id, state=JobState.QUEUED, attempt=leg.attempt, reason=reason, next="")
 
 

@@ -148,6 +148,17 @@ class Finalize(Memory):
     done: bool = False
 
 
+class Offer(Memory):
+    """A job that its host has been given and has not begun (ruling B5)."""
+
+    number: int
+    attempt: int
+    run: JobRun | None = None
+    """A coordinator's job, whole, to be offered again as it is; a leg's is made anew from its leg."""
+    taken_back: bool = False
+    """The host has been asked for it back, and has not answered yet."""
+
+
 class TreeState(Memory):
     """Everything the reducer knows."""
 
@@ -159,7 +170,9 @@ class TreeState(Memory):
     closed_at: float | None = None
     revision: int = 0
     last_number: int = 0
-    last_event: int = 0
+    last_offer: int = 0
+    told: dict[str, int] = {}
+    """How many events of each job have been told."""
     spent_jobs: int = 0
     """Counted against the job budget: children, retries, continuations, re-runs (ruling C3)."""
     usage: Usage = Usage()
@@ -175,6 +188,10 @@ class TreeState(Memory):
     killed_by: str | None = None
     finalize: Finalize | None = None
     jobs: dict[str, JobRecord] = {}
+    offers: dict[str, Offer] = {}
+    """Jobs their host has been given and has not begun."""
+    held_back: dict[str, JobRun] = {}
+    """Coordinators' jobs that were taken back and wait to be offered again."""
     homes: dict[str, str] = {}
     """The coordinator each job belongs to: the one that runs in it, or the one that delegated it."""
     coordinators: dict[str, Coordinator] = {}
@@ -195,6 +212,11 @@ class TreeState(Memory):
         return [job.job_id for job in self.jobs.values() if job.state is JobState.RUNNING]
 
     @property
+    def in_flight(self) -> list[str]:
+        """Jobs an end will be told of: those that run, and those offered to their host."""
+        return [*self.running, *self.offers]
+
+    @property
     def timers(self) -> list[str]:
         """Timers whose firing still matters."""
         retries = [leg.timer for leg in self.legs() if leg.timer is not None]
@@ -202,8 +224,8 @@ class TreeState(Memory):
 
     @property
     def quiescent(self) -> bool:
-        """Nothing runs and no timer matters: a good place to continue as new."""
-        return not self.running and not self.timers
+        """Nothing is in flight and no timer matters: a good place to continue as new."""
+        return not self.in_flight and not self.timers
 
     @property
     def blocked(self) -> bool:
@@ -241,8 +263,9 @@ class TreeState(Memory):
     @property
     def busy_worktrees(self) -> set[str]:
         """Shared worktrees a job runs in. Waiting for jobs, never for whole chains, cannot deadlock (ruling I3)."""
+        busy = set(self.in_flight)
         shared = (leg for leg in self.legs() if leg.worktree and not leg.twin)
-        return {leg.worktree for leg in shared if leg.worktree and self.jobs[leg.job_id].state is JobState.RUNNING}
+        return {leg.worktree for leg in shared if leg.worktree and leg.job_id in busy}
 
     def legs(self) -> list[Leg]:
         """The legs of every coordinator's latest batch."""

@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 from workflows.contract.models import Decision
 from workflows.contract.notices import Notice
 from workflows.policy.bounds import Refusal, near
+from workflows.tree import story
 from workflows.tree.commands import Command, Record
 from workflows.tree.jobs import Continuation, JobState, TaskState, Usage
 from workflows.tree.moves import check_job, check_task
@@ -63,13 +64,24 @@ class Step:
         """A job appears."""
         self.state.jobs[job.job_id] = job
         self._jobs[job.job_id] = None
+        if job.continuation is Continuation.NONE:  # why a coordinator runs again is told where that is decided
+            self._story(job)
 
     def change(self, job_id: str, **changes: Unpack[JobChange]) -> None:
-        """A job changes; an illegal move raises (ruling B2)."""
+        """A job changes, and what people would tell of it is told; an illegal move raises (rulings B2, B7).
+
+        Its revision counts its own changes: whatever else the tree is told meanwhile, the same change has the same one.
+        """
         job = self.state.jobs[job_id]
         check_job(job_id, job.state, changes.get("state", job.state))
-        self.state.jobs[job_id] = job.model_copy(update=dict(changes))
+        changed = job.model_copy(update={**changes, "revision": job.revision + 1})
+        self.state.jobs[job_id] = changed
         self._jobs[job_id] = None
+        if (changed.state, changed.attempt) != (job.state, job.attempt):
+            self._story(changed)
+
+    def _story(self, job: JobRecord) -> None:
+        self.event(*story.of_job(job))
 
     def task(self, state: TaskState, reason: str, next_step: str) -> None:
         """The task moves; an illegal move raises (ruling B2)."""
@@ -86,7 +98,10 @@ class Step:
         self._rounds[record.round_id] = record
 
     def event(self, kind: str, job_id: str, message: str, data: Data) -> None:
-        """A lifecycle event; a payload that does not fit its kind raises (ruling B4)."""
+        """A lifecycle event; a payload that does not fit its kind raises (ruling B4).
+
+        Events are numbered by job: they keep their ids whatever is told of other jobs meanwhile.
+        """
         check_payload(kind, data)
         self._tell(kind, job_id, message, data)
 
@@ -95,10 +110,10 @@ class Step:
         self._tell(notice.kind, job_id, notice.message, dict(notice.data))
 
     def _tell(self, kind: str, job_id: str, message: str, data: Data) -> None:
-        self.state.last_event += 1
+        number = self.state.told[job_id] = self.state.told.get(job_id, 0) + 1
         self._events.append(
             EventRecord(
-                event_id=f"{self.state.root_id}-e{self.state.last_event}",
+                event_id=f"{job_id}-e{number}",
                 job_id=job_id,
                 root_job_id=self.state.root_id,
                 kind=kind,
@@ -131,8 +146,6 @@ class Step:
         paused = {"paused_seconds": state.paused_seconds, "paused_since": state.paused_since}
         if state.task.model_dump(include=set(paused)) != paused:
             state.task, self._task = state.task.model_copy(update=paused), True
-        for job_id in self._jobs:
-            state.jobs[job_id] = state.jobs[job_id].model_copy(update=update)
         if self._task:
             state.task = state.task.model_copy(update=update)
         records = Records(
