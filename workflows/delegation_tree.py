@@ -6,12 +6,17 @@ from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy
-from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError, is_cancelled_exception
+from temporalio.exceptions import (
+    ApplicationError,
+    ChildWorkflowError,
+    WorkflowAlreadyStartedError,
+    is_cancelled_exception,
+)
 
 with workflow.unsafe.imports_passed_through():
-    from workflows import calls, search
+    from workflows import calls, closing, search
     from workflows.delegation import Delegation
-    from workflows.messages import Attention, DelegationInput, Kill, ResumeOrder, Retry, TreeStart
+    from workflows.messages import Attention, DelegationInput, Kill, Outcome, ResumeOrder, Retry, TreeStart
     from workflows.notify import Notify
     from workflows.policy.bounds import Refusal
     from workflows.policy.telling import TELLS_PEOPLE
@@ -42,6 +47,7 @@ class DelegationTree:
         self._verdicts: dict[int, Refusal | None] = {}
         self._attention = ""
         self._told_parent = self._waits_for()
+        self._outcomes: dict[str, Outcome] = {}
         self._closed: c.CloseTree | None = None
         if start.state is None:
             self._turns.inbox.append(e.TreeStarted(now=workflow.time()))
@@ -52,7 +58,8 @@ class DelegationTree:
     async def run(self, start: TreeStart) -> c.CloseTree:
         waiting = timers(self._state, workflow.time()) if start.state else ()
         life = self._live([*start.coordinators, *start.children, *waiting])
-        return await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
+        closed = await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
+        return await closing.close(closed, closed.task_state, closed.reason)
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
     def kill(self, order: Kill) -> None:
@@ -61,6 +68,10 @@ class DelegationTree:
     @workflow.signal(description="end a pause: answer, retry, continue, abort, extend")
     def resume(self, order: ResumeOrder) -> None:
         self._order(order.event(workflow.time()))
+
+    @workflow.signal(description="what a cancelled delegation has left")
+    def outcome(self, told: Outcome) -> None:
+        self._outcomes[told.workflow_id] = told
 
     @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
     async def resume_now(self, order: ResumeOrder) -> str:
@@ -99,7 +110,8 @@ class DelegationTree:
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._closed is None:
             raise ApplicationError("the order that re-opens the tree was refused", type="Refused", non_retryable=True)
-        workflow.upsert_search_attributes([search.STATE.value_set(self._closed.task_state.value)])
+        state = search.STATE.value_set(self._closed.task_state.value)
+        workflow.upsert_search_attributes([state, search.ATTENTION.value_unset()])
         return self._closed
 
     def _order(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
@@ -153,8 +165,8 @@ class DelegationTree:
         if attention != self._attention:
             self._attention = attention
             state = self._state.task.state.value if attention else JobState.RUNNING.value
-            updates = [search.ATTENTION.value_set(attention or "none"), search.STATE.value_set(state)]
-            workflow.upsert_search_attributes(updates)
+            waits = search.ATTENTION.value_set(attention) if attention else search.ATTENTION.value_unset()
+            workflow.upsert_search_attributes([waits, search.STATE.value_set(state)])
 
     async def _tell_parent(self) -> None:
         """A tree that is a pipeline's stage says when it begins and ends to wait."""
@@ -206,13 +218,20 @@ class DelegationTree:
         )
 
     async def _delegate(self, run: JobRun, summary: str) -> JobOutcome:
-        return await workflow.execute_child_workflow(
-            Delegation.run,
-            DelegationInput(run=run, host=self._start.host),
-            id=run.job_id,
-            static_summary=summary,
-            search_attributes=search.attributes(run, JobState.RUNNING.value),
-        )
+        self._outcomes.pop(run.job_id, None)
+        try:
+            return await workflow.execute_child_workflow(
+                Delegation.run,
+                DelegationInput(run=run, host=self._start.host),
+                id=run.job_id,
+                static_summary=summary,
+                search_attributes=search.attributes(run, JobState.RUNNING.value),
+            )
+        except ChildWorkflowError as error:
+            left = closing.outcome_in(error, JobOutcome, self._outcomes.get(run.job_id))
+            if left is None:
+                raise
+            return left
 
     def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
         error = None if task.cancelled() else task.exception()

@@ -3,6 +3,8 @@
 Passed through the sandbox: a model that every new workflow builds again costs it more than its first task.
 """
 
+from typing import Any
+
 from workflows.tree import commands as c
 from workflows.tree import events as e
 from workflows.tree.jobs import JobRun, Wire
@@ -61,6 +63,13 @@ class Attention(Wire):
 
     job_id: str
     waits_for: str
+
+
+class Outcome(Wire):
+    """What a cancelled workflow leaves, said to its parent: Temporal keeps nothing of one that is cancelled."""
+
+    workflow_id: str
+    value: dict[str, Any]
 
 
 class DelegationInput(Wire):

@@ -10,7 +10,8 @@ from typing import Any
 from uuid import uuid4
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Worker
 
 from tests.tree.simulator import outcome, tree_input
@@ -22,7 +23,7 @@ from workflows.messages import TreeStart
 from workflows.runner import WORKFLOWS, runner
 from workflows.tree import ids
 from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import JobOutcome, JobRun, JobState
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
 from workflows.tree.records import Records
 from workflows.tree.state import TreeInput, TreeState
 
@@ -75,6 +76,7 @@ class Host:
     written: list[Records] = field(default_factory=list)
     kept: list[TreeState] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    on_cancel: Callable[[JobOutcome], JobOutcome] = lambda said: said
     before_write: Callable[[Records], Awaitable[None]] | None = None
 
     @activity.defn(name="run_job")
@@ -86,7 +88,7 @@ class Host:
                 await asyncio.sleep(0.01)
         except asyncio.CancelledError:
             self.cancelled.append(name_of(run))
-            said = outcome(run, None, state=JobState.CANCELLED, reason="stopped by order")
+            said = self.on_cancel(outcome(run, None, state=JobState.CANCELLED, reason="stopped by order"))
         else:
             said = self.answer(run)
         self.ended.append(name_of(run))
@@ -184,7 +186,19 @@ async def start(
 async def play(client: Client, queue: str, host: Host, tree: TreeInput | TreeStart | None = None) -> CloseTree:
     """A whole tree, from start to close."""
     async with serving(client, queue, host):
-        return await (await start(client, queue, tree)).result()
+        return await ended(await start(client, queue, tree))
+
+
+async def ended(tree: Handle) -> CloseTree:
+    """How it closed. Of a cancelled one Temporal keeps only that; the rows say the rest."""
+    try:
+        return await tree.result()
+    except WorkflowFailureError as error:
+        if isinstance(error.cause, ApplicationError) and error.cause.type in {"Failed", "Blocked"}:
+            return CloseTree.model_validate(error.cause.details[0])
+        if isinstance(error.cause, CancelledError):
+            return CloseTree.model_construct(root_job_id=tree.id, task_state=TaskState.CANCELLED)
+        raise
 
 
 def kinds(written: Sequence[Records]) -> list[str]:

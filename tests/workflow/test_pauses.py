@@ -9,7 +9,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Line, an_input, name_of, script, serving, start
+from tests.workflow.host import Handle, Host, Line, an_input, ended, name_of, script, serving, start
 from tests.workflow.people import asking, human, listed, order, refusal, say, send, waits
 from tests.workflow.test_kill import kill
 from workflows import search
@@ -24,7 +24,7 @@ TWO = (delegation("a"), delegation("b", deps=("a",)))
 
 
 async def over(tree: Handle, host: Host) -> tuple[CloseTree, Books]:
-    closed = await asyncio.wait_for(tree.result(), 20)
+    closed = await asyncio.wait_for(ended(tree), 20)
     books = Books(host.written)
     books.check(host.runs, Bounds())
     return closed, books
@@ -307,9 +307,9 @@ async def test_the_web_ui_lists_the_paused_trees_and_says_what_they_wait_for(cli
         await say(asks, order(asks.id, "answer", "red", digest=shown.digest))
         await say(fails, order(fails.id, "abort"))
         host.release("normal")
-        await asyncio.gather(*(tree.result() for tree in (asks, fails, busy)))
+        await asyncio.gather(*(ended(tree) for tree in (asks, fails, busy)))
         await listed(client, queue, {})
-        assert (await asks.describe()).typed_search_attributes[search.ATTENTION] == "none"
+        assert (await asks.describe()).typed_search_attributes.get(search.ATTENTION) is None
     assert {name_of(run) for run in host.runs} >= {"answered", "finalize", "normal"}
 
 

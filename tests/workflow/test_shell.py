@@ -5,7 +5,7 @@ from temporalio.client import Client
 
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
-from tests.workflow.host import Host, an_input, play, script, serving, start
+from tests.workflow.host import Host, an_input, ended, play, script, serving, start
 from workflows import search
 from workflows.contract.models import Decision
 from workflows.policy.settings import Bounds
@@ -16,7 +16,7 @@ async def test_a_tree_that_does_not_delegate_runs_its_root_and_closes(client: Cl
     host = Host(script({}))
     async with serving(client, queue, host):
         tree = await start(client, queue)
-        closed = await tree.result()
+        closed = await ended(tree)
         described = await tree.describe()
     assert (closed.task_state, closed.decision) == (TaskState.DONE, Decision.APPROVED)
     assert [run.job_id for run in host.runs] == [tree.id]
@@ -30,7 +30,7 @@ async def test_a_fan_out_runs_its_legs_as_children_and_ends_in_one_continuation(
     host = Host(script({"root": (delegation("a"), delegation("b", deps=("a",)))}))
     async with serving(client, queue, host):
         tree = await start(client, queue)
-        await tree.result()
+        await ended(tree)
         child = await client.get_workflow_handle(f"{tree.id}.1").describe()
     assert host.names == ["root", "a", "b", "normal"]
     assert [run.job_id for run in host.runs] == [tree.id, *(f"{tree.id}.{n}" for n in (1, 2, 3))]
@@ -46,7 +46,7 @@ async def test_the_web_ui_is_told_where_the_tree_stands(client: Client, queue: s
         await host.until_running("a")
         told = str(await tree.query("__temporal_workflow_metadata"))
         host.release("a")
-        await tree.result()
+        await ended(tree)
     assert "jobs 1 of 64" in told
     assert ".1 a coder implement: running" in told
 
