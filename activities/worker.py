@@ -15,7 +15,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.agents.registry import adapters_of
-from activities.housekeeping import end_orphans, keep_tidy
+from activities.housekeeping import end_orphans, keep_tidy, keep_true
 from activities.jobs.context import Context
 from activities.jobs.record import Recorder
 from activities.jobs.run_job import Jobs
@@ -80,9 +80,10 @@ async def serve(home: Home) -> None:
         for worker in workers(client, context):
             await stack.enter_async_context(worker)
         _say_ready(home.worker_ready)
-        tidying = asyncio.create_task(keep_tidy(context))
+        chores = [asyncio.create_task(chore) for chore in (keep_tidy(context), keep_true(client, context))]
         await stop.wait()
-        tidying.cancel()
+        for chore in chores:
+            chore.cancel()
 
 
 def _say_ready(path: Path) -> None:

@@ -8,8 +8,9 @@ from temporalio.exceptions import ActivityError, ApplicationError, RetryState, i
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 
 from workflows.tree.jobs import JobOutcome, JobRun, JobState
-from workflows.tree.records import Records
+from workflows.tree.records import Records, Written
 from workflows.tree.state import TreeState
+from workflows.tree.view import wrote
 
 FOREVER = timedelta(days=365)
 HEARTBEAT = timedelta(seconds=15)
@@ -37,7 +38,7 @@ def run_job(run: JobRun) -> JobOutcome:
 
 
 @activity.defn
-def record(records: Records) -> None:
+def record(records: Records) -> Written | None:
     """Write rows of the read model; writing them again changes nothing."""
     raise NotImplementedError
 
@@ -79,11 +80,16 @@ async def attempt(run: JobRun, host: str) -> JobOutcome:
         return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=why(error))
 
 
-async def write(records: Records) -> None:
+async def write(records: Records) -> Written:
     """Write rows from inside the workflow's own task: one event in the history, no round trip."""
-    await workflow.execute_local_activity(
-        record, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
+    written = await workflow.execute_local_activity(
+        record,
+        records,
+        start_to_close_timeout=timedelta(seconds=60),
+        retry_policy=RECORD_RETRIES,
+        summary=wrote(records),
     )
+    return written or Written()
 
 
 async def turn(summary: str) -> None:
@@ -100,7 +106,11 @@ async def turn(summary: str) -> None:
 async def keep(state: TreeState) -> None:
     """Keep the state of a tree that may be re-opened."""
     await workflow.execute_local_activity(
-        keep_tree, state, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
+        keep_tree,
+        state,
+        start_to_close_timeout=timedelta(seconds=60),
+        retry_policy=RECORD_RETRIES,
+        summary="the state it is blocked in, for a retry",
     )
 
 

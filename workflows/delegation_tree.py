@@ -24,13 +24,14 @@ with workflow.unsafe.imports_passed_through():
     from workflows.tree import commands as c
     from workflows.tree import events as e
     from workflows.tree.jobs import JobOutcome, JobRun, JobState
-    from workflows.tree.records import Records, merged
+    from workflows.tree.records import Records, Written, merged, shifted
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopening import refuse_retry
     from workflows.tree.resume_verdict import refuse_resume
     from workflows.tree.round_view import open_rounds
     from workflows.tree.rounds import timers
-    from workflows.tree.view import details
+    from workflows.tree.state import TreeState
+    from workflows.tree.view import details, whole
     from workflows.turns import Turns, unless_cancelled
 
 
@@ -47,12 +48,14 @@ class DelegationTree:
         self._verdicts: dict[int, Refusal | None] = {}
         self._attention = ""
         self._told_parent = self._waits_for()
+        self._look_again = False
         self._outcomes: dict[str, Outcome] = {}
         self._closed: c.CloseTree | None = None
         if start.state is None:
             self._turns.inbox.append(e.TreeStarted(now=workflow.time()))
-        elif start.retry is not None:
-            self._turns.inbox.append(start.retry)
+        for order in (start.retry, start.taken_up):
+            if order is not None:
+                self._turns.inbox.append(order)
 
     @workflow.run
     async def run(self, start: TreeStart) -> c.CloseTree:
@@ -72,6 +75,15 @@ class DelegationTree:
     @workflow.signal(description="what a cancelled delegation has left")
     def outcome(self, told: Outcome) -> None:
         self._outcomes[told.workflow_id] = told
+
+    @workflow.signal(description="write every row again: the store has those of a course that was given up")
+    def look_again(self) -> None:
+        self._look_again = True
+        self._turns.inbox.append(e.TimerFired(now=workflow.time(), key=""))
+
+    @workflow.query(description="all the tree knows; also of a workflow that was ended from outside")
+    def state(self) -> TreeState:
+        return self._state
 
     @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
     async def resume_now(self, order: ResumeOrder) -> str:
@@ -128,9 +140,9 @@ class DelegationTree:
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
         """Rows first: whoever sees a job run can look it up."""
-        if rows := merged([command.records for command in todo if isinstance(command, c.Record)]):
-            await calls.write(rows)
-            await self._tell_people(rows)
+        rows = merged([command.records for command in todo if isinstance(command, c.Record)])
+        if rows or self._look_again:
+            await self._write(rows)
         self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
         if self._state.closed and self._state.blocked:
             await calls.keep(self._state)
@@ -141,18 +153,26 @@ class DelegationTree:
         for command in todo:
             self._begin(command)
 
-    async def _tell_people(self, rows: Records) -> None:
+    async def _write(self, rows: Records | None) -> None:
+        """A store whose rows are of a later state than this tree was reset to is given every row."""
+        written = await calls.write(rows) if rows else Written()
+        if written.anew or self._look_again:
+            self._look_again = False
+            await calls.write(whole(self._state))
+        await self._tell_people(rows or Records(), written.event_shift)
+
+    async def _tell_people(self, rows: Records, shift: int) -> None:
         """Each in a workflow of its own, named after the event: it is told once, and outlives this tree."""
         told = [event for event in rows.events if event.kind in TELLS_PEOPLE]
         if not told or not workflow.patched("tells-people"):  # trees that began before this told nobody
             return
         for event in told:
-            # A tree that was reset or is opened again from an older state numbers its events as it did before.
+            stored = shifted(event, shift).event_id
             with suppress(WorkflowAlreadyStartedError):
                 await workflow.start_child_workflow(
                     Notify.run,
-                    event.event_id,
-                    id=f"notify-{event.event_id}",
+                    stored,
+                    id=f"notify-{stored}",
                     static_summary=event.kind,
                     parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,

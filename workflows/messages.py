@@ -20,6 +20,8 @@ class TreeStart(Wire):
     state: TreeState | None = None
     retry: e.RetryRequested | None = None
     """The order that re-opens a blocked tree (ruling D4)."""
+    taken_up: e.TreeTakenUp | None = None
+    """The order by which a tree goes on whose workflow was ended from outside."""
     coordinators: tuple[c.RunCoordinator, ...] = ()
     children: tuple[c.RunChild, ...] = ()
     """What the run before wanted done when it continued as new."""

@@ -4,7 +4,7 @@ from temporalio import activity
 
 from activities.jobs.context import Context
 from activities.store import jobs, trees
-from workflows.tree.records import Records
+from workflows.tree.records import Records, Written
 from workflows.tree.state import TreeState
 
 
@@ -15,11 +15,12 @@ class Recorder:
         self._context = context
 
     @activity.defn(name="record")
-    def record(self, records: Records) -> None:
+    def record(self, records: Records) -> Written:
         """Write one step of a tree."""
-        jobs.write(self._context.store, records)
+        info = activity.info()
+        return jobs.write_as(self._context.store, records, info.workflow_id or "", info.workflow_run_id or "")
 
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeState) -> None:
         """Keep a closed tree's state."""
-        trees.keep(self._context.store, state, self._context.host)
+        trees.keep(self._context.store, state, self._context.host, activity.info().workflow_run_id or "")

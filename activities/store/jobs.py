@@ -1,15 +1,17 @@
 """The read model of trees: tasks, jobs, events. Rows are written by revision: late and repeated writes do no harm."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, func, select, tuple_, update
 
-from activities.store import outbox, rounds, schema
+from activities.store import outbox, rounds, schema, writers
 from activities.store.database import insert_new, upsert
 from workflows.policy.telling import TELLS_PEOPLE
+from workflows.tree import lost
 from workflows.tree.jobs import JobState, TaskState, Usage
-from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord
+from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord, Written
 
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED)
 
@@ -18,6 +20,60 @@ def write(engine: Engine, records: Records) -> None:
     """Write one step of a tree in one transaction."""
     with engine.begin() as connection:
         write_within(connection, records)
+
+
+def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Written:
+    """The same, by this run of the tree's workflow; what a run that was given up still had to write is dropped."""
+    if not records.revision:  # no step of the tree made them
+        write(engine, records)
+        return Written()
+    with engine.begin() as connection:
+        found = writers.numbered(connection, root, run_id, records)
+        if found is None:
+            return Written()
+        stored, written = found
+        write_within(connection, stored)
+        if stored.whole and stored.task:
+            write_within(connection, _given_up(connection, root, stored, stored.task.revision))
+    return written
+
+
+def _given_up(connection: Connection, root: str, whole: Records, revision: int) -> Records:
+    """What a reset has left behind is open for ever otherwise."""
+    found = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
+    still = rounds.open_within(connection, root)
+    return lost.given_up(map(_job, found), still, whole, revision=revision, now=time.time())
+
+
+def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None:
+    """End every open row of a tree whose workflow is gone; None when none is open. Told once, whoever finds it."""
+    with engine.begin() as connection:
+        row = connection.execute(select(schema.tasks).where(schema.tasks.c.root_job_id == root)).one_or_none()
+        found = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
+        task, jobs = TaskRecord.model_validate(dict(row._mapping)) if row else None, [*map(_job, found)]
+        if task is None or not lost.is_open(task, jobs):
+            return None
+        number = writers.last_event(connection, root) + 1
+        waiting = rounds.open_within(connection, root)
+        ended = lost.lost_rows(task, jobs, waiting, why=why, anew=anew, number=number, now=time.time())
+        write_within(connection, ended)
+        writers.forget(connection, root)
+    return ended
+
+
+def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
+    """A blocked task is over."""
+    with engine.begin() as connection:
+        number = writers.last_event(connection, task.root_job_id) + 1
+        write_within(connection, lost.dismissed_rows(task, actor=actor, number=number, now=time.time()))
+
+
+def open_trees(engine: Engine) -> set[str]:
+    """The trees whose rows say that a workflow works on them."""
+    tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(list(lost.OPEN_TASKS)))
+    jobs = select(schema.jobs.c.root_job_id).where(schema.jobs.c.state.not_in(ENDED))
+    with engine.connect() as connection:
+        return {row.root_job_id for query in (tasks, jobs) for row in connection.execute(query)}
 
 
 def write_within(connection: Connection, records: Records) -> None:

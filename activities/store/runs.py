@@ -73,6 +73,15 @@ def all_open(engine: Engine) -> list[tuple[str, int]]:
         return [(row.job_id, row.attempt) for row in connection.execute(query)]
 
 
+def abandoned(engine: Engine, host: str, before: float) -> list[Run]:
+    """Runs of this host without an outcome whose job ended before then all the same, in this attempt or a later one."""
+    run, job = schema.runs.c, schema.jobs.c
+    query = select(schema.runs).join(schema.jobs, job.job_id == run.job_id)
+    query = query.where(run.ended_at.is_(None), run.host == host, job.ended_at < before, job.attempt >= run.attempt)
+    with engine.connect() as connection:
+        return [Run(**row._mapping) for row in connection.execute(query)]
+
+
 def place(engine: Engine, run: Run, *, worktree: str, branch: str | None, base_sha: str) -> None:
     """Where the run happens, written before it starts: no run is ever outside a recorded worktree."""
     _update(engine, run, worktree=worktree, branch=branch, base_sha=base_sha)

@@ -132,6 +132,19 @@ trees = Table(
     Column("state", JSON(none_as_null=True)),
 )
 
+writers = Table(
+    "writers",
+    metadata,
+    Column("root_job_id", String(80), primary_key=True),
+    Column("run_id", String(64), nullable=False),
+    Column("first", Integer, nullable=False),
+    Column("anew", Boolean, nullable=False),
+    Column("shift", Integer, nullable=False),
+    Column("event_shift", Integer),
+    Column("former", JSON, nullable=False),
+)
+"""Which run of a tree's workflow writes its rows, and how far on they are numbered."""
+
 runs = Table(
     "runs",
     metadata,

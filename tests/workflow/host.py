@@ -23,7 +23,7 @@ from workflows.messages import TreeStart
 from workflows.runner import WORKFLOWS, runner
 from workflows.tree import ids
 from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Usage
 from workflows.tree.records import Records
 from workflows.tree.state import TreeInput, TreeState
 
@@ -197,7 +197,16 @@ async def ended(tree: Handle) -> CloseTree:
         if isinstance(error.cause, ApplicationError) and error.cause.type in {"Failed", "Blocked"}:
             return CloseTree.model_validate(error.cause.details[0])
         if isinstance(error.cause, CancelledError):
-            return CloseTree.model_construct(root_job_id=tree.id, task_state=TaskState.CANCELLED)
+            return CloseTree(
+                root_job_id=tree.id,
+                task_state=TaskState.CANCELLED,
+                decision=None,
+                summary="",
+                reason="",
+                jobs=0,
+                usage=Usage(),
+                cost_usd=0.0,
+            )
         raise
 
 

@@ -8,7 +8,7 @@ from workflows.tree.commands import CancelJob, CancelTimer, CloseTree
 from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.pauses import RoundEnd
 from workflows.tree.payloads import Data
-from workflows.tree.records import RETRY, JobRecord
+from workflows.tree.records import ENDING, RETRY, JobRecord
 from workflows.tree.state import FAILING, Batch, Coordinator, Finalize, Leg, Phase, TreeState
 from workflows.tree.step import Step
 
@@ -36,6 +36,8 @@ def request(step: Step, kind: str, reason: str, waiting_become: JobState = JobSt
     for chain in step.state.coordinators.values():
         if chain.batch is not None:
             stop_waiting(step, chain.batch, waiting_become, f"the tree is being finalized: {reason}")
+    if step.state.task.state is TaskState.OPEN:
+        step.task(TaskState.OPEN, f"{ENDING}: {step.state.finalize.reason}", "")
 
 
 def stop_waiting(step: Step, batch: Batch, become: JobState, reason: str) -> None:

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from workflows.tree import continuing, finalizing, reopening, resuming
+from workflows.tree import continuing, finalizing, reopening, resuming, taking_up
 from workflows.tree.commands import Command, RunCoordinator
 from workflows.tree.dispatch import delegate
 from workflows.tree.ending import job_ended, retry_due
@@ -14,6 +14,7 @@ from workflows.tree.events import (
     RetryRequested,
     TimerFired,
     TreeStarted,
+    TreeTakenUp,
 )
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
 from workflows.tree.records import TaskRecord
@@ -79,6 +80,9 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
             reopening.retry(step, event.actor, event.job_id)
         case ResumeRequested():
             resuming.resume(step, event)
+        case TreeTakenUp():
+            taking_up.take_up(step, event.actor, event.why, event.since)
+            _start(step)
         case _ as never:
             assert_never(never)
     _advance(step)

@@ -140,5 +140,6 @@ class Step:
             jobs=tuple(state.jobs[job_id] for job_id in self._jobs),
             events=tuple(self._events),
             rounds=tuple(record.model_copy(update=update) for record in self._rounds.values()),
+            revision=state.revision,
         )
         return [Record(records=records), *self._commands]
