@@ -3,7 +3,12 @@
 import asyncio
 import logging
 
+from sqlalchemy.exc import SQLAlchemyError
+from temporalio.client import Client
+from temporalio.service import RPCError
+
 from activities.jobs.context import Context
+from activities.outside import Lookout
 from activities.runs import sweep
 from activities.runs.sweep import Key
 from activities.store import runs
@@ -12,6 +17,8 @@ from workflows.errors import ServiceError
 log = logging.getLogger(__name__)
 
 TIDY_SECONDS = 3600.0
+LOOK_SECONDS = 15.0
+"""How long what was ended from outside may go unseen."""
 
 
 async def end_orphans(context: Context) -> int:
@@ -38,6 +45,17 @@ async def keep_tidy(context: Context) -> None:
         except (OSError, ServiceError) as error:
             log.warning("old runs cannot be removed: %s", error)
         await asyncio.sleep(TIDY_SECONDS)
+
+
+async def keep_true(client: Client, context: Context) -> None:
+    """What Temporal ended from outside ends in the rows too, for as long as the worker lives."""
+    lookout = Lookout(client, context)
+    while True:
+        try:
+            await lookout.look()
+        except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
+            log.warning("what Temporal ended from outside cannot be looked for: %s", error)
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 def tidy(context: Context) -> int:

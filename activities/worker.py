@@ -8,6 +8,7 @@ import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.agents.registry import adapters_of
-from activities.housekeeping import end_orphans, keep_tidy
+from activities.housekeeping import end_orphans, keep_tidy, keep_true
 from activities.jobs.context import Context
 from activities.jobs.record import Recorder
+from activities.jobs.reports import Reports
 from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
 from activities.pipelines.record import PipelineBooks
@@ -39,6 +41,9 @@ CACHED_TREES = 24
 
 THREADS = 8
 
+WAITING_ROOM = 1000
+"""Runs this host keeps at hand; how many of them go on at once is for its places to say (ruling C8)."""
+
 
 def workers(client: Client, context: Context) -> list[Worker]:
     """The tree worker and this host's agent worker."""
@@ -49,7 +54,12 @@ def workers(client: Client, context: Context) -> list[Worker]:
         client,
         task_queue=context.settings.temporal.task_queue,
         workflows=WORKFLOWS,
-        activities=[recorder.record, recorder.keep_tree, Deliverer(context).deliver, books.record_run, books.plan_run],
+        activities=[
+            *recorder.activities,
+            Deliverer(context).deliver,
+            books.record_run,
+            books.plan_run,
+        ],
         activity_executor=threads,
         workflow_runner=runner(),
         max_cached_workflows=max(CACHED_TREES, 2 * context.settings.worker.max_parallel_jobs),
@@ -60,7 +70,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         client,
         task_queue=agents_queue(context.host),
         activities=[jobs.run_job, Stages(context, jobs.places).run_stage],
-        max_concurrent_activities=context.settings.worker.max_parallel_jobs,
+        max_concurrent_activities=WAITING_ROOM,
         max_heartbeat_throttle_interval=timedelta(seconds=2),
         graceful_shutdown_timeout=timedelta(seconds=1),
     )
@@ -72,6 +82,7 @@ async def serve(home: Home) -> None:
     settings = load_settings(home)
     context = Context(home.ensure(), settings, open_store(home, settings.store.url))
     client = await connect(home, settings)
+    context = replace(context, reports=Reports(client, asyncio.get_running_loop()))
     await end_orphans(context)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -80,9 +91,10 @@ async def serve(home: Home) -> None:
         for worker in workers(client, context):
             await stack.enter_async_context(worker)
         _say_ready(home.worker_ready)
-        tidying = asyncio.create_task(keep_tidy(context))
+        chores = [asyncio.create_task(chore) for chore in (keep_tidy(context), keep_true(client, context))]
         await stop.wait()
-        tidying.cancel()
+        for chore in chores:
+            chore.cancel()
 
 
 def _say_ready(path: Path) -> None:

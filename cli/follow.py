@@ -73,12 +73,12 @@ def _watch(service: "Service", job_id: str) -> "Iterator[tuple[Tree, list[EventR
     """The tree and its new events, again and again; the last time when it is over."""
     from bridge.operations import jobs
 
-    after: int | None = None
+    after = 0
     waited = 0
     while True:
         tree = jobs.tree(service, job_id)
         events = jobs.events(service, job_id, after=after)
-        after = max([after or 0, *(int(event.event_id.rpartition("-e")[2]) for event in events)])
+        after = max([after, *(event.seq for event in events)])
         waits = jobs.waits(service, job_id)
         events += waits[waited:]
         waited = len(waits)

@@ -1,11 +1,14 @@
 """`service job`: looking at jobs and trees, ending them, running parts of them again."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli import job_branches
 from cli.output import say, say_json, say_table
+
+if TYPE_CHECKING:
+    from bridge.operations.trees import Killed
 
 app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -134,12 +137,35 @@ def kill(
     from bridge.operations.service import Service
     from cli.words import actor
 
-    root = asyncio.run(trees.kill(Service.locate(), job_id, actor=actor(), immediate=now))
-    if json:
-        say_json({"root_job_id": root})
+    killed = asyncio.run(trees.kill(Service.locate(), job_id, actor=actor(), immediate=now))
+    if json or killed.over:
+        _say_over(killed, json=json)
         return
     how = "its agents are stopped" if now else "what runs finishes"
-    say(f"{root} is being ended; {how}\nwatch it: service job tree {root} --watch")
+    say(f"{killed.root_job_id} is being ended; {how}\nwatch it: service job tree {killed.root_job_id} --watch")
+
+
+@app.command()
+def dismiss(job_id: JobId, json: Json = False) -> None:
+    """Give a blocked task up: it is over, and nobody is reminded of it again. Its branches stay."""
+    import asyncio
+
+    from bridge.operations import trees
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    _say_over(asyncio.run(trees.dismiss(Service.locate(), job_id, actor=actor())), json=json)
+
+
+def _say_over(killed: "Killed", *, json: bool) -> None:
+    root = killed.root_job_id
+    if json:
+        unmerged = [leg.branch for leg in killed.unmerged]
+        say_json({"root_job_id": root, "over": killed.over, "unmerged_branches": unmerged})
+        return
+    say(f"{root} is over" if killed.over else f"{root} is being ended\nwatch it: service job tree {root} --watch")
+    for leg in killed.unmerged:
+        say(f"  not merged: {leg.branch} ({leg.merge_command or f'service job drop {leg.job_id}'})")
 
 
 @app.command()

@@ -217,6 +217,11 @@ RULES: dict[str, dict[str, str]] = {
         "engine:runs": "An agent run survives its worker, is never repeated silently, and leaves no process behind.",
         "engine:live": "What an agent is doing is seen from outside, without secrets, whether or not a worker lives.",
         "engine:doctor": "`doctor` and `runtime check` say what is not well and the command that puts it right.",
+        "engine:ui.status": "Temporal's lists say it: failed or blocked is Failed with its reason, ended by order Canceled.",
+        "engine:ui.details": "The current details fit their column, and each local activity says what it wrote.",
+        "engine:outside": "What Temporal ends from outside ends in the rows, with why and the command; a retry goes on.",
+        "engine:outside.reset": "A tree that was reset writes its rows anew; nothing it gave up stays open.",
+        "engine:dismiss": "A blocked task is dismissed or killed: over, its unmerged branches named; no kill is empty words.",
         "engine:embedded": "The embedded service starts whole, says where, and stops without a trace.",
     },
 }

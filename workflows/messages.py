@@ -3,6 +3,8 @@
 Passed through the sandbox: a model that every new workflow builds again costs it more than its first task.
 """
 
+from typing import Any
+
 from workflows.tree import commands as c
 from workflows.tree import events as e
 from workflows.tree.jobs import JobRun, Wire
@@ -18,6 +20,8 @@ class TreeStart(Wire):
     state: TreeState | None = None
     retry: e.RetryRequested | None = None
     """The order that re-opens a blocked tree (ruling D4)."""
+    taken_up: e.TreeTakenUp | None = None
+    """The order by which a tree goes on whose workflow was ended from outside."""
     coordinators: tuple[c.RunCoordinator, ...] = ()
     children: tuple[c.RunChild, ...] = ()
     """What the run before wanted done when it continued as new."""
@@ -61,6 +65,37 @@ class Attention(Wire):
 
     job_id: str
     waits_for: str
+
+
+class Outcome(Wire):
+    """What a cancelled workflow leaves, said to its parent: Temporal keeps nothing of one that is cancelled."""
+
+    workflow_id: str
+    value: dict[str, Any]
+
+
+class Begun(Wire):
+    """A host has begun a job (ruling B5)."""
+
+    job_id: str
+    offer: int
+    at: float
+
+
+class HeldUp(Wire):
+    """What a job that has begun waits for, and what moves it (ruling B3); empty when it goes on."""
+
+    job_id: str
+    attempt: int
+    reason: str
+    next: str
+
+
+class HostReport(Wire):
+    """What a host tells a tree of its jobs."""
+
+    begun: tuple[Begun, ...] = ()
+    held_up: tuple[HeldUp, ...] = ()
 
 
 class DelegationInput(Wire):

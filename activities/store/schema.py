@@ -118,7 +118,7 @@ events = Table(
     Column("at", Double, nullable=False),
     Column("message", Text, nullable=False),
     Column("data", JSON, nullable=False),
-    Index("events_by_root", "root_job_id", "seq"),
+    Index("events_by_root", "root_job_id", "seq", unique=True),
     Index("events_by_kind", "kind"),
 )
 
@@ -131,6 +131,19 @@ trees = Table(
     Column("revision", Integer, nullable=False),
     Column("state", JSON(none_as_null=True)),
 )
+
+writers = Table(
+    "writers",
+    metadata,
+    Column("root_job_id", String(80), primary_key=True),
+    Column("run_id", String(64), nullable=False),
+    Column("first", Integer, nullable=False),
+    Column("anew", Boolean, nullable=False),
+    Column("shift", Integer, nullable=False),
+    Column("event_shift", Integer),
+    Column("former", JSON, nullable=False),
+)
+"""Which run of a tree's workflow writes its rows, and how far on they are numbered."""
 
 runs = Table(
     "runs",
@@ -147,6 +160,15 @@ runs = Table(
     Column("outcome", JSON),
     Column("payload", JSON),
     Column("diagnostics", JSON),
+)
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("offer", Integer, nullable=False),
+    Column("begun_at", Double),
 )
 
 reviews = Table(

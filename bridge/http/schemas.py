@@ -78,9 +78,11 @@ class KillRequest(Body):
 
 
 class KillAnswer(BaseModel):
-    """The tree that is being ended."""
+    """The tree that is being ended, or, where it was blocked, is over now."""
 
     root_job_id: str
+    over: bool
+    unmerged_branches: list[str]
 
 
 class RunRequest(Body):

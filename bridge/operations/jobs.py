@@ -7,6 +7,7 @@ from typing import Any
 
 from activities.runs.live import Live, Stage, look
 from activities.store import deferrals as stored_deferrals
+from activities.store import events as stored_events
 from activities.store import jobs as stored
 from activities.store import runs as stored_runs
 from activities.store import trees as stored_trees
@@ -130,7 +131,7 @@ def events(
     service: Service,
     job_id: str,
     *,
-    after: int | None = None,
+    after: int = 0,
     limit: int | None = None,
     whole_tree: bool | None = None,
 ) -> list[EventRecord]:
@@ -138,7 +139,7 @@ def events(
     job = get(service, job_id)
     whole = job.job_id == job.root_job_id if whole_tree is None else whole_tree
     only = None if whole else job.job_id
-    return stored.events(service.store, job.root_job_id, job_id=only, after=after, limit=limit)
+    return stored_events.of_tree(service.store, job.root_job_id, job_id=only, after=after, limit=limit)
 
 
 def waits(service: Service, job_id: str) -> list[EventRecord]:

@@ -62,12 +62,7 @@ def tree(service: Service, job_id: str) -> bytes:
 
 def event(record: EventRecord) -> dict[str, Any]:
     """An event, with its place in the tree's order."""
-    return record.model_dump(mode="json") | {"seq": seq(record)}
-
-
-def seq(record: EventRecord) -> int:
-    """Where it stands in its tree."""
-    return int(record.event_id.rpartition("-e")[2])
+    return record.model_dump(mode="json")
 
 
 def hidden(service: Service, value: Any) -> bytes:

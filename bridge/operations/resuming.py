@@ -7,6 +7,8 @@ from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError, Workflo
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities import outside
+from activities.store import jobs as stored_jobs
 from activities.temporal import RPC_TIMEOUT, connect
 from bridge.operations.service import Service
 from workflows.delegation_tree import DelegationTree
@@ -25,7 +27,8 @@ PATIENCE = timedelta(seconds=4)
 
 async def resume(service: Service, root: str, order: "Resume") -> "Verdict":
     """The tree's verdict, or the promise that the words are kept."""
-    handle = (await connect(service.home, service.settings)).get_workflow_handle_for(DelegationTree.run, root)
+    client = await connect(service.home, service.settings)
+    handle = client.get_workflow_handle_for(DelegationTree.run, root)
     said = ResumeOrder(
         actor=order.actor,
         channel=order.channel,
@@ -40,8 +43,17 @@ async def resume(service: Service, root: str, order: "Resume") -> "Verdict":
         return await _ask(handle, said)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
-            raise RefusedError(f"the tree {root} has ended; nothing in it waits", f"service job tree {root}") from None
+            await outside.settle(client, service.store, service.settings.temporal.task_queue, root)
+            raise _over(service, root) from None
         raise UnreachableError(f"Temporal did not take it: {error}", "service daemon status") from None
+
+
+def _over(service: Service, root: str) -> RefusedError:
+    """Why nothing waits any more, and what goes on from there."""
+    task = stored_jobs.task_of(service.store, root)
+    why = f" ({task.state}: {task.reason})" if task else ""
+    what_next = task.next if task and task.next else f"service job tree {root}"
+    return RefusedError(f"the tree {root} has ended{why}; nothing in it waits", what_next)
 
 
 async def _ask(handle: "WorkflowHandle[DelegationTree, CloseTree]", said: ResumeOrder) -> "Verdict":

@@ -18,7 +18,8 @@ from activities.runs.run import RunRequest, mark_of, run, stop
 from activities.runs.sweep import Orphan
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import runs, schema
+from activities.store import claims, runs, schema
+from activities.store.claims import Offered
 from activities.store.database import open_store
 from tests.activities.runs.conftest import until
 from workflows.tree.jobs import JobOutcome, JobState
@@ -35,7 +36,8 @@ def context(home: Home) -> Context:
 def row(context: Context, job: str, *, recorded: float | None = None) -> runs.Run:
     """A run's row; with the outcome it got so many seconds ago."""
     run_dir = str(context.home.runs / f"{job}.1")
-    opened = runs.open_run(context.store, job_id=job, attempt=1, host=context.host, run_dir=run_dir)
+    opened = claims.begin(context.store, Offered(job, 1), host=context.host, run_dir=run_dir)
+    assert opened is not None
     if recorded is not None:
         outcome = JobOutcome(job_id=job, attempt=1, state=JobState.SUCCEEDED)
         runs.close(context.store, opened, outcome, {}, {})

@@ -1,7 +1,7 @@
 """What a decision makes of a job."""
 
 from workflows.contract.models import Decision
-from workflows.tree.jobs import JobState
+from workflows.tree.jobs import JobOutcome, JobState
 
 
 def state_of(decision: Decision) -> JobState:
@@ -13,3 +13,11 @@ def state_of(decision: Decision) -> JobState:
             return JobState.FAILED
         case Decision.APPROVED | Decision.CHANGES_REQUESTED | Decision.IMPLEMENTED | Decision.SKIPPED:
             return JobState.SUCCEEDED
+
+
+def ended_as(outcome: JobOutcome) -> JobState:
+    """An attempt that ran ended in one of four ways; a decision to block or fail is one of them (ruling A11)."""
+    if outcome.state is JobState.SUCCEEDED:
+        return state_of(outcome.decision) if outcome.decision else JobState.SUCCEEDED
+    failing = {JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED}
+    return outcome.state if outcome.state in failing else JobState.FAILED

@@ -4,7 +4,7 @@ from workflows.contract.models import FailurePolicy, SynthesisRule
 from workflows.policy import bounds
 from workflows.policy.digests import digest
 from workflows.policy.failure import policy_of
-from workflows.policy.outcome import state_of
+from workflows.policy.outcome import ended_as
 from workflows.policy.prices import cost
 from workflows.policy.retries import pause
 from workflows.tree import asking, dispatch, finalizing, offers, rounds
@@ -39,7 +39,7 @@ def job_ended(step: Step, outcome: JobOutcome) -> None:
 def _record(step: Step, outcome: JobOutcome) -> JobState:
     """The row, the spend, and what the run itself had to tell."""
     state, job = step.state, step.state.jobs[outcome.job_id]
-    ended = _state(outcome)
+    ended = ended_as(outcome)
     tokens = outcome.usage
     used = Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
     model = outcome.model or job.model
@@ -65,13 +65,6 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     for notice in outcome.notices:
         step.notice(notice, outcome.job_id)
     return ended
-
-
-def _state(outcome: JobOutcome) -> JobState:
-    """An attempt that ran ended in one of four ways; a decision to block or fail is one of them (ruling A11)."""
-    if outcome.state is JobState.SUCCEEDED:
-        return state_of(outcome.decision) if outcome.decision else JobState.SUCCEEDED
-    return outcome.state if outcome.state in FAILING else JobState.FAILED
 
 
 def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:

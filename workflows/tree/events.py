@@ -78,4 +78,17 @@ class ResumeRequested(Wire):
     """The same request twice acts once: a comment's id, an idempotency key, an update's id."""
 
 
-Event = TreeStarted | JobBegun | JobHeldUp | JobEnded | TimerFired | KillRequested | RetryRequested | ResumeRequested
+class TreeTakenUp(Wire):
+    """An operator has a tree go on whose workflow was ended from outside: what was interrupted runs again."""
+
+    now: float
+    actor: str
+    why: str
+    """How its workflow ended,"""
+    since: float
+    """and when."""
+
+
+Happened = TreeStarted | JobBegun | JobHeldUp | JobEnded | TimerFired
+Ordered = KillRequested | RetryRequested | ResumeRequested | TreeTakenUp
+Event = Happened | Ordered

@@ -8,7 +8,7 @@ from workflows.tree.commands import CancelTimer, CloseTree
 from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.pauses import RoundEnd
 from workflows.tree.payloads import Data, EventKind
-from workflows.tree.records import RETRY
+from workflows.tree.records import ENDING, RETRY
 from workflows.tree.state import FAILING, Batch, Coordinator, Finalize, Leg, Phase, TreeState
 from workflows.tree.step import Step
 
@@ -37,6 +37,8 @@ def request(step: Step, kind: str, reason: str) -> None:
     for chain in step.state.coordinators.values():
         if chain.batch is not None:
             stop_waiting(step, chain.batch)
+    if step.state.task.state is TaskState.OPEN:
+        step.task(TaskState.OPEN, f"{ENDING}: {step.state.finalize.reason}", "")
 
 
 def stop_waiting(step: Step, batch: Batch) -> None:

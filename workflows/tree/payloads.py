@@ -54,6 +54,9 @@ class EventKind(StrEnum):
     ROUND_CLOSED = "round_closed"
     RESUME_ACCEPTED = "resume_accepted"
     RESUME_REFUSED = "resume_refused"
+    TREE_LOST = "tree_lost"
+    TREE_TAKEN_UP = "tree_taken_up"
+    TASK_DISMISSED = "task_dismissed"
     RESULT_AMBIGUOUS = "result_ambiguous"
     RESULT_UNKNOWN_KEYS_DROPPED = "result_unknown_keys_dropped"
 
@@ -243,6 +246,20 @@ class Ordered(Payload):
     actor: str
 
 
+class Lost(Payload):
+    """Its workflow was ended from outside: the jobs that ended with it, and the command to type."""
+
+    jobs: list[str]
+    next: str
+
+
+class TakenUp(Payload):
+    """Who has it go on, and the jobs that run again."""
+
+    actor: str
+    again: list[str]
+
+
 class Questions(Payload):
     """Questions to people, by id."""
 
@@ -341,6 +358,9 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.ROUND_CLOSED: RoundOver,
     EventKind.RESUME_ACCEPTED: Resumed,
     EventKind.RESUME_REFUSED: NotResumed,
+    EventKind.TREE_LOST: Lost,
+    EventKind.TREE_TAKEN_UP: TakenUp,
+    EventKind.TASK_DISMISSED: Ordered,
     EventKind.RESULT_AMBIGUOUS: Ambiguous,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: KeysDropped,
 }

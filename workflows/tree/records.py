@@ -1,6 +1,6 @@
 """What the store is told about a tree: the rows of its read model, written by the tree and by nobody else.
 
-Every row carries a `revision`, which only grows, so writing one twice or late changes nothing.
+Every row carries the tree's `revision`, which only grows, so writing one twice or late changes nothing.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,10 @@ from workflows.tree.pauses import RoundEnd, RoundKind
 
 RETRY = "service job retry"
 """What opens a blocked task again, followed by the job."""
+
+
+ENDING = "is being ended"
+"""How the reason of a task begins that ends early, until it has ended."""
 
 
 class JobRecord(Wire):
@@ -69,6 +73,11 @@ class TaskRecord(Wire):
     paused_seconds: float = 0.0
     """Time that is not the tree's: the pauses that are over (ruling F8)."""
     paused_since: float | None = None
+
+    @property
+    def why(self) -> str:
+        """The reason where it tells more than the state; a task that is open simply goes on."""
+        return self.reason if self.state is not TaskState.OPEN or self.reason.startswith(ENDING) else ""
 
     @property
     def may_go_on(self) -> bool:
@@ -156,6 +165,19 @@ class Records(Wire):
     jobs: tuple[JobRecord, ...] = ()
     events: tuple[EventRecord, ...] = ()
     rounds: tuple[RoundRecord, ...] = ()
+    revision: int = 0
+    """The tree's, of the first step they are of; 0 where no step of a tree made them."""
+    whole: bool = False
+    """These are all rows of the tree: what else is open under its id is not of its course any more."""
+
+
+class Written(Wire):
+    """What the store says to rows it has taken."""
+
+    anew: bool = False
+    """They are the first of a workflow that goes on from an earlier state than the rows': it must write them all."""
+    event_shift: int = 0
+    """So much further on the tree's events are numbered in the store than by itself."""
 
 
 def merged(several: Sequence[Records]) -> Records | None:
@@ -167,4 +189,11 @@ def merged(several: Sequence[Records]) -> Records | None:
         jobs=tuple({job.job_id: job for each in several for job in each.jobs}.values()),
         events=tuple(event for each in several for event in each.events),
         rounds=tuple({each.round_id: each for one in several for each in one.rounds}.values()),
+        revision=several[0].revision,
     )
+
+
+def shifted(event: EventRecord, by: int) -> EventRecord:
+    """The event as the store numbers it."""
+    head, _, number = event.event_id.rpartition("-e")
+    return event.model_copy(update={"event_id": f"{head}-e{int(number) + by}"}) if by else event

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from workflows.tree import continuing, finalizing, offers, reopening, resuming, story
+from workflows.tree import continuing, finalizing, offers, reopening, resuming, story, taking_up
 from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
 from workflows.tree.ending import job_ended, retry_due
@@ -16,6 +16,7 @@ from workflows.tree.events import (
     RetryRequested,
     TimerFired,
     TreeStarted,
+    TreeTakenUp,
 )
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
 from workflows.tree.payloads import Data, EventKind
@@ -86,6 +87,9 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
             reopening.retry(step, event.actor, event.job_id)
         case ResumeRequested():
             resuming.resume(step, event)
+        case TreeTakenUp():
+            taking_up.take_up(step, event.actor, event.why, event.since)
+            _start(step)
         case _ as never:
             assert_never(never)
     _advance(step)

@@ -68,13 +68,10 @@ class Step:
             self._story(job)
 
     def change(self, job_id: str, **changes: Unpack[JobChange]) -> None:
-        """A job changes, and what people would tell of it is told; an illegal move raises (rulings B2, B7).
-
-        Its revision counts its own changes: whatever else the tree is told meanwhile, the same change has the same one.
-        """
+        """A job changes, and what people would tell of it is told; an illegal move raises (rulings B2, B7)."""
         job = self.state.jobs[job_id]
         check_job(job_id, job.state, changes.get("state", job.state))
-        changed = job.model_copy(update={**changes, "revision": job.revision + 1})
+        changed = job.model_copy(update=dict(changes))
         self.state.jobs[job_id] = changed
         self._jobs[job_id] = None
         if (changed.state, changed.attempt) != (job.state, job.attempt):
@@ -146,6 +143,8 @@ class Step:
         paused = {"paused_seconds": state.paused_seconds, "paused_since": state.paused_since}
         if state.task.model_dump(include=set(paused)) != paused:
             state.task, self._task = state.task.model_copy(update=paused), True
+        for job_id in self._jobs:
+            state.jobs[job_id] = state.jobs[job_id].model_copy(update=update)
         if self._task:
             state.task = state.task.model_copy(update=update)
         records = Records(
@@ -153,5 +152,6 @@ class Step:
             jobs=tuple(state.jobs[job_id] for job_id in self._jobs),
             events=tuple(self._events),
             rounds=tuple(record.model_copy(update=update) for record in self._rounds.values()),
+            revision=state.revision,
         )
         return [Record(records=records), *self._commands]

@@ -6,7 +6,7 @@ from workflows.contract import durations
 from workflows.policy.bounds import Ledger
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import JobState
-from workflows.tree.records import JobRecord, RoundRecord
+from workflows.tree.records import JobRecord, Records, RoundRecord
 from workflows.tree.round_view import clock, open_rounds
 from workflows.tree.state import TreeState
 
@@ -27,7 +27,7 @@ _BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}
 def details(state: TreeState) -> str:
     """Markdown: the task and why it stands where it does, the spend against every bound, the tree of jobs."""
     task = state.task
-    why = f": {plain(task.reason)}" if task.reason and task.state != "open" else ""
+    why = f": {plain(task.why)}" if task.why else ""
     parts = [f"**{plain(task.title)}**", f"**{task.state}**{why}"]
     waiting = open_rounds(state)
     if task.next and not waiting:
@@ -46,6 +46,33 @@ def _round(waiting: RoundRecord) -> Iterator[str]:
     for leg in waiting.failing:
         yield f"  {leg.leg} {leg.state}: {plain(leg.reason)[:QUESTION_LIMIT]}"
     yield from (f"  {plain(command)}" for command in waiting.commands)
+
+
+def wrote(records: Records) -> str:
+    """What rows say, in the few words that fit beside a step in the web UI."""
+    root = records.task.root_job_id if records.task else ""
+    said = [f"{_number(job)} {job.state}" for job in records.jobs]
+    said += [f"round {each.number} {each.end or 'open'}" for each in records.rounds]
+    said += [f"task {records.task.state}"] if records.task else []
+    said += [event.kind for event in records.events]
+    line = "; ".join(dict.fromkeys(said)) or f"nothing of {root or 'a tree'}"
+    return line if len(line) <= SUMMARY_LIMIT else line[: SUMMARY_LIMIT - 1] + "…"
+
+
+def _number(job: JobRecord) -> str:
+    return job.job_id.removeprefix(job.root_job_id) or "root"
+
+
+def whole(state: TreeState) -> Records:
+    """Every row there is of a tree, as of now: for a store that has other ones (a tree that was reset)."""
+    now = {"revision": state.revision}
+    return Records(
+        task=state.task.model_copy(update=now),
+        jobs=tuple(job.model_copy(update=now) for job in state.jobs.values()),
+        rounds=open_rounds(state),
+        revision=state.revision,
+        whole=True,
+    )
 
 
 def spend(bounds: Bounds, used: Ledger) -> str:
