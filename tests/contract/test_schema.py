@@ -127,7 +127,7 @@ class TestExplanation:
         assert all(value in text for kind in MEANINGS for value in kind)
 
     def test_it_is_short(self) -> None:
-        assert len(explain_contract().encode()) < 6_144
+        assert len(explain_contract().encode()) < 6_656
 
     @pytest.mark.parametrize("example", [MINIMAL, DELEGATING])
     def test_its_examples_are_valid(self, example: ServiceResult) -> None:

@@ -139,6 +139,7 @@ def close(step: Step) -> None:
             jobs=len(state.jobs),
             usage=state.usage,
             cost_usd=state.cost_usd,
+            price_assumed=state.price_assumed,
             branches=_branches(state),
         )
     )

@@ -84,6 +84,7 @@ class DollarsSpent(Payload):
 
     cost_usd: float
     budget: float
+    price_assumed: bool = False
 
 
 class TooWide(Payload):
