@@ -1,6 +1,7 @@
 """Model, effort and time of every kind of job, resolved in one place when the job is made."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def having(worker: Worker, means: str | None) -> Worker:
     return worker.model_copy(update={"model": means, "effort": means})
 
 
-def grown(settings: TreeSettings, worker: Worker, own: str | None = None, **fields: object) -> World:
+def grown(settings: TreeSettings, worker: Worker, own: str | None = None, **fields: Any) -> World:
     """A tree whose root is that worker's."""
     return World(tree_input(settings=settings, worker=worker, model=own, effort=own, **fields)).begin()
 

@@ -1,5 +1,7 @@
 """What a tree costs: by the models that were really used, a guess marked wherever dollars stand (ruling K5)."""
 
+from typing import Any
+
 import pytest
 
 from tests.pipeline.plans import Player, agent
@@ -16,7 +18,7 @@ KNOWN = TreeSettings(prices={"known": (1.0, 0.0), "big": (2.0, 0.0)})
 MILLION = tokens(1_000_000)
 
 
-def begun(settings: TreeSettings = KNOWN, **fields: object) -> World:
+def begun(settings: TreeSettings = KNOWN, **fields: Any) -> World:
     return World(tree_input(settings=settings, **fields)).begin()
 
 
