@@ -61,12 +61,14 @@ def _lines(found: "Attention") -> list[str]:
 
 
 def _waiting(each: "Waiting") -> list[str]:
+    from workflows.policy.prices import dollars
+
     waits = each.round
     title = one_line(each.task.title) if each.task else ""
     lines = [
         f"{waits.coordinator_id}  {waits.kind} round {waits.number}  {waits.repo}  {title}",
         f"  since {clock(waits.opened_at)} ({ago(waits.opened_at)}), until {clock(waits.expires_at)}",
-        f"  spent {each.tokens:,} tokens, ${each.cost_usd:.2f}",
+        f"  spent {each.tokens:,} tokens, {dollars(each.cost_usd, assumed=each.price_assumed)}",
     ]
     for question in waits.questions:
         choices = f" [{' | '.join(question.choices)}]" if question.choices else ""

@@ -101,9 +101,11 @@ def show_output(service: "Service", run_id: str, stage: str, attempt: int | None
 
 def lines(run: "RunView") -> Iterator[str]:
     """A run as a person reads it."""
+    from workflows.policy.prices import dollars
+
     yield f"{run.id}  {run.pipeline}  {run.state}{f': {run.reason}' if run.reason else ''}"
     ended = f", ended {clock(run.finished_at)}" if run.finished_at else ""
-    spent = f", {run.tokens:,} tokens, ${run.cost_usd:.2f}" if run.tokens else ""
+    spent = f", {run.tokens:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}" if run.tokens else ""
     yield f"started {clock(run.started_at)} by {run.trigger}{ended}{spent}"
     for key, value in run.payload.items():
         yield f"  {key} = {one_line(value)}"

@@ -63,11 +63,12 @@ def review_in_words(review: dict[str, Any]) -> str:
 
 def in_words(detail: "Detail") -> str:
     """A job as a person reads it: state first, evidence last."""
+    from workflows.policy.prices import dollars
+
     job, task = detail.job, detail.task
     stuck = task if task and (job.state in ENDED_BADLY or task.state in WAITING) else None
-    spent = (
-        f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, ${job.cost_usd:.2f}" if job.usage.total else ""
-    )
+    cost = dollars(job.cost_usd, assumed=job.price_assumed)
+    spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
     fields: list[tuple[str, object]] = [
         ("job", job.job_id),
         ("state", f"{job.state}" + (f": {job.reason}" if job.reason else "")),

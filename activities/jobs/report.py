@@ -39,7 +39,6 @@ def outcome(
         attempt=run.attempt,
         state=JobState.FAILED,
         usage=usage,
-        model=run.model,
         branch=branch if evidence.head_sha else None,
         head_sha=evidence.head_sha,
         touched_files=evidence.touched.files[:TOUCHED_LIMIT] if evidence.touched else (),

@@ -123,7 +123,9 @@ class Attempt:
         outcome = report.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
         outcome = outcome.model_copy(update={"begun_at": self.row.started_at})
         if runs:
-            outcome = outcome.model_copy(update={"session": runs[-1].report.session})
+            said = [executed.report.model for executed in runs if executed.report.model]
+            session = runs[-1].report.session
+            outcome = outcome.model_copy(update={"session": session, "model": said[-1] if said else None})
         payload = report.payload(verdict, evidence)
         diagnostics = report.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}
         stored_runs.close(self.context.store, self.row, outcome, payload, diagnostics)

@@ -7,6 +7,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from activities.agents import programs
 from workflows.contract.durations import parse_duration
+from workflows.contract.faults import nearest
+from workflows.contract.models import Tier
+from workflows.policy.prices import TIER
 from workflows.policy.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
 
 
@@ -26,6 +29,17 @@ def _runtime_names(value: dict[str, "RuntimeSection"]) -> dict[str, "RuntimeSect
         raise ValueError(f"{unknown[0]} is not a runtime; the runtimes are {', '.join(RUNTIMES)}")
     if "shell" in value and value["shell"].adapter:
         raise ValueError("shell has no adapter: it runs the command its agent was registered with")
+    return value
+
+
+def _price_names(value: dict[str, "Price"]) -> dict[str, "Price"]:
+    tiers = (name for name in value if name.strip().lower().startswith(TIER))
+    for name in tiers:
+        tier = name.removeprefix(TIER)
+        if tier not in list(Tier):
+            raise ValueError(
+                f"{name!r} is not a tier; the tiers are {', '.join(TIER + each for each in Tier)}{nearest(tier, Tier)}"
+            )
     return value
 
 
@@ -156,7 +170,7 @@ class Notify(Section):
 
 
 class Price(Section):
-    """`[prices."<model pattern>"]`: dollars per million tokens (ruling K5)."""
+    """`[prices."<model pattern>"]`, `[prices."tier:<tier>"]`: dollars per million tokens (ruling K5)."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -172,7 +186,7 @@ class Settings(Section):
     worker: WorkerSection = WorkerSection()
     notify: Notify = Notify()
     bridge: BridgeSection = BridgeSection()
-    prices: dict[str, Price] = {}
+    prices: Annotated[dict[str, Price], AfterValidator(_price_names)] = {}
 
     @property
     def host(self) -> str:

@@ -13,6 +13,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
 )
 
 metadata = MetaData()
@@ -311,6 +312,7 @@ pipeline_runs = Table(
     Column("finished_at", Double),
     Column("tokens", Integer, nullable=False),
     Column("cost_usd", Double, nullable=False),
+    Column("price_assumed", Boolean, nullable=False, server_default=false()),
     Index("pipeline_runs_by_time", "started_at", "run_id"),
     Index("pipeline_runs_by_pipeline", "pipeline", "started_at"),
 )

@@ -208,12 +208,23 @@ class Task(BaseModel):
     ended_at: float | None
 
 
+class Spent(BaseModel):
+    """What a tree has used so far."""
+
+    jobs: int
+    elapsed_seconds: float
+    tokens: int
+    cost_usd: float
+    price_assumed: bool = Field(description="Some of the cost is a guess: a model is not in the price table.")
+
+
 class Tree(BaseModel):
     """A whole tree."""
 
     task: Task
     jobs: list[JobSummary]
     bounds: dict[str, float]
+    spent: Spent
     over: bool
 
 

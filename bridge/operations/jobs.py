@@ -99,6 +99,7 @@ class Tree:
             elapsed_seconds=self.task.elapsed(time.time()),
             tokens=sum(job.usage.total for job in self.jobs),
             cost_usd=sum(job.cost_usd for job in self.jobs),
+            price_assumed=any(job.price_assumed for job in self.jobs),
         )
 
 
@@ -118,6 +119,7 @@ def tree_as_json(tree: Tree) -> dict[str, Any]:
         "task": tree.task.model_dump(mode="json", exclude={"revision"}),
         "jobs": [job.model_dump(mode="json", exclude={"revision"}) for job in tree.jobs],
         "bounds": tree.bounds.model_dump(mode="json"),
+        "spent": asdict(tree.ledger),
         "over": tree.over,
     }
 

@@ -47,6 +47,7 @@ class Waiting:
     task: TaskRecord | None
     tokens: int
     cost_usd: float
+    price_assumed: bool
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ def attention(service: Service) -> Attention:
     for each in rounds.open_rounds(service.store):
         tree = stored_jobs.tree(service.store, each.root_job_id)
         tokens, cost = sum(job.usage.total for job in tree), sum(job.cost_usd for job in tree)
-        waiting.append(Waiting(each, stored_jobs.task_of(service.store, each.root_job_id), tokens, cost))
+        guess = any(job.price_assumed for job in tree)
+        waiting.append(Waiting(each, stored_jobs.task_of(service.store, each.root_job_id), tokens, cost, guess))
     flagged = stored_jobs.find(service.store, preflight_failed=True, limit=MOST_LISTED)
     conflicts = tuple(branches.ways_out(service))
     shown = {way.root_job_id for way in conflicts}
@@ -113,7 +115,8 @@ def as_json(found: Attention) -> dict[str, Any]:
     return {
         "waiting": [
             each.round.model_dump(mode="json", exclude={"revision"})
-            | {"title": each.task.title if each.task else "", "tokens": each.tokens, "cost_usd": each.cost_usd}
+            | {"title": each.task.title if each.task else "", "tokens": each.tokens}
+            | {"cost_usd": each.cost_usd, "price_assumed": each.price_assumed}
             for each in found.waiting
         ],
         "preflight_failed": [job.model_dump(mode="json", exclude={"revision"}) for job in found.preflight_failed],

@@ -52,6 +52,7 @@ class RunView(_View):
     finished_at: float | None
     tokens: int
     cost_usd: float
+    price_assumed: bool
     stages: tuple[StageView, ...]
 
 
@@ -69,6 +70,7 @@ class RunLine(_View):
     finished_at: float | None
     tokens: int
     cost_usd: float
+    price_assumed: bool
 
 
 @dataclass(frozen=True)

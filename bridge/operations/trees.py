@@ -29,9 +29,9 @@ from workflows.messages import Kill, Retry, TreeStart
 from workflows.tree import ids, lost
 from workflows.tree.commands import CloseTree
 from workflows.tree.events import RetryRequested, TreeTakenUp
-from workflows.tree.jobs import JobRun, JobState, TaskState
+from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.records import Records
-from workflows.tree.reducer import new_tree
+from workflows.tree.reducer import new_tree, root_run
 from workflows.tree.reopening import refuse_retry
 from workflows.tree.state import TreeInput
 from workflows.tree.taking_up import refuse_taking_up
@@ -222,19 +222,6 @@ async def _start_workflow(
         task_queue=settings.temporal.task_queue,
         static_summary=f"{first.action} {first.repo} - {first.worker.name}: {first.title}"[:SUMMARY_LIMIT],
         static_details=f"In a terminal: `service job tree {first.root_job_id} --watch`",
-        search_attributes=search.attributes(_root_run(first), JobState.RUNNING.value),
+        search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),
         rpc_timeout=RPC_TIMEOUT,
-    )
-
-
-def _root_run(tree: TreeInput) -> JobRun:
-    return JobRun(
-        job_id=tree.root_job_id,
-        root_job_id=tree.root_job_id,
-        task_id=tree.task_id,
-        repo=tree.repo,
-        worker=tree.worker,
-        action=tree.action,
-        prompt=tree.prompt,
-        pull_request=tree.pull_request,
     )

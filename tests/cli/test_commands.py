@@ -124,6 +124,39 @@ def test_an_agent_not_allowed_on_the_repository_is_refused_with_the_command_that
     ]
 
 
+@pytest.mark.ruling("spec:delegation.model", "spec:delegation.effort")
+@pytest.mark.parametrize(
+    ("words", "means"),
+    [
+        (("ask", "scout", "--model", "own", "--effort", "high"), ("own", "high")),
+        (("ask", "scout"), ("agents", "medium")),
+        (("ask", "plain"), ("usual", "low")),
+    ],
+)
+def test_an_ask_runs_with_its_own_model_the_agents_or_the_runtimes(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], means: tuple[str, str]
+) -> None:
+    from bridge.operations import trees
+    from workflows.tree.reducer import root_run
+    from workflows.tree.state import TreeInput
+
+    begun: list[TreeInput] = []
+
+    async def start(_service: object, tree: TreeInput, _host: str) -> str:
+        begun.append(tree)
+        return tree.root_job_id
+
+    monkeypatch.setattr(trees, "start", start)
+    Home.locate().config.write_text('[runtimes.shell]\ndefault_model = "usual"\ndefault_effort = "low"\n')
+    own = ("--model", "agents", "--effort", "medium")
+    assert main(["agent", "add", "scout", *SHELL, *own, "--repo", "acme/shop"]) == 0
+    assert main(["agent", "add", "plain", *SHELL, "--repo", "acme/shop"]) == 0
+    action, agent, *options = words
+    assert main(["agent", action, agent, "hi", "--repo", "acme/shop", *options]) == 0
+    run = root_run(begun[0])
+    assert (run.model, run.effort) == means
+
+
 def test_a_broken_configuration_is_named_by_every_command(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     home.config.write_text("[orchestrate]\nmax_delegation_depht = 1\n")
     for words in (["config", "check"], ["config", "show"], ["repo", "list"], ["job", "list"]):

@@ -100,6 +100,7 @@ async def test_a_run_is_shown_in_exactly_this_shape(host: PipelineHost) -> None:
             "finished_at",
             "tokens",
             "cost_usd",
+            "price_assumed",
             "stages",
         ]
     )

@@ -2,6 +2,7 @@
 
 from workflows.pipeline.plan import StageState
 from workflows.pipeline.state import RunMemory, StageMemory
+from workflows.policy.prices import dollars
 from workflows.tree.view import plain
 
 MARKS = {
@@ -20,7 +21,7 @@ def details(run: RunMemory) -> str:
     """Markdown: what it is, where it stands and why, every stage on a line."""
     start = run.input
     why = f": {plain(run.reason)}" if run.reason else ""
-    spent = f"{run.usage.total:,} tokens, ${run.cost_usd:.2f}"
+    spent = f"{run.usage.total:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}"
     lines = [_line(stage) for stage in run.stages.values()]
     return "\n\n".join(
         [

@@ -47,6 +47,7 @@ def _budget(step: Step, depth: int) -> BudgetLine:
         token_budget=bounds.max_delegation_token_budget,
         cost_usd=used.cost_usd,
         cost_budget_usd=bounds.max_delegation_cost_usd,
+        price_assumed=used.price_assumed,
         warned=tuple(step.state.warned),
     )
 

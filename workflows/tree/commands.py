@@ -64,6 +64,7 @@ class CloseTree(Wire):
     jobs: int
     usage: Usage
     cost_usd: float
+    price_assumed: bool = False
     branches: tuple[str, ...] = ()
     """What its implement jobs left, in order of dispatch."""
 

@@ -8,8 +8,7 @@ from workflows.policy import bounds, loops, preflight
 from workflows.policy.bounds import Refusal
 from workflows.policy.fingerprints import twins
 from workflows.policy.order import contributors
-from workflows.policy.resolution import effort_of, model_of, worker_of
-from workflows.policy.timeouts import timeout_of
+from workflows.policy.resolution import asked_of, means_of, worker_of
 from workflows.tree import continuing, finalizing, offers
 from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, Text
 from workflows.tree.payloads import Data
@@ -138,6 +137,7 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
 def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | None) -> Leg:
     settings, worker = step.state.input.settings, worker_of(delegation, outcome.agents)
     long = outcome.long_prompts.get(delegation.id)
+    means = means_of(asked_of(delegation, settings), worker, settings)
     return Leg(
         id=delegation.id,
         job_id="" if twin else continuing.next_id(step),
@@ -151,10 +151,10 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
         retry=delegation.retry,
         worktree=delegation.worktree,
         artifacts=delegation.artifacts,
-        model=model_of(delegation, worker, settings),
-        effort=effort_of(delegation, worker, settings),
+        model=means.model,
+        effort=means.effort,
         phase=delegation.phase,
-        timeout_seconds=timeout_of(delegation, settings.timeouts),
+        timeout_seconds=means.timeout_seconds,
         twin=twin,
     )
 

@@ -5,7 +5,7 @@ from workflows.policy import bounds
 from workflows.policy.digests import digest
 from workflows.policy.failure import policy_of
 from workflows.policy.outcome import ended_as
-from workflows.policy.prices import cost
+from workflows.policy.prices import spent
 from workflows.policy.retries import pause
 from workflows.tree import asking, dispatch, finalizing, offers, rounds
 from workflows.tree.commands import StartTimer
@@ -42,9 +42,10 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     ended = ended_as(outcome)
     tokens = outcome.usage
     used = Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
-    model = outcome.model or job.model
-    price = cost(used, model, state.input.settings.prices)
+    prices = state.input.settings.prices
+    price = spent(used, said=outcome.model, asked=job.model, runtime=job.runtime, overrides=prices)
     state.usage, state.cost_usd = state.usage + used, state.cost_usd + price.usd
+    state.price_assumed = state.price_assumed or price.assumed
     step.change(
         outcome.job_id,
         state=ended,
@@ -52,14 +53,14 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
         next="",
         decision=outcome.decision,
         summary=outcome.summary[:SUMMARY_LIMIT],
-        model=model,
+        model=outcome.model or job.model,
         branch=outcome.branch or job.branch,
         head_sha=outcome.head_sha or job.head_sha,
         pull_request=outcome.pull_request or job.pull_request,
         result_digest=outcome.result_digest,
         usage=job.usage + used,
         cost_usd=job.cost_usd + price.usd,
-        price_assumed=bool(used.total) and price.assumed,
+        price_assumed=job.price_assumed or price.assumed,
         ended_at=step.now,
     )
     for notice in outcome.notices:

@@ -178,6 +178,7 @@ def close(step: Step) -> None:
             jobs=len(state.jobs),
             usage=state.usage,
             cost_usd=state.cost_usd,
+            price_assumed=state.price_assumed,
             branches=_branches(state),
         )
     )
@@ -189,6 +190,7 @@ def _over(state: TreeState) -> Data:
         "jobs": len(state.jobs),
         "tokens": state.usage.total,
         "cost_usd": state.cost_usd,
+        "cost_assumed": state.price_assumed,
         "elapsed": state.elapsed(state.now),
     }
 

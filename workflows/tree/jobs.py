@@ -135,6 +135,8 @@ class BudgetLine(Wire):
     token_budget: int
     cost_usd: float
     cost_budget_usd: float
+    price_assumed: bool = False
+    """Some of the cost is a guess (ruling K5)."""
     warned: tuple[str, ...] = ()
 
 
@@ -248,7 +250,7 @@ class JobOutcome(Wire):
     """Digest of the verifiable side effects (ruling H3)."""
     usage: Usage = Usage()
     model: str | None = None
-    """The model that was really used, when the runtime says so."""
+    """The model that was really used, when its program says so; of several, the one that used most tokens."""
     session: str | None = None
     branch: str | None = None
     head_sha: str | None = None

@@ -82,6 +82,7 @@ class TreeOver(Payload):
     jobs: int
     tokens: int
     cost_usd: float
+    cost_assumed: bool
     elapsed: float
 
 
@@ -166,6 +167,7 @@ class DollarsSpent(Payload):
 
     cost_usd: float
     budget: float
+    price_assumed: bool = False
 
 
 class TooWide(Payload):

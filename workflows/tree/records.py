@@ -50,7 +50,7 @@ class JobRecord(Wire):
     usage: Usage = Usage()
     cost_usd: float = 0.0
     price_assumed: bool = False
-    """The model is unknown to the price table: counted at the mid tier (ruling K5)."""
+    """Some of it was used by a model unknown to the price table, and counted at the mid tier (ruling K5)."""
     queued_at: float
     started_at: float | None = None
     ended_at: float | None = None

@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from workflows.policy.resolution import Means, means_of
 from workflows.tree import continuing, finalizing, offers, reopening, resuming, story, taking_up
 from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
@@ -28,9 +29,10 @@ from workflows.tree.step import Step
 _OVER = frozenset({TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED})
 
 
-def new_tree(start: TreeInput) -> TreeState:
-    """A tree that has not begun: one queued root job, one open task."""
-    run = JobRun(
+def root_run(start: TreeInput) -> JobRun:
+    """The root job as its host is told of it, with model and effort resolved."""
+    means = means_of(Means(start.model, start.effort, start.timeout_seconds), start.worker, start.settings)
+    return JobRun(
         job_id=start.root_job_id,
         root_job_id=start.root_job_id,
         task_id=start.task_id,
@@ -38,14 +40,19 @@ def new_tree(start: TreeInput) -> TreeState:
         worker=start.worker,
         action=start.action,
         prompt=start.prompt,
-        model=start.model,
-        effort=start.effort,
+        model=means.model,
+        effort=means.effort,
         phase=start.phase,
-        timeout_seconds=start.timeout_seconds,
+        timeout_seconds=means.timeout_seconds,
         base=start.base,
         branch_deps=start.branch_deps,
         pull_request=start.pull_request,
     )
+
+
+def new_tree(start: TreeInput) -> TreeState:
+    """A tree that has not begun: one queued root job, one open task."""
+    run = root_run(start)
     task = TaskRecord(
         task_id=start.task_id,
         root_job_id=start.root_job_id,

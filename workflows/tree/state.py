@@ -177,6 +177,8 @@ class TreeState(Memory):
     """Counted against the job budget: children, retries, continuations, re-runs (ruling C3)."""
     usage: Usage = Usage()
     cost_usd: float = 0.0
+    price_assumed: bool = False
+    """Some of it is a guess (ruling K5)."""
     warned: list[str] = []
     verify_attempts: int = 0
     paused_seconds: float = 0.0
@@ -258,6 +260,7 @@ class TreeState(Memory):
             elapsed_seconds=self.elapsed(self.now),
             tokens=self.usage.total,
             cost_usd=self.cost_usd,
+            price_assumed=self.price_assumed,
         )
 
     @property

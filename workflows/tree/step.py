@@ -130,7 +130,8 @@ class Step:
             if name not in self.state.warned:
                 self.state.warned.append(name)
                 data: Data = {"of": name, "used": used, "budget": budget}
-                message = f"{name}: {used:,.10g} of {budget:,.10g} used"
+                guess = "~" if name == "cost_usd" and self.state.price_assumed else ""
+                message = f"{name}: {guess}{used:,.10g} of {budget:,.10g} used"
                 self.event("delegation_budget_warning", self.state.root_id, message, data)
 
     def finish(self) -> list[Command]:

@@ -1,5 +1,6 @@
 """What a tree's log says of its jobs as they come and go (ruling B7); everything else is told where it is decided."""
 
+from workflows.policy.prices import dollars
 from workflows.tree.jobs import Continuation, JobState
 from workflows.tree.payloads import Data, EventKind
 from workflows.tree.records import JobRecord
@@ -35,7 +36,7 @@ def _queued(job: JobRecord) -> Data:
 
 def _ended(job: JobRecord) -> str:
     decided = f", {job.decision}" if job.decision and job.decision != job.state.value else ""
-    spent = f"; {job.usage.total:,} tokens, ${job.cost_usd:.2f}" if job.usage.total else ""
+    spent = f"; {job.usage.total:,} tokens, {dollars(job.cost_usd, assumed=job.price_assumed)}" if job.usage.total else ""
     return f"{_name(job)} ended {job.state}{decided}{spent}{_why(job)}"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from workflows.contract import durations
 from workflows.policy.bounds import Ledger
+from workflows.policy.prices import dollars
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import JobState
 from workflows.tree.records import JobRecord, Records, RoundRecord
@@ -78,12 +79,12 @@ def whole(state: TreeState) -> Records:
 def spend(bounds: Bounds, used: Ledger) -> str:
     """What is used of each bound."""
     tokens = f" of {bounds.max_delegation_token_budget:,}" if bounds.max_delegation_token_budget else ""
-    dollars = f" of ${bounds.max_delegation_cost_usd:.2f}" if bounds.max_delegation_cost_usd else ""
+    budget = f" of ${bounds.max_delegation_cost_usd:.2f}" if bounds.max_delegation_cost_usd else ""
     clock = durations.format_duration(int(used.elapsed_seconds))
     return (
         f"jobs {used.jobs} of {bounds.max_delegation_total_jobs}, "
         f"time {clock} of {durations.format_duration(bounds.max_delegation_wall_clock_seconds)}, "
-        f"tokens {used.tokens:,}{tokens}, cost ${used.cost_usd:.2f}{dollars}"
+        f"tokens {used.tokens:,}{tokens}, cost {dollars(used.cost_usd, assumed=used.price_assumed)}{budget}"
     )
 
 
@@ -106,7 +107,8 @@ def _line(job: JobRecord) -> str:
     number = job.job_id.removeprefix(job.root_job_id) or job.job_id
     attempt = f" attempt {job.attempt}" if job.attempt > 1 else ""
     decided = f" {job.decision}" if job.decision else ""
-    spent = f" [{job.usage.total:,} tokens, ${job.cost_usd:.2f}]" if job.usage.total else ""
+    cost = dollars(job.cost_usd, assumed=job.price_assumed)
+    spent = f" [{job.usage.total:,} tokens, {cost}]" if job.usage.total else ""
     said = plain(job.summary or job.reason)
     said = said if len(said) <= SUMMARY_LIMIT else said[: SUMMARY_LIMIT - 1] + "…"
     head = f"{MARKS[job.state]} {number} {name} {job.agent} {job.action}: {job.state}"

@@ -76,6 +76,17 @@ def test_a_fault_is_one_sentence_that_names_the_key(home: Home, text: str, sente
     assert caught.value.hint == f"edit {home.config}, then: service config check"
 
 
+@pytest.mark.ruling("K5")
+def test_a_tiers_price_is_a_setting_and_a_tier_nobody_knows_is_not(home: Home) -> None:
+    text = '[prices."tier:deep"]\ninput = 1.0\noutput = 2.0\n[prices."gpt-*"]\ninput = 3.0\noutput = 4.0\n'
+    prices = load_settings(written(home, text), {}).snapshot().prices
+    assert prices == {"tier:deep": (1.0, 2.0), "gpt-*": (3.0, 4.0)}
+    with pytest.raises(SettingsError) as caught:
+        load_settings(written(home, text.replace("deep", "depe")), {})
+    tiers = "tier:mechanical, tier:cheap, tier:standard, tier:deep"
+    assert caught.value.message == f"[prices]: 'tier:depe' is not a tier; the tiers are {tiers}; did you mean \"deep\"?"
+
+
 def test_every_fault_is_told_at_once(home: Home) -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings(written(home, "[orchestrate]\na = 1\nmax_delegation_width = -1\n[nope]"), {})

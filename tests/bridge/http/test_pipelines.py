@@ -177,7 +177,7 @@ class TestRuns:
             listed = (await client.get("/v1/runs?pipeline=told")).json()
         assert set(told) == {
             *("id", "pipeline", "trigger", "payload", "state", "reason", "halt_stage", "started_at"),
-            *("finished_at", "tokens", "cost_usd", "stages"),
+            *("finished_at", "tokens", "cost_usd", "price_assumed", "stages"),
         }
         assert set(told["stages"][0]) == {
             *("id", "kind", "needs", "state", "attempt", "job_id", "decision", "summary", "started_at"),
