@@ -6,6 +6,7 @@ from tests.tree.simulator import AGENTS, CODER, ROOT, World, delegation, tokens,
 from workflows.contract.models import Delegation
 from workflows.policy.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.tree.jobs import Continuation, JobState, TaskState
+from workflows.tree.view import details
 
 SETTINGS = TreeSettings(
     timeouts=Timeouts(default_review_timeout=60.0),
@@ -36,6 +37,17 @@ def test_a_leg_goes_out_with_its_model_effort_and_timeout_resolved() -> None:
     sent = {run.delegation_id: (run.model, run.effort, run.timeout_seconds) for run in world.flying.values()}
     assert sent == {"a": ("deep", "high", 300.0), "b": ("usual", "low", 60.0)}
     assert (world.jobs[f"{ROOT}.1"].model, world.jobs[f"{ROOT}.2"].effort) == ("deep", "low")
+
+
+@pytest.mark.ruling("B3")
+@pytest.mark.parametrize("word", ["blocked", "failed"])
+def test_a_decision_that_is_the_state_is_said_once_in_the_details(word: str) -> None:
+    world = tree(delegation("a", failure_policy="continue"), delegation("b"))
+    world.leg("a", word, summary="no key")
+    world.leg("b", "approved")
+    shown = [line for line in details(world.state).splitlines() if " coder " in line]
+    assert [line.count(word) for line in shown] == [1, 0]
+    assert "succeeded approved" in shown[1]
 
 
 @pytest.mark.ruling("spec:delegation.phase", "E6")
