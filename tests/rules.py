@@ -203,7 +203,7 @@ RULES: dict[str, dict[str, str]] = {
         "spec:bridge.payload": "A payload is bounded in entries, keys, values and size, and never cut.",
         "K1": "Pipelines are strict files of shell and agent stages; the payload reaches both; a run waits with its tree.",
         "K2": "Memory is confirmed by people, proposed by agents, recalled when confirmed: best first, own, newer.",
-        "K3": "Agents have a runtime, capabilities, a policy and repositories; an implementer may write.",
+        "K3": "Agents have a runtime, capabilities, a policy, repositories and sessions they may keep in a tree.",
         "K4": "One strict configuration file, environment over it, origins shown, a bad value is an error.",
         "K5": "Prices by model pattern and tier; an unknown model counts at the mid tier, flagged.",
         "K6": "Exit codes and `--json` of the command line.",

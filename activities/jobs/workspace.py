@@ -50,10 +50,13 @@ class Evidence:
     """Why the work could not be kept on its branch; the worktree then stays as it is."""
 
 
-def prepare(context: Context, run: JobRun, row: Run, run_dir: Path) -> Workspace:
-    """The run's worktree, recorded before it is made; repaired after a crash, but never once its agent has begun."""
+def prepare(context: Context, run: JobRun, row: Run, run_dir: Path, folder: Path | None = None) -> Workspace:
+    """The run's worktree, recorded before it is made; repaired after a crash, but never once its agent has begun.
+
+    A run that goes on in a session has the `folder` the session is known by.
+    """
     repo = _checkout(context, run)
-    path = worktrees.place(context.home.worktrees, _name(run))
+    path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
     base = row.base_sha or worktrees.commit_of(repo, _base(repo, run))
     runs.place(context.store, row, worktree=str(path), branch=branch, base_sha=base)
@@ -122,7 +125,10 @@ def abandon(context: Context, run: JobRun, row: Run) -> None:
     """Leave no worktree of a run that never began; a fault on the way is not worth another."""
     if Claim.read(Path(row.run_dir)) is None:
         with contextlib.suppress(ServiceError, OSError):
-            worktrees.dispose(_checkout(context, run), worktrees.place(context.home.worktrees, _name(run)))
+            placed = runs.get(context.store, run.job_id, run.attempt) or row
+            own = worktrees.place(context.home.worktrees, _name(run))
+            path = own.with_name(Path(placed.worktree).name) if placed.worktree else own
+            worktrees.dispose(_checkout(context, run), path)
 
 
 def settle(context: Context, run: JobRun, row: Run) -> None:

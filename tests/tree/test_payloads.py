@@ -146,6 +146,12 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.RESUME_REFUSED: paused,
     EventKind.RESULT_AMBIGUOUS: told,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: told,
+    EventKind.RUN_STARTED_AGAIN: lambda: tree(
+        notices=(Notice(kind="run_started_again", message="once more", data={"attempt": 1}),)
+    ),
+    EventKind.SESSION_NOT_RESUMED: lambda: tree(
+        notices=(Notice(kind="session_not_resumed", message="afresh", data={"session": "s", "why": "gone"}),)
+    ),
 }
 
 

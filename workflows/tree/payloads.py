@@ -47,6 +47,8 @@ class EventKind(StrEnum):
     RESUME_REFUSED = "resume_refused"
     RESULT_AMBIGUOUS = "result_ambiguous"
     RESULT_UNKNOWN_KEYS_DROPPED = "result_unknown_keys_dropped"
+    RUN_STARTED_AGAIN = "run_started_again"
+    SESSION_NOT_RESUMED = "session_not_resumed"
 
 
 class Payload(BaseModel):
@@ -223,6 +225,19 @@ class KeysDropped(Payload):
     keys: list[str]
 
 
+class StartedAgain(Payload):
+    """A reader's program was started a second time, because nobody saw how the first one ended."""
+
+    attempt: int
+
+
+class BegunAfresh(Payload):
+    """A continuation began a session of its own where it should have gone on in one (ruling K3)."""
+
+    session: str | None
+    why: str
+
+
 PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.DELEGATION_PREFLIGHT_FAILED: Unroutable,
     EventKind.DELEGATION_WALLTIME_EXCEEDED: TimeSpent,
@@ -255,6 +270,8 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.RESUME_REFUSED: NotResumed,
     EventKind.RESULT_AMBIGUOUS: Ambiguous,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: KeysDropped,
+    EventKind.RUN_STARTED_AGAIN: StartedAgain,
+    EventKind.SESSION_NOT_RESUMED: BegunAfresh,
 }
 
 
