@@ -6,6 +6,7 @@ from pathlib import Path
 from activities.jobs.deferring import try_dir
 from activities.jobs.execution import AGAIN, AGAIN_REASON, FRESH
 from activities.jobs.resumption import Resumption
+from activities.jobs.workspace import Evidence
 from activities.runs.run import Claim
 from activities.store.deferrals import Deferral
 from activities.store.runs import Run
@@ -20,6 +21,14 @@ def of_attempt(run: JobRun, row: Run, before: Sequence[Deferral], goes_on: Resum
     again = any(_started(each, AGAIN) for each in tries)
     lost = any(_started(each, FRESH) for each in tries)
     return tuple(_told(run, goes_on, again=again, lost=lost))
+
+
+def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
+    """A reader moved what it was only to look at."""
+    if not evidence.put_back:
+        return ()
+    message = f"{run.job_id} moved what it was only to look at; put back: {', '.join(evidence.put_back)}"
+    return (Notice(kind=EventKind.BRANCH_PUT_BACK, message=message, data={"branches": list(evidence.put_back)}),)
 
 
 def _told(run: JobRun, goes_on: Resumption, *, again: bool, lost: bool) -> Iterator[Notice]:

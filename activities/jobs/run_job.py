@@ -121,7 +121,8 @@ class Attempt:
         usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]
         usage = sum(usages, Usage())
         outcome = report.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
-        told = (*outcome.notices, *notices.of_attempt(self.run, self.row, self.before, self.execution.resumption))
+        told = (*outcome.notices, *notices.of_evidence(self.run, evidence))
+        told += notices.of_attempt(self.run, self.row, self.before, self.execution.resumption)
         outcome = outcome.model_copy(update={"notices": told})
         if runs:
             outcome = outcome.model_copy(update={"session": runs[-1].report.session})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from activities.git import worktrees
+from activities.git import guard, worktrees
 from activities.git.command import GitError, line, says_yes
 from activities.git.commit import commit_all
 from activities.git.diff import Diff, capture_diff
@@ -46,6 +46,8 @@ class Evidence:
     observation: Observation | None = None
     head_sha: str | None = None
     head_tree: str | None = None
+    put_back: tuple[str, ...] = ()
+    """Branches that a reader moved although it was only to look at them."""
     problem: str = ""
     """Why the work could not be kept on its branch; the worktree then stays as it is."""
 
@@ -65,7 +67,10 @@ def prepare(context: Context, run: JobRun, row: Run, run_dir: Path, folder: Path
         return Workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
     worktree = worktrees.add_branch(repo, path, branch, base) if branch else worktrees.add_detached(repo, path, base)
     worktree = worktrees.mark_base(path) if run.shared_worktree else replace(worktree, base=base)
-    return Workspace(repo, merge(worktree, needed(context, repo, run)))
+    merged = Workspace(repo, merge(worktree, needed(context, repo, run)))
+    if not branch:
+        guard.remember(merged.worktree, run.branch_deps)
+    return merged
 
 
 def branch_name(run: JobRun) -> str | None:
@@ -98,7 +103,8 @@ def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evid
         observed = observe(result.changes_made, None) if result else None
         return Evidence(None, observation=observed, problem=f"the worktree cannot be read: {error.message}")
     if run.action is not Action.IMPLEMENT:
-        return Evidence(touched, diff=capture_diff(place.worktree) if touched.files else None)
+        put_back = guard.put_back(place.worktree, run.branch_deps)
+        return Evidence(touched, capture_diff(place.worktree) if touched.files else None, put_back=put_back)
     observed = observe(result.changes_made, touched) if result else None
     try:
         subject = f"{run.action} for {run.job_id} by {run.worker.name}"

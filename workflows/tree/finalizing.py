@@ -91,9 +91,16 @@ def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) 
             finalize.done = True
             step.task(TaskState.CANCELLED, finalize.reason, "")
     elif job_state is JobState.SUCCEEDED:
-        step.task(TaskState.DONE, f"the coordinator decided {last.decision or 'nothing more to do'}", "")
+        decided = f"the coordinator decided {last.decision or 'nothing more to do'}"
+        step.task(TaskState.DONE, _read_with(step, decided), "")
     else:
         block_task(step, f"the coordinator's job {chain.job_id} ended {job_state}: {reason}", chain.job_id)
+
+
+def _read_with(step: Step, reason: str) -> str:
+    """A good end says with it what it must be read with."""
+    caveat = step.state.input.caveat
+    return f"{reason}; {caveat}" if caveat else reason
 
 
 def _speaks_for_the_tree(step: Step, last: JobRecord) -> bool:
@@ -111,7 +118,7 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
     if step.state.killed_by is not None:
         step.task(TaskState.CANCELLED, finalize.reason, "")
     elif job_state is JobState.SUCCEEDED:
-        step.task(TaskState.DONE, f"finalized: {finalize.reason}", "")
+        step.task(TaskState.DONE, _read_with(step, f"finalized: {finalize.reason}"), "")
     else:
         text = f"finalized ({finalize.reason}); the finalize job ended {job_state}: {reason}"
         step.task(TaskState.BLOCKED, text, "a finalized tree takes no retry: start a new one")

@@ -49,6 +49,8 @@ class EventKind(StrEnum):
     RESULT_UNKNOWN_KEYS_DROPPED = "result_unknown_keys_dropped"
     RUN_STARTED_AGAIN = "run_started_again"
     SESSION_NOT_RESUMED = "session_not_resumed"
+    TREE_CAVEAT = "tree_caveat"
+    BRANCH_PUT_BACK = "branch_put_back"
 
 
 class Payload(BaseModel):
@@ -231,6 +233,18 @@ class StartedAgain(Payload):
     attempt: int
 
 
+class Caveat(Payload):
+    """What the tree's result must be read with."""
+
+    caveat: str
+
+
+class PutBack(Payload):
+    """Branches that a reader had moved (ruling I2)."""
+
+    branches: list[str]
+
+
 class BegunAfresh(Payload):
     """A continuation began a session of its own where it should have gone on in one (ruling K3)."""
 
@@ -272,6 +286,8 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: KeysDropped,
     EventKind.RUN_STARTED_AGAIN: StartedAgain,
     EventKind.SESSION_NOT_RESUMED: BegunAfresh,
+    EventKind.TREE_CAVEAT: Caveat,
+    EventKind.BRANCH_PUT_BACK: PutBack,
 }
 
 

@@ -92,6 +92,8 @@ def _start(step: Step) -> None:
         return
     state.started = True
     step.task(TaskState.OPEN, "the root job runs", "")
+    if state.input.caveat:
+        step.event("tree_caveat", state.root_id, state.input.caveat, {"caveat": state.input.caveat})
     if state.input.legs:
         step.change(state.root_id, state=JobState.SUCCEEDED, reason="the legs are a recipe's", ended_at=step.now)
         recipe = JobOutcome(job_id=state.root_id, state=JobState.SUCCEEDED, delegations=state.input.legs)

@@ -213,6 +213,22 @@ async def test_a_reader_sees_the_merged_work_of_its_dependencies(stage: Stage) -
     assert (stage.tmp / "h" / "seen").read_text() == "['.git', 'a.txt', 'b.txt', 'limiter.py']"
 
 
+@pytest.mark.ruling("I2", "spec:orchestrate.verifier")
+@pytest.mark.parametrize("way", ["update-ref refs/heads/{0} HEAD~1", "checkout -q {0}"])
+async def test_a_reader_that_may_run_anything_does_not_move_the_branch_it_checks(stage: Stage, way: str) -> None:
+    made = await stage.play(stage.job("open('a', 'w').write('x')\n" + APPROVED, Action.IMPLEMENT))
+    branch = made.branch or ""
+    commit = "git add . && git -c user.name=x -c user.email=x commit -qm x"
+    script = f"import subprocess\nsubprocess.run('git {way.format(branch)}', shell=True, check=True)\n"
+    script += f"open('b', 'w')\nsubprocess.run('{commit}', shell=True, check=True)\n"
+    check = stage.job(script + APPROVED, Action.REVIEW, job_id="job-0123456789ab.2", branch_deps=(branch,))
+    outcome = await stage.play(check)
+    assert outcome.state is JobState.SUCCEEDED, outcome.reason
+    assert git(stage.repo, "rev-parse", branch).strip() == made.head_sha
+    assert [(notice.kind, notice.data) for notice in outcome.notices] == [("branch_put_back", {"branches": [branch]})]
+    assert git(stage.repo, "worktree", "list").count("\n") == 1
+
+
 @pytest.mark.ruling("I3")
 async def test_legs_that_share_a_worktree_go_on_where_the_one_before_stopped(stage: Stage) -> None:
     add = "import os; open('log', 'a').write(os.environ['SERVICE_JOB_ID'][-1])\n" + APPROVED
