@@ -1,4 +1,4 @@
-"""The branches a reader checks stay where they are: one that it moved all the same is put back when it ends (ruling I2).
+"""The branches a reader checks stay where they are: one that it moved is put back when it ends (ruling I2).
 
 Where they were is kept in references of the worktree itself, so it is known after a crash and gone with the worktree.
 """

@@ -193,6 +193,8 @@ class Jobs:
         conflict = workspace.conflict(fault)
         state = JobState.BLOCKED if conflict else JobState.FAILED
         outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=reason, conflict=conflict)
+        if fault.hint and not conflict:
+            outcome = outcome.model_copy(update={"first": fault.hint})
         stored_runs.close(
             self._context.store, row, outcome, {}, {"error": fault.message} | workspace.conflict_facts(fault)
         )

@@ -130,3 +130,22 @@ def test_a_worker_is_frozen_when_its_leg_goes_out() -> None:
     world.leg("a", "failed", agents=changed)
     world.fire()
     assert world.last.worker == CODER
+
+
+@pytest.mark.ruling("B3", "D4")
+def test_the_way_back_names_what_has_to_be_done_before_a_retry_can_help() -> None:
+    world = tree(delegation("a"))
+    world.leg("a", None, reason="nobody is logged in", first="codex login")
+    job = f"{ROOT}.1"
+    assert world.jobs[job].next == world.state.task.next == f"codex login; then: service job retry {job}"
+    assert world.state.task.may_go_on
+    world.retry(job)
+    world.leg("a", None, reason="it crashed")
+    assert world.jobs[job].next == world.state.task.next == f"service job retry {job}"
+
+
+@pytest.mark.ruling("B3")
+def test_a_root_that_nobody_is_logged_in_for_says_so_too() -> None:
+    world = World(tree_input()).begin()
+    world.coordinator(None, reason="nobody is logged in", first="codex login")
+    assert world.state.task.next == f"codex login; then: service job retry {ROOT}"

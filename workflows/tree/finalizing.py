@@ -126,8 +126,16 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
 
 def block_task(step: Step, reason: str, job_id: str) -> None:
     """Blocked at once, with the command that re-opens it (rulings B3, D4)."""
-    step.task(TaskState.BLOCKED, reason, f"{RETRY} {job_id}")
+    step.task(TaskState.BLOCKED, reason, way_back(step, job_id))
     step.event("task_blocked", job_id, reason, {"retry": job_id})
+
+
+def way_back(step: Step, job_id: str) -> str:
+    """The retry, after what has to be done first: alone it would end the same at once (ruling B3)."""
+    first = step.state.jobs[job_id].next
+    if RETRY in first:
+        return first
+    return f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"
 
 
 def close(step: Step) -> None:

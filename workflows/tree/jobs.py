@@ -264,6 +264,8 @@ class JobOutcome(Wire):
     """Prompts of delegations that were stored instead of sent, by leg."""
     conflict: str = ""
     """The branches this job depends on could not be merged: legs and files. Blocks the batch whatever the policy."""
+    first: str = ""
+    """What a person must type before it can end better; running it again at once would end the same (ruling B3)."""
     agents: tuple[Worker, ...] = ()
     """The agents routable on the repository; only when the result delegates (ruling C6)."""
     notices: tuple[Notice, ...] = ()
