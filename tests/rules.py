@@ -150,7 +150,7 @@ RULES: dict[str, dict[str, str]] = {
     },
     "Git and observation": {
         "I1": "Implement legs work on their own branch with their deps' work; conflicts name legs and files.",
-        "I2": "Readers work detached, disposed on every way out; what they changed is captured.",
+        "I2": "Readers work detached, disposed however they end; what they changed is captured, what they check stays.",
         "I3": "A shared worktree is a relative name, used by one leg at a time.",
         "I4": "Observation is against the state before our commit, renames count twice, ignored files never.",
         "I5": "Branches of succeeded legs are listed for merging and stay until merged or dropped.",

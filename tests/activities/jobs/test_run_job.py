@@ -15,7 +15,7 @@ from activities.settings.model import Settings
 from activities.store import runs
 from tests.activities.jobs.conftest import Stage, git
 from workflows.contract.models import Action, Decision
-from workflows.tree.jobs import JobOutcome, JobState, Usage
+from workflows.tree.jobs import JobOutcome, JobState, Usage, Worker
 
 APPROVED = 'print(\'{"service_result": {"decision": "approved", "summary": "fine"}}\')\n'
 COUNT = "import os, sys; open(os.environ['HOME'] + '/count', 'a').write('x')\n"
@@ -211,6 +211,27 @@ async def test_a_reader_sees_the_merged_work_of_its_dependencies(stage: Stage) -
     branches = tuple(f"service/job-0123456789ab.{n}-leg" for n in (1, 2))
     await stage.play(stage.job(look + APPROVED, Action.REVIEW, branch_deps=branches))
     assert (stage.tmp / "h" / "seen").read_text() == "['.git', 'a.txt', 'b.txt', 'limiter.py']"
+
+
+@pytest.mark.ruling("I2", "spec:ephemeral.disposed")
+@pytest.mark.parametrize(
+    ("script", "fields"),
+    [
+        (APPROVED, {}),
+        ("sys.exit(3)", {}),
+        ("print('no result')", {}),
+        ("import time; time.sleep(60)", {"timeout_seconds": 0.3}),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", {}),
+        (APPROVED, {"worker": Worker(name="x", runtime="shell", ephemeral=True, command=("no-such-program",))}),
+        (APPROVED, {"worker": Worker(name="x", runtime="runtime_a", ephemeral=True)}),
+        (APPROVED, {"branch_deps": ("service/no-such-branch",)}),
+    ],
+    ids=["well", "failed", "invalid", "timeout", "killed", "missing", "unconfigured", "unmergeable"],
+)
+async def test_a_reader_s_worktree_is_gone_however_it_ended(stage: Stage, script: str, fields: dict[str, Any]) -> None:
+    await stage.play(stage.job(f"import sys\nopen('left', 'w')\n{script}", Action.REVIEW, **fields))
+    assert git(stage.repo, "worktree", "list").count("\n") == 1
+    assert [path.name for path in stage.context.home.worktrees.glob("*")] == []
 
 
 @pytest.mark.ruling("I2", "spec:orchestrate.verifier")
