@@ -16,6 +16,7 @@ JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of 
 ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `job open` printed.")]
 
 HEADINGS = ("JOB", "STATE", "ACTION", "AGENT", "REPO", "DECISION", "STARTED", "SUMMARY", "PREFLIGHT_FAILED:")
+REVIEW_HEADINGS = ("REVIEW", "STATE", "REPO", "PR", "HEAD", "WORKFLOW", "OPENED", "STATUS", "VERDICT")
 
 
 @app.command(name="list")
@@ -35,6 +36,7 @@ def list_(
     from bridge.operations import jobs
     from bridge.operations.service import Service
     from cli.words import ago, one_line
+    from workflows.policy.outcome import decided
 
     wanted = jobs.Filter(repo, agent, state, tree, roots, preflight_failed, limit)
     found = jobs.find(Service.locate(), wanted)
@@ -48,7 +50,7 @@ def list_(
             job.action,
             job.agent,
             job.repo,
-            job.decision or "-",
+            decided(job.state, job.decision) or "-",
             ago(job.queued_at),
             one_line(job.summary or job.reason),
             one_line(job.preflight_failed or "-"),
@@ -206,6 +208,26 @@ def open_(
         Service.locate(), kind=type_, pull_request=pr, head_sha=head_sha, workflow=workflow, repo=repo
     )
     say_json(reviews.as_json(review)) if json else say(review.review_id)
+
+
+@app.command()
+def reviews(
+    repo: Annotated[str | None, typer.Option(help="Only reviews on OWNER/NAME.")] = None,
+    pr: Annotated[int | None, typer.Option(min=1, help="Only of this pull request.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
+    json: Json = False,
+) -> None:
+    """List the reviews people recorded, newest first: what their authors say, no gate reads it."""
+    from bridge.operations import reviews as recorded
+    from bridge.operations.service import Service
+    from cli.words import review_row
+
+    found = [recorded.as_json(each) for each in recorded.find(Service.locate(), recorded.Filter(repo, pr, limit))]
+    if json:
+        say_json(found)
+        return
+    nothing = "no in-session reviews; record one: service job open --type review --pr N --head-sha SHA --workflow LABEL"
+    say_table(REVIEW_HEADINGS, [review_row(each) for each in found], nothing)
 
 
 @app.command()

@@ -114,7 +114,9 @@ def lines(run: "RunView") -> Iterator[str]:
 
 
 def _stage(stage: "StageView") -> str:
+    from workflows.policy.outcome import decided
+
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""
-    decided = f" {stage.decision}" if stage.decision else ""
-    return f"{stage.id} {stage.state}{attempt}{decided}{job}  {one_line(stage.summary, 200)}".rstrip()
+    decision = f" {word}" if (word := decided(stage.state, stage.decision)) else ""
+    return f"{stage.id} {stage.state}{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()

@@ -61,8 +61,25 @@ def review_in_words(review: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def review_row(review: dict[str, Any]) -> tuple[str, ...]:
+    """An in-session review on a line of a table, labeled for what it is."""
+    status = review["review_status"]
+    return (
+        review["review_id"],
+        status["state"],
+        review["repo"] or "-",
+        str(review["pull_request"]),
+        review["head_sha"][:12],
+        one_line(review["workflow"], 30),
+        ago(review["opened_at"]),
+        f"{status['grade']}, {status['label']}",
+        one_line(status["verdict"] or "-"),
+    )
+
+
 def in_words(detail: "Detail") -> str:
     """A job as a person reads it: state first, evidence last."""
+    from workflows.policy.outcome import decided
     from workflows.policy.prices import dollars
 
     job, task = detail.job, detail.task
@@ -73,7 +90,7 @@ def in_words(detail: "Detail") -> str:
         ("job", job.job_id),
         ("state", f"{job.state}" + (f": {job.reason}" if job.reason else "")),
         ("agent is", _live(detail.live) if detail.live else ""),
-        ("decision", job.decision),
+        ("decision", decided(job.state, job.decision)),
         ("summary", job.summary),
         ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),

@@ -151,7 +151,7 @@ RULES: dict[str, dict[str, str]] = {
     },
     "Git and observation": {
         "I1": "Implement legs work on their own branch with their deps' work; conflicts name legs and files.",
-        "I2": "Readers work detached, disposed on every way out; what they changed is captured.",
+        "I2": "Readers work detached, disposed however they end; what they changed is captured, what they check stays.",
         "I3": "A shared worktree is a relative name, used by one leg at a time.",
         "I4": "Observation is against the state before our commit, renames count twice, ignored files never.",
         "I5": "Branches of succeeded legs are listed for merging and stay until merged or dropped.",
@@ -204,7 +204,7 @@ RULES: dict[str, dict[str, str]] = {
         "spec:bridge.payload": "A payload is bounded in entries, keys, values and size, and never cut.",
         "K1": "Pipelines are strict files of shell and agent stages; the payload reaches both; a run waits with its tree.",
         "K2": "Memory is confirmed by people, proposed by agents, recalled when confirmed: best first, own, newer.",
-        "K3": "Agents have a runtime, capabilities, a policy and repositories; an implementer may write.",
+        "K3": "Agents have a runtime, capabilities, a policy, repositories and sessions they may keep in a tree.",
         "K4": "One strict configuration file, environment over it, origins shown, a bad value is an error.",
         "K5": "Dated prices by model and tier, of the model that was used; an unknown one's are the mid tier's, and marked.",
         "K6": "Exit codes and `--json` of the command line.",

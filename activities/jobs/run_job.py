@@ -15,11 +15,12 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.agents.adapter import Adapter
 from activities.agents.faults import Blocker
 from activities.heartbeat import Heartbeat, beating
-from activities.jobs import deferring, report, workspace
+from activities.jobs import deferring, notices, report, workspace
 from activities.jobs.context import Context
 from activities.jobs.execution import Executed, Execution
 from activities.jobs.places import Need, Places
 from activities.jobs.prompting import prompt_of
+from activities.jobs.resumption import resumption
 from activities.jobs.verdict import Failure, Settled, Verdict, as_failure, judge
 from activities.runs.run import Claim
 from activities.store import claims, deferrals
@@ -121,7 +122,9 @@ class Attempt:
         usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]
         usage = sum(usages, Usage())
         outcome = report.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
-        outcome = outcome.model_copy(update={"begun_at": self.row.started_at})
+        told = (*outcome.notices, *notices.of_evidence(self.run, evidence))
+        told += notices.of_attempt(self.run, self.row, self.before, self.execution.resumption)
+        outcome = outcome.model_copy(update={"begun_at": self.row.started_at, "notices": told})
         if runs:
             said = [executed.report.model for executed in runs if executed.report.model]
             session = runs[-1].report.session
@@ -205,8 +208,9 @@ class Jobs:
         before = deferrals.of_run(self._context.store, run.job_id, run.attempt)
         deferring.begin(self._context, run, before)
         run_dir = deferring.try_dir(row, before)
-        place = workspace.prepare(self._context, run, row, run_dir)
-        execution = Execution(self._context, adapter, run, place.worktree.path, run_dir, beat.see)
+        goes_on = resumption(self._context, run, row)
+        place = workspace.prepare(self._context, run, row, run_dir, goes_on.folder)
+        execution = Execution(self._context, adapter, run, place.worktree.path, run_dir, beat.see, goes_on)
         return Attempt(self._context, run, row, place, execution, before)
 
     def _refuse(self, run: JobRun, row: Run, fault: ServiceError) -> JobOutcome:
@@ -222,6 +226,7 @@ class Jobs:
             begun_at=row.started_at,
             reason=reason,
             conflict=conflict,
+            first="" if conflict else fault.hint,
         )
         stored_runs.close(
             self._context.store, row, outcome, {}, {"error": fault.message} | workspace.conflict_facts(fault)

@@ -18,7 +18,7 @@ from activities.settings.home import Home
 from workflows.errors import ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0009_models"
+HEAD = "0009_sessions"
 """The newest migration; a test compares it with what alembic finds."""
 
 

@@ -39,6 +39,7 @@ agents = Table(
     Column("role", Text),
     Column("capabilities", JSON, nullable=False),
     Column("autonomy_policy", String(32), nullable=False),
+    Column("session", String(16), nullable=False, server_default="fresh"),
     Column("added_at", Double, nullable=False),
 )
 

@@ -248,6 +248,45 @@ class EventList(BaseModel):
     next_cursor: int | None = Field(description="`cursor` of the next page; null on the last one so far.")
 
 
+class ReviewStatus(BaseModel):
+    """What its author says; no gate reads it."""
+
+    state: Literal["open", "closed"]
+    grade: Literal["reported"]
+    label: Literal["non_authoritative"]
+    verdict: str | None
+
+
+class ReviewNote(BaseModel):
+    """A progress note."""
+
+    author_asserted: str = Field(description="Who wrote it, as the caller says.")
+    text: str
+    at: float
+
+
+class Review(BaseModel):
+    """A review of a pull request that somebody says they are doing (spec: In-session review state)."""
+
+    review_id: str
+    type: Literal["review"]
+    repo: str | None
+    pull_request: int
+    head_sha: str
+    workflow: str
+    opened_at: float
+    closed_at: float | None
+    review_status: ReviewStatus
+    notes: list[ReviewNote]
+
+
+class ReviewList(BaseModel):
+    """A page of in-session reviews, newest first."""
+
+    reviews: list[Review]
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
+
+
 class Health(BaseModel):
     """Alive."""
 

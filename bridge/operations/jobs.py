@@ -68,7 +68,7 @@ def find(service: Service, wanted: Filter) -> list[JobRecord]:
         service.store,
         repo=wanted.repo,
         agent=wanted.agent,
-        root=get(service, wanted.tree).root_job_id if wanted.tree else None,
+        root=get(service, wanted.tree).root_job_id if wanted.tree is not None else None,
         states=(JobState(wanted.state),) if wanted.state else (),
         roots_only=wanted.roots_only,
         preflight_failed=wanted.preflight_failed,

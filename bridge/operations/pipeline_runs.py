@@ -142,7 +142,7 @@ def list_runs(service: Service, wanted: RunFilter) -> RunPage:
         pipeline=wanted.pipeline,
         repo=wanted.repo,
         states=(RunState(wanted.state),) if wanted.state else (),
-        before=_place(wanted.cursor) if wanted.cursor else None,
+        before=_place(wanted.cursor) if wanted.cursor is not None else None,
         limit=wanted.limit + 1,
     )
     shown = found[: wanted.limit]

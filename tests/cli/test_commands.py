@@ -37,6 +37,8 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("agent add a --runtime codex", 2, "'codex' is not a runtime; the runtimes are runtime_a"),
         ("agent add a --runtime claude", 2, "try: --runtime runtime_b, which claude drives"),
         ("runtime check kimi", 4, "try: service runtime check runtime_c"),
+        ("agent add a --runtime runtime_a --session forever", 2, "'forever' is no way to keep a session"),
+        ("agent add a --runtime shell --command cat --session tree", 2, "the shell runtime has no sessions"),
         ("agent add a --runtime shell", 2, "the shell runtime needs a command"),
         ("agent add a --runtime shell --command 'cat", 2, "--command cannot be read: No closing quotation"),
         ("agent add a --runtime runtime_a --command cat", 2, "--command is for the shell runtime"),

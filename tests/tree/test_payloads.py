@@ -161,6 +161,16 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.RESUME_REFUSED: paused,
     EventKind.RESULT_AMBIGUOUS: told,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: told,
+    EventKind.TREE_CAVEAT: lambda: World(tree_input(caveat="the check is not independent")).begin(),
+    EventKind.BRANCH_PUT_BACK: lambda: tree(
+        notices=(Notice(kind="branch_put_back", message="moved", data={"branches": ["service/x"]}),)
+    ),
+    EventKind.RUN_STARTED_AGAIN: lambda: tree(
+        notices=(Notice(kind="run_started_again", message="once more", data={"attempt": 1}),)
+    ),
+    EventKind.SESSION_NOT_RESUMED: lambda: tree(
+        notices=(Notice(kind="session_not_resumed", message="afresh", data={"session": "s", "why": "gone"}),)
+    ),
 }
 
 

@@ -1,7 +1,14 @@
 """What a decision makes of a job."""
 
+from enum import StrEnum
+
 from workflows.contract.models import Decision
 from workflows.tree.jobs import JobOutcome, JobState
+
+
+def decided(state: StrEnum, decision: Decision | None) -> str:
+    """The decision, where it says more than the state it stands beside: blocked and failed are both."""
+    return decision.value if decision is not None and decision.value != state.value else ""
 
 
 def state_of(decision: Decision) -> JobState:

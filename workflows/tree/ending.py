@@ -11,7 +11,6 @@ from workflows.tree import asking, dispatch, finalizing, offers, rounds
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Handed
 from workflows.tree.jobs import JobOutcome, JobState, Usage
-from workflows.tree.records import RETRY
 from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase
 from workflows.tree.step import Step
 
@@ -50,7 +49,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
         outcome.job_id,
         state=ended,
         reason=outcome.reason[:REASON_LIMIT],
-        next="",
+        next=outcome.first[:REASON_LIMIT] if ended in FAILING else "",
         decision=outcome.decision,
         summary=outcome.summary[:SUMMARY_LIMIT],
         model=outcome.model or job.model,
@@ -218,7 +217,7 @@ def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str
     if finalizing.ending(step) or chain.batch is None:
         return
     culprit = _culprit(step, leg)
-    step.change(leg.job_id, next=f"{RETRY} {culprit}")
+    step.change(leg.job_id, next=finalizing.way_back(step, culprit))
     chain.batch.blocked_by.append(leg.id)
     stop_batch(step, chain, chain.batch, reason, culprit)
 

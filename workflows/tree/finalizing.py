@@ -130,9 +130,16 @@ def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) 
         if step.state.killed_by is not None:
             _over_without_finalize(step, finalize.reason)
     elif job_state is JobState.SUCCEEDED:
-        step.task(TaskState.DONE, f"the coordinator decided {last.decision or 'nothing more to do'}", "")
+        decided = f"the coordinator decided {last.decision or 'nothing more to do'}"
+        step.task(TaskState.DONE, _read_with(step, decided), "")
     else:
         block_task(step, f"the coordinator's job {chain.job_id} ended {job_state}: {reason}", chain.job_id)
+
+
+def _read_with(step: Step, reason: str) -> str:
+    """A good end says with it what it must be read with."""
+    caveat = step.state.input.caveat
+    return f"{reason}; {caveat}" if caveat else reason
 
 
 def finalized(step: Step, job_state: JobState, reason: str) -> None:
@@ -144,7 +151,7 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
     if step.state.killed_by is not None:
         step.task(TaskState.CANCELLED, finalize.reason, "")
     elif job_state is JobState.SUCCEEDED:
-        step.task(TaskState.DONE, f"finalized: {finalize.reason}", "")
+        step.task(TaskState.DONE, _read_with(step, f"finalized: {finalize.reason}"), "")
     else:
         text = f"finalized ({finalize.reason}); the finalize job ended {job_state}: {reason}"
         step.task(TaskState.BLOCKED, text, "a finalized tree takes no retry: start a new one")
@@ -153,8 +160,16 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
 def block_task(step: Step, reason: str, job_id: str) -> None:
     """Blocked at once, with the command that re-opens it (rulings B3, D4)."""
     offers.take_back(step)
-    step.task(TaskState.BLOCKED, reason, f"{RETRY} {job_id}")
+    step.task(TaskState.BLOCKED, reason, way_back(step, job_id))
     step.event("task_blocked", job_id, reason, {"retry": job_id})
+
+
+def way_back(step: Step, job_id: str) -> str:
+    """The retry, after what has to be done first: alone it would end the same at once (ruling B3)."""
+    first = step.state.jobs[job_id].next
+    if RETRY in first:
+        return first
+    return f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"
 
 
 def close(step: Step) -> None:

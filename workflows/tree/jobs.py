@@ -50,6 +50,15 @@ class Continuation(StrEnum):
     FINALIZE = "finalize"
 
 
+class SessionScope(StrEnum):
+    """How long an agent's program keeps its session (ruling K3)."""
+
+    FRESH = "fresh"
+    """Every job begins one of its own."""
+    TREE = "tree"
+    """A coordinator's continuations go on in the one its first job began, where that can be."""
+
+
 class Worker(Wire):
     """Who runs a job, frozen when the job is dispatched: a registered agent, or an ephemeral worker."""
 
@@ -64,6 +73,7 @@ class Worker(Wire):
     role: str | None = None
     capabilities: tuple[str, ...] = ()
     autonomy_policy: AutonomyPolicy = AutonomyPolicy.AUTO
+    session: SessionScope = SessionScope.FRESH
 
 
 class Usage(Wire):
@@ -260,6 +270,8 @@ class JobOutcome(Wire):
     """Prompts of delegations that were stored instead of sent, by leg."""
     conflict: str = ""
     """The branches this job depends on could not be merged: legs and files. Blocks the batch whatever the policy."""
+    first: str = ""
+    """What a person must type before it can end better; running it again at once would end the same (ruling B3)."""
     agents: tuple[Worker, ...] = ()
     """The agents routable on the repository; only when the result delegates (ruling C6)."""
     notices: tuple[Notice, ...] = ()

@@ -59,6 +59,10 @@ class EventKind(StrEnum):
     TASK_DISMISSED = "task_dismissed"
     RESULT_AMBIGUOUS = "result_ambiguous"
     RESULT_UNKNOWN_KEYS_DROPPED = "result_unknown_keys_dropped"
+    RUN_STARTED_AGAIN = "run_started_again"
+    SESSION_NOT_RESUMED = "session_not_resumed"
+    TREE_CAVEAT = "tree_caveat"
+    BRANCH_PUT_BACK = "branch_put_back"
 
 
 class Payload(BaseModel):
@@ -322,6 +326,31 @@ class KeysDropped(Payload):
     keys: list[str]
 
 
+class StartedAgain(Payload):
+    """A reader's program was started a second time, because nobody saw how the first one ended."""
+
+    attempt: int
+
+
+class Caveat(Payload):
+    """What the tree's result must be read with."""
+
+    caveat: str
+
+
+class PutBack(Payload):
+    """Branches that a reader had moved (ruling I2)."""
+
+    branches: list[str]
+
+
+class BegunAfresh(Payload):
+    """A continuation began a session of its own where it should have gone on in one (ruling K3)."""
+
+    session: str | None
+    why: str
+
+
 PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.DELEGATION_PREFLIGHT_FAILED: Unroutable,
     EventKind.DELEGATION_WALLTIME_EXCEEDED: TimeSpent,
@@ -365,6 +394,10 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.TASK_DISMISSED: Ordered,
     EventKind.RESULT_AMBIGUOUS: Ambiguous,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: KeysDropped,
+    EventKind.RUN_STARTED_AGAIN: StartedAgain,
+    EventKind.SESSION_NOT_RESUMED: BegunAfresh,
+    EventKind.TREE_CAVEAT: Caveat,
+    EventKind.BRANCH_PUT_BACK: PutBack,
 }
 
 

@@ -82,7 +82,7 @@ class TaskRecord(Wire):
     @property
     def may_go_on(self) -> bool:
         """Blocked, and an operator can open it again; a finalized one cannot be (ruling D4)."""
-        return self.state is TaskState.BLOCKED and self.next.startswith(RETRY)
+        return self.state is TaskState.BLOCKED and RETRY in self.next
 
     def elapsed(self, now: float) -> float:
         """Wall-clock time without pauses (ruling C4)."""

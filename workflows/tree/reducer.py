@@ -112,6 +112,8 @@ def _start(step: Step) -> None:
     step.task(TaskState.OPEN, "goes on", "")
     data: Data = {"task": state.input.task_id, "agent": state.input.worker.name, "action": state.input.action.value}
     step.event(EventKind.TREE_STARTED, state.root_id, f"the tree starts: {state.input.title}", data)
+    if state.input.caveat:
+        step.event("tree_caveat", state.root_id, state.input.caveat, {"caveat": state.input.caveat})
     if state.input.legs:
         step.change(state.root_id, state=JobState.SUCCEEDED, reason="the legs are a recipe's", ended_at=step.now)
         recipe = JobOutcome(job_id=state.root_id, state=JobState.SUCCEEDED, delegations=state.input.legs)

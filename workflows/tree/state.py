@@ -37,6 +37,8 @@ class TreeInput(Wire):
     """Branches whose work every job of the tree must see."""
     legs: tuple[Delegation, ...] = ()
     """A recipe's legs: dispatched at once in place of a first run of the root job."""
+    caveat: str = ""
+    """What its result must be read with: told as it starts, to whoever sums up, and with the end."""
 
 
 class Leg(Memory):

@@ -1,5 +1,6 @@
 """What a tree's log says of its jobs as they come and go (ruling B7); everything else is told where it is decided."""
 
+from workflows.policy.outcome import decided
 from workflows.policy.prices import dollars
 from workflows.tree.jobs import Continuation, JobState
 from workflows.tree.payloads import Data, EventKind
@@ -35,9 +36,10 @@ def _queued(job: JobRecord) -> Data:
 
 
 def _ended(job: JobRecord) -> str:
-    decided = f", {job.decision}" if job.decision and job.decision != job.state.value else ""
-    spent = f"; {job.usage.total:,} tokens, {dollars(job.cost_usd, assumed=job.price_assumed)}" if job.usage.total else ""
-    return f"{_name(job)} ended {job.state}{decided}{spent}{_why(job)}"
+    cost = dollars(job.cost_usd, assumed=job.price_assumed)
+    spent = f"; {job.usage.total:,} tokens, {cost}" if job.usage.total else ""
+    word = decided(job.state, job.decision)
+    return f"{_name(job)} ended {job.state}{f', {word}' if word else ''}{spent}{_why(job)}"
 
 
 def _end(job: JobRecord) -> Data:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from workflows.contract import durations
 from workflows.policy.bounds import Ledger
+from workflows.policy.outcome import decided
 from workflows.policy.prices import dollars
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import JobState
@@ -106,13 +107,13 @@ def _line(job: JobRecord) -> str:
     name = job.delegation_id or ("root" if job.continuation == "none" else f"({job.continuation})")
     number = job.job_id.removeprefix(job.root_job_id) or job.job_id
     attempt = f" attempt {job.attempt}" if job.attempt > 1 else ""
-    decided = f" {job.decision}" if job.decision else ""
+    decision = f" {word}" if (word := decided(job.state, job.decision)) else ""
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f" [{job.usage.total:,} tokens, {cost}]" if job.usage.total else ""
     said = plain(job.summary or job.reason)
     said = said if len(said) <= SUMMARY_LIMIT else said[: SUMMARY_LIMIT - 1] + "…"
     head = f"{MARKS[job.state]} {number} {name} {job.agent} {job.action}: {job.state}"
-    return f"{head}{attempt}{decided}{spent}  {said}".rstrip()
+    return f"{head}{attempt}{decision}{spent}  {said}".rstrip()
 
 
 def plain(text: str) -> str:

@@ -102,6 +102,8 @@ async def test_a_run_that_failed_has_no_result_whatever_it_printed(
     outcome = await driven.play(a_job(driven, runtime))
     assert (outcome.state, outcome.decision) == (state, None)
     assert said in outcome.reason
+    assert bool(outcome.first) is (state == "blocked")
+    assert outcome.first in outcome.reason
     assert calls(users_home) == 1, "what fails is not repaired"
 
 

@@ -193,6 +193,7 @@ class TestRuns:
             first = (await client.get("/v1/runs?limit=2")).json()
             second = (await client.get(f"/v1/runs?limit=2&cursor={first['next_cursor']}")).json()
             assert (await client.get("/v1/runs?cursor=x")).status_code == 400
+            assert (await client.get("/v1/runs?cursor=")).status_code == 400
             assert (await client.get("/v1/runs?state=done")).status_code == 400
         assert [run["id"] for run in first["runs"] + second["runs"]] == made[::-1]
         assert second["next_cursor"] is None
