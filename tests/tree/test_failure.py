@@ -113,6 +113,20 @@ def test_escalate_hands_every_outcome_to_the_coordinator_and_overrules_the_vote(
     assert [leg.state.value for leg in tree.last.brief.legs] == ["failed", "succeeded"]
 
 
+@pytest.mark.ruling("D6", "E2")
+def test_an_escalation_is_over_when_its_leg_succeeds_after_all() -> None:
+    tree = batch(
+        delegation("a", failure_policy="escalate"), *(delegation(each, synthesis_rule="vote") for each in "bc")
+    )
+    tree.leg("a", "failed")
+    tree.leg("b", "changes_requested")
+    tree.retry(f"{ROOT}.1")
+    tree.leg("a")
+    tree.leg("c")
+    assert tree.task_state() is TaskState.BLOCKED
+    assert tree.state.task.reason == "the vote failed: b did not approve"
+
+
 @pytest.mark.ruling("D8", "E3")
 def test_a_quorum_survives_a_failing_ballot() -> None:
     tree = batch(*(delegation(each, action="review", synthesis_rule="quorum", quorum=2) for each in "abc"))

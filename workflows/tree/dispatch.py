@@ -126,6 +126,7 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
     for leg in legs.values():
         if leg.twin:
             leg.job_id = legs[leg.twin].job_id
+            _stands_for(legs[leg.twin], leg)
     chain.batch = Batch(parent_job_id=chain.job_id, artifact_digest=outcome.artifact_digest, legs=legs)
     chain.phase = Phase.WAITING
     for leg in legs.values():
@@ -134,6 +135,13 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
             step.state.homes[leg.job_id] = chain.coordinator_id
             reason = f"waits for {', '.join(leg.deps)}" if leg.deps else "waits to be started"
             step.add(continuing.record_of(_run(step, chain, leg, depth), step.now, JobState.QUEUED, reason))
+
+
+def _stands_for(leg: Leg, duplicate: Leg) -> None:
+    """What a duplicate's author asked of the outcome holds for the leg that runs in its place (ruling C5)."""
+    leg.rules = tuple(dict.fromkeys((*leg.rules, *duplicate.rules)))
+    leg.quorum = max((each.quorum for each in (leg, duplicate) if each.quorum is not None), default=None)
+    leg.failure_policy = leg.failure_policy or duplicate.failure_policy
 
 
 def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | None) -> Leg:
@@ -147,7 +155,7 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
         prompt=Text(digest=long.digest) if long else Text(inline=delegation.prompt),
         deps=delegation.deps,
         failure_policy=delegation.failure_policy,
-        synthesis_rule=delegation.synthesis_rule,
+        rules=(delegation.synthesis_rule,) if delegation.synthesis_rule else (),
         quorum=delegation.quorum,
         retry=delegation.retry,
         worktree=delegation.worktree,

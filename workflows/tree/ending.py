@@ -151,7 +151,7 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
 def _absorb(leg: Leg, outcome: JobOutcome, history: str = "") -> None:
     """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
-    leg.findings = outcome.findings[:FINDINGS_LIMIT] if leg.synthesis_rule is SynthesisRule.VERIFY else ""
+    leg.findings = outcome.findings[:FINDINGS_LIMIT] if SynthesisRule.VERIFY in leg.rules else ""
     leg.touched_files = outcome.touched_files[:FILES_LIMIT]
     leg.artifact_digest = outcome.artifact_digest
     own = outcome.progress or f"{outcome.state} {outcome.decision}"
@@ -210,10 +210,8 @@ def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None
     match policy_of(leg):
         case FailurePolicy.BLOCK_PARENT:
             _stop(step, chain, leg, leg.state, f"leg {leg.id} ended {leg.state}: {leg.reason}")
-        case FailurePolicy.CONTINUE:
-            pass
-        case FailurePolicy.ESCALATE:
-            batch.escalated = True
+        case FailurePolicy.CONTINUE | FailurePolicy.ESCALATE:
+            pass  # what an escalation means is decided when the batch is settled
         case FailurePolicy.ESCALATE_HUMAN:
             asking.failed(step, chain, leg)
 

@@ -1,6 +1,7 @@
 """What moves a batch on: legs that may start, legs that never will, and its one continuation (rulings D1, E1 to E5)."""
 
 from workflows.policy import bounds, loops
+from workflows.policy.failure import escalated
 from workflows.policy.order import ready, settled, unreachable
 from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
 from workflows.tree import continuing, dispatch, ending, finalizing
@@ -94,9 +95,9 @@ def _blocked(step: Step, chain: Coordinator, batch: Batch) -> None:
 
 def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     settings = step.state.input.settings.bounds
-    parts = [f"{leg.state} {leg.progress}" for leg in batch.legs.values() if not leg.twin]
+    parts = [loops.part(leg) for leg in batch.legs.values() if not leg.twin]
     rung = loops.progressed(chain, parts, settings.max_delegation_non_progress_streak)
-    verdict = judge(_ballots(step, batch), overruled=batch.escalated or batch.approved)
+    verdict = judge(_ballots(step, batch), overruled=batch.approved or escalated(batch.legs.values()))
     if verdict.result is Result.BLOCK:
         ballots = [leg for leg in batch.legs.values() if leg.outcome_job_id and decision_of(step, leg) not in APPROVING]
         ending.stop_batch(step, chain, batch, verdict.reason, ballots[0].job_id if ballots else chain.job_id)
@@ -116,7 +117,7 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
 
 def _ballots(step: Step, batch: Batch) -> list[Ballot]:
     return [
-        Ballot(leg.id, leg.state, decision_of(step, leg), leg.synthesis_rule, leg.quorum)
+        Ballot(leg.id, leg.state, decision_of(step, leg), frozenset(leg.rules), leg.quorum)
         for leg in batch.legs.values()
         if not leg.twin
     ]

@@ -49,8 +49,10 @@ class Leg(Memory):
     prompt: Text
     deps: tuple[str, ...] = ()
     failure_policy: FailurePolicy | None = None
-    synthesis_rule: SynthesisRule | None = None
+    rules: tuple[SynthesisRule, ...] = ()
+    """Its own synthesis rule and those of its fingerprint's duplicates, which cast no ballots (ruling C5)."""
     quorum: int | None = None
+    """The largest K of them."""
     retry: int = 0
     worktree: str | None = None
     artifacts: tuple[str, ...] = ()
@@ -90,8 +92,6 @@ class Batch(Memory):
     """Why nothing of it starts any more and no continuation follows; empty while it goes on."""
     blocked_by: list[str] = []
     """The legs whose failure stopped it; an operator's retry takes a leg off (ruling D4)."""
-    escalated: bool = False
-    """A leg with policy escalate failed: vote and quorum do not block (ruling D6)."""
     approved: bool = False
     """A person said to continue: vote and quorum do not block (ruling F3)."""
     continued: bool = False
