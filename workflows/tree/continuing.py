@@ -1,7 +1,7 @@
 """Running a coordinator again: one more job of its chain (rulings D1, C2, C3)."""
 
 from workflows.policy import bounds
-from workflows.tree import finalizing
+from workflows.tree import finalizing, work
 from workflows.tree.briefs import brief
 from workflows.tree.commands import RunCoordinator
 from workflows.tree.jobs import Continuation, ContinuationBrief, JobRun, JobState, Text
@@ -61,8 +61,9 @@ def _enqueue(
             "shared_worktree": None,
         }
     )
-    if chain.batch is not None:
+    if chain.batch is not None and not chain.batch.continued:
         chain.batch.continued = True
+        work.add_batch(step.state, chain, chain.batch)
     step.add(record_of(run, step.now, JobState.RUNNING))
     step.state.homes[run.job_id] = chain.coordinator_id
     _run(step, chain, run)
@@ -95,7 +96,7 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
         told = told.model_copy(update=_replies(step, chain, job.continuation))
         run = run.model_copy(update={**again, "continuation": job.continuation, "prompt": Text(), "brief": told})
     step.state.spent_jobs += 1
-    step.change(job.job_id, state=JobState.QUEUED, attempt=attempt, reason=note, ended_at=None)
+    step.again(job.job_id, attempt, note)
     step.change(job.job_id, state=JobState.RUNNING, started_at=step.now, next="")
     _run(step, chain, run)
 

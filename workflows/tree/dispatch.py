@@ -7,10 +7,9 @@ from workflows.contract.models import Delegation
 from workflows.policy import bounds, loops, preflight
 from workflows.policy.bounds import Refusal
 from workflows.policy.fingerprints import twins
-from workflows.policy.order import contributors
 from workflows.policy.resolution import effort_of, model_of, worker_of
 from workflows.policy.timeouts import timeout_of
-from workflows.tree import continuing, finalizing
+from workflows.tree import continuing, finalizing, work
 from workflows.tree.commands import RunChild
 from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, JobState, Text
 from workflows.tree.payloads import Data
@@ -186,7 +185,6 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
     batch, tree = chain.batch, step.state.input
     if batch is None:
         raise AssertionError(f"coordinator {chain.coordinator_id} has no batch to run {leg.id} from")
-    sources = [step.state.jobs[each.outcome_job_id] for each in contributors(batch.legs, leg) if each.outcome_job_id]
     return JobRun(
         job_id=leg.job_id,
         root_job_id=tree.root_job_id,
@@ -207,7 +205,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         phase=leg.phase,
         timeout_seconds=leg.timeout_seconds,
         base=tree.base,
-        branch_deps=(*tree.branch_deps, *(job.branch for job in sources if job.branch)),
+        branch_deps=work.needed(step.state, chain, batch, leg),
         shared_worktree=leg.worktree,
         pull_request=tree.pull_request,
     )

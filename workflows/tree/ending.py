@@ -7,7 +7,7 @@ from workflows.policy.failure import policy_of
 from workflows.policy.outcome import state_of
 from workflows.policy.prices import cost
 from workflows.policy.retries import pause
-from workflows.tree import asking, dispatch, finalizing, rounds
+from workflows.tree import asking, dispatch, finalizing, rounds, work
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Handed
 from workflows.tree.jobs import JobOutcome, JobState, Usage
@@ -91,6 +91,7 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
 def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
     """The root, or a continuation: it hands out more work, or its chain is over."""
     asking.ask(step, chain, outcome.job_id, outcome.human_questions)
+    work.add(chain, work.own(step.state.jobs[outcome.job_id]))
     found = step.state.leg_of(chain)
     if found is not None:
         _absorb(found[1], outcome, chain.history)
@@ -126,6 +127,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
     elif outcome.delegations:
         chain = Coordinator(coordinator_id=leg.job_id, run=dispatch.run_of(step, parent, leg), job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
+        work.add(chain, work.own(step.state.jobs[leg.job_id]))
         asking.ask(step, chain, outcome.job_id, outcome.human_questions)
         if asking.hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
             Handed.DISPATCHED,
@@ -193,7 +195,7 @@ def _retry(step: Step, leg: Leg, ended: JobState) -> bool:
     leg.timer = f"retry:{leg.job_id}:{leg.attempt}"
     reason = f"attempt {leg.attempt - 1} ended {ended}: {leg.reason}"
     coming = f"attempt {leg.attempt} starts {seconds:.0f} s after it"
-    step.change(leg.job_id, state=JobState.QUEUED, attempt=leg.attempt, reason=reason, next=coming, ended_at=None)
+    step.again(leg.job_id, leg.attempt, reason, coming)
     step.command(StartTimer(key=leg.timer, seconds=seconds, summary=f"{leg.id}: pause before attempt {leg.attempt}"))
     return True
 

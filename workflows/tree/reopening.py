@@ -99,7 +99,7 @@ def _requeue(step: Step, leg: Leg, actor: str) -> None:
     step.state.spent_jobs += 1
     leg.attempt, leg.escalated = leg.attempt + 1, False
     reason = f"run again by {actor}; attempt {leg.attempt - 1} ended {leg.state}: {leg.reason}"
-    step.change(leg.job_id, state=JobState.QUEUED, attempt=leg.attempt, reason=reason, next="")
+    step.again(leg.job_id, leg.attempt, reason)
 
 
 def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> None:

@@ -127,6 +127,8 @@ class Coordinator(Memory):
     streak: int = 0
     progress: str | None = None
     """The last generation's digest (ruling H3)."""
+    work: list[str] = []
+    """Branches that its jobs and its legs made, in merge order: what dependents of its leg get (ruling I1)."""
     history: str = ""
     """Digest over all generations: the part a whole chain plays in its parent's progress."""
     held: JobOutcome | None = None

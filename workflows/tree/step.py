@@ -71,6 +71,11 @@ class Step:
         self.state.jobs[job_id] = job.model_copy(update=dict(changes))
         self._jobs[job_id] = None
 
+    def again(self, job_id: str, attempt: int, reason: str, next_step: str = "") -> None:
+        """A new attempt begins with nothing made: what an earlier one left never stands for it (rulings D3, I1)."""
+        self.change(job_id, state=JobState.QUEUED, attempt=attempt, reason=reason, next=next_step)
+        self.change(job_id, branch=None, head_sha=None, ended_at=None)
+
     def task(self, state: TaskState, reason: str, next_step: str) -> None:
         """The task moves; an illegal move raises (ruling B2)."""
         task = self.state.task
