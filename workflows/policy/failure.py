@@ -16,5 +16,6 @@ def policy_of(leg: Leg) -> FailurePolicy:
 
 
 def escalated(legs: Iterable[Leg]) -> bool:
-    """A leg that has failed leaves the decision to the coordinator, as long as it has not succeeded since (D6)."""
-    return any(leg.state in FAILING and policy_of(leg) is FailurePolicy.ESCALATE for leg in legs if not leg.twin)
+    """A leg that has failed leaves the decision to the coordinator: by its policy, or because it asked (D6, F2)."""
+    failed = [leg for leg in legs if leg.state in FAILING and not leg.twin]
+    return any(leg.asked or policy_of(leg) is FailurePolicy.ESCALATE for leg in failed)

@@ -171,6 +171,7 @@ def start(step: Step, chain: Coordinator, leg: Leg) -> None:
     """One attempt of a leg goes out."""
     depth = step.state.jobs[leg.job_id].delegation_depth
     leg.state, leg.failed_as, leg.reason, leg.outcome_job_id = JobState.RUNNING, None, "", leg.job_id
+    leg.asked, chain.asking = False, [each for each in chain.asking if each.leg != leg.id]
     step.change(leg.job_id, state=JobState.RUNNING, started_at=step.now, reason="", next="", ended_at=None)
     summary = f"{leg.id}: {leg.worker.name} {leg.action}"
     step.command(RunChild(run=_run(step, chain, leg, depth), summary=summary))

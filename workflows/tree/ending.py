@@ -11,8 +11,7 @@ from workflows.tree import asking, dispatch, finalizing, rounds, work
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Handed
 from workflows.tree.jobs import JobOutcome, JobState, Usage
-from workflows.tree.records import RETRY
-from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase
+from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase, TreeState
 from workflows.tree.step import Step
 
 SUMMARY_LIMIT = 800
@@ -171,10 +170,17 @@ def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> 
 
 
 def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
-    """A failing leg is run again while it may, and then meets its policy; in a tree that ends it meets neither."""
+    """A failing leg is run again while it may, and then meets its policy; in a tree that ends it meets neither.
+
+    One that asks people meets neither too: their answer goes to its coordinator, who decides (ruling F2).
+    """
     leg.reason = reason[:REASON_LIMIT] if ended in FAILING else ""
     batch = chain.batch
-    again = ended in FAILING and not finalizing.ending(step) and batch is not None and not batch.stopped
+    if ended in FAILING and asking.waits(chain, leg):
+        leg.state, leg.asked = ended, True
+        return
+    stopped = step.state.frozen or batch is None or bool(batch.stopped)
+    again = ended in FAILING and not finalizing.ending(step) and not stopped
     if again and leg.retries_used < leg.retry and _retry(step, leg, ended):
         return
     leg.state = ended
@@ -223,18 +229,16 @@ def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str
     leg.state, leg.reason = ended if ended in FAILING else JobState.BLOCKED, reason[:REASON_LIMIT]
     if finalizing.ending(step) or chain.batch is None:
         return
-    culprit = _culprit(step, leg)
-    step.change(leg.job_id, next=f"{RETRY} {culprit}")
     chain.batch.blocked_by.append(leg.id)
-    stop_batch(step, chain, chain.batch, reason, culprit)
+    stop_batch(step, chain, chain.batch, reason, culprit(step.state, leg))
 
 
-def _culprit(step: Step, leg: Leg) -> str:
+def culprit(state: TreeState, leg: Leg) -> str:
     """The job to run again: in a blocked chain the leg that blocked it, however deep, and not the whole chain."""
-    chain = step.state.coordinators.get(leg.job_id)
+    chain = state.coordinators.get(leg.job_id)
     if chain is None or chain.batch is None or not chain.batch.blocked_by:
         return leg.job_id
-    return _culprit(step, chain.batch.legs[chain.batch.blocked_by[0]])
+    return culprit(state, chain.batch.legs[chain.batch.blocked_by[0]])
 
 
 def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id: str) -> None:

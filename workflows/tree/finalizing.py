@@ -59,7 +59,7 @@ def end_unstarted(step: Step, leg: Leg, become: JobState, reason: str) -> None:
 def kill(step: Step, actor: str, *, immediate: bool) -> None:
     """Twice is one kill; a later `--now` still cancels what runs (ruling G2)."""
     state = step.state
-    if state.closed:
+    if state.closed and not state.blocked:
         return
     if state.killed_by is None:
         state.killed_by = actor
@@ -71,9 +71,20 @@ def kill(step: Step, actor: str, *, immediate: bool) -> None:
             _cancel_unstarted(step, reason)
             return
         request(step, "delegation_killed", reason, JobState.CANCELLED)
+        if state.closed_at is not None:
+            state.exclude(state.closed_at)
+            state.closed, state.closed_at = False, None
+            dismiss(step)
     if immediate:
         for job_id in state.running:
             step.command(CancelJob(job_id=job_id))
+
+
+def dismiss(step: Step) -> None:
+    """The end of a blocked task by an operator's kill: no continuation would come, so no finalize does (ruling G2)."""
+    if step.state.finalize is not None:
+        step.state.finalize.done = True
+    step.task(TaskState.CANCELLED, f"killed by {step.state.killed_by}", "")
 
 
 def _cancel_unstarted(step: Step, reason: str) -> None:
@@ -118,9 +129,13 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
 
 
 def block_task(step: Step, reason: str, job_id: str) -> None:
-    """Blocked at once, with the command that re-opens it (rulings B3, D4)."""
+    """Blocked at once, with the command that re-opens it; no coordinator below asks or starts any more (B3, D4)."""
     step.task(TaskState.BLOCKED, reason, f"{RETRY} {job_id}")
     step.event("task_blocked", job_id, reason, {"retry": job_id})
+    for chain in step.state.coordinators.values():
+        rounds.overtake(step, chain, reason)
+        if chain.batch is not None:
+            stop_waiting(step, chain.batch, JobState.SKIPPED, f"the task is blocked: {reason}")
 
 
 def close(step: Step) -> None:

@@ -16,6 +16,7 @@ from workflows.tree.events import (
     TreeStarted,
 )
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
+from workflows.tree.offers import offer
 from workflows.tree.records import TaskRecord
 from workflows.tree.settling import move_on
 from workflows.tree.state import Coordinator, TreeInput, TreeState
@@ -107,6 +108,7 @@ def _advance(step: Step) -> None:
     while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
         pass
     _end(step)
+    offer(step)
     step.warn()
 
 
@@ -115,7 +117,10 @@ def _end(step: Step) -> None:
     if state.closed or not state.started:
         return
     if pending is not None and not pending.done and pending.job_id is None and not state.running:
-        continuing.finalize(step, pending)
+        if state.blocked:
+            finalizing.dismiss(step)
+        else:
+            continuing.finalize(step, pending)
     over = pending is None or pending.done
     if over and state.task.state in _OVER and state.quiescent:
         finalizing.close(step)

@@ -16,6 +16,8 @@ def move_on(step: Step, chain: Coordinator) -> bool:
     batch = chain.batch
     if step.state.paused:
         return False
+    if step.state.frozen:
+        return _settle_blocked(step, chain, batch)
     if chain.phase is Phase.HELD and chain.held is not None:
         return _release(step, chain, chain.held)
     if chain.phase is not Phase.WAITING or batch is None:
@@ -26,6 +28,14 @@ def move_on(step: Step, chain: Coordinator) -> bool:
     if not settled(batch.legs):
         return False
     _settle(step, chain, batch)
+    return True
+
+
+def _settle_blocked(step: Step, chain: Coordinator, batch: Batch | None) -> bool:
+    """In a blocked task only a blocked batch comes further: it blocks its leg. All else waits for a retry (D4)."""
+    if chain.phase is not Phase.WAITING or batch is None or not batch.stopped or not settled(batch.legs):
+        return False
+    _blocked(step, chain, batch)
     return True
 
 

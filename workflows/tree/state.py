@@ -72,6 +72,8 @@ class Leg(Memory):
     """How the attempt before that wait ended."""
     escalated: bool = False
     """It failed, and no person has said yet what becomes of it (ruling F3)."""
+    asked: bool = False
+    """It ended failing and asked people: their answer goes to the coordinator, who decides (ruling F2)."""
     guided_by: list[int] = []
     """Rounds whose instructions its re-runs are given (ruling F3)."""
     outcome_job_id: str = ""
@@ -211,6 +213,11 @@ class TreeState(Memory):
     def blocked(self) -> bool:
         """The task is blocked: nothing goes on until an operator says so (ruling D4)."""
         return self.task.state is TaskState.BLOCKED
+
+    @property
+    def frozen(self) -> bool:
+        """The task is blocked and nobody ends it: its coordinators start nothing more (ruling D4)."""
+        return self.blocked and self.finalize is None
 
     @property
     def paused(self) -> bool:

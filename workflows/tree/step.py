@@ -86,6 +86,11 @@ class Step:
         )
         self._task = True
 
+    def next_step(self, text: str) -> None:
+        """The task offers another command, and stands where it stood."""
+        if self.state.task.next != text:
+            self.state.task, self._task = self.state.task.model_copy(update={"next": text}), True
+
     def round(self, record: RoundRecord) -> None:
         """A pause changes."""
         self._rounds[record.round_id] = record
