@@ -57,6 +57,10 @@ def delegations(draw: st.DrawFn) -> list[Body]:
         rule = draw(st.sampled_from([None, *SynthesisRule]))
         leg |= {"synthesis_rule": rule} | ({"quorum": draw(st.integers(1, len(ids)))} if rule == "quorum" else {})
         legs.append(leg)
+    prints = [leg["fingerprint"] for leg in legs if (leg.get("fingerprint") or "").strip()]
+    for leg in legs:
+        if leg.get("quorum"):
+            leg["quorum"] = min(leg["quorum"], len(legs) - len(prints) + len(set(prints)))
     return legs
 
 

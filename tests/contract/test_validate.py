@@ -208,6 +208,15 @@ class TestDelegations:
             "delegations have a cycle in deps: a -> b -> c -> a",
         ]
 
+    @pytest.mark.ruling("C5", "spec:validation.quorum")
+    def test_a_quorum_counts_a_repeated_fingerprint_once_as_the_ballot_does(self) -> None:
+        legs = [{**LEG, "id": each, "fingerprint": "same"} for each in ("a", "b")]
+        legs += [{**LEG, "id": "c", "synthesis_rule": "quorum", "quorum": 3}, {**LEG, "id": "d", "fingerprint": " "}]
+        assert faults(delegations=legs) == []
+        assert faults(delegations=legs[:3]) == [
+            'delegations[2] (id "c"): quorum must not exceed the number of delegations that run (2)'
+        ]
+
     @pytest.mark.ruling("A8", "spec:validation.quorum")
     @pytest.mark.parametrize(
         ("rule", "quorum", "expected"),
@@ -216,7 +225,7 @@ class TestDelegations:
             ("quorum", None, ["quorum is required"]),
             ("quorum", 0, ["quorum must be greater than 0"]),
             ("quorum", -1, ["quorum must be greater than 0"]),
-            ("quorum", 2, ["quorum must not exceed the number of delegations (1)"]),
+            ("quorum", 2, ["quorum must not exceed the number of delegations that run (1)"]),
             ("quorum", True, ["quorum must be an integer, not true"]),
             ("quorum", 2.0, ["quorum must be an integer, not 2.0"]),
             ("quorum", "50%", ['quorum must be an integer, not "50%"']),

@@ -48,9 +48,9 @@ def test_a_batch_is_settled_when_every_leg_is_terminal_and_a_twin_does_not_count
 
 
 @pytest.mark.ruling("I1", "I2")
-def test_contributors_are_implement_legs_transitively_dependencies_first() -> None:
+def test_contributors_are_all_legs_it_depends_on_dependencies_first() -> None:
     batch = legs(leg("d", "c", "b"), leg("c", "a", action="ask"), leg("b", "a"), leg("a"), leg("x"))
-    assert [each.id for each in contributors(batch, batch["d"])] == ["a", "b"]
+    assert [each.id for each in contributors(batch, batch["d"])] == ["a", "c", "b"]
     assert contributors(batch, batch["a"]) == []
 
 

@@ -17,7 +17,7 @@ def ballots(*words: str, rule: str | None = None, quorum: int | None = None) -> 
         crashed = {"crash": JobState.FAILED, "unrun": JobState.SKIPPED}.get(word)
         decision = None if crashed else Decision(word)
         state = crashed or state_of(Decision(word))
-        found.append(Ballot(f"l{index}", state, decision, tag, quorum if tag else None))
+        found.append(Ballot(f"l{index}", state, decision, frozenset({tag} if tag else ()), quorum if tag else None))
     return found
 
 
@@ -53,8 +53,8 @@ def test_two_of_three_for_a_quorum_of_two(words: tuple[str, ...], result: Result
 @pytest.mark.ruling("E3")
 def test_the_largest_quorum_of_the_tagged_legs_counts() -> None:
     tagged = [
-        Ballot("a", JobState.SUCCEEDED, Decision.APPROVED, SynthesisRule.QUORUM, 1),
-        Ballot("b", JobState.SUCCEEDED, Decision.SKIPPED, SynthesisRule.QUORUM, 2),
+        Ballot("a", JobState.SUCCEEDED, Decision.APPROVED, frozenset({SynthesisRule.QUORUM}), 1),
+        Ballot("b", JobState.SUCCEEDED, Decision.SKIPPED, frozenset({SynthesisRule.QUORUM}), 2),
     ]
     assert judge(tagged).reason == "the quorum was not met: 1 of the 2 approvals needed"
 
@@ -123,7 +123,7 @@ def test_without_a_rule_that_blocks_the_batch_proceeds() -> None:
 def test_an_omitted_policy_on_a_ballot_is_an_input_to_its_rule(
     rule: str | None, given: str | None, policy: str
 ) -> None:
-    assert policy_of(leg("a", synthesis_rule=rule, failure_policy=given)) is FailurePolicy(policy)
+    assert policy_of(leg("a", rules=(rule,) if rule else (), failure_policy=given)) is FailurePolicy(policy)
 
 
 @pytest.mark.ruling("D3")

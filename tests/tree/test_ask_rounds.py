@@ -3,8 +3,7 @@ import pytest
 from tests.tree.simulator import ROOT, World, delegation, done, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.policy.settings import Bounds
-from workflows.tree.events import TimerFired
-from workflows.tree.jobs import Continuation, JobState, TaskState
+from workflows.tree.jobs import Continuation, TaskState
 from workflows.tree.pauses import RoundEnd, RoundKind
 
 
@@ -97,19 +96,18 @@ def test_questions_join_the_open_round_prefixed_where_they_clash() -> None:
     assert [each.text for each in tree.last.brief.answers] == ["1", "2", "3", "4", "5"]
 
 
-@pytest.mark.ruling("F2", "F3", "D3")
+@pytest.mark.ruling("F2", "F3", "D4")
 def test_a_leg_that_asks_in_every_attempt_has_every_answer_and_every_id_is_its_own() -> None:
-    tree = batch(delegation("a", retry=3, failure_policy="continue"))
+    tree = batch(delegation("a"), delegation("b"))
     for n, name in enumerate(("q", "a.q", "a.q.2")):
         tree.leg("a", "failed", human_questions=asks("q", prompt=f"prompt {n}?"))
         assert [each.id for each in tree.open()[0].questions] == [name]
-        key = next(each for each in tree.timers if each.startswith("retry"))
-        del tree.timers[key]
-        tree.feed(TimerFired(now=tree.now + 1, key=key))
-        assert tree.flying == {}, "the next attempt waits for the answer"
         tree.resume("answer", f"answer {n}")
+        assert list(tree.flying) == [f"{ROOT}.2"], "it is its coordinator that decides"
+        tree.retry(f"{ROOT}.1")
         assert tree.last.guidance[-1] == f"You asked: prompt {n}?\nThe answer: answer {n}"
     tree.leg("a")
+    tree.leg("b")
     assert tree.last.brief is not None
     assert [each.id for each in tree.last.brief.answers] == ["q", "a.q", "a.q.2"]
 
@@ -191,22 +189,93 @@ def test_an_operators_retry_waits_for_the_person_too() -> None:
     assert f"service resume {ROOT} answer" in tree.said[-1].message
 
 
-@pytest.mark.ruling("D4", "F8")
-def test_a_nested_coordinator_of_a_blocked_task_is_still_waited_for() -> None:
-    for late in (False, True):
-        tree = batch(delegation("lead", "lead"), delegation("b"))
-        tree.leg("lead", "approved", delegation("x"), human_questions=asks("q"))
-        tree.leg("b", "failed")
-        assert (tree.task_state(), tree.state.closed, len(tree.open())) == (TaskState.BLOCKED, False, 1)
-        if late:
-            while tree.timers:
-                tree.fire()
-            assert tree.named("lead").state is JobState.BLOCKED
-        else:
-            tree.resume("answer", "yes", job_id=f"{ROOT}.1")
-            tree.end(tree.last.job_id, "implemented")
-            assert tree.named("lead").state is JobState.SUCCEEDED
-        assert (tree.task_state(), tree.state.closed) == (TaskState.BLOCKED, True)
+POLICIES = [None, "block_parent", "continue", "escalate", "escalate_human"]
+
+
+@pytest.mark.ruling("F2", "D2", "spec:states.human_questions")
+@pytest.mark.parametrize("decision", ["blocked", "failed"])
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("rule", [None, "vote"])
+def test_a_failing_child_that_asks_meets_no_policy_and_its_coordinator_decides(
+    decision: str, policy: str | None, rule: str | None
+) -> None:
+    first = delegation("a", retry=2, failure_policy=policy, synthesis_rule=rule)
+    tree = batch(first, delegation("b", deps=("a",)))
+    tree.leg("a", decision, human_questions=asks("q"))
+    assert (tree.task_state(), tree.flying, len(tree.timers)) == (TaskState.AWAITING_HUMAN, {}, 1)
+    assert [(each.kind, each.number) for each in tree.open()] == [(RoundKind.ASK, 1)]
+    assert tree.jobs[f"{ROOT}.1"].next == tree.state.task.next, "it says what is waited for"
+    tree.resume("answer", "yes")
+    assert (tree.task_state(), tree.last.continuation) == (TaskState.OPEN, Continuation.ANSWERED)
+    assert tree.last.brief is not None
+    assert [each.state.value for each in tree.last.brief.legs] == [decision, "skipped"]
+    assert [each.text for each in tree.last.brief.answers] == ["yes"]
+
+
+@pytest.mark.ruling("F2", "F8", "F9", "D4")
+def test_the_round_of_a_failing_child_expires_and_is_killed_like_any_other() -> None:
+    for kill in (False, True):
+        tree = batch(delegation("a"))
+        tree.leg("a", "blocked", human_questions=asks("q"))
+        if kill:
+            tree.kill()
+        while tree.timers:
+            tree.fire()
+        assert (tree.last.continuation, tree.open()) == (Continuation.FINALIZE, [])
+
+
+@pytest.mark.ruling("F2", "D4")
+def test_a_sibling_s_block_defers_the_questions_of_a_failing_child() -> None:
+    tree = batch(delegation("a"), delegation("b"))
+    tree.leg("a", "blocked", human_questions=asks("q"))
+    tree.leg("b", "failed")
+    assert (tree.task_state(), tree.open(), tree.state.closed) == (TaskState.BLOCKED, [], True)
+    assert tree.state.task.next == f"service job retry {ROOT}.2"
+    tree.retry(f"{ROOT}.2")
+    assert [each.number for each in tree.open()] == [2]
+    tree.leg("b")
+    tree.resume("answer", "yes")
+    assert tree.last.continuation is Continuation.ANSWERED
+
+
+@pytest.mark.ruling("F2", "D4")
+def test_a_failing_child_that_an_operator_runs_again_has_asked_nothing_yet() -> None:
+    tree = batch(delegation("a"), delegation("b", failure_policy="continue"), delegation("c"))
+    tree.leg("a", "blocked", human_questions=asks("q"))
+    tree.leg("c", "failed")
+    tree.leg("b")
+    tree.retry(f"{ROOT}.1")
+    tree.retry(f"{ROOT}.3")
+    tree.leg("a")
+    tree.leg("c")
+    assert (tree.open(), tree.last.continuation) == ([], Continuation.NORMAL)
+
+
+@pytest.mark.ruling("F2", "engine:nested")
+def test_a_failing_child_of_a_delegated_coordinator_asks_through_that_one() -> None:
+    tree = batch(delegation("lead", "lead"))
+    tree.leg("lead", "approved", delegation("x"))
+    tree.leg("x", "blocked", human_questions=asks("q"))
+    assert [each.coordinator_id for each in tree.open()] == [f"{ROOT}.1"]
+    tree.resume("answer", "yes")
+    assert (tree.last.continuation, tree.last.parent_job_id) == (Continuation.ANSWERED, f"{ROOT}.1")
+    tree.end(tree.last.job_id, "implemented")
+    tree.coordinator("implemented")
+    assert done(tree)
+
+
+@pytest.mark.ruling("D4", "F1")
+def test_a_nested_coordinator_of_a_blocked_task_asks_again_when_it_is_opened() -> None:
+    tree = batch(delegation("lead", "lead"), delegation("b"))
+    tree.leg("lead", "approved", delegation("x"), human_questions=asks("q"))
+    tree.leg("b", "failed")
+    assert (tree.task_state(), tree.state.closed, tree.open()) == (TaskState.BLOCKED, True, [])
+    tree.retry(f"{ROOT}.2")
+    assert [(each.number, each.coordinator_id) for each in tree.open()] == [(2, f"{ROOT}.1")]
+    tree.leg("b")
+    tree.resume("answer", "yes")
+    tree.end(tree.last.job_id, "implemented")
+    assert tree.last.continuation is Continuation.NORMAL
 
 
 @pytest.mark.ruling("E7", "D4", "E6")

@@ -113,6 +113,20 @@ def test_escalate_hands_every_outcome_to_the_coordinator_and_overrules_the_vote(
     assert [leg.state.value for leg in tree.last.brief.legs] == ["failed", "succeeded"]
 
 
+@pytest.mark.ruling("D6", "E2")
+def test_an_escalation_is_over_when_its_leg_succeeds_after_all() -> None:
+    tree = batch(
+        delegation("a", failure_policy="escalate"), *(delegation(each, synthesis_rule="vote") for each in "bc")
+    )
+    tree.leg("a", "failed")
+    tree.leg("b", "changes_requested")
+    tree.retry(f"{ROOT}.1")
+    tree.leg("a")
+    tree.leg("c")
+    assert tree.task_state() is TaskState.BLOCKED
+    assert tree.state.task.reason == "the vote failed: b did not approve"
+
+
 @pytest.mark.ruling("D8", "E3")
 def test_a_quorum_survives_a_failing_ballot() -> None:
     tree = batch(*(delegation(each, action="review", synthesis_rule="quorum", quorum=2) for each in "abc"))
@@ -230,3 +244,88 @@ def test_a_coordinator_that_blocked_the_task_can_be_run_again(continued: bool) -
     assert (tree.last.brief is not None) is continued
     tree.coordinator("implemented")
     assert done(tree)
+
+
+def nested(*legs: Delegation, policy: str | None = None, deeper: tuple[Delegation, ...] = ()) -> World:
+    """A leg that coordinates two of its own, beside whatever else."""
+    tree = batch(delegation("lead", "lead", failure_policy=policy), *legs)
+    tree.leg("lead", "approved", *(deeper or (delegation("x"), delegation("y", deps=("x",)))))
+    return tree
+
+
+@pytest.mark.ruling("D4", "engine:nested")
+@pytest.mark.parametrize(("policy", "state"), [(None, "blocked"), ("escalate_human", "awaiting_human")])
+def test_a_nested_block_blocks_its_leg_whose_own_policy_decides(policy: str | None, state: str) -> None:
+    tree = nested(policy=policy)
+    tree.leg("x", "failed")
+    assert (tree.named("lead").state, tree.task_state()) == (JobState.BLOCKED, TaskState(state))
+
+
+@pytest.mark.ruling("D4", "D5", "D6", "engine:nested")
+@pytest.mark.parametrize("policy", ["continue", "escalate"])
+def test_a_nested_block_that_its_leg_s_policy_forgives_is_told_to_the_coordinator(policy: str) -> None:
+    tree = nested(policy=policy)
+    tree.leg("x", "failed")
+    assert (tree.task_state(), tree.last.continuation) == (TaskState.OPEN, Continuation.NORMAL)
+    assert tree.jobs[f"{ROOT}.2"].next == "", "its batch is over: nothing opens it again"
+
+
+@pytest.mark.ruling("D4", "engine:nested")
+def test_a_coordinator_below_a_blocked_task_starts_no_leg_and_no_continuation() -> None:
+    tree = nested(delegation("b"))
+    tree.leg("b", "failed")
+    tree.leg("x")
+    assert (tree.flying, tree.state.closed) == ({}, True)
+    assert tree.jobs[f"{ROOT}.4"].state is JobState.SKIPPED
+    tree.retry(f"{ROOT}.2")
+    assert [run.delegation_id for run in tree.flying.values()] == ["b", "y"], "what waited starts"
+    tree.leg("y")
+    assert (tree.last.continuation, tree.last.parent_job_id) == (Continuation.NORMAL, f"{ROOT}.1")
+
+
+@pytest.mark.ruling("D4", "engine:nested")
+def test_what_a_coordinator_returns_after_the_block_is_kept_for_the_retry() -> None:
+    tree = batch(delegation("lead", "lead"), delegation("b"))
+    tree.leg("b", "failed")
+    tree.leg("lead", "approved", delegation("x"))
+    assert (tree.flying, tree.state.closed) == ({}, True)
+    tree.retry(f"{ROOT}.2")
+    assert [run.delegation_id for run in tree.flying.values()] == ["b", "x"]
+
+
+@pytest.mark.ruling("D3", "D4", "engine:nested")
+def test_a_nested_retry_that_the_block_gave_up_comes_after_the_reopening() -> None:
+    tree = nested(delegation("b"), deeper=(delegation("x", retry=1),))
+    tree.leg("x", "failed")
+    tree.leg("b", "failed")
+    assert (tree.timers, tree.state.closed) == ({}, True)
+    tree.retry(f"{ROOT}.2")
+    assert [(run.delegation_id, run.attempt) for run in tree.flying.values()] == [("b", 2), ("x", 2)]
+
+
+@pytest.mark.ruling("D4", "G2")
+@pytest.mark.parametrize("running", [False, True])
+def test_a_blocked_task_can_be_killed_and_needs_no_finalize(running: bool) -> None:
+    tree = nested(delegation("b"))
+    tree.leg("b", "failed")
+    if not running:
+        tree.leg("x")
+    assert tree.state.closed is not running
+    tree.kill()
+    if running:
+        tree.leg("x")
+    assert (tree.task_state(), tree.state.closed) == (TaskState.CANCELLED, True)
+    assert all(run.continuation is Continuation.NONE for run in tree.runs)
+    assert tree.state.task.next == ""
+    assert all(not job.next for job in tree.jobs.values())
+    assert tree.kill() == [], "twice is one kill"
+
+
+@pytest.mark.ruling("D4", "G1", "G2")
+def test_a_finalized_task_that_stayed_blocked_can_be_dismissed() -> None:
+    tree = batch(delegation("a"), bounds=Bounds(max_delegation_total_jobs=1))
+    tree.leg("a")
+    tree.coordinator("failed")
+    assert tree.task_state() is TaskState.BLOCKED
+    tree.kill()
+    assert (tree.task_state(), tree.state.closed) == (TaskState.CANCELLED, True)

@@ -142,13 +142,13 @@ def test_abort_goes_to_the_finalize_which_is_told_why() -> None:
 def test_a_failure_during_an_ask_round_is_decided_after_it() -> None:
     tree = batch(delegation("a"), human("b"))
     tree.leg("a", human_questions=(HumanQuestion(id="q", prompt="?"),))
-    tree.leg("b", "failed", human_questions=(HumanQuestion(id="r", prompt="?"),))
+    tree.leg("b", "failed")
     assert [each.kind for each in tree.open()] == [RoundKind.ASK]
-    tree.resume("answer", "q: one\nr: two")
+    tree.resume("answer", "q: one")
     assert [(each.kind, each.number) for each in tree.open()] == [(RoundKind.FAILURE, 2)]
     assert tree.flying == {}
     tree.resume("retry", "again")
-    assert tree.last.guidance == ("You asked: ?\nThe answer: two", "again"), "the leg learns what it asked"
+    assert tree.last.guidance == ("again",)
     tree.leg("b")
     assert tree.last.continuation is Continuation.ANSWERED
 

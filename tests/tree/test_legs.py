@@ -1,5 +1,7 @@
 """What a leg is started with, what its row says, and what its twin may not do."""
 
+from typing import Any
+
 import pytest
 
 from tests.tree.simulator import AGENTS, CODER, ROOT, World, delegation, tokens, tree_input
@@ -69,10 +71,41 @@ def test_spend_is_priced_by_the_model_that_was_really_used() -> None:
 @pytest.mark.ruling("C5", "E3")
 def test_a_duplicate_casts_no_ballot() -> None:
     legs = [delegation(each, synthesis_rule="quorum", quorum=2, fingerprint="x") for each in "ab"]
-    world = tree(*legs)
+    world = tree(*legs, delegation("c"))
     world.leg("a")
+    world.leg("c", "changes_requested")
     assert world.task_state() is TaskState.BLOCKED
     assert "1 of the 2 approvals" in world.state.task.reason
+
+
+@pytest.mark.ruling("C5", "E1", "E4")
+@pytest.mark.parametrize(
+    ("tag", "ended", "reason"),
+    [
+        ({"synthesis_rule": "verify"}, "replan", "verification failed: a (changes_requested)"),
+        ({"synthesis_rule": "vote"}, "blocked", "the vote failed: a did not approve"),
+        ({"synthesis_rule": "quorum", "quorum": 2}, "blocked", "the quorum was not met: 1 of the 2 approvals needed"),
+    ],
+)
+def test_a_rule_on_a_duplicate_counts_through_its_twin(tag: dict[str, Any], ended: str, reason: str) -> None:
+    world = tree(delegation("a", fingerprint="x"), delegation("b", fingerprint="x", **tag), delegation("c"))
+    world.leg("a", "changes_requested")
+    world.leg("c")
+    if ended == "blocked":
+        assert (world.task_state(), world.state.task.reason) == (TaskState.BLOCKED, reason)
+    else:
+        assert world.last.continuation is Continuation.REPLAN
+        assert world.last.brief is not None
+        assert world.last.brief.notes == (reason,)
+
+
+@pytest.mark.ruling("C5", "D8")
+@pytest.mark.parametrize(("policy", "state"), [(None, "open"), ("escalate_human", "awaiting_human")])
+def test_what_a_duplicate_says_of_failures_holds_where_its_twin_says_nothing(policy: str | None, state: str) -> None:
+    ballot = delegation("b", fingerprint="x", synthesis_rule="verify", failure_policy=policy)
+    world = tree(delegation("a", fingerprint="x"), ballot, delegation("c"))
+    world.leg("a", "failed")
+    assert world.task_state() is TaskState(state)
 
 
 @pytest.mark.ruling("C5", "C7")

@@ -139,3 +139,25 @@ def test_generations_without_effect_are_warned_about_then_finalized() -> None:
     assert "delegation_loop_detected" in tree.kinds()
     assert tree.last.continuation is Continuation.FINALIZE
     assert tree.last.parent_job_id != ROOT
+
+
+@pytest.mark.ruling("H3", "spec:states.loop")
+@pytest.mark.parametrize("what", ["model", "effort"])
+def test_a_cascade_from_cheap_to_deep_is_no_loop(what: str) -> None:
+    world = World(tree_input()).begin()
+    for tier in ("cheap", "standard", "deep"):
+        world.coordinator("approved", delegation("a", failure_policy="continue", **{what: tier}))
+        world.leg("a", "failed", progress="nothing")
+        assert world.last.continuation is Continuation.NORMAL
+    assert not {"delegation_loop_warning", "delegation_loop_detected"} & set(world.kinds())
+
+
+@pytest.mark.ruling("H2", "H3", "spec:limits.loop_window")
+def test_a_cascade_that_goes_round_is_a_loop() -> None:
+    world = World(tree_input()).begin()
+    for tier in ("cheap", "deep"):
+        world.coordinator("approved", delegation("a", model=tier))
+        world.leg("a", progress="nothing")
+    for ladder in (Continuation.CORRECTIVE, Continuation.FINALIZE):
+        world.coordinator("approved", delegation("a", model="cheap"))
+        assert world.last.continuation is ladder

@@ -18,17 +18,24 @@ _NAME_PART = re.compile(r"[^\x00-\x1f\x7f\\.~-][^\x00-\x1f\x7f\\]*")
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """What an entry may know of the others: how many there are, every id, and where each was first used."""
+    """What an entry may know of the others: every id, where each was first used, and how many of them will run."""
 
     name: str
-    count: int
+    distinct: int
+    """Entries, those with the same fingerprint counted once (ruling C5)."""
     ids: dict[str, None]
     first: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, entries: list[JsonValue]) -> "Siblings":
         ids = (entry.get("id") for entry in entries if isinstance(entry, dict))
-        return cls(name, len(entries), dict.fromkeys(value for value in ids if isinstance(value, str)))
+        return cls(name, _distinct(entries), dict.fromkeys(value for value in ids if isinstance(value, str)))
+
+
+def _distinct(entries: list[JsonValue]) -> int:
+    given = [entry.get("fingerprint") for entry in entries if isinstance(entry, dict)]
+    prints = [each for each in given if isinstance(each, str) and each.strip()]
+    return len(entries) - len(prints) + len(set(prints))
 
 
 def entry_scope(siblings: Siblings, index: int, entry: JsonValue, faults: Faults) -> Scope | None:
@@ -65,7 +72,7 @@ def read_delegation(scope: Scope, siblings: Siblings, index: int) -> Clean:
         "prompt": scope.text("prompt", required=True),
         "deps": _read_deps(scope, own_id, siblings),
         "failure_policy": scope.choice("failure_policy", FailurePolicy),
-        **_read_synthesis(scope, siblings.count),
+        **_read_synthesis(scope, siblings.distinct),
         "timeout": _read_timeout(scope),
         "retry": scope.integer("retry", 0, "must be 0 or more") or 0,
         "worktree": _read_worktree(scope),
@@ -104,7 +111,7 @@ def _read_deps(scope: Scope, own_id: str | None, siblings: Siblings) -> list[str
 
 
 def _read_synthesis(scope: Scope, count: int) -> Clean:
-    """The rule and its quorum: K of the delegations, and only with the rule quorum. Ruling A8."""
+    """The rule and its quorum: K of the delegations that run, and only with the rule quorum. Rulings A8, C5."""
     rule = scope.choice("synthesis_rule", SynthesisRule)
     quorum = scope.integer("quorum", 1, "must be greater than 0")
     if rule is SynthesisRule.QUORUM and not scope.given("quorum"):
@@ -112,7 +119,7 @@ def _read_synthesis(scope: Scope, count: int) -> Clean:
     elif rule is not SynthesisRule.QUORUM and scope.given("quorum") and (rule or not scope.given("synthesis_rule")):
         scope.fault("quorum", "is only allowed when synthesis_rule is quorum")
     elif quorum is not None and quorum > count:
-        scope.fault("quorum", f"must not exceed the number of delegations ({count})")
+        scope.fault("quorum", f"must not exceed the number of delegations that run ({count})")
     return {"synthesis_rule": rule, "quorum": quorum}
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from workflows.contract.models import Delegation, Ephemeral
 from workflows.policy.digests import Plain, digest
 from workflows.tree.jobs import LongPrompt
-from workflows.tree.state import Coordinator
+from workflows.tree.state import Coordinator, Leg
 
 WINDOW = 8
 
@@ -52,6 +52,11 @@ def repeats(chain: Coordinator, set_signature: str) -> Rung | None:
 def dispatched(chain: Coordinator, set_signature: str) -> None:
     """Only sets that went out enter the window (ruling C6)."""
     chain.window = [*chain.window, set_signature][-WINDOW:]
+
+
+def part(leg: Leg) -> str:
+    """What a leg adds to its generation's digest; on another model or effort it is a new attempt (ruling H3)."""
+    return digest([leg.state, leg.progress, leg.model, leg.effort])
 
 
 def progressed(chain: Coordinator, legs: Sequence[str], limit: int) -> Rung | None:

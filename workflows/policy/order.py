@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from workflows.contract.models import Action
 from workflows.tree.jobs import JobState
 from workflows.tree.state import TERMINAL, Leg
 
@@ -67,7 +66,7 @@ def settled(legs: Mapping[str, Leg]) -> bool:
 
 
 def contributors(legs: Mapping[str, Leg], leg: Leg) -> list[Leg]:
-    """The implement legs whose work this one must see, transitively, in merge order (rulings I1, I2)."""
+    """The legs whose work this one must see, transitively, in merge order (rulings I1, I2)."""
     wanted: dict[str, None] = {}
     frontier = acting_deps(legs, leg)
     while frontier:
@@ -75,5 +74,10 @@ def contributors(legs: Mapping[str, Leg], leg: Leg) -> list[Leg]:
         if dep.id not in wanted:
             wanted[dep.id] = None
             frontier += acting_deps(legs, dep)
-    deps = {each: [dep.id for dep in acting_deps(legs, legs[each])] for each in legs if each in wanted}
-    return [legs[each] for each in topological(deps) or () if legs[each].action is Action.IMPLEMENT]
+    return [each for each in merge_order(legs) if each.id in wanted]
+
+
+def merge_order(legs: Mapping[str, Leg]) -> list[Leg]:
+    """The legs that run, dependencies first and otherwise as given."""
+    deps = {each.id: [dep.id for dep in acting_deps(legs, each)] for each in legs.values() if not each.twin}
+    return [legs[each] for each in topological(deps) or ()]

@@ -17,7 +17,8 @@ class Ballot:
     leg: str
     state: JobState
     decision: Decision | None
-    rule: SynthesisRule | None = None
+    rules: frozenset[SynthesisRule] = frozenset()
+    """Its own, and those of its fingerprint's duplicates."""
     quorum: int | None = None
 
     @property
@@ -47,7 +48,7 @@ class Verdict:
 
 def judge(ballots: Sequence[Ballot], *, overruled: bool = False) -> Verdict:
     """Vote, then quorum, then verify; the first unmet one decides. An escalation overrules vote and quorum (D6, F3)."""
-    rules = {ballot.rule for ballot in ballots}
+    rules = frozenset[SynthesisRule]().union(*(ballot.rules for ballot in ballots))
     if not overruled and SynthesisRule.VOTE in rules and (reason := _vote(ballots)):
         return Verdict(Result.BLOCK, reason)
     if not overruled and SynthesisRule.QUORUM in rules and (reason := _quorum(ballots)):
@@ -65,14 +66,14 @@ def _vote(ballots: Sequence[Ballot]) -> str:
 
 def _quorum(ballots: Sequence[Ballot]) -> str:
     """The largest K of the tagged legs, met by any child of the batch (ruling E3)."""
-    needed = max((b.quorum or 1 for b in ballots if b.rule is SynthesisRule.QUORUM), default=0)
+    needed = max((b.quorum or 1 for b in ballots if SynthesisRule.QUORUM in b.rules), default=0)
     approving = sum(b.approves for b in ballots)
     return "" if approving >= needed else f"the quorum was not met: {approving} of the {needed} approvals needed"
 
 
 def _verify(ballots: Sequence[Ballot]) -> str:
     """Every tagged leg that does not abstain approves, and at least one has a verdict (ruling E4)."""
-    tagged = [b for b in ballots if b.rule is SynthesisRule.VERIFY]
+    tagged = [b for b in ballots if SynthesisRule.VERIFY in b.rules]
     voting = [b for b in tagged if not (b.succeeded and b.decision is Decision.SKIPPED)]
     if not any(b.decision is not None or b.state is not JobState.SKIPPED for b in voting):
         return "nothing was verified"

@@ -23,11 +23,16 @@ def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuest
         return
     for question in questions:
         _add(chain, job_id, question, leg)
-    if leg and chain.batch is not None and chain.batch.stopped:
-        message = f"{len(questions)} question(s) wait until the blocked batch is opened again"
+    if step.state.blocked or (leg and chain.batch is not None and chain.batch.stopped):
+        message = f"{len(questions)} question(s) wait until what is blocked is opened again"
         step.event("human_questions_deferred", job_id, message, data)
     elif leg:
         rounds.refresh(step, chain)
+
+
+def waits(chain: Coordinator, leg: Leg) -> bool:
+    """People have not answered yet what the leg asked."""
+    return any(each.leg == leg.id for each in chain.asking)
 
 
 def _add(chain: Coordinator, job_id: str, question: HumanQuestion, leg: str) -> None:
@@ -60,9 +65,10 @@ def failed(step: Step, chain: Coordinator, leg: Leg) -> None:
 
 
 def hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
-    """Keep the coordinator's result back while it asks, or its delegations while the tree is paused (F2, F8)."""
+    """Keep a result back while its coordinator asks, or its delegations while the tree starts nothing (F2, F8, D4)."""
     asks = any(not each.leg for each in chain.asking)
-    if step.state.finalize is not None or not (asks or (step.state.paused and outcome.delegations)):
+    waits = step.state.paused or step.state.blocked
+    if step.state.finalize is not None or not (asks or (waits and outcome.delegations)):
         return False
     dropped = _NOT_KEPT | {"agents"} if asks else _NOT_KEPT
     chain.phase, chain.held = Phase.HELD, JobOutcome.model_validate(outcome.model_dump(exclude=set(dropped)))

@@ -65,7 +65,7 @@ def _batch(step: Step, batch: Batch, *, with_findings: bool) -> tuple[BriefLeg, 
 def _leg(step: Step, batch: Batch, named: Leg, *, with_findings: bool) -> BriefLeg:
     leg = acting(batch.legs, named.id)
     job = step.state.jobs[leg.outcome_job_id or leg.job_id]
-    quoted = with_findings and leg.synthesis_rule is SynthesisRule.VERIFY
+    quoted = with_findings and SynthesisRule.VERIFY in leg.rules
     return BriefLeg(
         id=named.id,
         job_id=leg.job_id,

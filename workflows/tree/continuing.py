@@ -1,7 +1,7 @@
 """Running a coordinator again: one more job of its chain (rulings D1, C2, C3)."""
 
 from workflows.policy import bounds
-from workflows.tree import finalizing, offers
+from workflows.tree import finalizing, offers, work
 from workflows.tree.briefs import brief
 from workflows.tree.jobs import Continuation, ContinuationBrief, JobRun, JobState, Text
 from workflows.tree.payloads import Data, EventKind
@@ -60,8 +60,9 @@ def _enqueue(
             "shared_worktree": None,
         }
     )
-    if chain.batch is not None:
+    if chain.batch is not None and not chain.batch.continued:
         chain.batch.continued = True
+        work.add_batch(step.state, chain, chain.batch)
     step.state.homes[run.job_id] = chain.coordinator_id
     _told(step, chain, run, notes)
     step.add(record_of(run, step.now))
@@ -104,7 +105,7 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
         told = told.model_copy(update=_replies(step, chain, job.continuation))
         run = run.model_copy(update={**again, "continuation": job.continuation, "prompt": Text(), "brief": told})
     step.state.spent_jobs += 1
-    step.change(job.job_id, state=JobState.QUEUED, attempt=attempt, reason=note, ended_at=None)
+    step.again(job.job_id, attempt, note)
     _run(step, chain, run)
 
 

@@ -7,9 +7,8 @@ from workflows.contract.models import Delegation
 from workflows.policy import bounds, loops, preflight
 from workflows.policy.bounds import Refusal
 from workflows.policy.fingerprints import twins
-from workflows.policy.order import contributors
 from workflows.policy.resolution import asked_of, means_of, worker_of
-from workflows.tree import continuing, finalizing, offers
+from workflows.tree import continuing, finalizing, offers, work
 from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, Text
 from workflows.tree.payloads import Data
 from workflows.tree.state import Batch, Coordinator, Leg, Phase
@@ -124,6 +123,7 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
     for leg in legs.values():
         if leg.twin:
             leg.job_id = legs[leg.twin].job_id
+            _stands_for(legs[leg.twin], leg)
     chain.batch = Batch(parent_job_id=chain.job_id, artifact_digest=outcome.artifact_digest, legs=legs)
     chain.phase = Phase.WAITING
     for leg in legs.values():
@@ -132,6 +132,13 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
             step.state.homes[leg.job_id] = chain.coordinator_id
             reason = f"waits for {', '.join(leg.deps)}" if leg.deps else "waits to be started"
             step.add(continuing.record_of(_run(step, chain, leg, depth), step.now, reason))
+
+
+def _stands_for(leg: Leg, duplicate: Leg) -> None:
+    """What a duplicate's author asked of the outcome holds for the leg that runs in its place (ruling C5)."""
+    leg.rules = tuple(dict.fromkeys((*leg.rules, *duplicate.rules)))
+    leg.quorum = max((each.quorum for each in (leg, duplicate) if each.quorum is not None), default=None)
+    leg.failure_policy = leg.failure_policy or duplicate.failure_policy
 
 
 def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | None) -> Leg:
@@ -146,7 +153,7 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
         prompt=Text(digest=long.digest) if long else Text(inline=delegation.prompt),
         deps=delegation.deps,
         failure_policy=delegation.failure_policy,
-        synthesis_rule=delegation.synthesis_rule,
+        rules=(delegation.synthesis_rule,) if delegation.synthesis_rule else (),
         quorum=delegation.quorum,
         retry=delegation.retry,
         worktree=delegation.worktree,
@@ -162,6 +169,7 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
 def start(step: Step, chain: Coordinator, leg: Leg) -> None:
     """One attempt of a leg goes out."""
     leg.outcome_job_id = leg.job_id
+    leg.asked, chain.asking = False, [each for each in chain.asking if each.leg != leg.id]
     offers.offer_leg(step, run_of(step, chain, leg))
 
 
@@ -174,7 +182,6 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
     batch, tree = chain.batch, step.state.input
     if batch is None:
         raise AssertionError(f"coordinator {chain.coordinator_id} has no batch to run {leg.id} from")
-    sources = [step.state.jobs[each.outcome_job_id] for each in contributors(batch.legs, leg) if each.outcome_job_id]
     return JobRun(
         job_id=leg.job_id,
         root_job_id=tree.root_job_id,
@@ -195,7 +202,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         phase=leg.phase,
         timeout_seconds=leg.timeout_seconds,
         base=tree.base,
-        branch_deps=(*tree.branch_deps, *(job.branch for job in sources if job.branch)),
+        branch_deps=work.needed(step.state, chain, batch, leg),
         shared_worktree=leg.worktree,
         pull_request=tree.pull_request,
     )

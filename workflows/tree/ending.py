@@ -7,11 +7,11 @@ from workflows.policy.failure import policy_of
 from workflows.policy.outcome import ended_as
 from workflows.policy.prices import spent
 from workflows.policy.retries import pause
-from workflows.tree import asking, dispatch, finalizing, offers, rounds
+from workflows.tree import asking, dispatch, finalizing, offers, rounds, work
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Handed
 from workflows.tree.jobs import JobOutcome, JobState, Usage
-from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase
+from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase, TreeState
 from workflows.tree.step import Step
 
 SUMMARY_LIMIT = 800
@@ -84,6 +84,7 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
 def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
     """The root, or a continuation: it hands out more work, or its chain is over."""
     asking.ask(step, chain, outcome.job_id, outcome.human_questions)
+    work.add(chain, work.own(step.state.jobs[outcome.job_id]))
     found = step.state.leg_of(chain)
     if found is not None:
         _absorb(found[1], outcome, chain.history)
@@ -119,6 +120,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
     elif outcome.delegations:
         chain = Coordinator(coordinator_id=leg.job_id, run=dispatch.run_of(step, parent, leg), job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
+        work.add(chain, work.own(step.state.jobs[leg.job_id]))
         asking.ask(step, chain, outcome.job_id, outcome.human_questions)
         if asking.hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
             Handed.DISPATCHED,
@@ -144,7 +146,7 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
 def _absorb(leg: Leg, outcome: JobOutcome, history: str = "") -> None:
     """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
-    leg.findings = outcome.findings[:FINDINGS_LIMIT] if leg.synthesis_rule is SynthesisRule.VERIFY else ""
+    leg.findings = outcome.findings[:FINDINGS_LIMIT] if SynthesisRule.VERIFY in leg.rules else ""
     leg.touched_files = outcome.touched_files[:FILES_LIMIT]
     leg.artifact_digest = outcome.artifact_digest
     own = outcome.progress or f"{outcome.state} {outcome.decision}"
@@ -162,10 +164,17 @@ def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> 
 
 
 def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
-    """A failing leg is run again while it may, and then meets its policy; in a tree that ends it meets neither."""
+    """A failing leg is run again while it may, and then meets its policy; in a tree that ends it meets neither.
+
+    One that asks people meets neither too: their answer goes to its coordinator, who decides (ruling F2).
+    """
     leg.reason = reason[:REASON_LIMIT] if ended in FAILING else ""
     batch = chain.batch
-    again = ended in FAILING and not finalizing.ending(step) and batch is not None and not batch.stopped
+    if ended in FAILING and asking.waits(chain, leg):
+        leg.state, leg.asked = ended, True
+        return
+    stopped = step.state.frozen or batch is None or bool(batch.stopped)
+    again = ended in FAILING and not finalizing.ending(step) and not stopped
     if again and leg.retries_used < leg.retry and _retry(step, leg, ended):
         return
     leg.state = ended
@@ -186,7 +195,7 @@ def _retry(step: Step, leg: Leg, ended: JobState) -> bool:
     leg.timer = f"retry:{leg.job_id}:{leg.attempt}"
     reason = f"attempt {leg.attempt - 1} ended {ended}: {leg.reason}"
     coming = f"attempt {leg.attempt} starts {seconds:.0f} s after it"
-    step.change(leg.job_id, state=JobState.QUEUED, attempt=leg.attempt, reason=reason, next=coming, ended_at=None)
+    step.again(leg.job_id, leg.attempt, reason, coming)
     step.command(StartTimer(key=leg.timer, seconds=seconds, summary=f"{leg.id}: pause before attempt {leg.attempt}"))
     return True
 
@@ -203,10 +212,8 @@ def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None
     match policy_of(leg):
         case FailurePolicy.BLOCK_PARENT:
             _stop(step, chain, leg, leg.state, f"leg {leg.id} ended {leg.state}: {leg.reason}")
-        case FailurePolicy.CONTINUE:
-            pass
-        case FailurePolicy.ESCALATE:
-            batch.escalated = True
+        case FailurePolicy.CONTINUE | FailurePolicy.ESCALATE:
+            pass  # what an escalation means is decided when the batch is settled
         case FailurePolicy.ESCALATE_HUMAN:
             asking.failed(step, chain, leg)
 
@@ -216,18 +223,16 @@ def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str
     leg.state, leg.reason = ended if ended in FAILING else JobState.BLOCKED, reason[:REASON_LIMIT]
     if finalizing.ending(step) or chain.batch is None:
         return
-    culprit = _culprit(step, leg)
-    step.change(leg.job_id, next=finalizing.way_back(step, culprit))
     chain.batch.blocked_by.append(leg.id)
-    stop_batch(step, chain, chain.batch, reason, culprit)
+    stop_batch(step, chain, chain.batch, reason, culprit(step.state, leg))
 
 
-def _culprit(step: Step, leg: Leg) -> str:
+def culprit(state: TreeState, leg: Leg) -> str:
     """The job to run again: in a blocked chain the leg that blocked it, however deep, and not the whole chain."""
-    chain = step.state.coordinators.get(leg.job_id)
+    chain = state.coordinators.get(leg.job_id)
     if chain is None or chain.batch is None or not chain.batch.blocked_by:
         return leg.job_id
-    return _culprit(step, chain.batch.legs[chain.batch.blocked_by[0]])
+    return culprit(state, chain.batch.legs[chain.batch.blocked_by[0]])
 
 
 def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id: str) -> None:

@@ -43,7 +43,7 @@ def request(step: Step, kind: str, reason: str) -> None:
 
 def stop_waiting(step: Step, batch: Batch) -> None:
     """In a batch that starts nothing more: legs that are not out never will be, and a pending retry is given up."""
-    if not (batch.stopped or ending(step)):
+    if not (batch.stopped or ending(step) or step.state.blocked):
         return
     become, reason = unstarted(step, batch)
     for leg in batch.legs.values():
@@ -62,7 +62,9 @@ def unstarted(step: Step, batch: Batch | None = None) -> tuple[JobState, str]:
     if finalize is not None:
         become = JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED
         return become, f"the tree is being finalized: {finalize.reason}"
-    return JobState.SKIPPED, f"the batch is blocked: {batch.stopped if batch else ''}"
+    if batch is not None and batch.stopped:
+        return JobState.SKIPPED, f"the batch is blocked: {batch.stopped}"
+    return JobState.SKIPPED, f"the task is blocked: {step.state.task.reason}"
 
 
 def end_unstarted(step: Step, leg: Leg, become: JobState, reason: str) -> None:
@@ -74,7 +76,7 @@ def end_unstarted(step: Step, leg: Leg, become: JobState, reason: str) -> None:
 def kill(step: Step, actor: str, *, immediate: bool) -> None:
     """Twice is one kill; a later `--now` still cancels what runs (ruling G2)."""
     state = step.state
-    if state.closed:
+    if state.closed and not state.blocked:
         return
     if state.killed_by is None:
         state.killed_by = actor
@@ -84,16 +86,17 @@ def kill(step: Step, actor: str, *, immediate: bool) -> None:
             state.started = True
             never_began(step, state.root, JobState.CANCELLED, reason)
             return
-        nothing_follows = state.blocked
         request(step, "delegation_killed", reason)
-        if nothing_follows:
-            _over_without_finalize(step, reason)
+        if state.closed_at is not None:
+            state.exclude(state.closed_at)
+            state.closed, state.closed_at = False, None
+            dismiss(step, reason)
     if immediate:
         offers.stop_all(step)
 
 
-def _over_without_finalize(step: Step, reason: str) -> None:
-    """Where no continuation would have come, there is nobody to sum up (ruling G2)."""
+def dismiss(step: Step, reason: str) -> None:
+    """The end of a killed task after which no continuation would have come: nobody sums it up (ruling G2)."""
     if step.state.finalize is not None:
         step.state.finalize.done = True
     step.task(TaskState.CANCELLED, reason, "")
@@ -117,7 +120,7 @@ def never_began(step: Step, chain: Coordinator, become: JobState, reason: str) -
     step.change(chain.job_id, state=become, reason=reason, next="", ended_at=step.now)
     if chain.job_id == step.state.root_id:
         chain.phase = Phase.OVER
-        _over_without_finalize(step, step.state.finalize.reason if step.state.finalize else reason)
+        dismiss(step, step.state.finalize.reason if step.state.finalize else reason)
 
 
 def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) -> None:
@@ -128,7 +131,7 @@ def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) 
     finalize, last = step.state.finalize, step.state.jobs[chain.job_id]
     if finalize is not None:
         if step.state.killed_by is not None:
-            _over_without_finalize(step, finalize.reason)
+            dismiss(step, finalize.reason)
     elif job_state is JobState.SUCCEEDED:
         decided = f"the coordinator decided {last.decision or 'nothing more to do'}"
         step.task(TaskState.DONE, _read_with(step, decided), "")
@@ -158,10 +161,14 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
 
 
 def block_task(step: Step, reason: str, job_id: str) -> None:
-    """Blocked at once, with the command that re-opens it (rulings B3, D4)."""
+    """Blocked at once, with the command that re-opens it; no coordinator below asks or starts any more (B3, D4)."""
     offers.take_back(step)
     step.task(TaskState.BLOCKED, reason, way_back(step, job_id))
     step.event("task_blocked", job_id, reason, {"retry": job_id})
+    for chain in step.state.coordinators.values():
+        rounds.overtake(step, chain, reason)
+        if chain.batch is not None:
+            stop_waiting(step, chain.batch)
 
 
 def way_back(step: Step, job_id: str) -> str:
@@ -178,9 +185,6 @@ def close(step: Step) -> None:
     finalize = state.finalize
     last = state.jobs[finalize.job_id if finalize and finalize.job_id else state.root.job_id]
     state.closed, state.closed_at = True, state.now
-    for job_id, job in list(state.jobs.items()):
-        if job.state is JobState.QUEUED:
-            step.change(job_id, reason="waits until the blocked task is opened again", next=state.task.next)
     message = f"the tree is {state.task.state}: {state.task.reason}"
     step.event(EventKind.TREE_ENDED, state.root_id, message, _over(state))
     step.command(

@@ -12,6 +12,9 @@ from workflows.tree.pauses import RoundEnd, RoundKind
 RETRY = "service job retry"
 """What opens a blocked task again, followed by the job."""
 
+DISMISS = "service job dismiss"
+"""What ends a blocked task that nothing can open again, followed by the root."""
+
 
 ENDING = "is being ended"
 """How the reason of a task begins that ends early, until it has ended."""

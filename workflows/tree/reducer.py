@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from workflows.policy.resolution import Means, means_of
-from workflows.tree import continuing, finalizing, offers, reopening, resuming, story, taking_up
+from workflows.tree import continuing, finalizing, offers, reopening, resuming, story, taking_up, ways_out
 from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
 from workflows.tree.ending import job_ended, retry_due
@@ -129,6 +129,7 @@ def _advance(step: Step) -> None:
     while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
         pass
     _end(step)
+    ways_out.show(step)
     step.warn()
 
 
@@ -137,7 +138,10 @@ def _end(step: Step) -> None:
     if state.closed or not state.started:
         return
     if pending is not None and not pending.done and pending.job_id is None and not state.in_flight:
-        continuing.finalize(step, pending)
+        if state.blocked:
+            finalizing.dismiss(step, pending.reason)
+        else:
+            continuing.finalize(step, pending)
     over = pending is None or pending.done
     if over and state.task.state in _OVER and state.quiescent:
         finalizing.close(step)

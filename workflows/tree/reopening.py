@@ -58,8 +58,11 @@ def retry(step: Step, actor: str, job_id: str) -> None:
         continuing.run_again(step, state.root, actor)
         return
     chain, leg = found
+    frozen = list(state.coordinators.values()) if state.blocked else []
     _requeue(step, leg, actor)
-    _reopen(step, chain, leg, actor)
+    opened = _reopen(step, chain, leg, actor)
+    if not state.blocked:
+        _unskip(step, [*opened, *(each.batch for each in frozen if each.batch)])
     for each in list(state.coordinators.values()):
         rounds.refresh(step, each)
     if not state.paused:
@@ -100,33 +103,32 @@ def _requeue(step: Step, leg: Leg, actor: str) -> None:
     step.state.spent_jobs += 1
     leg.attempt, leg.escalated = leg.attempt + 1, False
     before, leg.state = leg.state, JobState.QUEUED
-    reason = f"run again by {actor}; attempt {leg.attempt - 1} ended {before}: {leg.reason}"
-    step.change(leg.job_id, state=JobState.QUEUED, attempt=leg.attempt, reason=reason, next="")
+    step.again(leg.job_id, leg.attempt, f"run again by {actor}; attempt {leg.attempt - 1} ended {before}: {leg.reason}")
 
 
-def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> None:
+def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]:
     """Takes the leg's block off its batch, and so on up; a batch that another leg blocks too stays blocked."""
     batch = chain.batch
     if batch is None:
-        return
+        return []
     batch.blocked_by = [each for each in batch.blocked_by if each != leg.id]
     chain.phase = Phase.WAITING
     if not batch.blocked_by:
         batch.stopped = ""
-        _unskip(step, batch)
     found = step.state.leg_of(chain)
     if found is None:
         if not batch.stopped and step.state.blocked:
             step.task(TaskState.OPEN, f"{leg.job_id} runs again by order of {actor}", "")
-        return
+        return [batch]
     parent, above = found
     above.state, above.reason = JobState.RUNNING, ""
-    _reopen(step, parent, above, actor)
+    return [batch, *_reopen(step, parent, above, actor)]
 
 
-def _unskip(step: Step, batch: Batch) -> None:
+def _unskip(step: Step, batches: list[Batch]) -> None:
     """Legs that were skipped wait again; those that still cannot run are skipped again by the same rule as before."""
-    for leg in batch.legs.values():
-        if leg.state is JobState.SKIPPED:
+    going_on = (each for each in batches if not each.stopped and not each.continued)
+    for leg in (leg for batch in going_on for leg in batch.legs.values() if not leg.twin):
+        if leg.state is JobState.SKIPPED or (leg.state in FAILING and leg.failed_as):
             leg.state, leg.reason = JobState.QUEUED, ""
-            step.change(leg.job_id, state=JobState.QUEUED, reason="waits again", ended_at=None)
+            step.change(leg.job_id, state=JobState.QUEUED, reason="waits again", next="", ended_at=None)

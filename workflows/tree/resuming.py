@@ -119,7 +119,7 @@ def _requeue(step: Step, leg: Leg, number: int, by: str) -> None:
     step.state.spent_jobs += 1
     reason = f"runs again {by}; attempt {leg.attempt} ended {leg.state}: {leg.reason}"
     leg.attempt, leg.state, leg.guided_by = leg.attempt + 1, JobState.QUEUED, [*leg.guided_by, number]
-    step.change(leg.job_id, state=JobState.QUEUED, attempt=leg.attempt, reason=reason, next="", ended_at=None)
+    step.again(leg.job_id, leg.attempt, reason)
 
 
 def timer_fired(step: Step, key: str) -> None:

@@ -19,8 +19,8 @@ STAGES = {"half": 0.5, "ninety": 0.9, "end": 1.0}
 
 
 def refresh(step: Step, chain: Coordinator) -> None:
-    """The round that a coordinator's questions and failures call for is opened or joined; not in a blocked batch."""
-    if step.state.finalize is not None or chain.phase not in {Phase.WAITING, Phase.HELD}:
+    """The round that a coordinator's questions and failures call for is opened or joined; not where all is blocked."""
+    if step.state.finalize is not None or step.state.blocked or chain.phase not in {Phase.WAITING, Phase.HELD}:
         return
     if chain.phase is Phase.WAITING and (chain.batch is None or chain.batch.stopped):
         return
@@ -191,6 +191,7 @@ def show(step: Step) -> None:
         step.task(TaskState.OPEN, "goes on", "")
     wanted = dict.fromkeys(_waiting(step), shown[0].commands[0]) if shown else {}
     wanted |= {each.job_id: record.commands[0] for record in shown for each in record.failing}
+    wanted |= {each.job_id: record.commands[0] for record in shown for each in record.questions}
     wanted |= {record.job_id: record.commands[0] for record in shown}
     for job_id, job in state.jobs.items():
         ours = job_id in wanted or job.next.startswith("service resume ")

@@ -1,6 +1,7 @@
 """What moves a batch on: legs that may start, legs that never will, and its one continuation (rulings D1, E1 to E5)."""
 
 from workflows.policy import bounds, loops
+from workflows.policy.failure import escalated
 from workflows.policy.order import acting, ready, settled, unreachable
 from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
 from workflows.tree import continuing, dispatch, ending, finalizing, offers
@@ -18,6 +19,8 @@ def move_on(step: Step, chain: Coordinator) -> bool:
         finalizing.stop_waiting(step, batch)
     if step.state.paused:
         return False
+    if step.state.frozen:
+        return _settle_blocked(step, chain, batch)
     if chain.job_id in step.state.held_back:
         return _offer_again(step, chain, step.state.held_back[chain.job_id])
     if chain.phase is Phase.HELD and chain.held is not None:
@@ -34,15 +37,23 @@ def move_on(step: Step, chain: Coordinator) -> bool:
 
 
 def _offer_again(step: Step, chain: Coordinator, run: JobRun) -> bool:
-    """A coordinator's job that was taken back: it goes out again, unless the tree ends or is blocked (ruling B5)."""
-    if finalizing.ending(step):
-        finalizing.never_began(step, chain, *finalizing.unstarted(step))
-        if chain.phase is not Phase.OVER:
-            _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
-        return True
-    if not step.state.blocked:
+    """A coordinator's job that was taken back goes out again, unless the tree ends (ruling B5)."""
+    if not finalizing.ending(step):
         offers.offer_coordinator(step, run)
-    return False
+        return False
+    finalizing.never_began(step, chain, *finalizing.unstarted(step))
+    if chain.phase is not Phase.OVER:
+        _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
+    return True
+
+
+def _settle_blocked(step: Step, chain: Coordinator, batch: Batch | None) -> bool:
+    """In a blocked task only a blocked batch comes further: it blocks its leg. All else waits for a retry (D4)."""
+    if chain.phase is not Phase.WAITING or batch is None or not batch.stopped or not settled(batch.legs):
+        return False
+    _told(step, chain, batch, "stopped", batch.stopped)
+    _blocked(step, chain, batch)
+    return True
 
 
 def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
@@ -121,9 +132,9 @@ def _blocked(step: Step, chain: Coordinator, batch: Batch) -> None:
 
 def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     settings = step.state.input.settings.bounds
-    parts = [f"{leg.state} {leg.progress}" for leg in batch.legs.values() if not leg.twin]
+    parts = [loops.part(leg) for leg in batch.legs.values() if not leg.twin]
     rung = loops.progressed(chain, parts, settings.max_delegation_non_progress_streak)
-    verdict = judge(_ballots(step, batch), overruled=batch.escalated or batch.approved)
+    verdict = judge(_ballots(step, batch), overruled=batch.approved or escalated(batch.legs.values()))
     _told(step, chain, batch, verdict.result.value, verdict.reason)
     if verdict.result is Result.BLOCK:
         ballots = [leg for leg in batch.legs.values() if leg.outcome_job_id and decision_of(step, leg) not in APPROVING]
@@ -144,7 +155,7 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
 
 def _ballots(step: Step, batch: Batch) -> list[Ballot]:
     return [
-        Ballot(leg.id, leg.state, decision_of(step, leg), leg.synthesis_rule, leg.quorum)
+        Ballot(leg.id, leg.state, decision_of(step, leg), frozenset(leg.rules), leg.quorum)
         for leg in batch.legs.values()
         if not leg.twin
     ]

@@ -51,8 +51,10 @@ class Leg(Memory):
     prompt: Text
     deps: tuple[str, ...] = ()
     failure_policy: FailurePolicy | None = None
-    synthesis_rule: SynthesisRule | None = None
+    rules: tuple[SynthesisRule, ...] = ()
+    """Its own synthesis rule and those of its fingerprint's duplicates, which cast no ballots (ruling C5)."""
     quorum: int | None = None
+    """The largest K of them."""
     retry: int = 0
     worktree: str | None = None
     artifacts: tuple[str, ...] = ()
@@ -72,6 +74,8 @@ class Leg(Memory):
     """How the attempt before that wait ended."""
     escalated: bool = False
     """It failed, and no person has said yet what becomes of it (ruling F3)."""
+    asked: bool = False
+    """It ended failing and asked people: their answer goes to the coordinator, who decides (ruling F2)."""
     guided_by: list[int] = []
     """Rounds whose instructions its re-runs are given (ruling F3)."""
     outcome_job_id: str = ""
@@ -92,8 +96,6 @@ class Batch(Memory):
     """Why nothing of it starts any more and no continuation follows; empty while it goes on."""
     blocked_by: list[str] = []
     """The legs whose failure stopped it; an operator's retry takes a leg off (ruling D4)."""
-    escalated: bool = False
-    """A leg with policy escalate failed: vote and quorum do not block (ruling D6)."""
     approved: bool = False
     """A person said to continue: vote and quorum do not block (ruling F3)."""
     continued: bool = False
@@ -129,6 +131,8 @@ class Coordinator(Memory):
     streak: int = 0
     progress: str | None = None
     """The last generation's digest (ruling H3)."""
+    work: list[str] = []
+    """Branches that its jobs and its legs made, in merge order: what dependents of its leg get (ruling I1)."""
     history: str = ""
     """Digest over all generations: the part a whole chain plays in its parent's progress."""
     held: JobOutcome | None = None
@@ -235,6 +239,11 @@ class TreeState(Memory):
     def blocked(self) -> bool:
         """The task is blocked: nothing goes on until an operator says so (ruling D4)."""
         return self.task.state is TaskState.BLOCKED
+
+    @property
+    def frozen(self) -> bool:
+        """The task is blocked and nobody ends it: its coordinators start nothing more (ruling D4)."""
+        return self.blocked and self.finalize is None
 
     @property
     def paused(self) -> bool:

@@ -80,6 +80,11 @@ class Step:
     def _story(self, job: JobRecord) -> None:
         self.event(*story.of_job(job))
 
+    def again(self, job_id: str, attempt: int, reason: str, next_step: str = "") -> None:
+        """A new attempt begins with nothing made: what an earlier one left never stands for it (rulings D3, I1)."""
+        self.change(job_id, state=JobState.QUEUED, attempt=attempt, reason=reason, next=next_step)
+        self.change(job_id, branch=None, head_sha=None, ended_at=None)
+
     def task(self, state: TaskState, reason: str, next_step: str) -> None:
         """The task moves; an illegal move raises (ruling B2)."""
         task = self.state.task
@@ -89,6 +94,11 @@ class Step:
             update={"state": state, "reason": reason, "next": next_step, "ended_at": ended}
         )
         self._task = True
+
+    def next_step(self, text: str) -> None:
+        """The task offers another command, and stands where it stood."""
+        if self.state.task.next != text:
+            self.state.task, self._task = self.state.task.model_copy(update={"next": text}), True
 
     def round(self, record: RoundRecord) -> None:
         """A pause changes."""
