@@ -233,8 +233,8 @@ def test_a_sibling_s_block_defers_the_questions_of_a_failing_child() -> None:
     assert tree.state.task.next == f"service job retry {ROOT}.2"
     tree.retry(f"{ROOT}.2")
     assert [each.number for each in tree.open()] == [2]
-    tree.leg("b")
     tree.resume("answer", "yes")
+    tree.leg("b")
     assert tree.last.continuation is Continuation.ANSWERED
 
 
@@ -272,9 +272,9 @@ def test_a_nested_coordinator_of_a_blocked_task_asks_again_when_it_is_opened() -
     assert (tree.task_state(), tree.state.closed, tree.open()) == (TaskState.BLOCKED, True, [])
     tree.retry(f"{ROOT}.2")
     assert [(each.number, each.coordinator_id) for each in tree.open()] == [(2, f"{ROOT}.1")]
-    tree.leg("b")
     tree.resume("answer", "yes")
-    tree.end(tree.last.job_id, "implemented")
+    tree.leg("b")
+    tree.end(f"{ROOT}.4", "implemented")
     assert tree.last.continuation is Continuation.NORMAL
 
 
