@@ -46,11 +46,9 @@ def steps(world: World, count: int) -> World:
 @pytest.mark.parametrize("killed", [False, True])
 def test_at_every_moment(moment: int, killed: bool) -> None:
     world = steps(World(tree_input()).begin(), moment)
-    if world.state.closed:
-        return
     if killed:
         world.kill()
-    if world.state.closed:
+    if world.close:
         return
     running = world.state.running
     world.taken_up()
