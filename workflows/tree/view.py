@@ -1,6 +1,7 @@
 """A tree in words: what the Temporal web UI shows while it runs, and a terminal any time."""
 
 from collections.abc import Iterable, Iterator
+from textwrap import wrap
 
 from workflows.contract import durations
 from workflows.policy.bounds import Ledger
@@ -11,6 +12,9 @@ from workflows.tree.round_view import clock, open_rounds
 from workflows.tree.state import TreeState
 
 SUMMARY_LIMIT = 100
+COLUMN = 92
+"""Characters on a line of the web UI's box for current details, on a screen 1 400 pixels wide."""
+
 QUESTION_LIMIT = 600
 MARKS = {
     JobState.QUEUED: "·",
@@ -32,9 +36,21 @@ def details(state: TreeState) -> str:
     waiting = open_rounds(state)
     if task.next and not waiting:
         parts.append(f"Next: `{plain(task.next)}`")
-    parts += ["\n".join(["```", *_round(each), "```"]) for each in waiting]
+    parts += [fenced(_round(each)) for each in waiting]
     parts.append(spend(state.input.settings.bounds, state.ledger()))
-    return "\n\n".join([*parts, "\n".join(["```", *nested(state.jobs.values()), "```"])])
+    return "\n\n".join([*parts, fenced(nested(state.jobs.values()))])
+
+
+def fenced(lines: Iterable[str]) -> str:
+    """As they stand, but none wider than the column the web UI has for it: it would run out of its box."""
+    return "\n".join(["```", *(part for line in lines for part in _folded(line)), "```"])
+
+
+def _folded(line: str) -> list[str]:
+    """The rest of a long line stands below it, further in."""
+    indent = len(line) - len(line.lstrip(" │├└─"))
+    below = line[:indent].replace("├─", "│ ").replace("└─", "  ") + "    "
+    return wrap(line, COLUMN, subsequent_indent=below, drop_whitespace=False, replace_whitespace=False) or [""]
 
 
 def _round(waiting: RoundRecord) -> Iterator[str]:
