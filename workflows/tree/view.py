@@ -36,7 +36,9 @@ def details(state: TreeState) -> str:
     waiting = open_rounds(state)
     if task.next and not waiting:
         parts.append(f"Next: `{plain(task.next)}`")
-    parts += [fenced(_round(each)) for each in waiting]
+    for each in waiting:
+        # A command is never folded: it is to be pasted as one. Outside a fence the page breaks its line for the eye.
+        parts += [fenced(_round(each)), *(f"`{plain(command)}`" for command in each.commands)]
     parts.append(spend(state.input.settings.bounds, state.ledger()))
     return "\n\n".join([*parts, fenced(nested(state.jobs.values()))])
 
@@ -54,14 +56,13 @@ def _folded(line: str) -> list[str]:
 
 
 def _round(waiting: RoundRecord) -> Iterator[str]:
-    """What is asked, the choices, until when, and the exact commands (rulings B3, F6)."""
+    """What is asked, the choices, until when (rulings B3, F6)."""
     yield f"waits for a person until {clock(waiting.expires_at)} (round {waiting.number}, {waiting.kind})"
     for asked in waiting.questions:
         choices = f" ({' / '.join(plain(each) for each in asked.choices)})" if asked.choices else ""
         yield f"  {asked.id}: {plain(asked.prompt)[:QUESTION_LIMIT]}{choices[:QUESTION_LIMIT]}"
     for leg in waiting.failing:
         yield f"  {leg.leg} {leg.state}: {plain(leg.reason)[:QUESTION_LIMIT]}"
-    yield from (f"  {plain(command)}" for command in waiting.commands)
 
 
 def wrote(records: Records) -> str:
