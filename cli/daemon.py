@@ -86,6 +86,7 @@ def _lines(seen: "DaemonStatus") -> list[str]:
         f"{'home':16} {seen.home}",
         f"{'temporal':16} {state.temporal_address}, namespace {state.namespace}",
         f"{'web ui':16} {look}",
+        *(f"{'':16} {name}: {link}" for name, link in seen.views.items()),
         *([f"{'bridge url':16} {state.bridge_url}"] if state.bridge_url else []),
         *(f"{child.name:16} {_child(child.phase, child.pid, child.restarts, child.note)}" for child in state.children),
         *(f"{'note':16} {note}" for note in state.notes),

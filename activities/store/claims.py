@@ -3,10 +3,10 @@
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, Row, select
+from sqlalchemy import Connection, Engine, Row, select, update
 
 from activities.store import runs, schema
-from activities.store.database import upsert
+from activities.store.database import insert_new
 from activities.store.runs import Run
 
 
@@ -20,11 +20,13 @@ class Offered:
 
 
 def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Run | None:
-    """Take it, and open its run; the same again is the same run. None: it was taken back before."""
-    now = time.time()
+    """Take it, and open its run; the same again is the same run. None: it was taken back before.
+
+    A tree that was reset may offer what has begun under another number: it finds that run.
+    """
     with engine.begin() as connection:
-        claim = _settle(connection, offered, begun_at=now)
-        if claim.begun_at is None or claim.offer != offered.offer:
+        claim = _settle(connection, offered, begun_at=time.time())
+        if claim.begun_at is None or claim.offer > offered.offer:
             return None
         return runs.open_within(connection, offered.job_id, offered.attempt, host, run_dir, claim.begun_at)
 
@@ -37,8 +39,11 @@ def take_back(engine: Engine, offered: Offered) -> float | None:
 
 
 def _settle(connection: Connection, offered: Offered, begun_at: float | None) -> Row[int, float | None]:
-    """The first word on an offer stands; only a later offer of the same attempt has another."""
-    table, key = schema.claims, {"job_id": offered.job_id, "attempt": offered.attempt}
-    upsert(connection, table, [key | {"offer": offered.offer, "begun_at": begun_at}], only_if_newer="offer")
-    query = select(table.c.offer, table.c.begun_at)
-    return connection.execute(query.filter_by(**key)).one()
+    """The first word on an offer stands; a later offer of an attempt that was taken back has another."""
+    table = schema.claims
+    key = (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
+    said = {"offer": offered.offer, "begun_at": begun_at}
+    insert_new(connection, table, [{"job_id": offered.job_id, "attempt": offered.attempt, **said}])
+    older = key & (table.c.offer < offered.offer) & table.c.begun_at.is_(None)
+    connection.execute(update(table).where(older).values(**said))
+    return connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one()

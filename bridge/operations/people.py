@@ -11,6 +11,7 @@ from bridge.operations import branches, jobs
 from bridge.operations.service import Service
 from workflows.errors import NotFoundError, RefusedError
 from workflows.policy.verbs import refuse_length
+from workflows.tree.jobs import TaskState
 from workflows.tree.records import JobRecord, RoundRecord, TaskRecord
 
 MOST_LISTED = 100
@@ -94,7 +95,11 @@ def attention(service: Service) -> Attention:
         tokens, cost = sum(job.usage.total for job in tree), sum(job.cost_usd for job in tree)
         guess = any(job.price_assumed for job in tree)
         waiting.append(Waiting(each, stored_jobs.task_of(service.store, each.root_job_id), tokens, cost, guess))
-    flagged = stored_jobs.find(service.store, preflight_failed=True, limit=MOST_LISTED)
+    flagged = [
+        job
+        for job in stored_jobs.find(service.store, preflight_failed=True, limit=MOST_LISTED)
+        if _still_unroutable(service, job)
+    ]
     conflicts = tuple(branches.ways_out(service))
     shown = {way.root_job_id for way in conflicts}
     return Attention(
@@ -108,6 +113,18 @@ def attention(service: Service) -> Attention:
             if task.may_go_on and task.root_job_id not in shown
         ),
     )
+
+
+def _still_unroutable(service: Service, flagged: JobRecord) -> bool:
+    """Its task goes on, and no later job of its coordinator has handed out work."""
+    task = stored_jobs.task_of(service.store, flagged.root_job_id)
+    if task is None or task.state in {TaskState.DONE, TaskState.CANCELLED}:
+        return False
+    tree, chain = stored_jobs.tree(service.store, flagged.root_job_id), {flagged.job_id}
+    for job in tree:  # in dispatch order: a continuation comes after the job it continues
+        if job.delegation_id is None and job.parent_job_id in chain:
+            chain.add(job.job_id)
+    return not any(job.delegation_id and job.parent_job_id in chain for job in tree)
 
 
 def as_json(found: Attention) -> dict[str, Any]:

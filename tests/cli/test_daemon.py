@@ -70,7 +70,10 @@ def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
     assert done.exit_code == 0
     first, *others = done.stdout.splitlines()
     assert re.fullmatch(rf"degraded         process {os.getpid()}, up 2:\d\d:\d\d, version 1\.2\.3", first)
-    assert others == [
+    views = [line.split(": ", 1) for line in others if line.startswith(" ")]
+    assert [name.strip() for name, _ in views] == ["waiting", "running", "failed today"]
+    assert all(link.startswith("http://127.0.0.1:8233/namespaces/service/workflows?query=%60") for _, link in views)
+    assert [line for line in others if not line.startswith(" ")] == [
         f"home             {running.root}",
         "temporal         127.0.0.1:7234, namespace service",
         "web ui           http://127.0.0.1:8233/namespaces/service/workflows",

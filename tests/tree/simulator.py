@@ -29,12 +29,14 @@ from workflows.tree.events import (
     RetryRequested,
     TimerFired,
     TreeStarted,
+    TreeTakenUp,
 )
 from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState, TaskState, Text, Usage, Worker
 from workflows.tree.payloads import EventKind
 from workflows.tree.records import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.tree.reducer import new_tree, reduce
 from workflows.tree.round_view import open_rounds
+from workflows.tree.rounds import timers
 from workflows.tree.state import Leg, TreeInput, TreeState
 
 ROOT = "job-root"
@@ -137,6 +139,7 @@ class World:
         self.paused_seconds = 0.0
         self.closed_seconds = 0.0
         self.was_open: set[str] = set()
+        self.interrupted: set[tuple[str, int]] = set()
         self.dispatched = False
 
     @property
@@ -213,6 +216,17 @@ class World:
 
     def retry(self, job_id: str) -> list[Command]:
         return self.feed(RetryRequested(now=self.now + 1, actor="ann", job_id=job_id))
+
+    def taken_up(self, gap: float = 100.0) -> list[Command]:
+        """Its workflow is lost with all it ran, and somebody has it go on from the state it was in."""
+        since = self.now
+        self.interrupted |= {(run.job_id, run.attempt) for run in self.flying.values()}
+        self.flying, self.offered, self.asked_back = {}, {}, set()
+        self.state = TreeState.model_validate_json(self.state.model_dump_json())
+        self.timers = {each.key: since + gap + each.seconds for each in timers(self.state, since)}
+        if not self.open():
+            self.closed_seconds += gap
+        return self.feed(TreeTakenUp(now=since + gap, actor="ann", why="terminated by hand", since=since))
 
     def resume(self, verb: str, text: str = "", job_id: str = ROOT, **fields: object) -> list[Command]:
         """Ann says something to a pause."""
@@ -300,7 +314,8 @@ class World:
         again = any((job_id, attempt) == (run.job_id, run.attempt) for job_id, attempt, _ in self.given_back)
         assert (run.job_id, run.attempt) not in {(r.job_id, r.attempt) for r in self.runs}, "an attempt goes out once"
         assert self.jobs.get(run.job_id, self.state.jobs[run.job_id]).state is JobState.QUEUED, "the row was there"
-        assert not any(each.continuation is Continuation.FINALIZE for each in self.runs), "the finalize is the last job"
+        finals = [each for each in self.runs if each.continuation is Continuation.FINALIZE]
+        assert all((each.job_id, each.attempt) in self.interrupted for each in finals), "the finalize is the last job"
         if run.continuation is not Continuation.NONE and run.attempt == 1 and not again:
             parent = self.jobs[run.parent_job_id or ""]
             assert (parent.job_id, parent.attempt) not in self.continued, (

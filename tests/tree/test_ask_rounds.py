@@ -273,8 +273,9 @@ def test_a_nested_coordinator_of_a_blocked_task_asks_again_when_it_is_opened() -
     tree.retry(f"{ROOT}.2")
     assert [(each.number, each.coordinator_id) for each in tree.open()] == [(2, f"{ROOT}.1")]
     tree.resume("answer", "yes")
+    answered = next(run for run in tree.flying.values() if run.continuation is Continuation.ANSWERED)
     tree.leg("b")
-    tree.end(f"{ROOT}.4", "implemented")
+    tree.end(answered.job_id, "implemented")
     assert tree.last.continuation is Continuation.NORMAL
 
 

@@ -10,6 +10,7 @@ from workflows.contract.notices import Notice
 from workflows.contract.parse import Accepted, read_result
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import Continuation
+from workflows.tree.lost import dismissed_rows, lost_rows
 from workflows.tree.payloads import PAYLOADS, EventKind, UnfitPayloadError, check_payload
 from workflows.tree.step import Step
 
@@ -50,6 +51,17 @@ def in_circles() -> World:
 def unverified() -> World:
     world = tree(delegation("v", synthesis_rule="verify"), bounds=Bounds(max_verify_replan_attempts=0))
     world.leg("v", "changes_requested")
+    return world
+
+
+def lost() -> World:
+    world = tree(delegation("a"))
+    rows = lost_rows(
+        world.state.task, world.state.jobs.values(), (), why="terminated\nby hand", anew="", number=99, now=world.now
+    )
+    assert rows.task is not None
+    world.events += (*rows.events, *dismissed_rows(rows.task, actor="ann", number=100, now=world.now).events)
+    world.taken_up()
     return world
 
 
@@ -159,6 +171,9 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.ROUND_CLOSED: overtaken,
     EventKind.RESUME_ACCEPTED: paused,
     EventKind.RESUME_REFUSED: paused,
+    EventKind.TREE_LOST: lost,
+    EventKind.TREE_TAKEN_UP: lost,
+    EventKind.TASK_DISMISSED: lost,
     EventKind.RESULT_AMBIGUOUS: told,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: told,
     EventKind.TREE_CAVEAT: lambda: World(tree_input(caveat="the check is not independent")).begin(),

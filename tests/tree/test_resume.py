@@ -208,7 +208,7 @@ def test_everything_a_surface_needs_is_in_the_row_the_event_and_the_details() ->
     text = details(tree.state)
     assert "awaiting_human" in text
     assert "  store: Redis or memory? (redis / memory)" in text
-    assert f'  service resume {ROOT} answer "store: <text>"' in text
+    assert f'`service resume {ROOT} answer "store: <text>"`' in text
     assert "until 1970-01-01 00:33:21 UTC" in text
     assert "time 1s of 2h" in text, "the pause is not counted"
     assert "  a failed: no compiler" in details(failing().state)

@@ -9,6 +9,16 @@ from workflows.tree.records import JobRecord
 from workflows.tree.state import Coordinator, Finalize, Phase
 from workflows.tree.step import Step
 
+_NOT_A_LEGS: dict[str, object] = {
+    "delegation_id": None,
+    "prompt": Text(),
+    "guidance": (),
+    "artifacts": (),
+    "artifact_digest": None,
+    "shared_worktree": None,
+}
+"""What a delegated coordinator's first run had as a leg, and its continuations have not."""
+
 
 def next_id(step: Step) -> str:
     """`<root>.<n>`, n counting from 1 in dispatch order (ruling B1)."""
@@ -48,17 +58,12 @@ def _enqueue(
         update={
             "job_id": next_id(step),
             "parent_job_id": chain.job_id,
-            "delegation_id": None,
             "delegation_depth": depth,
             "attempt": 1,
             "continuation": flavour,
-            "prompt": Text(),
             "brief": told,
-            "guidance": (),
-            "artifacts": (),
-            "artifact_digest": None,
-            "shared_worktree": None,
         }
+        | _NOT_A_LEGS
     )
     if chain.batch is not None and not chain.batch.continued:
         chain.batch.continued = True
@@ -99,11 +104,15 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
     attempt, note = job.attempt + 1, f"run again by {actor}; the attempt before ended: {job.reason}"
     run = chain.run.model_copy(update={"attempt": attempt})
     if job.continuation is not Continuation.NONE:
-        again = {"job_id": job.job_id, "parent_job_id": job.parent_job_id, "delegation_depth": job.delegation_depth}
+        again: dict[str, object] = {
+            "job_id": job.job_id,
+            "parent_job_id": job.parent_job_id,
+            "delegation_depth": job.delegation_depth,
+        }
         told: ContinuationBrief = brief(step, chain, job.continuation, job.delegation_depth, (note,))
         chain.reply = chain.told
         told = told.model_copy(update=_replies(step, chain, job.continuation))
-        run = run.model_copy(update={**again, "continuation": job.continuation, "prompt": Text(), "brief": told})
+        run = run.model_copy(update=again | {"continuation": job.continuation, "brief": told} | _NOT_A_LEGS)
     step.state.spent_jobs += 1
     step.again(job.job_id, attempt, note)
     _run(step, chain, run)

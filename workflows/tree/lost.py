@@ -28,7 +28,7 @@ def lost_rows(
     now: float,
 ) -> Records:
     """Every open row ends with the reason. `anew` is what starts it anew: empty when it can be taken up instead."""
-    why, root = why[:REASON_LIMIT], task.root_job_id
+    why, root = " ".join(why.split())[:REASON_LIMIT], task.root_job_id
     what_next = anew or f"{RETRY} {root}"
     state = TaskState.CANCELLED if anew else TaskState.BLOCKED
     left = {"reason": why, "next": what_next, "ended_at": now}

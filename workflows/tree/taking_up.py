@@ -49,6 +49,7 @@ def _again(step: Step, job_id: str, actor: str, why: str) -> None:
     step.change(job_id, state=JobState.CANCELLED, reason=why, ended_at=step.now)
     if found is None:
         continuing.run_again(step, state.coordinators[state.homes[job_id]], actor)
+        state.spent_jobs -= is_final  # outside every count (ruling C4)
         return
     leg = found[1]
     state.spent_jobs += 1

@@ -1,6 +1,7 @@
 """A tree in words: what the Temporal web UI shows while it runs, and a terminal any time."""
 
 from collections.abc import Iterable, Iterator
+from textwrap import wrap
 
 from workflows.contract import durations
 from workflows.policy.bounds import Ledger
@@ -13,6 +14,9 @@ from workflows.tree.round_view import clock, open_rounds
 from workflows.tree.state import TreeState
 
 SUMMARY_LIMIT = 100
+COLUMN = 92
+"""Characters on a line of the web UI's box for current details, on a screen 1 400 pixels wide."""
+
 QUESTION_LIMIT = 600
 MARKS = {
     JobState.QUEUED: "·",
@@ -34,20 +38,33 @@ def details(state: TreeState) -> str:
     waiting = open_rounds(state)
     if task.next and not waiting:
         parts.append(f"Next: `{plain(task.next)}`")
-    parts += ["\n".join(["```", *_round(each), "```"]) for each in waiting]
+    for each in waiting:
+        # A command is never folded: it is to be pasted as one. Outside a fence the page breaks its line for the eye.
+        parts += [fenced(_round(each)), *(f"`{plain(command)}`" for command in each.commands)]
     parts.append(spend(state.input.settings.bounds, state.ledger()))
-    return "\n\n".join([*parts, "\n".join(["```", *nested(state.jobs.values()), "```"])])
+    return "\n\n".join([*parts, fenced(nested(state.jobs.values()))])
+
+
+def fenced(lines: Iterable[str]) -> str:
+    """As they stand, but none wider than the column the web UI has for it: it would run out of its box."""
+    return "\n".join(["```", *(part for line in lines for part in _folded(line)), "```"])
+
+
+def _folded(line: str) -> list[str]:
+    """The rest of a long line stands below it, further in."""
+    indent = len(line) - len(line.lstrip(" │├└─"))
+    below = line[:indent].replace("├─", "│ ").replace("└─", "  ") + "    "
+    return wrap(line, COLUMN, subsequent_indent=below, drop_whitespace=False, replace_whitespace=False) or [""]
 
 
 def _round(waiting: RoundRecord) -> Iterator[str]:
-    """What is asked, the choices, until when, and the exact commands (rulings B3, F6)."""
+    """What is asked, the choices, until when (rulings B3, F6)."""
     yield f"waits for a person until {clock(waiting.expires_at)} (round {waiting.number}, {waiting.kind})"
     for asked in waiting.questions:
         choices = f" ({' / '.join(plain(each) for each in asked.choices)})" if asked.choices else ""
         yield f"  {asked.id}: {plain(asked.prompt)[:QUESTION_LIMIT]}{choices[:QUESTION_LIMIT]}"
     for leg in waiting.failing:
         yield f"  {leg.leg} {leg.state}: {plain(leg.reason)[:QUESTION_LIMIT]}"
-    yield from (f"  {plain(command)}" for command in waiting.commands)
 
 
 def wrote(records: Records) -> str:

@@ -202,6 +202,8 @@ def test_an_offer_is_begun_or_taken_back_whoever_comes_first(store: Engine) -> N
     assert claims.take_back(store, Offered(ROOT, 2, 7)) is None, "asked twice, it is the same answer"
     assert claims.begin(store, Offered(ROOT, 2, 9), host="here", run_dir="/2"), "a later offer is another"
     assert claims.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
+    assert claims.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
+    assert claims.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), "a tree that was reset finds its run"
     assert [run.attempt for run in runs.of_job(store, ROOT)] == [1, 2], "what was taken back left no row"
 
 

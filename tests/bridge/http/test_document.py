@@ -38,6 +38,7 @@ def test_the_endpoints_of_the_spec_and_of_the_ruling_are_there(document: dict[st
         "GET /v1/reviews",
         "POST /v1/jobs/{job_id}/resume",
         "POST /v1/jobs/{job_id}/kill",
+        "POST /v1/jobs/{job_id}/dismiss",
         "POST /v1/runs/{run_id}/cancel",
     }
 

@@ -220,6 +220,7 @@ class TestOrders:
             ("resume", {"verb": "answer", "round": True}, 400),
             ("kill", {}, 404),
             ("kill", {"now": 1}, 400),
+            ("dismiss", {}, 404),
         ],
     )
     async def test_a_job_that_is_not_there_takes_none(
@@ -231,4 +232,5 @@ class TestOrders:
         async with caller(with_temporal) as client:
             job_id = (await client.post(ASK, json=BODY)).json()["job_id"]
             answers = [await client.post(f"/v1/jobs/{job_id}/kill", json={"now": True}) for _ in range(2)]
-        assert [(each.status_code, each.json()) for each in answers] == [(200, {"root_job_id": job_id})] * 2
+        ends = {"root_job_id": job_id, "over": False, "unmerged_branches": []}
+        assert [(each.status_code, each.json()) for each in answers] == [(200, ends)] * 2
