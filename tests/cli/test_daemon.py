@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from activities.ready import write_private
 from activities.settings.home import Home
 from bridge.daemon.locks import FileLock
-from bridge.daemon.state import ChildPhase, ChildState, DaemonState, Phase, write_private
+from bridge.daemon.state import ChildPhase, ChildState, DaemonState, Phase
 from cli.daemon import app
 
 STATE = DaemonState(
