@@ -19,7 +19,7 @@ from workflows.errors import ServiceError, UnreachableError
 if TYPE_CHECKING:
     from temporalio.api.workflowservice.v1 import DescribeNamespaceResponse
     from temporalio.client import Client
-    from temporalio.service import RPCError
+    from temporalio.service import RPCError, RPCStatusCode
 
 RETENTION = timedelta(days=30)
 SETTLE_SECONDS = 60.0
@@ -156,6 +156,7 @@ async def _make_namespace(client: "Client", seen: Survey, wanted: timedelta | No
 async def _make_attributes(client: "Client", seen: Survey) -> list[str]:
     from temporalio.api.enums.v1 import IndexedValueType
     from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+    from temporalio.service import RPCStatusCode
 
     had = [name for name in search.NAMES if name not in seen.missing and name not in seen.wrong]
     said = [f"{len(had)} search attributes were there: {', '.join(had)}"] if had else []
@@ -163,8 +164,9 @@ async def _make_attributes(client: "Client", seen: Survey) -> list[str]:
         return said
     kinds = {name: IndexedValueType.Value(_TYPE + kind.upper()) for name, kind in seen.missing.items()}
     request = AddSearchAttributesRequest(namespace=seen.place.namespace, search_attributes=kinds)
-    await _until_known(lambda: client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT))
-    await _until_known(lambda: _ask_for(client, seen.missing))
+    settling = RPCStatusCode.NOT_FOUND
+    await _until_known(lambda: client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT), settling)
+    await _until_known(lambda: _ask_for(client, seen.missing), RPCStatusCode.INVALID_ARGUMENT)
     return [*said, f"made {len(kinds)} search attributes: {', '.join(kinds)}"]
 
 
@@ -173,16 +175,15 @@ async def _ask_for(client: "Client", names: Mapping[str, str]) -> None:
     await client.count_workflows(" AND ".join(f"{name} IS NULL" for name in names), rpc_timeout=RPC_TIMEOUT)
 
 
-async def _until_known(call: Callable[[], Awaitable[object]]) -> None:
-    from temporalio.service import RPCError, RPCStatusCode
+async def _until_known(call: Callable[[], Awaitable[object]], settling: "RPCStatusCode") -> None:
+    from temporalio.service import RPCError
 
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         try:
             await call()
         except RPCError as error:
-            settling = error.status in {RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT}
-            if not settling or time.monotonic() > deadline:
+            if error.status is not settling or time.monotonic() > deadline:
                 raise
         else:
             return
@@ -193,16 +194,17 @@ async def _kinds(client: "Client", described: "DescribeNamespaceResponse") -> di
     """Name and type of every search attribute; who may not list them reads the namespace's own names of them."""
     from temporalio.api.enums.v1 import IndexedValueType
     from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-    from temporalio.service import RPCError
+    from temporalio.service import RPCError, RPCStatusCode
 
     try:
         found = await client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace=client.namespace), timeout=RPC_TIMEOUT
         )
     except RPCError as error:
-        if not _may_not(error):
+        # All of the server may not know yet a namespace that was just made.
+        if error.status is not RPCStatusCode.NOT_FOUND and not _may_not(error):
             raise UnreachableError(
-                f"the search attributes cannot be listed: {error.message}", "service doctor"
+                f"its search attributes cannot be listed: {error.message}", "service doctor"
             ) from None
         aliases = described.config.custom_search_attribute_aliases
         return {name: column.rstrip("0123456789") for column, name in aliases.items()}

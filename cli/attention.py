@@ -42,9 +42,10 @@ def attention(
 def _lines(found: "Attention") -> list[str]:
     lines = [line for each in found.waiting for line in _waiting(each)]
     for host in found.hosts:
+        jobs_wait = "1 job waits" if len(host.waiting) == 1 else f"{len(host.waiting)} jobs wait"
         more = f" and {len(host.waiting) - NAMED} more" if len(host.waiting) > NAMED else ""
         lines += [
-            f"{host.host}  {len(host.waiting)} jobs wait for it: {', '.join(host.waiting[:NAMED])}{more}",
+            f"{host.host}  {jobs_wait} for it: {', '.join(host.waiting[:NAMED])}{more}",
             f"  {host.says}",
             f"  {host.next}",
         ]

@@ -83,7 +83,8 @@ def _settings(service: "Service") -> list[str]:
     """Which running process works with other settings than those there are now."""
     from bridge.operations import settings
 
-    lines = [line for process in settings.changed(service) for line in settings.in_words(process)]
+    found = settings.changed(service)
+    lines = [line for each in found for line in (*settings.in_words(each), *settings.way_to_force(each))]
     return [f"{'settings' if not line.startswith(' ') else '':16} {line}" for line in lines]
 
 

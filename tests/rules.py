@@ -204,7 +204,7 @@ RULES: dict[str, dict[str, str]] = {
         "K1": "Pipelines are strict files of shell and agent stages; the payload reaches both; a run waits with its tree.",
         "K2": "Memory is confirmed by people, proposed by agents, recalled when confirmed: best first, own, newer.",
         "K3": "Agents have a runtime, capabilities, a policy and repositories; an implementer may write.",
-        "K4": "One strict configuration file, environment over it, origins shown, a bad value is an error.",
+        "K4": "One strict file, environment over it, shown as typed with origins; who works with older settings says so.",
         "K5": "Prices by model pattern and tier; an unknown model counts at the mid tier, flagged.",
         "K6": "Exit codes and `--json` of the command line.",
         "spec:cli.preflight_failed": "`job list` shows preflight failures and `daemon status` counts them.",
@@ -217,7 +217,9 @@ RULES: dict[str, dict[str, str]] = {
         "engine:runs": "An agent run survives its worker, is never repeated silently, and leaves no process behind.",
         "engine:live": "What an agent is doing is seen from outside, without secrets, whether or not a worker lives.",
         "engine:doctor": "`doctor` and `runtime check` say what is not well and the command that puts it right.",
-        "engine:embedded": "The embedded service starts whole, says where, and stops without a trace.",
+        "engine:embedded": "The embedded service starts whole, says where, takes nothing from web pages, leaves no trace.",
+        "engine:cluster": "A server of one's own is made ready where one may, checked first, and what lacks is said.",
+        "engine:hosts": "A job whose host has no worker says which, since when, and what to type; hosts are listed.",
     },
 }
 

@@ -39,7 +39,7 @@ def lines(service: Service, *, origins: bool) -> Iterator[str]:
     reading = service.reading
     notes = {path: reading.origin(path) for path in reading.values} if origins else {}
     yield from toml.lines({**reading.values, **reading.typed}, notes)
-    told = [line for process in processes(service) for line in in_words(process)]
+    told = [line for process in processes(service) for line in (*in_words(process), *way_to_force(process))]
     if told:
         yield ""
     yield from (f"# {line}" for line in told)
@@ -77,13 +77,17 @@ def in_words(process: Process) -> Iterator[str]:
     if process.fault:
         yield f"{who}, and goes on with that: {process.fault}"
     elif process.changed:
-        yield f"{who}; changed since, and not in force there:"
+        yield f"{who}; changed since:"
         yield from (
             f"  {each.key} is {each.there or 'not set'} there, {each.here or 'not set'} now" for each in process.changed
         )
-        yield f"  to put it in force: {process.restart}"
     else:
         yield f"{who}: it works with these settings"
+
+
+def way_to_force(process: Process) -> tuple[str, ...]:
+    """The command after which it works with the settings there are."""
+    return (f"  to put that in force: {process.restart}",) if process.changed else ()
 
 
 def _compared(service: Service) -> Iterator[Process]:
@@ -114,8 +118,15 @@ def _process(
     except SettingsError as error:
         return Process(name, pid, read, (), restart, error.message)
     found = changes(now, read)
-    ours = tuple(each for each in found if each.key != _HANDED or handed is None or each.there != handed)
+    ours = tuple(each for each in found if not _is_no_matter(each, name, handed))
     return Process(name, pid, read, ours, restart)
+
+
+def _is_no_matter(change: Change, name: str, handed: str | None) -> bool:
+    """What a member was told by its group is no change, nor what another one goes by."""
+    if change.key == _HANDED:
+        return handed is not None and change.there == handed
+    return name == "worker" and change.key.startswith("bridge.")
 
 
 def _process_as_json(process: Process) -> dict[str, Any]:

@@ -171,9 +171,13 @@ def test_every_setting_is_written_as_the_file_takes_it_and_read_back_as_the_same
     assert load(home, {}).settings == first.settings
 
 
-@given(text=st.text(st.characters(exclude_categories=("Cs",))), name=st.text(st.characters(exclude_categories=("Cs",))))
+@given(text=st.text(), name=st.text())
 def test_any_text_and_any_name_is_read_back_as_it_is(text: str, name: str) -> None:
-    settings = {("table", name, "one"): text, ("table", name, "two"): [text, text], ("table", name, "three"): -0.25}
+    settings: dict[toml.Path, object] = {
+        ("table", name, "one"): text,
+        ("table", name, "two"): [text, text],
+        ("table", name, "three"): -0.25,
+    }
     read = tomllib.loads("\n".join(toml.lines(settings, {("table", name, "one"): "a note"})))
     assert read == {"table": {name: {"one": text, "two": [text, text], "three": -0.25}}}
 
