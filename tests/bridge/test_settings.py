@@ -14,8 +14,8 @@ from activities.settings.load import load
 from bridge.daemon.locks import FileLock
 from bridge.daemon.state import ChildState, DaemonState, Phase
 from bridge.operations import doctor, settings
-from bridge.operations.daemon import DAEMON_READS
 from bridge.operations.service import Service
+from bridge.operations.settings import DAEMON_READS
 from cli.main import main
 
 pytestmark = pytest.mark.ruling("K4")
