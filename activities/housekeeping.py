@@ -1,7 +1,10 @@
-"""What a worker does for its home beside the work: ends what was left over, removes what is old."""
+"""What a worker does beside the work: ends what was left over, removes what is old, says that it is there."""
 
 import asyncio
+import contextlib
 import logging
+import time
+from collections.abc import AsyncIterator
 
 from sqlalchemy.exc import SQLAlchemyError
 from temporalio.client import Client
@@ -11,7 +14,7 @@ from activities.jobs.context import Context
 from activities.outside import Lookout
 from activities.runs import sweep
 from activities.runs.sweep import Key
-from activities.store import runs
+from activities.store import hosts, runs
 from workflows.errors import ServiceError
 
 log = logging.getLogger(__name__)
@@ -19,6 +22,8 @@ log = logging.getLogger(__name__)
 TIDY_SECONDS = 3600.0
 LOOK_SECONDS = 15.0
 """How long what was ended from outside may go unseen."""
+SEEN_SECONDS = 10.0
+"""How often a worker says that it is there."""
 
 
 async def end_orphans(context: Context) -> int:
@@ -66,3 +71,31 @@ def tidy(context: Context) -> int:
         return run.ended_at if run else None
 
     return sweep.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
+
+
+@contextlib.asynccontextmanager
+async def seen(context: Context) -> AsyncIterator[None]:
+    """Others see in the store that this host has a worker, from now until it ends; how it ends is seen too."""
+    started_at = time.time()
+    await asyncio.to_thread(_see, context, started_at)
+    saying = asyncio.create_task(_keep_seen(context, started_at))
+    try:
+        yield
+    finally:
+        saying.cancel()
+        with contextlib.suppress(SQLAlchemyError):
+            await asyncio.to_thread(hosts.stop, context.store, context.host, started_at=started_at)
+
+
+async def _keep_seen(context: Context, started_at: float) -> None:
+    while True:
+        await asyncio.sleep(SEEN_SECONDS)
+        await asyncio.to_thread(_see, context, started_at)
+
+
+def _see(context: Context, started_at: float) -> None:
+    """A store that is away for a while does not end the worker."""
+    try:
+        hosts.see(context.store, context.host, slots=context.settings.worker.max_parallel_jobs, started_at=started_at)
+    except SQLAlchemyError as error:
+        log.warning("the store cannot be told that this host is there: %s", error)

@@ -1,7 +1,6 @@
 """The worker: one process, two task queues, everything a host does."""
 
 import asyncio
-import json
 import logging
 import os
 import signal
@@ -10,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from activities import cluster, ready
 from activities.agents.registry import adapters_of
-from activities.housekeeping import end_orphans, keep_tidy, keep_true
+from activities.housekeeping import end_orphans, keep_tidy, keep_true, seen
 from activities.jobs.context import Context
 from activities.jobs.record import Recorder
 from activities.jobs.reports import Reports
@@ -25,7 +24,7 @@ from activities.notify.deliver import Deliverer
 from activities.pipelines.record import PipelineBooks
 from activities.pipelines.run_stage import Stages
 from activities.settings.home import Home
-from activities.settings.load import load_settings
+from activities.settings.load import load
 from activities.store.database import open_store
 from activities.temporal import connect
 from workflows.calls import agents_queue
@@ -79,9 +78,11 @@ def workers(client: Client, context: Context) -> list[Worker]:
 
 async def serve(home: Home) -> None:
     """Work until SIGTERM; agents that run go on without us and are found again."""
-    settings = load_settings(home)
+    loaded = load(home)
+    settings = loaded.settings
     context = Context(home.ensure(), settings, open_store(home, settings.store.url))
     client = await connect(home, settings)
+    await cluster.require(client)
     context = replace(context, reports=Reports(client, asyncio.get_running_loop()))
     await end_orphans(context)
     stop = asyncio.Event()
@@ -90,18 +91,13 @@ async def serve(home: Home) -> None:
     async with AsyncExitStack() as stack:
         for worker in workers(client, context):
             await stack.enter_async_context(worker)
-        _say_ready(home.worker_ready)
+        await stack.enter_async_context(seen(context))
+        ready.say(home.worker_ready, loaded.reading.told())
+        logging.getLogger("service").info("worker ready")
         chores = [asyncio.create_task(chore) for chore in (keep_tidy(context), keep_true(client, context))]
         await stop.wait()
         for chore in chores:
             chore.cancel()
-
-
-def _say_ready(path: Path) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps({"pid": os.getpid()}))
-    temporary.replace(path)
-    logging.getLogger("service").info("worker ready")
 
 
 def main() -> int:
@@ -110,7 +106,7 @@ def main() -> int:
     try:
         asyncio.run(serve(Home.locate()))
     except ServiceError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else ""))
         return error.exit_code
     return 0
 

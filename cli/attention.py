@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(rich_markup_mode=None)
 INTERVAL = 1.0
+NAMED = 5
 
 
 @app.command()
@@ -40,6 +41,14 @@ def attention(
 
 def _lines(found: "Attention") -> list[str]:
     lines = [line for each in found.waiting for line in _waiting(each)]
+    for host in found.hosts:
+        jobs_wait = "1 job waits" if len(host.waiting) == 1 else f"{len(host.waiting)} jobs wait"
+        more = f" and {len(host.waiting) - NAMED} more" if len(host.waiting) > NAMED else ""
+        lines += [
+            f"{host.host}  {jobs_wait} for it: {', '.join(host.waiting[:NAMED])}{more}",
+            f"  {host.says}",
+            f"  {host.next}",
+        ]
     for job in found.preflight_failed:
         lines += [
             f"{job.job_id}  preflight failed {ago(job.queued_at)}: {one_line(job.preflight_failed or '', 200)}",

@@ -26,9 +26,10 @@ def follow(service: "Service", job_id: str, *, json: bool) -> int:
         for event in events:
             sys.stderr.write(f"{event_in_words(event)}\n")
         for job in tree.jobs:
-            if said.get(job.job_id) != job.state and not json:
-                said[job.job_id] = job.state
-                sys.stderr.write(f"{job.job_id} {_name(job)} {job.state}\n")
+            why = f": {job.reason}" if job.reason and job.ended_at is None else ""
+            if said.get(job.job_id) != f"{job.state}{why}" and not json:
+                said[job.job_id] = f"{job.state}{why}"
+                sys.stderr.write(f"{job.job_id} {_name(job)} {job.state}{why}\n")
     last = tree.jobs[-1].job_id if tree.jobs[-1].continuation != "none" else job_id
     detail = jobs.detail(service, last)
     say_json(jobs.as_json(detail)) if json else say(in_words(detail))

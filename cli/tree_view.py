@@ -30,6 +30,8 @@ def lines(tree: "Tree") -> Iterator[str]:
     yield f"  {spend(tree.bounds, tree.ledger)}"
     if task.next:
         yield f"  next: {task.next}"
+    waits = {job.reason: job.next for job in tree.jobs if job.next and job.ended_at is None}
+    yield from (f"  {why}; {what_next}" for why, what_next in waits.items())
     yield ""
     yield from nested(tree.jobs)
 

@@ -205,7 +205,7 @@ RULES: dict[str, dict[str, str]] = {
         "K1": "Pipelines are strict files of shell and agent stages; the payload reaches both; a run waits with its tree.",
         "K2": "Memory is confirmed by people, proposed by agents, recalled when confirmed: best first, own, newer.",
         "K3": "Agents have a runtime, capabilities, a policy, repositories and sessions they may keep in a tree.",
-        "K4": "One strict configuration file, environment over it, origins shown, a bad value is an error.",
+        "K4": "One strict file, environment over it, shown as typed with origins; who works with older settings says so.",
         "K5": "Dated prices by model and tier, of the model that was used; an unknown one's are the mid tier's, and marked.",
         "K6": "Exit codes and `--json` of the command line.",
         "spec:cli.preflight_failed": "`job list` shows preflight failures and `daemon status` counts them.",
@@ -223,7 +223,9 @@ RULES: dict[str, dict[str, str]] = {
         "engine:outside": "What Temporal ends from outside ends in the rows, with why and the command; a retry goes on.",
         "engine:outside.reset": "A tree that was reset writes its rows anew; nothing it gave up stays open.",
         "engine:dismiss": "A blocked task is dismissed or killed: over, its unmerged branches named; no kill is empty words.",
-        "engine:embedded": "The embedded service starts whole, says where, and stops without a trace.",
+        "engine:embedded": "The embedded service starts whole, says where, takes nothing from web pages, leaves no trace.",
+        "engine:cluster": "A server of one's own is made ready where one may, checked first, and what lacks is said.",
+        "engine:hosts": "A job whose host has no worker says which, since when, and what to type; hosts are listed.",
     },
 }
 

@@ -3,10 +3,10 @@
 import socket
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from activities.agents import programs
-from workflows.contract.durations import parse_duration
+from workflows.contract.durations import format_duration, parse_duration
 from workflows.contract.faults import nearest
 from workflows.contract.models import Tier
 from workflows.policy.prices import TIER
@@ -44,8 +44,10 @@ def _price_names(value: dict[str, "Price"]) -> dict[str, "Price"]:
 
 
 RUNTIMES = ("runtime_a", "runtime_b", "runtime_c", "shell")
-Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
-Timeout = Annotated[float | None, BeforeValidator(_seconds_or_unset)]
+_AS_TYPED = PlainSerializer(lambda seconds: "" if seconds is None else format_duration(seconds), when_used="json")
+"""Written as JSON, a setting has the form that the file takes."""
+Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0), _AS_TYPED]
+Timeout = Annotated[float | None, BeforeValidator(_seconds_or_unset), _AS_TYPED]
 
 
 class Section(BaseModel):

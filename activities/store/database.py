@@ -1,6 +1,7 @@
 """Opening the store: SQLite in the service home by default, any SQLAlchemy URL otherwise; migrated before first use."""
 
 import fcntl
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from activities.settings.home import Home
 from workflows.errors import ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0009_sessions"
+HEAD = "0009_cluster"
 """The newest migration; a test compares it with what alembic finds."""
 
 
@@ -50,8 +51,21 @@ def _engine(home: Home, url: str) -> Engine:
         return create_engine(f"sqlite:///{home.ensure().store}")
     try:
         return create_engine(url, pool_pre_ping=True)
-    except (ArgumentError, ModuleNotFoundError) as error:
+    except ModuleNotFoundError as error:
+        raise _without_driver(error.name or "") from None
+    except ArgumentError as error:
         raise UsageError(f"[store].url cannot be used: {error}", "service config show --origin") from None
+
+
+def _without_driver(name: str) -> UsageError:
+    if name != "psycopg":
+        return UsageError(
+            f"[store].url needs {name}: the store speaks PostgreSQL by psycopg", "postgresql+psycopg://..."
+        )
+    return UsageError(
+        f"[store].url needs PostgreSQL's driver psycopg, which is not installed for {sys.executable}",
+        f"{sys.executable} -m pip install 'delegation-service[postgres]'",
+    )
 
 
 def upsert(

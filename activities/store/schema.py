@@ -173,6 +173,18 @@ claims = Table(
     Column("begun_at", Double),
 )
 
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("version", String(64), nullable=False),
+    Column("slots", Integer, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("seen_at", Double, nullable=False),
+    Column("stopped_at", Double),
+)
+"""Each host's worker says every few seconds that it is there."""
+
 reviews = Table(
     "reviews",
     metadata,

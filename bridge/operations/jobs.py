@@ -11,6 +11,7 @@ from activities.store import events as stored_events
 from activities.store import jobs as stored
 from activities.store import runs as stored_runs
 from activities.store import trees as stored_trees
+from bridge.operations import hosts
 from bridge.operations.service import Service
 from workflows.errors import NotFoundError, UsageError
 from workflows.policy.bounds import Ledger
@@ -64,7 +65,7 @@ def find(service: Service, wanted: Filter) -> list[JobRecord]:
     """The newest jobs that match."""
     if wanted.state is not None and wanted.state not in list(JobState):
         raise UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
-    return stored.find(
+    found = stored.find(
         service.store,
         repo=wanted.repo,
         agent=wanted.agent,
@@ -75,6 +76,7 @@ def find(service: Service, wanted: Filter) -> list[JobRecord]:
         before=wanted.before,
         limit=wanted.limit,
     )
+    return hosts.told(service, found)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def tree(service: Service, job_id: str) -> Tree:
     if task is None:
         raise NotFoundError(f"no tree {root}", "service job list")
     bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
-    return Tree(task, tuple(stored.tree(service.store, root)), bounds)
+    return Tree(task, tuple(hosts.told(service, stored.tree(service.store, root))), bounds)
 
 
 def tree_as_json(tree: Tree) -> dict[str, Any]:
@@ -163,7 +165,7 @@ def waits(service: Service, job_id: str) -> list[EventRecord]:
 
 def detail(service: Service, job_id: str) -> Detail:
     """One job with its result, its observation and the evidence of its last run."""
-    job = get(service, job_id)
+    [job] = hosts.told(service, [get(service, job_id)])
     runs = stored_runs.of_job(service.store, job_id)
     last = runs[-1] if runs else None
     return Detail(

@@ -7,7 +7,8 @@ from uuid import uuid4
 
 from activities.store import jobs as stored_jobs
 from activities.store import outbox, rounds
-from bridge.operations import branches, jobs
+from bridge.operations import branches, hosts, jobs
+from bridge.operations.hosts import Absent
 from bridge.operations.service import Service
 from workflows.errors import NotFoundError, RefusedError
 from workflows.policy.verbs import refuse_length
@@ -61,6 +62,8 @@ class Attention:
     conflicts: tuple[branches.WayOut, ...] = ()
     blocked: tuple[TaskRecord, ...] = ()
     """For any other reason."""
+    hosts: tuple[Absent, ...] = ()
+    """That jobs wait for, whose workers have not been seen for a minute."""
 
 
 def open_round(service: Service, job_id: str) -> RoundRecord:
@@ -112,6 +115,7 @@ def attention(service: Service) -> Attention:
             for task in stored_jobs.blocked_tasks(service.store, limit=MOST_LISTED)
             if task.may_go_on and task.root_job_id not in shown
         ),
+        hosts=tuple(hosts.absent(service)),
     )
 
 
@@ -150,6 +154,7 @@ def as_json(found: Attention) -> dict[str, Any]:
             for told, how in found.undelivered
         ],
         "conflicts": [asdict(way) for way in found.conflicts],
+        "hosts": [asdict(host) for host in found.hosts],
         "blocked": [task.model_dump(mode="json", exclude={"revision"}) for task in found.blocked],
     }
 

@@ -8,6 +8,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities import outside
+from activities.cluster import not_taken
 from activities.pipelines.record import begun
 from activities.store import pipeline_runs as stored
 from activities.temporal import RPC_TIMEOUT, connect
@@ -59,7 +60,7 @@ async def _started(client: Client, service: Service, run: RunInput) -> bool:
     except WorkflowAlreadyStartedError:
         return False
     except (RPCError, RuntimeError, OSError) as error:
-        raise UnreachableError(f"Temporal did not take the run: {error}", "service daemon status") from None
+        raise await not_taken(client, error, "the run") from None
     return True
 
 

@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities import outside
+from activities.cluster import not_taken
 from activities.settings.model import Settings
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored
@@ -73,7 +74,7 @@ async def start(service: Service, tree: TreeInput, host: str) -> str:
     except WorkflowAlreadyStartedError:
         pass
     except (RPCError, RuntimeError, OSError) as error:
-        raise UnreachableError(f"Temporal did not take the job: {error}", "service daemon status") from None
+        raise await not_taken(client, error, "the job") from None
     state = new_tree(tree)
     stored.begin(service.store, tree, host, Records(task=state.task, jobs=tuple(state.jobs.values())))
     return tree.root_job_id

@@ -18,7 +18,7 @@ from activities.runs.run import RunRequest, mark_of, run, stop
 from activities.runs.sweep import Orphan
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import claims, runs, schema
+from activities.store import claims, hosts, runs, schema
 from activities.store.claims import Offered
 from activities.store.database import open_store
 from tests.activities.runs.conftest import until
@@ -117,3 +117,25 @@ async def test_trouble_with_the_disk_does_not_end_the_worker(
     await until(lambda: caplog.text.count("the disk is odd") > 1)
     assert not task.done()
     task.cancel()
+
+
+@pytest.mark.ruling("engine:hosts")
+async def test_a_worker_says_again_and_again_that_it_is_there_and_that_it_stops(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
+    async with housekeeping.seen(context):
+        [first] = hosts.every(context.store)
+        assert (first.name, first.slots, first.stopped_at) == (context.host, 8, None)
+        async with asyncio.timeout(30):
+            while hosts.every(context.store)[0].seen_at == first.seen_at:
+                await asyncio.sleep(0.02)
+    assert hosts.every(context.store)[0].stopped_at
+
+
+@pytest.mark.ruling("engine:hosts")
+async def test_a_store_that_cannot_be_told_does_not_end_the_worker(context: Context) -> None:
+    with context.store.begin() as connection:
+        schema.hosts.drop(connection)
+    async with housekeeping.seen(context):
+        pass

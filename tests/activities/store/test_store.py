@@ -1,6 +1,7 @@
 """The store on real SQLite: migrated before use, written at least once, read as values."""
 
 import sqlite3
+import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -263,3 +264,21 @@ def test_agents_are_routable_only_where_they_are_allowed(store: Engine) -> None:
     again = agents.get(store, "builder")
     assert again is not None
     assert again.repos == ()
+
+
+@pytest.mark.ruling("engine:cluster")
+def test_a_driver_that_is_not_installed_is_named_with_the_extra_it_is_part_of(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(UsageError, match="PostgreSQL's driver psycopg, which is not installed for ") as lacking:
+        open_store(home, "postgresql://service@127.0.0.1/store")
+    assert lacking.value.hint == f"{sys.executable} -m pip install 'delegation-service[postgres]'"
+    with pytest.raises(UsageError, match=r"\[store\].url needs psycopg2: the store speaks PostgreSQL by psycopg"):
+        open_store(home, "postgresql+psycopg2://service@127.0.0.1/store")
+
+
+@pytest.mark.ruling("engine:cluster")
+def test_a_database_that_does_not_answer_is_said(home: Home) -> None:
+    with pytest.raises(UnreachableError, match=r"the store cannot be opened: .*refused"):
+        open_store(home, "postgresql://service@127.0.0.1:1/store")
