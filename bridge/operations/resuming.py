@@ -49,7 +49,7 @@ async def _ask(handle: "WorkflowHandle[DelegationTree, CloseTree]", said: Resume
 
     try:
         answer: Any = await handle.execute_update(
-            DelegationTree.resume_now, said, id=said.request_id, rpc_timeout=PATIENCE
+            "resume", said, id=said.request_id, result_type=str, rpc_timeout=PATIENCE
         )
         return Verdict(str(answer), applied=True)
     except WorkflowUpdateFailedError as error:
@@ -63,5 +63,5 @@ async def _ask(handle: "WorkflowHandle[DelegationTree, CloseTree]", said: Resume
         if said.verb not in list(Verb):
             raise RefusedError(f"{one_line(said.verb)!r} is no verb; they are {', '.join(Verb)}") from None
         # The same request id: whichever of the two arrives, it acts once.
-        await handle.signal(DelegationTree.resume, said, rpc_timeout=RPC_TIMEOUT)
+        await handle.signal("resume", said, rpc_timeout=RPC_TIMEOUT)
         return Verdict("no worker is there to take it; it is kept, and takes effect when one comes", applied=False)
