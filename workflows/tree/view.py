@@ -1,17 +1,20 @@
 """A tree in words: what the Temporal web UI shows while it runs, and a terminal any time."""
 
+import json
 from collections.abc import Iterable, Iterator
 
 from workflows.contract import durations
 from workflows.policy.bounds import Ledger
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import JobState
-from workflows.tree.records import JobRecord, RoundRecord
+from workflows.tree.records import JobRecord, QuestionRecord, RoundRecord
 from workflows.tree.round_view import clock, open_rounds
 from workflows.tree.state import TreeState
 
 SUMMARY_LIMIT = 100
 QUESTION_LIMIT = 600
+REFUSAL_LIMIT = 600
+_BY_HAND = "To answer from here, send the signal or the update `resume` with this, put right:"
 MARKS = {
     JobState.QUEUED: "·",
     JobState.RUNNING: "▶",
@@ -33,6 +36,9 @@ def details(state: TreeState) -> str:
     if task.next and not waiting:
         parts.append(f"Next: `{plain(task.next)}`")
     parts += ["\n".join(["```", *_round(each), "```"]) for each in waiting]
+    parts += ["\n".join([_BY_HAND, "```json", *by_hand(each, several=len(waiting) > 1), "```"]) for each in waiting]
+    if state.last_refusal:
+        parts.append(f"Refused: {plain(state.last_refusal)[:REFUSAL_LIMIT]}")
     parts.append(spend(state.input.settings.bounds, state.ledger()))
     return "\n\n".join([*parts, "\n".join(["```", *nested(state.jobs.values()), "```"])])
 
@@ -46,6 +52,19 @@ def _round(waiting: RoundRecord) -> Iterator[str]:
     for leg in waiting.failing:
         yield f"  {leg.leg} {leg.state}: {plain(leg.reason)[:QUESTION_LIMIT]}"
     yield from (f"  {plain(command)}" for command in waiting.commands)
+
+
+def by_hand(waiting: RoundRecord, *, several: bool) -> Iterator[str]:
+    """The JSON of a signal or update that ends this round, a short line per key (ruling F6)."""
+    lines = [f"{plain(asked.id)}: {_suggested(asked)}" for asked in waiting.questions]
+    order: dict[str, object] = {"verb": waiting.verbs[0]}
+    order |= {"job_id": waiting.coordinator_id} if several else {}
+    order["text"] = lines or "<instructions, or nothing>"
+    yield from json.dumps(order, indent=2, ensure_ascii=False).splitlines()
+
+
+def _suggested(asked: QuestionRecord) -> str:
+    return f"<{' | '.join(plain(each) for each in asked.choices)}>"[:SUMMARY_LIMIT] if asked.choices else "<text>"
 
 
 def spend(bounds: Bounds, used: Ledger) -> str:
