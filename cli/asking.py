@@ -78,10 +78,8 @@ def _numbered(question: "QuestionRecord") -> dict[str, str]:
 
 
 def _choices(question: "QuestionRecord") -> list[str]:
-    numbered = _numbered(question)
-    return [f"    {number}) {each}" for number, each in numbered.items()] or [
-        f"    - {each}" for each in question.choices
-    ]
+    lines = [f"    {number}) {each}" for number, each in _numbered(question).items()]
+    return lines or [f"    - {each}" for each in question.choices]
 
 
 def _decide(waiting: "RoundRecord", *, may_wait: bool) -> Said | None:

@@ -67,6 +67,11 @@ class Attention:
     """For any other reason."""
 
 
+def open_rounds(service: Service, root: str) -> list[RoundRecord]:
+    """Whoever a tree waits for, the oldest first."""
+    return rounds.open_rounds(service.store, root=root)
+
+
 def open_round(service: Service, job_id: str) -> RoundRecord:
     """The one open round a job id stands for; a sentence when there is none, or several."""
     root = jobs.get(service, job_id).root_job_id
