@@ -38,9 +38,11 @@ def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> Said | None:
     return said
 
 
-def shown(waiting: "RoundRecord") -> list[str]:
-    """What a round asks, as a person reads it who did not ask for it."""
+def shown(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
+    """What a round asks and what to type; briefly where it is about to be asked."""
     lines = [f"{waiting.coordinator_id} waits for you until {clock(waiting.expires_at)} ({waiting.kind})"]
+    if briefly:
+        return lines
     for question in waiting.questions:
         lines += [f"  {question.id}: {one_line(question.prompt, 300)}", *_choices(question)]
     for failing in waiting.failing:

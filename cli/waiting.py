@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
+import typer
 
 from cli.asking import ask, shown
 from cli.output import plain
@@ -35,7 +35,7 @@ class Asker:
         for each in people.open_rounds(self._service, root):
             if (each.round_id, each.digest) not in self._seen:
                 self._seen.add((each.round_id, each.digest))
-                _say("", *shown(each))
+                _say("", *shown(each, briefly=self._offers))
                 if self._offers:
                     self._offer(each)
 
@@ -69,7 +69,7 @@ def left_alone(*commands: str) -> Iterator[None]:
     """Ctrl-C ends the waiting, not the work: the commands that come back to it are said."""
     try:
         yield
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         _say("", "It goes on without you. To come back:", *(f"  {each}" for each in commands))
         raise SystemExit(LEFT) from None
 
