@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 from temporalio import workflow
 from temporalio.common import RawValue
 
-from workflows.messages import BY_HAND, SOMEBODY, ResumeOrder
+from workflows.messages import BY_HAND, SOMEBODY, Kill, ResumeOrder
 from workflows.policy.answers import one_line
 from workflows.policy.verbs import TEXT_LIMIT, Verb
 from workflows.policy.whole_answers import nearest
-from workflows.tree.events import ResumeRequested
+from workflows.tree.events import KillRequested, ResumeRequested
 
 LONGEST_WORD = 200
 _SHAPE = 'send an object such as {"verb": "answer", "text": "<id>: <text>"}'
-_FLAGS = ("partial", "other")
+_FLAGS = ("partial", "other", "immediate")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -41,6 +41,27 @@ def resume_requested(said: tuple[object, ...], now: float, *, asked_back: bool) 
         return read(_only(said)).event(now, asked_back=asked_back)
     except UnreadableError as error:
         return ResumeRequested(now=now, actor=SOMEBODY, channel=BY_HAND, job_id="", verb="", fault=str(error))
+
+
+def kill_requested(said: tuple[object, ...], now: float) -> KillRequested | ResumeRequested:
+    """A kill says enough by its name; what else was sent must be right, for nobody stops agents by a slip."""
+    try:
+        value = _only(said) if said else None
+        order = value if isinstance(value, Kill) else _read_kill(value)
+    except UnreadableError as error:
+        fault = f"the signal `kill` takes nothing, or an object with `actor` and `immediate`: {error}"
+        return ResumeRequested(now=now, actor=SOMEBODY, channel=BY_HAND, job_id="", verb="kill", fault=fault)
+    return KillRequested(now=now, actor=order.actor or SOMEBODY, immediate=order.immediate)
+
+
+def _read_kill(value: object) -> Kill:
+    if value is None:
+        return Kill()
+    if not isinstance(value, Mapping):
+        raise UnreadableError(f"a {_kind(value)} was sent")
+    if unknown := [str(name) for name in value if name not in Kill.model_fields]:
+        raise UnreadableError(f"`{one_line(unknown[0])}` is no key")
+    return Kill.model_validate({name: _checked(name, each) for name, each in value.items() if each is not None})
 
 
 def _only(said: tuple[object, ...]) -> object:

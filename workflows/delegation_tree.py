@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError,
 
 with workflow.unsafe.imports_passed_through():
     from workflows import calls, search
-    from workflows.by_hand import resume_requested, takes_anything
+    from workflows.by_hand import kill_requested, resume_requested, takes_anything
     from workflows.delegation import Delegation
     from workflows.messages import Attention, DelegationInput, Kill, Retry, TreeStart
     from workflows.notify import Notify
@@ -57,8 +57,9 @@ class DelegationTree:
         return await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
-    def kill(self, order: Kill) -> None:
-        self._order(e.KillRequested(now=workflow.time(), actor=order.actor, immediate=order.immediate))
+    @takes_anything
+    def kill(self, *said: object) -> None:
+        self._order(kill_requested(said, workflow.time()))
 
     @workflow.signal(description="end a pause: answer, retry, continue, abort, extend")
     @takes_anything

@@ -34,7 +34,7 @@ class TreeStart(Wire):
 class Kill(Wire):
     """An operator ends the tree (ruling G2)."""
 
-    actor: str
+    actor: str = ""
     immediate: bool = False
 
 

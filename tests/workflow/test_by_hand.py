@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
@@ -39,9 +40,11 @@ GARBAGE: dict[str, tuple[list[Any], str]] = {
 
 
 async def failed_tasks(tree: Handle) -> int:
-    """Workflow tasks that failed: one that does so on every try hangs the tree."""
+    """Workflow tasks that our code failed: one that does so on every try hangs the tree."""
     events = (await tree.fetch_history()).events
-    return len([each for each in events if each.HasField("workflow_task_failed_event_attributes")])
+    failed = [each.workflow_task_failed_event_attributes for each in events]
+    ours = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE
+    return len([each for each in failed if each.cause == ours])
 
 
 async def shows(tree: Handle, text: str) -> str:
@@ -153,3 +156,30 @@ async def test_an_update_is_whole_or_refused_and_a_signal_is_read_as_far_as_it_g
     assert "q-root stays unanswered; limit: 5" in heard.message
     assert "no question has the id q-rot" in heard.message
     assert "guidance to the coordinator: q-rot: red" in heard.message
+
+
+@pytest.mark.ruling("G2")
+@pytest.mark.parametrize("what", [[], [None], [{}], [{"immediate": True}]])
+async def test_a_kill_needs_no_words(client: Client, queue: str, what: list[Any]) -> None:
+    host = Host(asking({}, "root"))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host)
+        await tree.signal("kill", args=what)
+        closed, _ = await over(tree, host)
+        assert await failed_tasks(tree) == 0
+    assert closed.reason == "killed by somebody"
+
+
+@pytest.mark.ruling("G2")
+@pytest.mark.parametrize("what", [["now"], [{"immediate": "no"}], [{"now": True}], [{}, {}], [BROKEN]])
+async def test_a_kill_that_cannot_be_read_stops_nothing(client: Client, queue: str, what: list[Any]) -> None:
+    host = Host(asking({}, "root"))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host)
+        await tree.signal("kill", args=what)
+        await shows(tree, "the signal 'kill' takes nothing, or an object with 'actor' and 'immediate'")
+        assert await failed_tasks(tree) == 0
+        await tree.signal("resume", {"verb": "answer", "text": "blue"})
+        await over(tree, host)
