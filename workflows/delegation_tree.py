@@ -15,14 +15,16 @@ from temporalio.exceptions import (
 
 with workflow.unsafe.imports_passed_through():
     from workflows import calls, closing, search
+    from workflows.by_hand import kill_requested, resume_requested, takes_anything
     from workflows.delegation import Delegation
-    from workflows.messages import Attention, DelegationInput, HostReport, Kill, Outcome, ResumeOrder, Retry, TreeStart
+    from workflows.messages import Attention, DelegationInput, HostReport, Kill, Outcome, Retry, TreeStart
     from workflows.notify import Notify
     from workflows.policy.bounds import Refusal
     from workflows.policy.telling import TELLS_PEOPLE
     from workflows.policy.verbs import No
     from workflows.tree import commands as c
     from workflows.tree import events as e
+    from workflows.tree.confirming import verdict
     from workflows.tree.jobs import JobOutcome, JobRun, JobState
     from workflows.tree.records import Records, Written, merged, shifted
     from workflows.tree.reducer import new_tree, reduce
@@ -45,7 +47,7 @@ class DelegationTree:
         self._state = start.state or new_tree(start.input)
         self._turns = Turns[e.Event]()
         self._asked: dict[int, e.ResumeRequested] = {}
-        self._verdicts: dict[int, Refusal | None] = {}
+        self._verdicts: dict[int, Refusal | str] = {}
         self._attention = ""
         self._told_parent = self._waits_for()
         self._look_again = False
@@ -65,12 +67,14 @@ class DelegationTree:
         return await closing.close(closed, closed.task_state, closed.reason)
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
-    def kill(self, order: Kill) -> None:
-        self._order(e.KillRequested(now=workflow.time(), actor=order.actor, immediate=order.immediate))
+    @takes_anything
+    def kill(self, *said: object) -> None:
+        self._order(kill_requested(said, workflow.time()))
 
     @workflow.signal(description="end a pause: answer, retry, continue, abort, extend")
-    def resume(self, order: ResumeOrder) -> None:
-        self._order(order.event(workflow.time()))
+    @takes_anything
+    def resume(self, *said: object) -> None:
+        self._order(resume_requested(said, workflow.time(), asked_back=False))
 
     @workflow.signal(description="what a host tells of this tree's jobs: begun, held up")
     def report(self, told: HostReport) -> None:
@@ -93,22 +97,24 @@ class DelegationTree:
         return self._state
 
     @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
-    async def resume_now(self, order: ResumeOrder) -> str:
+    @takes_anything
+    async def resume_now(self, *said: object) -> str:
         """Two at the same instant both pass the validator; the truth is what the reducer said to each."""
-        said = order.event(workflow.time())
-        self._asked[id(said)] = said
-        self._order(said)
-        await workflow.wait_condition(lambda: id(said) in self._verdicts)
-        del self._asked[id(said)]
-        if refusal := self._verdicts.pop(id(said)):
-            raise ApplicationError(refusal.message, type=refusal.kind, non_retryable=True)
-        return f"{order.verb} is accepted"
+        order = resume_requested(said, workflow.time(), asked_back=True)
+        self._asked[id(order)] = order
+        self._order(order)
+        await workflow.wait_condition(lambda: id(order) in self._verdicts)
+        del self._asked[id(order)]
+        if isinstance(verdict := self._verdicts.pop(id(order)), Refusal):
+            raise _refused(verdict)
+        return verdict
 
     @resume_now.validator
-    def _may_resume(self, order: ResumeOrder) -> None:
-        refusal = refuse_resume(self._state, order.event(workflow.time()))
+    @takes_anything
+    def _may_resume(self, *said: object) -> None:
+        refusal = refuse_resume(self._state, resume_requested(said, workflow.time(), asked_back=True))
         if refusal and refusal.kind != No.DUPLICATE:
-            raise ApplicationError(refusal.message, type=refusal.kind, non_retryable=True)
+            raise _refused(refusal)
 
     @workflow.update(description="run a failed job again")
     def retry(self, order: Retry) -> None:
@@ -140,9 +146,10 @@ class DelegationTree:
         todo: list[c.Command] = []
         while self._turns.inbox:
             event = self._turns.inbox.popleft()
-            if isinstance(event, e.ResumeRequested) and id(event) in self._asked:
-                self._verdicts[id(event)] = refuse_resume(self._state, event)
-            todo += reduce(self._state, event)
+            commands = reduce(self._state, event)
+            if id(event) in self._asked:
+                self._verdicts[id(event)] = verdict(self._state, commands)
+            todo += commands
         return todo
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
@@ -281,6 +288,11 @@ class DelegationTree:
     def _fired(self, key: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
             self._turns.inbox.append(e.TimerFired(now=workflow.time(), key=key))
+
+
+def _refused(refusal: Refusal) -> ApplicationError:
+    """As the caller of an update learns it, with what to type instead."""
+    return ApplicationError(refusal.message, refusal.data, type=refusal.kind, non_retryable=True)
 
 
 def _without_outcome(run: JobRun, error: BaseException | None) -> JobOutcome:

@@ -9,7 +9,7 @@ from temporalio.exceptions import ChildWorkflowError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from workflows import closing, pipeline_calls, search
     from workflows.delegation_tree import DelegationTree
-    from workflows.messages import Attention, Outcome, TreeStart
+    from workflows.messages import SOMEBODY, Attention, Outcome, TreeStart
     from workflows.pipeline import commands as c
     from workflows.pipeline import events as e
     from workflows.pipeline.outcome import outcome_of
@@ -50,13 +50,16 @@ class PipelineRun:
         return await closing.close(closed, closed.state, closed.reason)
 
     @workflow.signal(description="end the run: its commands and agents are stopped")
-    def cancel(self, order: Cancel) -> None:
-        if order.run_id == self._run.input.run_id:
-            event = e.CancelRequested(now=workflow.time(), actor=order.actor)
-            self._turns.order(event, f"cancel by {order.actor}")
+    def cancel(self, order: Cancel | None = None) -> None:
+        """Sent by hand it needs no words: the workflow is the run."""
+        if order is None or order.run_id == self._run.input.run_id:
+            actor = order.actor if order else SOMEBODY
+            self._turns.order(e.CancelRequested(now=workflow.time(), actor=actor), f"cancel by {actor}")
 
     @workflow.signal(description="a stage's tree begins or ends to wait for people")
-    def attention(self, said: Attention) -> None:
+    def attention(self, said: Attention | None = None) -> None:
+        if said is None:
+            return
         event = e.AttentionChanged(now=workflow.time(), job_id=said.job_id, waits_for=said.waits_for)
         self._turns.order(event, f"attention {said.waits_for}")
 

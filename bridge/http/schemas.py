@@ -9,6 +9,7 @@ from activities.settings.model import RUNTIMES
 from bridge.http.parameters import LARGEST
 from bridge.operations.pipeline_runs import RunLine
 from workflows.contract.models import Action, Decision
+from workflows.policy.verbs import Verb
 from workflows.tree.jobs import Continuation, JobState, TaskState
 from workflows.tree.pauses import RoundKind
 from workflows.tree.records import FailingRecord, QuestionRecord
@@ -55,11 +56,14 @@ class ResumeRequest(Body):
         min_length=1,
         max_length=32,
         description="One of those the round names.",
+        json_schema_extra={"enum": [str(each) for each in Verb]},
         examples=["answer"],
     )
     text: str = Field(default="", examples=["color: red"])
     round: int | None = Field(default=None, ge=1, le=LARGEST, description="Only if this is the round that waits.")
     digest: str | None = Field(default=None, max_length=64, description="Only if this is what the round asks.")
+    partial: bool = Field(default=False, description="Questions without an answer are left so on purpose.")
+    other: bool = Field(default=False, description="A text that is none of a question's choices is the answer.")
 
 
 class ResumeAnswer(BaseModel):

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from activities.store import jobs as stored_jobs
 from activities.store import outbox, rounds
-from bridge.operations import branches, hosts, jobs
+from bridge.operations import branches, hosts, jobs, verdicts
 from bridge.operations.hosts import Absent
 from bridge.operations.service import Service
 from workflows.errors import NotFoundError, RefusedError
@@ -16,6 +16,7 @@ from workflows.tree.jobs import TaskState
 from workflows.tree.records import JobRecord, RoundRecord, TaskRecord
 
 MOST_LISTED = 100
+_OVER = frozenset({TaskState.DONE, TaskState.CANCELLED})
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,10 @@ class Resume:
     round: int | None = None
     digest: str = ""
     request_id: str = ""
+    partial: bool = False
+    """Questions are left unanswered on purpose."""
+    other: bool = False
+    """A text that is none of the choices is the answer."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,11 @@ class Attention:
     """That jobs wait for, whose workers have not been seen for a minute."""
 
 
+def open_rounds(service: Service, root: str) -> list[RoundRecord]:
+    """Whoever a tree waits for, the oldest first."""
+    return rounds.open_rounds(service.store, root=root)
+
+
 def open_round(service: Service, job_id: str) -> RoundRecord:
     """The one open round a job id stands for; a sentence when there is none, or several."""
     root = jobs.get(service, job_id).root_job_id
@@ -74,7 +84,9 @@ def open_round(service: Service, job_id: str) -> RoundRecord:
     if len(mine) == 1:
         return mine[0]
     if not mine:
-        raise NotFoundError(f"nothing in the tree {root} waits for a person", f"service job tree {root}")
+        over = verdicts.last_words(service, root, job_id)
+        nothing = f"nothing in the tree {root} waits for a person"
+        raise NotFoundError(f"{nothing}; {over}" if over else nothing, f"service job tree {root}")
     names = ", ".join(each.coordinator_id for each in mine)
     raise NotFoundError(f"several coordinators of the tree {root} wait: {names}", "service attention")
 
@@ -83,10 +95,15 @@ async def resume(service: Service, order: Resume) -> Verdict:
     """Say something to a pause; a verdict at once where a worker can give it."""
     from bridge.operations import resuming
 
+    verdicts.check_verb(order)
     order = order if order.request_id else _with_id(order)
     root = jobs.get(service, order.job_id).root_job_id
     if refusal := refuse_length(order.text):
         raise RefusedError(refusal.message, f"service job tree {order.job_id}")
+    found = rounds.open_rounds(service.store, root=root)
+    if not found and (task := stored_jobs.task_of(service.store, root)) and task.state in _OVER:
+        raise RefusedError(verdicts.too_late(service, root, order), f"service job tree {root}")
+    verdicts.check_answer(order, found)
     return await resuming.resume(service, root, order)
 
 

@@ -66,7 +66,7 @@ class ResumeRequested(Wire):
     channel: str
     """Where it was said: `cli`, `bridge`, `dashboard`, `comment`, `temporal`."""
     job_id: str
-    """The coordinator's, or that of any job of the tree (ruling B1)."""
+    """The coordinator's, or that of any job of the tree (ruling B1); empty takes the only one that waits."""
     verb: str
     text: str = ""
     """Answers, instructions, or a duration."""
@@ -76,6 +76,14 @@ class ResumeRequested(Wire):
     """The round's digest as the person saw it, or its first eight characters or more; empty takes any."""
     request_id: str = ""
     """The same request twice acts once: a comment's id, an idempotency key, an update's id."""
+    whole: bool = False
+    """Where it was said a refusal is shown: the answer is taken whole or not at all (ruling F5)."""
+    partial: bool = False
+    """Questions are left unanswered on purpose."""
+    other: bool = False
+    """A text that is none of the choices is the answer."""
+    fault: str = ""
+    """Why what was sent is no order; nothing else of it counts then."""
 
 
 class TreeTakenUp(Wire):

@@ -294,13 +294,18 @@ class RoundOver(Payload):
 
 
 class Resumed(Payload):
-    """Who ended or extended a pause, from where, and how (ruling F6)."""
+    """Who ended or extended a pause, from where, and how (ruling F6); what was taken of the words (ruling F5)."""
 
     actor: str
     channel: str
     verb: str
     round: int
     digest: str
+    recorded: list[str]
+    """A line each: an answer with its id, a question that stays open, what became guidance."""
+    unanswered: list[str]
+    unmatched: list[str]
+    """What stood in an id's place and is none."""
 
 
 class NotResumed(Payload):

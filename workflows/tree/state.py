@@ -193,6 +193,8 @@ class TreeState(Memory):
     """When the first of the rounds that are open now was opened (ruling F8)."""
     rounds: dict[str, list[Round]] = {}
     """By coordinator, which may be forgotten when its leg runs again; numbers never begin anew (ruling F1)."""
+    last_refusal: str = ""
+    """Who was refused last, when and why, until somebody is heard: who cannot be answered looks here (ruling F6)."""
     killed_by: str | None = None
     finalize: Finalize | None = None
     jobs: dict[str, JobRecord] = {}

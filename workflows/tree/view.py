@@ -1,5 +1,6 @@
 """A tree in words: what the Temporal web UI shows while it runs, and a terminal any time."""
 
+import json
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
@@ -9,7 +10,7 @@ from workflows.policy.outcome import decided
 from workflows.policy.prices import dollars
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import JobState
-from workflows.tree.records import JobRecord, Records, RoundRecord
+from workflows.tree.records import JobRecord, QuestionRecord, Records, RoundRecord
 from workflows.tree.round_view import clock, open_rounds
 from workflows.tree.state import TreeState
 
@@ -18,6 +19,8 @@ COLUMN = 92
 """Characters on a line of the web UI's box for current details, on a screen 1 400 pixels wide."""
 
 QUESTION_LIMIT = 600
+REFUSAL_LIMIT = 600
+_BY_HAND = "To answer from here, send the signal or the update `resume` with this, put right:"
 MARKS = {
     JobState.QUEUED: "·",
     JobState.RUNNING: "▶",
@@ -41,6 +44,9 @@ def details(state: TreeState) -> str:
     for each in waiting:
         # A command is never folded: it is to be pasted as one. Outside a fence the page breaks its line for the eye.
         parts += [fenced(_round(each)), *(f"`{plain(command)}`" for command in each.commands)]
+        parts.append("\n".join([_BY_HAND, "```json", *by_hand(each, several=len(waiting) > 1), "```"]))
+    if state.last_refusal:
+        parts.append(f"Refused: {plain(state.last_refusal)[:REFUSAL_LIMIT]}")
     parts.append(spend(state.input.settings.bounds, state.ledger()))
     return "\n\n".join([*parts, fenced(nested(state.jobs.values()))])
 
@@ -92,6 +98,19 @@ def whole(state: TreeState) -> Records:
         revision=state.revision,
         whole=True,
     )
+
+
+def by_hand(waiting: RoundRecord, *, several: bool) -> Iterator[str]:
+    """The JSON of a signal or update that ends this round, a short line per key (ruling F6)."""
+    lines = [f"{plain(asked.id)}: {_suggested(asked)}" for asked in waiting.questions]
+    order: dict[str, object] = {"verb": waiting.verbs[0]}
+    order |= {"job_id": waiting.coordinator_id} if several else {}
+    order["text"] = lines or "<instructions, or nothing>"
+    yield from json.dumps(order, indent=2, ensure_ascii=False).splitlines()
+
+
+def _suggested(asked: QuestionRecord) -> str:
+    return f"<{' | '.join(plain(each) for each in asked.choices)}>"[:SUMMARY_LIMIT] if asked.choices else "<text>"
 
 
 def spend(bounds: Bounds, used: Ledger) -> str:

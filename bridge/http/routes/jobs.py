@@ -128,7 +128,16 @@ def _add_orders(made: APIRouter, service: Service) -> None:
 
         async def resume(request_id: str | None) -> Answer:
             order = people.Resume(
-                job_id, body.verb, body.text, CHANNEL, CHANNEL, body.round, body.digest or "", request_id or ""
+                job_id,
+                body.verb,
+                body.text,
+                CHANNEL,
+                CHANNEL,
+                body.round,
+                body.digest or "",
+                request_id or "",
+                partial=body.partial,
+                other=body.other,
             )
             verdict = await people.resume(service, order)
             return {"job_id": job_id, "verb": body.verb, "message": verdict.message, "applied": verdict.applied}
