@@ -14,13 +14,18 @@ RULE = (
 )
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_NOT_FOR_GIT = re.compile(r"\.\.|\.$|\.lock$")
+_NOT_FOR_GIT = re.compile(r"\.\.|\.\Z|\.lock\Z")
+
+
+def stays_below(name: str) -> bool:
+    """Whether a path of names leads to a place below where it begins, on any file system."""
+    return all(_PART.fullmatch(part) for part in name.split("/"))
 
 
 def worktree_fault(name: str) -> str | None:
     """The rest of the sentence "worktree ..." for what cannot be one."""
     if len(name) > BOUNDS["worktree"].characters:
         return f"{RULE}, at most {BOUNDS['worktree'].characters} characters in all"
-    parts = name.split("/")
-    good = all(_PART.fullmatch(part) and not _NOT_FOR_GIT.search(part) for part in parts)
-    return None if good else RULE
+    if not stays_below(name) or any(map(_NOT_FOR_GIT.search, name.split("/"))):
+        return RULE
+    return None
