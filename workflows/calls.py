@@ -21,6 +21,9 @@ MARGIN = timedelta(minutes=10)
 WAITS = "RuntimeWaits"
 """The error type by which a run asks to be called again when its program can work."""
 
+REFUSED = "StoreRefused"
+"""The error type by which a write says that it can never succeed: it is not tried again (ruling B6)."""
+
 RUN_RETRIES = RetryPolicy(
     initial_interval=timedelta(seconds=1),
     maximum_interval=timedelta(seconds=30),
@@ -79,11 +82,31 @@ async def attempt(run: JobRun, host: str) -> JobOutcome:
         return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=why(error))
 
 
-async def write(records: Records) -> None:
-    """Write rows from inside the workflow's own task: one event in the history, no round trip."""
-    await workflow.execute_local_activity(
-        record, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
-    )
+async def write(records: Records) -> str:
+    """Write rows from inside the workflow's own task: one event in the history, no round trip.
+
+    A store that cannot take them now is waited for. Why it never will is the answer, empty when they are written.
+    """
+    try:
+        await workflow.execute_local_activity(
+            record, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
+        )
+    except ActivityError as error:
+        return refusal(error)
+    return ""
+
+
+def refusal(error: ActivityError) -> str:
+    """Why the store will never take it; any other failure goes on."""
+    if isinstance(error.cause, ApplicationError) and error.cause.type == REFUSED:
+        return error.cause.message or "no reason given"
+    raise error
+
+
+def never(what: str, why_not: str) -> ApplicationError:
+    """What a workflow fails with when the store will not even take the shortest row: its message is what people see."""
+    hint = "the store's rows are not what this workflow needs; see the worker's log, then: service doctor"
+    return ApplicationError(f"the store refuses {what}: {why_not} ({hint})", type=REFUSED, non_retryable=True)
 
 
 async def turn(summary: str) -> None:
@@ -99,9 +122,12 @@ async def turn(summary: str) -> None:
 
 async def keep(state: TreeState) -> None:
     """Keep the state of a tree that may be re-opened."""
-    await workflow.execute_local_activity(
-        keep_tree, state, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
-    )
+    try:
+        await workflow.execute_local_activity(
+            keep_tree, state, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
+        )
+    except ActivityError as error:
+        raise never("the state of this blocked tree, which could not be opened again", refusal(error)) from error
 
 
 def _given_up(error: ActivityError) -> bool:

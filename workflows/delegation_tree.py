@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.tree import events as e
     from workflows.tree.jobs import JobOutcome, JobRun, JobState
     from workflows.tree.records import Records, merged
+    from workflows.tree.reduced import reduced
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopening import refuse_retry
     from workflows.tree.resume_verdict import refuse_resume
@@ -117,7 +118,7 @@ class DelegationTree:
     async def _carry_out(self, todo: list[c.Command]) -> None:
         """Rows first: whoever sees a job run can look it up."""
         if rows := merged([command.records for command in todo if isinstance(command, c.Record)]):
-            await calls.write(rows)
+            todo = [*todo, *await self._write(rows)]
             await self._tell_people(rows)
         self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
         if self._state.closed and self._state.blocked:
@@ -128,6 +129,17 @@ class DelegationTree:
             self._continue_as_new(todo)
         for command in todo:
             self._begin(command)
+
+    async def _write(self, rows: Records) -> list[c.Command]:
+        """What the store will never take is written shortened; a tree that cannot even be told of so fails (B6)."""
+        if not (refusal := await calls.write(rows)):
+            return []
+        jobs = tuple(job.job_id for job in rows.jobs)
+        more = reduce(self._state, e.RecordRefused(now=workflow.time(), why=refusal, job_ids=jobs))
+        told = [command.records for command in more if isinstance(command, c.Record)]
+        if (shortened := merged([reduced(rows), *told])) and (refusal := await calls.write(shortened)):
+            raise calls.never("the rows of this tree", refusal)
+        return [command for command in more if not isinstance(command, c.Record)]
 
     async def _tell_people(self, rows: Records) -> None:
         """Each in a workflow of its own, named after the event: it is told once, and outlives this tree."""

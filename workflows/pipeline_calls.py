@@ -10,6 +10,7 @@ from workflows import calls
 from workflows.calls import FOREVER, MARGIN, RECORD_RETRIES, RUN_RETRIES, agents_queue, why
 from workflows.pipeline.plan import RunInput, StageOutcome, StageState
 from workflows.pipeline.records import RunRecords
+from workflows.pipeline.rows import reduced_rows
 from workflows.pipeline.stage_run import StageRun
 from workflows.tree.jobs import Wire
 
@@ -68,10 +69,24 @@ async def attempt(run: StageRun, host: str) -> StageOutcome:
 
 
 async def write(records: RunRecords) -> None:
-    """Write rows from inside the workflow's own task: one event in the history, no round trip."""
-    await workflow.execute_local_activity(
-        record_run, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
-    )
+    """Write rows from inside the workflow's own task: one event in the history, no round trip.
+
+    Those that the store will never take are written shortened; a run that cannot even be told of so fails (ruling B6).
+    """
+    if not (refused := await _write(records)):
+        return
+    if refused := await _write(reduced_rows(records, refused)):
+        raise calls.never("the rows of this run", refused)
+
+
+async def _write(records: RunRecords) -> str:
+    try:
+        await workflow.execute_local_activity(
+            record_run, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
+        )
+    except ActivityError as error:
+        return calls.refusal(error)
+    return ""
 
 
 async def plan(firing: Firing) -> Planned:

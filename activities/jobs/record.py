@@ -3,7 +3,7 @@
 from temporalio import activity
 
 from activities.jobs.context import Context
-from activities.store import jobs, trees
+from activities.store import jobs, refusals, trees
 from workflows.tree.records import Records
 from workflows.tree.state import TreeState
 
@@ -17,9 +17,9 @@ class Recorder:
     @activity.defn(name="record")
     def record(self, records: Records) -> None:
         """Write one step of a tree."""
-        jobs.write(self._context.store, records)
+        refusals.written(lambda: jobs.write(self._context.store, records))
 
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeState) -> None:
         """Keep a closed tree's state."""
-        trees.keep(self._context.store, state, self._context.host)
+        refusals.written(lambda: trees.keep(self._context.store, state, self._context.host))

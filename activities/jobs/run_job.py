@@ -28,6 +28,7 @@ from activities.store.deferrals import Deferral
 from activities.store.runs import Run
 from workflows.contract.parse import Rejected
 from workflows.contract.repair import repair_prompt, same_output
+from workflows.contract.strings import storable_value
 from workflows.errors import ServiceError
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
 
@@ -122,6 +123,7 @@ class Attempt:
         outcome = report.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
         if runs:
             outcome = outcome.model_copy(update={"session": runs[-1].report.session})
+        outcome = report.travelling(outcome)
         payload = report.payload(verdict, evidence)
         diagnostics = report.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}
         stored_runs.close(self.context.store, self.row, outcome, payload, diagnostics)
@@ -187,10 +189,11 @@ class Jobs:
         workspace.abandon(self._context, run, row)
         conflict = workspace.conflict(fault)
         state = JobState.BLOCKED if conflict else JobState.FAILED
-        outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=reason, conflict=conflict)
-        stored_runs.close(
-            self._context.store, row, outcome, {}, {"error": fault.message} | workspace.conflict_facts(fault)
+        outcome = report.travelling(
+            JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=reason, conflict=conflict)
         )
+        facts = storable_value({"error": fault.message} | workspace.conflict_facts(fault))
+        stored_runs.close(self._context.store, row, outcome, {}, dict(facts) if isinstance(facts, dict) else {})
         return outcome
 
 

@@ -85,8 +85,8 @@ def test_lists_have_so_many_entries_and_no_more(name: str) -> None:
 
 
 def test_so_many_delegations_and_questions_and_no_more() -> None:
-    legs = [{**LEG, "agent": "x", "id": f"l{n}"} for n in range(COUNTS["delegations"] + 1)]
-    questions = [{"id": f"q{n}", "prompt": "p"} for n in range(COUNTS["human_questions"] + 1)]
+    legs: list[Any] = [{**LEG, "agent": "x", "id": f"l{n}"} for n in range(COUNTS["delegations"] + 1)]
+    questions: list[Any] = [{"id": f"q{n}", "prompt": "p"} for n in range(COUNTS["human_questions"] + 1)]
     body: Body = {"decision": "approved", "summary": "s"}
     assert faults({**body, "delegations": legs[:-1], "human_questions": questions[:-1]}) == []
     assert faults({**body, "delegations": legs, "human_questions": questions}) == [
@@ -96,8 +96,8 @@ def test_so_many_delegations_and_questions_and_no_more() -> None:
 
 
 def test_the_questions_and_the_delegations_of_one_result_are_bounded_together() -> None:
-    questions = [{"id": f"q{n}", "prompt": "p" * 1_500} for n in range(3)]
-    legs = [
+    questions: list[Any] = [{"id": f"q{n}", "prompt": "p" * 1_500} for n in range(3)]
+    legs: list[Any] = [
         {**LEG, "agent": "x", "id": f"l{n}", "phase": "p" * 200, "model": "m" * 200, "effort": "e" * 64}
         for n in range(256)
     ]
@@ -106,12 +106,12 @@ def test_the_questions_and_the_delegations_of_one_result_are_bounded_together() 
         f"delegations must be at most {DELEGATIONS_BYTES:,}",
         f"human_questions must be at most {QUESTIONS_BYTES:,}",
     ]
-    long_prompts = [{**LEG, "agent": "x", "id": f"l{n}", "prompt": "p" * 100_000} for n in range(3)]
+    long_prompts: list[Any] = [{**LEG, "agent": "x", "id": f"l{n}", "prompt": "p" * 100_000} for n in range(3)]
     assert faults({"decision": "approved", "summary": "s", "delegations": long_prompts}) == []
 
 
 def test_a_dependency_named_again_is_one() -> None:
-    legs: list[Body] = [{**LEG, "agent": "x"}, {**LEG, "agent": "x", "id": "b", "deps": ["a"] * 10_000}]
+    legs: list[Any] = [{**LEG, "agent": "x"}, {**LEG, "agent": "x", "id": "b", "deps": ["a"] * 10_000}]
     result = validate({KEY: {"decision": "approved", "summary": "s", "delegations": legs}}).result
     assert result is not None
     assert result.delegations[1].deps == ("a",)

@@ -9,6 +9,7 @@ from workflows.contract.models import Delegation, HumanQuestion
 from workflows.contract.notices import Notice
 from workflows.contract.parse import Accepted, read_result
 from workflows.policy.settings import Bounds
+from workflows.tree.events import RecordRefused
 from workflows.tree.jobs import Continuation
 from workflows.tree.payloads import PAYLOADS, EventKind, UnfitPayloadError, check_payload
 from workflows.tree.step import Step
@@ -92,6 +93,12 @@ def paused() -> World:
     return world
 
 
+def unrecorded() -> World:
+    world = tree(delegation("a"))
+    world.feed(RecordRefused(now=world.now, why="DataError: too long", job_ids=(f"{ROOT}.1",)))
+    return world
+
+
 def overtaken() -> World:
     world = tree(human_questions=ASKS)
     world.kill()
@@ -144,6 +151,7 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.ROUND_CLOSED: overtaken,
     EventKind.RESUME_ACCEPTED: paused,
     EventKind.RESUME_REFUSED: paused,
+    EventKind.RECORD_REFUSED: unrecorded,
     EventKind.RESULT_AMBIGUOUS: told,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: told,
 }

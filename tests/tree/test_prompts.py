@@ -225,12 +225,20 @@ def test_a_body_stands_behind_its_leg_s_decision_pull_request_and_summary_and_be
     tree.leg("b", "implemented", artifact_digest="db", summary="what b did")
     brief = told(tree)
     text = render_continuation(brief, {**BODIES, "da": "the body of a", "db": "```\nthe body of b"}, "/art")
-    order = ("`a`: succeeded, implemented", "#7", "what a did", "Artifact body:\n\n```text\nthe body of a\n```",
-             "`b`: succeeded, implemented", "what b did", "Artifact body:\n\n````text\n```\nthe body of b\n````")  # fmt: skip
+    inlined = {"a": "```text\nthe body of a\n```", "b": "````text\n```\nthe body of b\n````"}
+    order = (
+        "`a`: succeeded, implemented",
+        "#7",
+        "what a did",
+        inlined["a"],
+        "`b`: succeeded",
+        "what b did",
+        inlined["b"],
+    )
     places = [text.index(words) for words in order]
     assert places == sorted(places)
     without = text
-    for body in ("```text\nthe body of a\n```", "````text\n```\nthe body of b\n````"):
+    for body in inlined.values():
         without = without.replace(f"\n\nArtifact body:\n\n{body}", "")
     assert without == render_continuation(brief.model_copy(update={"inline_artifact_bodies": False}), BODIES)
 

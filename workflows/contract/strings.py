@@ -56,7 +56,7 @@ BOUNDS: Mapping[str, Bound] = {
     "request": Bound(200, 400),
     "reason": Bound(300, 600),
     "summary": Bound(800, 1_600),
-    "findings": Bound(4_000, 8_000),
+    "findings": Bound(4_000, 4_000),
     "agent_template": Bound(16_000, 16_000),
     "agent_command": Bound(4_000, 4_000),
 }

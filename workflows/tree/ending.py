@@ -1,6 +1,7 @@
 """What the end of a job means for its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
 
 from workflows.contract.models import FailurePolicy, SynthesisRule
+from workflows.contract.strings import fitted, size
 from workflows.policy import bounds
 from workflows.policy.digests import digest
 from workflows.policy.failure import policy_of
@@ -15,10 +16,8 @@ from workflows.tree.records import RETRY
 from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase
 from workflows.tree.step import Step
 
-SUMMARY_LIMIT = 800
-REASON_LIMIT = 300
-FINDINGS_LIMIT = 4000
 FILES_LIMIT = 40
+FILES_BYTES = 2_000
 
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
@@ -41,17 +40,17 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = _state(outcome)
     tokens = outcome.usage
-    used = Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
+    used = Usage() + Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
     model = outcome.model or job.model
     price = cost(used, model, state.input.settings.prices)
     state.usage, state.cost_usd = state.usage + used, state.cost_usd + price.usd
     step.change(
         outcome.job_id,
         state=ended,
-        reason=outcome.reason[:REASON_LIMIT],
+        reason=fitted("reason", outcome.reason),
         next="",
         decision=outcome.decision,
-        summary=outcome.summary[:SUMMARY_LIMIT],
+        summary=fitted("summary", outcome.summary),
         model=model,
         branch=outcome.branch or job.branch,
         head_sha=outcome.head_sha or job.head_sha,
@@ -84,7 +83,7 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
         message = "the finalize continuation asked people, which is ignored"
         asked = [each.id for each in outcome.human_questions]
         step.event("human_questions_ignored", outcome.job_id, message, {"questions": asked})
-    finalizing.finalized(step, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
+    finalizing.finalized(step, ended, _reason(outcome))
     step.state.root.phase = Phase.OVER
 
 
@@ -107,7 +106,7 @@ def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) 
         case Handed.DROPPED if found is None:
             chain.phase = Phase.OVER  # the refusal asked for the finalize
         case _:
-            chain_over(step, chain, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
+            chain_over(step, chain, ended, _reason(outcome))
 
 
 def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
@@ -133,7 +132,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
         }:
             return
         del step.state.coordinators[leg.job_id]
-    leg_over(step, parent, leg, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
+    leg_over(step, parent, leg, ended, _reason(outcome))
 
 
 def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> Handed | None:
@@ -151,11 +150,26 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
 def _absorb(leg: Leg, outcome: JobOutcome, history: str = "") -> None:
     """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
-    leg.findings = outcome.findings[:FINDINGS_LIMIT] if leg.synthesis_rule is SynthesisRule.VERIFY else ""
-    leg.touched_files = outcome.touched_files[:FILES_LIMIT]
+    leg.findings = fitted("findings", outcome.findings) if leg.synthesis_rule is SynthesisRule.VERIFY else ""
+    leg.touched_files = _files(outcome)
     leg.artifact_digest = outcome.artifact_digest
     own = outcome.progress or f"{outcome.state} {outcome.decision}"
     leg.progress = digest([own, history]) if history else own
+
+
+def _reason(outcome: JobOutcome) -> str:
+    return fitted("summary", outcome.reason or outcome.summary)
+
+
+def _files(outcome: JobOutcome) -> tuple[str, ...]:
+    """As many as are shown, and as a history has room for."""
+    names, left = [], FILES_BYTES
+    for name in outcome.touched_files[:FILES_LIMIT]:
+        left -= size(name) + 1
+        if left < 0:
+            break
+        names.append(name)
+    return tuple(names)
 
 
 def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> None:
@@ -170,7 +184,7 @@ def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> 
 
 def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
     """A failing leg is run again while it may, and then meets its policy; in a tree that ends it meets neither."""
-    leg.reason = reason[:REASON_LIMIT] if ended in FAILING else ""
+    leg.reason = fitted("reason", reason) if ended in FAILING else ""
     batch = chain.batch
     again = ended in FAILING and not finalizing.ending(step) and batch is not None and not batch.stopped
     if again and leg.retries_used < leg.retry and _retry(step, leg, ended):
@@ -220,7 +234,7 @@ def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None
 
 def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
     """Legs not started are skipped, running ones finish, no continuation follows (ruling D4)."""
-    leg.state, leg.reason = ended if ended in FAILING else JobState.BLOCKED, reason[:REASON_LIMIT]
+    leg.state, leg.reason = ended if ended in FAILING else JobState.BLOCKED, fitted("reason", reason)
     if finalizing.ending(step) or chain.batch is None:
         return
     culprit = _culprit(step, leg)

@@ -59,4 +59,12 @@ class ResumeRequested(Wire):
     """The same request twice acts once: a comment's id, an idempotency key, an update's id."""
 
 
-Event = TreeStarted | JobEnded | TimerFired | KillRequested | RetryRequested | ResumeRequested
+class RecordRefused(Wire):
+    """The store will never take the rows of these jobs as they were (ruling B6)."""
+
+    now: float
+    why: str
+    job_ids: tuple[str, ...] = ()
+
+
+Event = TreeStarted | JobEnded | TimerFired | KillRequested | RetryRequested | ResumeRequested | RecordRefused

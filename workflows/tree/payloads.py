@@ -45,6 +45,7 @@ class EventKind(StrEnum):
     ROUND_CLOSED = "round_closed"
     RESUME_ACCEPTED = "resume_accepted"
     RESUME_REFUSED = "resume_refused"
+    RECORD_REFUSED = "record_refused"
     RESULT_AMBIGUOUS = "result_ambiguous"
     RESULT_UNKNOWN_KEYS_DROPPED = "result_unknown_keys_dropped"
 
@@ -210,6 +211,13 @@ class NotResumed(Payload):
     why: str
 
 
+class NotRecorded(Payload):
+    """Why the store refused rows for good, and whose they are: they were written shortened (ruling B6)."""
+
+    why: str
+    jobs: list[str]
+
+
 class Ambiguous(Payload):
     """More candidates than one in an agent's output (ruling A1)."""
 
@@ -253,6 +261,7 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.ROUND_CLOSED: RoundOver,
     EventKind.RESUME_ACCEPTED: Resumed,
     EventKind.RESUME_REFUSED: NotResumed,
+    EventKind.RECORD_REFUSED: NotRecorded,
     EventKind.RESULT_AMBIGUOUS: Ambiguous,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: KeysDropped,
 }

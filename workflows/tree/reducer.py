@@ -2,7 +2,8 @@
 
 from typing import assert_never
 
-from workflows.tree import continuing, finalizing, reopening, resuming
+from workflows.policy.answers import one_line
+from workflows.tree import continuing, finalizing, reduced, reopening, resuming
 from workflows.tree.commands import Command, RunCoordinator
 from workflows.tree.dispatch import delegate
 from workflows.tree.ending import job_ended, retry_due
@@ -10,6 +11,7 @@ from workflows.tree.events import (
     Event,
     JobEnded,
     KillRequested,
+    RecordRefused,
     ResumeRequested,
     RetryRequested,
     TimerFired,
@@ -74,11 +76,13 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
             retry_due(step, event.key)
             resuming.timer_fired(step, event.key)
         case KillRequested():
-            finalizing.kill(step, event.actor, immediate=event.immediate)
+            finalizing.kill(step, one_line(event.actor), immediate=event.immediate)
         case RetryRequested():
-            reopening.retry(step, event.actor, event.job_id)
+            reopening.retry(step, one_line(event.actor), event.job_id)
         case ResumeRequested():
             resuming.resume(step, event)
+        case RecordRefused():
+            reduced.refused(step, event.why, event.job_ids)
         case _ as never:
             assert_never(never)
     _advance(step)
