@@ -91,15 +91,16 @@ async def write(records: Records) -> str:
         await workflow.execute_local_activity(
             record, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
         )
-    except ActivityError as error:
+    except (ActivityError, ApplicationError) as error:
         return refusal(error)
     return ""
 
 
-def refusal(error: ActivityError) -> str:
-    """Why the store will never take it; any other failure goes on."""
-    if isinstance(error.cause, ApplicationError) and error.cause.type == REFUSED:
-        return error.cause.message or "no reason given"
+def refusal(error: ActivityError | ApplicationError) -> str:
+    """Why the store will never take it; other failures go on. A local activity's comes as it was raised."""
+    cause = error.cause if isinstance(error, ActivityError) else error
+    if isinstance(cause, ApplicationError) and cause.type == REFUSED:
+        return cause.message or "no reason given"
     raise error
 
 
@@ -126,7 +127,7 @@ async def keep(state: TreeState) -> None:
         await workflow.execute_local_activity(
             keep_tree, state, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
         )
-    except ActivityError as error:
+    except (ActivityError, ApplicationError) as error:
         raise never("the state of this blocked tree, which could not be opened again", refusal(error)) from error
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from temporalio import activity, workflow
 from temporalio.common import Priority
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 from workflows import calls
 from workflows.calls import FOREVER, MARGIN, RECORD_RETRIES, RUN_RETRIES, agents_queue, why
@@ -84,7 +84,7 @@ async def _write(records: RunRecords) -> str:
         await workflow.execute_local_activity(
             record_run, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
         )
-    except ActivityError as error:
+    except (ActivityError, ApplicationError) as error:
         return calls.refusal(error)
     return ""
 

@@ -108,7 +108,11 @@ def storable(text: str) -> str:
 
 def fitted(name: str, text: str) -> str:
     """Storable, and cut on a character to what its bound allows."""
-    bound = BOUNDS[name]
+    return cut_to(text, BOUNDS[name])
+
+
+def cut_to(text: str, bound: Bound) -> str:
+    """The same for a bound that follows from what else there is."""
     text = storable(text[: bound.characters])
     while (over := size(text) - 2 - bound.bytes) > 0:
         text = text[: -max(1, over // 6)]

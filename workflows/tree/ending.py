@@ -1,7 +1,7 @@
 """What the end of a job means for its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
 
 from workflows.contract.models import FailurePolicy, SynthesisRule
-from workflows.contract.strings import fitted, size
+from workflows.contract.strings import BOUNDS, Bound, cut_to, fitted, size
 from workflows.policy import bounds
 from workflows.policy.digests import digest
 from workflows.policy.failure import policy_of
@@ -17,7 +17,9 @@ from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase
 from workflows.tree.step import Step
 
 FILES_LIMIT = 40
-FILES_BYTES = 2_000
+FILES_BYTES = 1_000
+FINDINGS_BYTES = 64_000
+"""What the findings of one batch may take of the tree's memory, shared by its verify legs."""
 
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
@@ -92,7 +94,7 @@ def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended:
     asking.ask(step, chain, outcome.job_id, outcome.human_questions)
     found = step.state.leg_of(chain)
     if found is not None:
-        _absorb(found[1], outcome, chain.history)
+        _absorb(found[1], outcome, found[0].batch, chain.history)
     if not asking.hold(step, chain, outcome):
         go_on(step, chain, outcome, ended)
 
@@ -114,7 +116,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
     coordinates = bool(outcome.delegations) and not leg.worker.ephemeral
     if not coordinates or outcome.conflict:
         asking.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
-    _absorb(leg, outcome)
+    _absorb(leg, outcome, parent.batch)
     if outcome.conflict:
         _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
         return
@@ -147,14 +149,22 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
     return None
 
 
-def _absorb(leg: Leg, outcome: JobOutcome, history: str = "") -> None:
+def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "") -> None:
     """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
-    leg.findings = fitted("findings", outcome.findings) if leg.synthesis_rule is SynthesisRule.VERIFY else ""
+    leg.findings = _findings(leg, outcome, batch)
     leg.touched_files = _files(outcome)
     leg.artifact_digest = outcome.artifact_digest
     own = outcome.progress or f"{outcome.state} {outcome.decision}"
     leg.progress = digest([own, history]) if history else own
+
+
+def _findings(leg: Leg, outcome: JobOutcome, batch: Batch | None) -> str:
+    """Of a verify leg only: each has its share."""
+    if leg.synthesis_rule is not SynthesisRule.VERIFY:
+        return ""
+    verify = (each for each in (batch.legs.values() if batch else ()) if each.synthesis_rule is SynthesisRule.VERIFY)
+    return cut_to(outcome.findings, Bound(BOUNDS["findings"].characters, FINDINGS_BYTES // max(16, len(list(verify)))))
 
 
 def _reason(outcome: JobOutcome) -> str:
