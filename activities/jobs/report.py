@@ -63,7 +63,7 @@ def outcome(
 
 def travelling(outcome: JobOutcome) -> JobOutcome:
     """What a program says of itself, storable and bounded, whatever it says (ruling B6)."""
-    clean = storable_model(outcome)
+    clean = storable_model(outcome.model_copy(update={"notices": tuple(map(_short, outcome.notices[:NOTICES_LIMIT]))}))
     session, model = clean.session, clean.model
     return clean.model_copy(
         update={
@@ -71,7 +71,6 @@ def travelling(outcome: JobOutcome) -> JobOutcome:
             "conflict": clean.conflict[:SUMMARY_LIMIT],
             "session": session if session and not too_long("session", session) else None,
             "model": fitted("model", model) if model else None,
-            "notices": tuple(map(_short, clean.notices[:NOTICES_LIMIT])),
         }
     )
 
