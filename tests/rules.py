@@ -42,6 +42,7 @@ RULES: dict[str, dict[str, str]] = {
         "B2": "Jobs and tasks move by the table; any other move raises.",
         "B3": "Whatever waits or has ended says why, what comes next, and the command that moves it.",
         "B4": "Events have an id, job, root, kind, time, a payload of the kind's own shape, and one line for people.",
+        "B6": "Every text and list has a bound in one table, and is made storable; no write is retried for ever.",
         "spec:linkage": "Every child carries parent, delegation, root, depth and task.",
     },
     "Dispatch": {

@@ -26,6 +26,9 @@ HEARTBEAT = timedelta(seconds=15)
 WAITS = "RuntimeWaits"
 """The error type by which a run asks to be called again when its program can work."""
 
+REFUSED = "StoreRefused"
+"""The error type by which a write says that it can never succeed: it is not tried again (ruling B6)."""
+
 RUN_RETRIES = RetryPolicy(
     initial_interval=timedelta(seconds=1),
     maximum_interval=timedelta(seconds=30),
@@ -137,15 +140,35 @@ async def ask_back(offer: Offer) -> Claim:
     )
 
 
+def refusal(error: ActivityError | ApplicationError) -> str:
+    """Why the store will never take it; other failures go on. A local activity's comes as it was raised."""
+    cause = error.cause if isinstance(error, ActivityError) else error
+    if isinstance(cause, ApplicationError) and cause.type == REFUSED:
+        return cause.message or "no reason given"
+    raise error
+
+
+def never(what: str, why_not: str) -> ApplicationError:
+    """What a workflow fails with when the store will not even take the shortest row: its message is what people see."""
+    hint = "the store's rows are not what this workflow needs; see the worker's log, then: service doctor"
+    return ApplicationError(f"the store refuses {what}: {why_not} ({hint})", type=REFUSED, non_retryable=True)
+
+
 async def write(records: Records) -> Written:
-    """Write rows from inside the workflow's own task: one event in the history, no round trip."""
-    written = await workflow.execute_local_activity(
-        record,
-        records,
-        start_to_close_timeout=timedelta(seconds=60),
-        retry_policy=RECORD_RETRIES,
-        summary=wrote(records),
-    )
+    """Write rows from inside the workflow's own task: one event in the history, no round trip.
+
+    A store that cannot take them now is waited for. When it never will, the answer says why (ruling B6).
+    """
+    try:
+        written = await workflow.execute_local_activity(
+            record,
+            records,
+            start_to_close_timeout=timedelta(seconds=60),
+            retry_policy=RECORD_RETRIES,
+            summary=wrote(records),
+        )
+    except (ActivityError, ApplicationError) as error:
+        return Written(refused=refusal(error))
     return written or Written()
 
 
@@ -162,13 +185,16 @@ async def turn(summary: str) -> None:
 
 async def keep(state: TreeState) -> None:
     """Keep the state of a tree that may be re-opened."""
-    await workflow.execute_local_activity(
-        keep_tree,
-        state,
-        start_to_close_timeout=timedelta(seconds=60),
-        retry_policy=RECORD_RETRIES,
-        summary="the state it is blocked in, for a retry",
-    )
+    try:
+        await workflow.execute_local_activity(
+            keep_tree,
+            state,
+            start_to_close_timeout=timedelta(seconds=60),
+            retry_policy=RECORD_RETRIES,
+            summary="the state it is blocked in, for a retry",
+        )
+    except (ActivityError, ApplicationError) as error:
+        raise never("the state of this blocked tree, which could not be opened again", refusal(error)) from error
 
 
 def _given_up(error: ActivityError) -> bool:

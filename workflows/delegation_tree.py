@@ -26,7 +26,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.tree import events as e
     from workflows.tree.confirming import verdict
     from workflows.tree.jobs import JobOutcome, JobRun, JobState
-    from workflows.tree.records import Records, Written, merged, shifted
+    from workflows.tree.records import Records, merged, shifted
+    from workflows.tree.reduced import reduced
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopening import refuse_retry
     from workflows.tree.resume_verdict import refuse_resume
@@ -156,7 +157,7 @@ class DelegationTree:
         """Rows first: whoever sees a job run can look it up."""
         rows = merged([command.records for command in todo if isinstance(command, c.Record)])
         if rows or self._look_again:
-            await self._write(rows)
+            todo = [*todo, *await self._write(rows or Records())]
         self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
         if self._state.closed and self._state.blocked:
             await calls.keep(self._state)
@@ -167,13 +168,23 @@ class DelegationTree:
         for command in todo:
             self._begin(command)
 
-    async def _write(self, rows: Records | None) -> None:
-        """A store whose rows are of a later state than this tree was reset to is given every row."""
-        written = await calls.write(rows) if rows else Written()
+    async def _write(self, rows: Records) -> list[c.Command]:
+        """What the store will never take is written shortened; a tree that cannot even be told of so fails (B6).
+
+        A store whose rows are of a later state than this tree was reset to is given every row.
+        """
+        written, more = await calls.write(rows), list[c.Command]()
+        if written.refused:
+            more = reduce(self._state, e.RecordRefused(now=workflow.time(), why=written.refused, job_ids=_ids(rows)))
+            told = [command.records for command in more if isinstance(command, c.Record)]
+            written = await calls.write(merged([reduced(rows), *told]) or Records())
+        if written.refused:
+            raise calls.never("the rows of this tree", written.refused)
         if written.anew or self._look_again:
             self._look_again = False
             await calls.write(whole(self._state))
-        await self._tell_people(rows or Records(), written.event_shift)
+        await self._tell_people(rows, written.event_shift)
+        return [command for command in more if not isinstance(command, c.Record)]
 
     async def _tell_people(self, rows: Records, shift: int) -> None:
         """Each in a workflow of its own, named after the event: it is told once, and outlives this tree."""
@@ -293,6 +304,10 @@ class DelegationTree:
 def _refused(refusal: Refusal) -> ApplicationError:
     """As the caller of an update learns it, with what to type instead."""
     return ApplicationError(refusal.message, refusal.data, type=refusal.kind, non_retryable=True)
+
+
+def _ids(rows: Records) -> tuple[str, ...]:
+    return tuple(job.job_id for job in rows.jobs)
 
 
 def _without_outcome(run: JobRun, error: BaseException | None) -> JobOutcome:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from temporalio import activity, workflow
 from temporalio.common import Priority
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 from workflows import calls
 from workflows.calls import (
@@ -19,6 +19,7 @@ from workflows.calls import (
 )
 from workflows.pipeline.plan import RunInput, StageOutcome, StageState
 from workflows.pipeline.records import RunRecords
+from workflows.pipeline.rows import reduced_rows
 from workflows.pipeline.stage_run import StageRun
 from workflows.tree.jobs import Wire
 
@@ -79,10 +80,24 @@ async def attempt(run: StageRun, host: str) -> StageOutcome:
 
 
 async def write(records: RunRecords) -> None:
-    """Write rows from inside the workflow's own task: one event in the history, no round trip."""
-    await workflow.execute_local_activity(
-        record_run, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
-    )
+    """Write rows from inside the workflow's own task: one event in the history, no round trip.
+
+    Those that the store will never take are written shortened; a run that cannot even be told of so fails (ruling B6).
+    """
+    if not (refused := await _write(records)):
+        return
+    if refused := await _write(reduced_rows(records, refused)):
+        raise calls.never("the rows of this run", refused)
+
+
+async def _write(records: RunRecords) -> str:
+    try:
+        await workflow.execute_local_activity(
+            record_run, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
+        )
+    except (ActivityError, ApplicationError) as error:
+        return calls.refusal(error)
+    return ""
 
 
 async def plan(firing: Firing) -> Planned:

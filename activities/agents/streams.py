@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workflows.contract.locate import KEY, locate
+from workflows.contract.strings import MOST_TOKENS
 from workflows.tree.jobs import Usage
 
 CHUNK = 256 * 1024
@@ -93,10 +94,10 @@ class Messages:
 
 
 def count(usage: object, *keys: str) -> int:
-    """The sum of what a usage object has under these keys; only whole, positive numbers count."""
+    """The sum of what a usage object has under these keys; only whole, positive numbers count, to what is stored."""
     if not isinstance(usage, dict):
         return 0
-    return sum(value for key in keys if type(value := usage.get(key)) is int and value > 0)
+    return min(MOST_TOKENS, sum(value for key in keys if type(value := usage.get(key)) is int and value > 0))
 
 
 def usage_of(value: object) -> Usage:

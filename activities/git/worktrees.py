@@ -5,6 +5,7 @@ recorded last, so a worktree that has one is complete.
 """
 
 import contextlib
+import hashlib
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from pathlib import Path
 from activities.git.command import GitError, git, line, printable, says_yes
 from activities.git.locks import clear_ref_lock, held
 from activities.git.submodules import fill_submodules
+from workflows.contract.worktree_names import RULE, stays_below
 from workflows.errors import NotFoundError, RefusedError
 
 BASE_REF = "refs/worktree/service-base"
@@ -25,7 +27,8 @@ LOCK_PREFIX = "service-worktree-"
 ASIDE = ".disposed"
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
+LONGEST_FOLDER = 220
+"""Bytes of a worktree's folder name: what is built from it (its lock, its name while it is removed) is one too."""
 
 
 class RepositoryError(RefusedError):
@@ -44,10 +47,16 @@ class Worktree:
 
 
 def place(worktrees: Path, name: str) -> Path:
-    """The path for a named worktree: directly under the root, never outside it nor inside another (ruling I3)."""
-    if len(name) > 200 or not _NAME.fullmatch(name):
-        raise RefusedError(f"worktree {name!r} is not a relative name of letters, digits, '.', '_', '-' and '/'")
-    return worktrees / name.replace("/", "+")
+    """The path for a named worktree: directly under the root, never outside it nor inside another (ruling I3).
+
+    Every name that the contract takes is taken; what is too long for a folder ends in a digest.
+    """
+    if not stays_below(name):
+        raise RefusedError(f"worktree {name!r} {RULE}")
+    folder = name.replace("/", "+")
+    if len(folder) > LONGEST_FOLDER:
+        folder = f"{folder[: LONGEST_FOLDER - 17]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return worktrees / folder
 
 
 def add_branch(repo: Path, path: Path, branch: str, base: str) -> Worktree:

@@ -16,6 +16,7 @@ from activities.store.runs import Run
 from workflows.calls import WAITS
 from workflows.contract.durations import format_duration
 from workflows.contract.redact import redact
+from workflows.contract.strings import storable
 from workflows.tree.jobs import Continuation, JobRun, Usage
 from workflows.tree.round_view import clock
 
@@ -63,7 +64,7 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
         number=len(before) + 1,
         runtime=runtime,
         kind=blocker.kind,
-        message=redact(blocker.message),
+        message=storable(redact(blocker.message)),
         at=now,
         until=until,
         input_tokens=used.input_tokens,

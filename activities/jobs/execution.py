@@ -16,6 +16,7 @@ from activities.runs.run import Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.store import sessions
 from workflows.contract.models import Action
+from workflows.contract.strings import storable, too_long
 from workflows.tree.jobs import JobRun, Usage
 
 STDERR_LIMIT = 4096
@@ -107,8 +108,9 @@ class Execution:
 
     def _spent(self, order: Order, report: Report) -> Usage:
         """What this run used, where its program counts the whole session."""
-        if not report.cumulative or not report.session:
+        if not report.cumulative or not report.session or too_long("session", storable(report.session)):
             return report.usage
         fresh = order.session is None
         runtime, turn = self.run.worker.runtime, order.run_dir.name
-        return sessions.spent(self.context.store, runtime, report.session, turn, report.usage, fresh=fresh)
+        session = storable(report.session)
+        return sessions.spent(self.context.store, runtime, session, turn, report.usage, fresh=fresh)

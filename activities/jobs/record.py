@@ -5,7 +5,7 @@ from collections.abc import Callable
 from temporalio import activity
 
 from activities.jobs.context import Context
-from activities.store import claims, jobs, trees
+from activities.store import claims, jobs, refusals, trees
 from workflows.calls import Claim, Offer
 from workflows.tree.records import Records, Written
 from workflows.tree.state import TreeState
@@ -25,7 +25,8 @@ class Recorder:
     def record(self, records: Records) -> Written:
         """Write one step of a tree."""
         info = activity.info()
-        return jobs.write_as(self._context.store, records, info.workflow_id or "", info.workflow_run_id or "")
+        store, root, run_id = self._context.store, info.workflow_id or "", info.workflow_run_id or ""
+        return refusals.written(lambda: jobs.write_as(store, records, root, run_id))
 
     @activity.defn(name="take_back")
     def take_back(self, offer: Offer) -> Claim:
@@ -36,4 +37,5 @@ class Recorder:
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeState) -> None:
         """Keep a closed tree's state."""
-        trees.keep(self._context.store, state, self._context.host, activity.info().workflow_run_id or "")
+        context, run_id = self._context, activity.info().workflow_run_id or ""
+        refusals.written(lambda: trees.keep(context.store, state, context.host, run_id))

@@ -12,9 +12,11 @@ from activities.jobs.workspace import Evidence
 from activities.store import agents
 from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.models import Delegation, ServiceResult
+from workflows.contract.notices import Notice
 from workflows.contract.parse import Accepted, Rejected
 from workflows.contract.redact import redact, redact_result
 from workflows.contract.render import render_findings
+from workflows.contract.strings import fitted, storable_model, storable_value, too_long
 from workflows.policy.loops import folded
 from workflows.policy.outcome import state_of
 from workflows.policy.side_effects import side_effects
@@ -23,6 +25,7 @@ from workflows.tree.jobs import JobOutcome, JobRun, JobState, LongPrompt, Usage
 SUMMARY_LIMIT = 2000
 FINDINGS_LIMIT = 4000
 TOUCHED_LIMIT = 100
+NOTICES_LIMIT = 50
 OUTPUT_LIMIT = 12_000
 PROMPT_LIMIT = 1024
 """Bytes a delegation's prompt may have and still travel: a tree of 64 legs stays small."""
@@ -57,13 +60,33 @@ def outcome(
             return ended.model_copy(update=said | {"notices": notices})
 
 
+def travelling(outcome: JobOutcome) -> JobOutcome:
+    """What a program says of itself, storable and bounded, whatever it says (ruling B6)."""
+    clean = storable_model(outcome.model_copy(update={"notices": tuple(map(_short, outcome.notices[:NOTICES_LIMIT]))}))
+    session, model = clean.session, clean.model
+    return clean.model_copy(
+        update={
+            "reason": clean.reason[:SUMMARY_LIMIT],
+            "conflict": clean.conflict[:SUMMARY_LIMIT],
+            "session": session if session and not too_long("session", session) else None,
+            "model": fitted("model", model) if model else None,
+        }
+    )
+
+
+def _short(notice: Notice) -> Notice:
+    lists = {name: value[:NOTICES_LIMIT] for name, value in notice.data.items() if isinstance(value, list)}
+    told = {name: [fitted("reason", each) for each in value] for name, value in lists.items()}
+    return notice.model_copy(update={"message": notice.message[:SUMMARY_LIMIT], "data": notice.data | told})
+
+
 def payload(verdict: Settled, evidence: Evidence) -> dict[str, Any]:
     """The result and what was observed of it (spec: result observation)."""
     if not isinstance(verdict, Accepted):
         return {}
     whole: dict[str, Any] = {"service_result": canonical(redact_result(verdict.result))}
     if evidence.observation:
-        whole["result_observation"] = evidence.observation.model_dump(mode="json")
+        whole["result_observation"] = storable_model(evidence.observation).model_dump(mode="json")
     return whole
 
 
@@ -79,7 +102,7 @@ def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> d
             found["end"] = last.end.kind.value
     if evidence.diff:
         found["discarded_diff"] = redact(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
-    return found
+    return {name: storable_value(value) for name, value in found.items()}
 
 
 def _said(context: Context, run: JobRun, result: ServiceResult, evidence: Evidence) -> dict[str, Any]:

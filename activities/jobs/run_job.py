@@ -30,6 +30,7 @@ from activities.store.deferrals import Deferral
 from activities.store.runs import Run
 from workflows.contract.parse import Rejected
 from workflows.contract.repair import repair_prompt, same_output
+from workflows.contract.strings import storable_value
 from workflows.errors import ServiceError
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
 
@@ -129,6 +130,7 @@ class Attempt:
             said = [executed.report.model for executed in runs if executed.report.model]
             session = runs[-1].report.session
             outcome = outcome.model_copy(update={"session": session, "model": said[-1] if said else None})
+        outcome = report.travelling(outcome)
         payload = report.payload(verdict, evidence)
         diagnostics = report.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}
         stored_runs.close(self.context.store, self.row, outcome, payload, diagnostics)
@@ -219,18 +221,19 @@ class Jobs:
         workspace.abandon(self._context, run, row)
         conflict = workspace.conflict(fault)
         state = JobState.BLOCKED if conflict else JobState.FAILED
-        outcome = JobOutcome(
-            job_id=run.job_id,
-            attempt=run.attempt,
-            state=state,
-            begun_at=row.started_at,
-            reason=reason,
-            conflict=conflict,
-            first="" if conflict else fault.hint,
+        outcome = report.travelling(
+            JobOutcome(
+                job_id=run.job_id,
+                attempt=run.attempt,
+                state=state,
+                begun_at=row.started_at,
+                reason=reason,
+                conflict=conflict,
+                first="" if conflict else fault.hint,
+            )
         )
-        stored_runs.close(
-            self._context.store, row, outcome, {}, {"error": fault.message} | workspace.conflict_facts(fault)
-        )
+        facts = storable_value({"error": fault.message} | workspace.conflict_facts(fault))
+        stored_runs.close(self._context.store, row, outcome, {}, dict(facts) if isinstance(facts, dict) else {})
         return outcome
 
 

@@ -76,7 +76,8 @@ def prepare(context: Context, run: JobRun, row: Run, run_dir: Path, folder: Path
 def branch_name(run: JobRun) -> str | None:
     """`service/<job id>-<leg id>` (ruling I1); a later attempt keeps off the branch of the one before."""
     if run.shared_worktree:
-        return f"service/{run.root_job_id}-shared-{_ref_part(run.shared_worktree)}"
+        # `a` and `a/b` are two worktrees, and git has no branch below another one.
+        return f"service/{run.root_job_id}-shared-{_ref_part(run.shared_worktree.replace('/', '+'))}"
     if run.action is not Action.IMPLEMENT:
         return None
     leg = f"-{_ref_part(run.delegation_id)}" if run.delegation_id else ""

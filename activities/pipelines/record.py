@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 from activities.artifacts import Artifacts
 from activities.jobs.context import Context
 from activities.pipelines.planning import plan
-from activities.store import pipeline_runs, pipelines, trees
+from activities.store import pipeline_runs, pipelines, refusals, trees
 from activities.store.pipeline_runs import Begun
 from workflows.errors import ServiceError
 from workflows.pipeline.plan import OPEN_RUNS, RunInput, Trigger
@@ -32,6 +32,9 @@ class PipelineBooks:
     @activity.defn(name="record_run")
     def record_run(self, records: RunRecords) -> None:
         """Write one step of a run."""
+        refusals.written(lambda: self._write(records))
+
+    def _write(self, records: RunRecords) -> None:
         context, start = self._context, records.begins
         if start is not None and records.run.state in OPEN_RUNS:
             self._first_of_its_id(start)

@@ -28,6 +28,7 @@ from activities.store.claims import Offered
 from activities.store.runs import Run
 from workflows.contract import durations
 from workflows.contract.redact import redact
+from workflows.contract.strings import storable, storable_model
 from workflows.errors import NotFoundError, ServiceError
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.stage_run import Script, StageRun
@@ -83,10 +84,10 @@ class StageAttempt:
         )
 
     def _finish(self, end: RunEnd) -> StageOutcome:
-        outcome = judge(end, self.run.timeout_seconds)
+        outcome = storable_model(judge(end, self.run.timeout_seconds))
         output = {
-            "output": last_lines(end.stdout, OUTPUT_LIMIT),
-            "stderr": last_lines(end.stderr, OUTPUT_LIMIT),
+            "output": storable(last_lines(end.stdout, OUTPUT_LIMIT)),
+            "stderr": storable(last_lines(end.stderr, OUTPUT_LIMIT)),
             "end": end.kind.value,
         }
         pipeline_runs.stage_ends(self.context.store, self.run.row, outcome)
@@ -158,8 +159,10 @@ class Stages:
             worktrees.dispose(self._checkout(run), self._path(run))
         merged = conflict(fault)
         reason = merged or (f"{fault.message} (try: {fault.hint})" if fault.hint else fault.message)
-        outcome = StageOutcome(state=StageState.BLOCKED if merged else StageState.FAILED, reason=redact(reason))
-        stored_runs.record(self._context.store, row, outcome.model_dump(mode="json"), {}, {"error": fault.message})
+        state = StageState.BLOCKED if merged else StageState.FAILED
+        outcome = StageOutcome(state=state, reason=storable(redact(reason)))
+        facts = {"error": storable(fault.message)}
+        stored_runs.record(self._context.store, row, outcome.model_dump(mode="json"), {}, facts)
         return outcome
 
     def _path(self, run: StageRun) -> Path:

@@ -15,12 +15,17 @@ from workflows.policy.settings import Bounds, RuntimeDefaults, Timeouts, TreeSet
 
 def _seconds(value: object) -> object:
     if isinstance(value, str):
-        return parse_duration(value)
+        if (seconds := parse_duration(value)) <= 0:
+            raise ValueError(f'must be longer than nothing, not "{value}"')
+        return seconds
     raise ValueError('a duration is text such as "90s", "30m" or "1h30m"')
 
 
 def _seconds_or_unset(value: object) -> object:
-    return None if value == "" else _seconds(value)
+    try:
+        return None if value == "" else _seconds(value)
+    except ValueError as error:
+        raise ValueError(f'{error}; to set no limit, leave the key out or set it to ""') from None
 
 
 def _runtime_names(value: dict[str, "RuntimeSection"]) -> dict[str, "RuntimeSection"]:

@@ -19,7 +19,7 @@ from activities.settings.home import Home
 from workflows.errors import ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0009_cluster"
+HEAD = "0009_strings"
 """The newest migration; a test compares it with what alembic finds."""
 
 

@@ -16,12 +16,22 @@ from sqlalchemy import (
     false,
 )
 
+from workflows.contract.strings import BOUNDS
+
 metadata = MetaData()
+
+_TOKENS = BigInteger().with_variant(Integer(), "sqlite")  # whose integers are as large as they need to be
+
+
+def _of(name: str) -> String:
+    """As wide as the contract's bound of that name (ruling B6)."""
+    return String(BOUNDS[name].characters)
+
 
 repos = Table(
     "repos",
     metadata,
-    Column("name", String(200), primary_key=True),
+    Column("name", _of("repo"), primary_key=True),
     Column("path", Text, nullable=False),
     Column("host", String(200), nullable=False),
     Column("added_at", Double, nullable=False),
@@ -30,11 +40,11 @@ repos = Table(
 agents = Table(
     "agents",
     metadata,
-    Column("name", String(64), primary_key=True),
+    Column("name", _of("agent"), primary_key=True),
     Column("runtime", String(32), nullable=False),
     Column("command", JSON, nullable=False),
-    Column("model", String(200)),
-    Column("effort", String(64)),
+    Column("model", _of("model")),
+    Column("effort", _of("effort")),
     Column("template", Text),
     Column("role", Text),
     Column("capabilities", JSON, nullable=False),
@@ -46,8 +56,8 @@ agents = Table(
 agent_repos = Table(
     "agent_repos",
     metadata,
-    Column("agent", String(64), ForeignKey("agents.name", ondelete="CASCADE"), primary_key=True),
-    Column("repo", String(200), ForeignKey("repos.name", ondelete="CASCADE"), primary_key=True),
+    Column("agent", _of("agent"), ForeignKey("agents.name", ondelete="CASCADE"), primary_key=True),
+    Column("repo", _of("repo"), ForeignKey("repos.name", ondelete="CASCADE"), primary_key=True),
 )
 
 tasks = Table(
@@ -55,7 +65,7 @@ tasks = Table(
     metadata,
     Column("task_id", String(80), primary_key=True),
     Column("root_job_id", String(80), nullable=False, unique=True),
-    Column("repo", String(200), nullable=False),
+    Column("repo", _of("repo"), nullable=False),
     Column("title", Text, nullable=False),
     Column("state", String(20), nullable=False),
     Column("revision", Integer, nullable=False),
@@ -73,11 +83,11 @@ jobs = Table(
     Column("job_id", String(80), primary_key=True),
     Column("root_job_id", String(80), nullable=False),
     Column("parent_job_id", String(80)),
-    Column("delegation_id", String(64)),
+    Column("delegation_id", _of("id")),
     Column("delegation_depth", Integer, nullable=False),
     Column("task_id", String(80), nullable=False),
-    Column("repo", String(200), nullable=False),
-    Column("agent", String(200), nullable=False),
+    Column("repo", _of("repo"), nullable=False),
+    Column("agent", _of("role"), nullable=False),
     Column("ephemeral", Boolean, nullable=False),
     Column("runtime", String(32), nullable=False),
     Column("action", String(20), nullable=False),
@@ -89,15 +99,15 @@ jobs = Table(
     Column("next", Text, nullable=False),
     Column("decision", String(20)),
     Column("summary", Text, nullable=False),
-    Column("model", String(200)),
-    Column("effort", String(64)),
-    Column("phase", String(200)),
+    Column("model", _of("model")),
+    Column("effort", _of("effort")),
+    Column("phase", _of("phase")),
     Column("branch", Text),
     Column("head_sha", String(64)),
     Column("pull_request", Integer),
     Column("result_digest", String(64)),
-    Column("input_tokens", Integer, nullable=False),
-    Column("output_tokens", Integer, nullable=False),
+    Column("input_tokens", _TOKENS, nullable=False),
+    Column("output_tokens", _TOKENS, nullable=False),
     Column("cost_usd", Double, nullable=False),
     Column("price_assumed", Boolean, nullable=False),
     Column("queued_at", Double, nullable=False),
@@ -189,10 +199,10 @@ reviews = Table(
     "reviews",
     metadata,
     Column("review_id", String(80), primary_key=True),
-    Column("repo", String(200)),
+    Column("repo", _of("repo")),
     Column("pull_request", Integer, nullable=False),
     Column("head_sha", String(64), nullable=False),
-    Column("workflow", String(200), nullable=False),
+    Column("workflow", _of("label"), nullable=False),
     Column("opened_at", Double, nullable=False),
     Column("closed_at", Double),
     Column("verdict", Text),
@@ -204,7 +214,7 @@ review_notes = Table(
     metadata,
     Column("review_id", String(80), ForeignKey("reviews.review_id"), primary_key=True),
     Column("seq", Integer, primary_key=True),
-    Column("author", String(200), nullable=False),
+    Column("author", _of("author"), nullable=False),
     Column("text", Text, nullable=False),
     Column("at", Double, nullable=False),
 )
@@ -217,7 +227,7 @@ rounds = Table(
     Column("coordinator_id", String(80), nullable=False),
     Column("job_id", String(80), nullable=False),
     Column("task_id", String(80), nullable=False),
-    Column("repo", String(200), nullable=False),
+    Column("repo", _of("repo"), nullable=False),
     Column("number", Integer, nullable=False),
     Column("kind", String(20), nullable=False),
     Column("digest", String(64), nullable=False),
@@ -279,7 +289,7 @@ memory = Table(
     Column("number", Integer, primary_key=True),
     Column("digest", String(64), nullable=False, unique=True),
     Column("agent", String(200)),
-    Column("repo", String(200)),
+    Column("repo", _of("repo")),
     Column("key", Text, nullable=False),
     Column("content", Text, nullable=False),
     Column("key_words", Text, nullable=False),
@@ -297,8 +307,8 @@ memory = Table(
 pipelines = Table(
     "pipelines",
     metadata,
-    Column("name", String(64), primary_key=True),
-    Column("repo", String(200)),
+    Column("name", _of("id"), primary_key=True),
+    Column("repo", _of("repo")),
     Column("enabled", Boolean, nullable=False),
     Column("scheduled", Boolean, nullable=False),
     Column("format", String(8), nullable=False),
@@ -312,18 +322,18 @@ pipeline_runs = Table(
     "pipeline_runs",
     metadata,
     Column("run_id", String(80), primary_key=True),
-    Column("pipeline", String(64), nullable=False),
-    Column("repo", String(200), nullable=False),
+    Column("pipeline", _of("id"), nullable=False),
+    Column("repo", _of("repo"), nullable=False),
     Column("trigger", String(20), nullable=False),
     Column("definition", Text, nullable=False),
     Column("payload", JSON, nullable=False),
     Column("state", String(20), nullable=False),
     Column("reason", Text, nullable=False),
-    Column("halt_stage", String(64)),
+    Column("halt_stage", _of("id")),
     Column("revision", Integer, nullable=False),
     Column("started_at", Double, nullable=False),
     Column("finished_at", Double),
-    Column("tokens", Integer, nullable=False),
+    Column("tokens", _TOKENS, nullable=False),
     Column("cost_usd", Double, nullable=False),
     Column("price_assumed", Boolean, nullable=False, server_default=false()),
     Index("pipeline_runs_by_time", "started_at", "run_id"),
@@ -334,7 +344,7 @@ pipeline_stages = Table(
     "pipeline_stages",
     metadata,
     Column("run_id", String(80), ForeignKey("pipeline_runs.run_id", ondelete="CASCADE"), primary_key=True),
-    Column("stage_id", String(64), primary_key=True),
+    Column("stage_id", _of("id"), primary_key=True),
     Column("number", Integer, nullable=False),
     Column("kind", String(8), nullable=False),
     Column("needs", JSON, nullable=False),
@@ -347,7 +357,7 @@ pipeline_stages = Table(
     Column("summary", Text, nullable=False),
     Column("started_at", Double),
     Column("finished_at", Double),
-    Column("tokens", Integer, nullable=False),
+    Column("tokens", _TOKENS, nullable=False),
 )
 
 deferrals = Table(
@@ -361,15 +371,15 @@ deferrals = Table(
     Column("message", Text, nullable=False),
     Column("at", Double, nullable=False),
     Column("until", Double, nullable=False),
-    Column("input_tokens", Integer, nullable=False),
-    Column("output_tokens", Integer, nullable=False),
+    Column("input_tokens", _TOKENS, nullable=False),
+    Column("output_tokens", _TOKENS, nullable=False),
 )
 
 agent_sessions = Table(
     "agent_sessions",
     metadata,
     Column("runtime", String(32), primary_key=True),
-    Column("session", String(200), primary_key=True),
+    Column("session", _of("session"), primary_key=True),
     Column("turn", String(120), nullable=False),
     Column("input_before", BigInteger, nullable=False),
     Column("output_before", BigInteger, nullable=False),

@@ -9,6 +9,7 @@ from activities.settings.model import RUNTIMES
 from bridge.http.parameters import LARGEST
 from bridge.operations.pipeline_runs import RunLine
 from workflows.contract.models import Action, Decision
+from workflows.contract.strings import BOUNDS
 from workflows.policy.verbs import Verb
 from workflows.tree.jobs import Continuation, JobState, TaskState
 from workflows.tree.pauses import RoundKind
@@ -35,12 +36,12 @@ class AskRequest(Body):
     """What an agent is asked, and about which repository."""
 
     message: str = Field(min_length=1, json_schema_extra={"pattern": r"\S"}, examples=["Which module limits the rate?"])
-    repo: str = Field(min_length=1, max_length=201, examples=["acme/shop"])
-    model: str | None = Field(default=None, min_length=1, max_length=200)
+    repo: str = Field(min_length=1, max_length=BOUNDS["repo"].characters, examples=["acme/shop"])
+    model: str | None = Field(default=None, min_length=1, max_length=BOUNDS["model"].characters)
     runtime: str | None = Field(
         default=None, min_length=1, max_length=32, json_schema_extra={"enum": [*RUNTIMES, None]}, examples=["runtime_a"]
     )
-    effort: str | None = Field(default=None, min_length=1, max_length=64)
+    effort: str | None = Field(default=None, min_length=1, max_length=BOUNDS["effort"].characters)
 
 
 class AskAnswer(BaseModel):

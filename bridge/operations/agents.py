@@ -11,6 +11,7 @@ from activities.store import agents as stored
 from activities.store.agents import Agent
 from bridge.operations import repos
 from bridge.operations.service import Service
+from bridge.operations.words import bounded, bounded_or_none
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
 from workflows.errors import NotFoundError, RefusedError, UsageError
 from workflows.tree.jobs import SessionScope, Worker
@@ -98,10 +99,10 @@ def _worker(new: NewAgent) -> Worker:
         name=new.name,
         runtime=new.runtime,
         command=_command(new),
-        model=new.model or None,
-        effort=new.effort or None,
-        template=new.template or None,
-        role=new.role or None,
+        model=bounded_or_none("model", "--model", new.model),
+        effort=bounded_or_none("effort", "--effort", new.effort),
+        template=bounded_or_none("agent_template", "the template", new.template),
+        role=bounded_or_none("role", "--role", new.role),
         capabilities=capabilities,
         autonomy_policy=policy,
         session=_session(new),
@@ -151,7 +152,7 @@ def _command(new: NewAgent) -> tuple[str, ...]:
             raise UsageError(f"--command is for the shell runtime; {new.runtime} brings its own program")
         return ()
     try:
-        words = tuple(shlex.split(new.command))
+        words = tuple(shlex.split(bounded("agent_command", "--command", new.command)))
     except ValueError as error:
         raise UsageError(f"--command cannot be read: {error}") from None
     if not words:

@@ -10,7 +10,9 @@ from activities.store import jobs as stored_jobs
 from activities.store.repos import Repo
 from bridge.operations import agents, repos, trees
 from bridge.operations.service import Service
+from bridge.operations.words import bounded_or_none
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy, Delegation
+from workflows.contract.strings import storable
 from workflows.errors import RefusedError, UsageError
 from workflows.policy.recipes import Recipe, caveat, expand
 from workflows.tree import ids
@@ -50,7 +52,7 @@ async def start(service: Service, order: Order, root: str | None = None) -> str:
     """Start a tree for one order; the root job's id. One that was started under this id before is found again."""
     if root and stored_jobs.get(service.store, root):
         return root
-    _check_message(order.message)
+    message = _checked(order.message)
     agent, repo = agents.get(service, order.agent), repos.get(service, order.repo)
     if repo.name not in agent.repos:
         raise RefusedError(
@@ -62,8 +64,9 @@ async def start(service: Service, order: Order, root: str | None = None) -> str:
     if order.action == Action.IMPLEMENT and agent.worker.autonomy_policy not in WRITE_POLICIES:
         raise RefusedError(f"{order.agent} has no write policy", f"service agent show {order.agent}")
     worker = _on_runtime(service, agent.worker, order.runtime)
-    tree = _tree(service, worker, Action(order.action), order.message, repo, root=root)
-    tree = tree.model_copy(update={"model": order.model, "effort": order.effort})
+    tree = _tree(service, worker, Action(order.action), message, repo, root=root)
+    model, effort = bounded_or_none("model", "model", order.model), bounded_or_none("effort", "effort", order.effort)
+    tree = tree.model_copy(update={"model": model, "effort": effort})
     return await trees.start(service, tree, repo.host)
 
 
@@ -78,9 +81,9 @@ class Orchestrated:
 
 async def orchestrate(service: Service, order: RecipeOrder) -> Orchestrated:
     """Start a tree whose legs the recipe makes; no agent need be registered."""
-    _check_message(order.goal)
+    goal = _checked(order.goal)
     runtimes = _runtimes(service, order.runtimes)
-    legs = expand(order.recipe, order.goal, runtimes, order.legs, _builds(service, runtimes))
+    legs = expand(order.recipe, goal, runtimes, order.legs, _builds(service, runtimes))
     repo = repos.get(service, order.repo) if order.repo else _repo_here(service)
     worker = Worker(
         name=order.recipe.value,
@@ -89,7 +92,7 @@ async def orchestrate(service: Service, order: RecipeOrder) -> Orchestrated:
         capabilities=(Action.ASK, Action.REVIEW),
         autonomy_policy=AutonomyPolicy.READ_ONLY,
     )
-    tree = _tree(service, worker, Action.ASK, order.goal, repo, legs)
+    tree = _tree(service, worker, Action.ASK, goal, repo, legs)
     tree = tree.model_copy(update={"caveat": caveat(order.recipe, runtimes)})
     return Orchestrated(await trees.start(service, tree, repo.host), tree.caveat)
 
@@ -140,11 +143,14 @@ def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker
     return worker.model_copy(update={"runtime": runtime, "command": (), "model": None, "effort": None})
 
 
-def _check_message(message: str) -> None:
+def _checked(message: str) -> str:
+    """What is asked, as it can be stored (ruling B6)."""
+    message = storable(message)
     if not message.strip():
         raise UsageError("the message is empty", "say what to do, or pipe it in with `-`")
-    if len(message.encode(errors="surrogatepass")) > MESSAGE_LIMIT:
+    if len(message.encode()) > MESSAGE_LIMIT:
         raise UsageError("the message is larger than 1 MiB", "put it into the repository and name the file")
+    return message
 
 
 def _runtimes(service: Service, wanted: tuple[str, ...]) -> tuple[str, ...]:

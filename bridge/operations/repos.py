@@ -10,6 +10,8 @@ from activities.store import jobs as stored_jobs
 from activities.store import repos as stored
 from activities.store.repos import Repo
 from bridge.operations.service import Service
+from bridge.operations.words import bounded
+from workflows.contract.strings import storable
 from workflows.errors import NotFoundError, RefusedError, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -19,7 +21,11 @@ def add(service: Service, name: str, path: Path) -> Repo:
     """Register a checkout under a name; an existing name is pointed at it."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a repository name", "service repo add OWNER/NAME PATH")
-    return stored.put(service.store, name, str(_top_level(path)), service.settings.host)
+    bounded("repo", "the repository's name", name)
+    top = str(_top_level(path))
+    if top != storable(top):
+        raise UsageError(f"{storable(top)} is not UTF-8: such a path cannot be registered", "rename the folder")
+    return stored.put(service.store, name, top, service.settings.host)
 
 
 def every(service: Service) -> list[Repo]:

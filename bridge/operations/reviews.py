@@ -10,7 +10,9 @@ from activities.store import reviews as stored
 from activities.store.reviews import Review
 from bridge.operations import repos
 from bridge.operations.service import Service
+from bridge.operations.words import bounded
 from workflows.contract.redact import redact
+from workflows.contract.strings import storable
 from workflows.errors import NotFoundError, RefusedError, UsageError
 from workflows.tree import ids
 
@@ -27,6 +29,9 @@ def open_review(
         raise UsageError(f"{head_sha!r} is not a commit: 7 to 64 hexadecimal digits", "git rev-parse HEAD")
     if not workflow.strip():
         raise UsageError("the workflow label is empty", "--workflow LABEL")
+    if not 0 < pull_request < 2**31:
+        raise UsageError(f"{pull_request} is not the number of a pull request", "--pr NUMBER")
+    workflow = bounded("label", "the workflow label", workflow)
     if repo:
         repos.get(service, repo)
     root = ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
@@ -71,14 +76,14 @@ def note(service: Service, review_id: str, text: str, author: str) -> Review:
         raise RefusedError(f"{review_id} is closed", f"service job show {review_id}")
     if not text.strip():
         raise UsageError("the note is empty", f'service job note {review_id} "TEXT"')
-    stored.note(service.store, review_id, author, redact(text))
+    stored.note(service.store, review_id, bounded("author", "the author", author), storable(redact(text)))
     return get(service, review_id)
 
 
 def close(service: Service, review_id: str, verdict: str) -> Review:
     """Close a review, with what its author concluded."""
     get(service, review_id)
-    if not stored.close(service.store, review_id, redact(verdict)):
+    if not stored.close(service.store, review_id, storable(redact(verdict))):
         raise RefusedError(f"{review_id} was closed before", f"service job show {review_id}")
     return get(service, review_id)
 

@@ -29,3 +29,8 @@ def test_a_cycle_is_named_exactly_when_there_is_one(deps: dict[str, list[str]]) 
         assert path[0] == path[-1]
         assert len(path) > 2
         assert all(after in deps[before] for before, after in pairwise(path))
+
+
+@pytest.mark.ruling("A4")
+def test_a_long_chain_is_no_recursion() -> None:
+    assert list(cycles({f"l{n}": [f"l{n + 1}"] for n in range(5_000)})) == []

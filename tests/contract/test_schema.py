@@ -33,7 +33,8 @@ def _fits_kind(value: Any, node: dict[str, Any]) -> bool:
     if "type" in node and (not isinstance(value, KINDS[node["type"]]) or isinstance(value, bool)):
         return False
     if isinstance(value, str) and (
-        not re.search(node.get("pattern", ""), value) or len(value) < node.get("minLength", 0)
+        not re.search(node.get("pattern", ""), value)
+        or not node.get("minLength", 0) <= len(value) <= node.get("maxLength", len(value))
     ):
         return False
     if isinstance(value, int) and value < node.get("minimum", value):

@@ -78,6 +78,15 @@ def test_a_leg_s_own_timeout_wins_and_nothing_set_is_unbounded() -> None:
     assert timeout_of(delegation("a", phase="plan"), Timeouts(default_delegation_timeout=9)) == 9
 
 
+@pytest.mark.ruling("spec:timeouts.precedence")
+@pytest.mark.parametrize("phase", ["plan", "review", "review-prep", "review-dispatch", "gate", "repair", "continue"])
+def test_a_recognised_phase_whose_key_is_empty_falls_to_the_action_then_to_the_default(phase: str) -> None:
+    told = Timeouts(default_implement_timeout=2, default_delegation_timeout=9)
+    assert timeout_of(delegation("a", action="implement", phase=phase), told) == 2
+    assert timeout_of(delegation("a", action="ask", phase=phase), told) == 9
+    assert timeout_of(delegation("a", action="ask", phase=phase), Timeouts(default_implement_timeout=2)) is None
+
+
 @pytest.mark.ruling("A10")
 @pytest.mark.parametrize(("text", "value"), [("250ms", 0.25), ("30m", 1800), ("1d", 86400), ("0s", None), (None, None)])
 def test_durations(text: str | None, value: float | None) -> None:

@@ -9,6 +9,7 @@ from workflows.contract.models import Delegation, HumanQuestion
 from workflows.contract.notices import Notice
 from workflows.contract.parse import Accepted, read_result
 from workflows.policy.settings import Bounds
+from workflows.tree.events import RecordRefused
 from workflows.tree.jobs import Continuation
 from workflows.tree.lost import dismissed_rows, lost_rows
 from workflows.tree.payloads import PAYLOADS, EventKind, UnfitPayloadError, check_payload
@@ -104,6 +105,12 @@ def paused() -> World:
     return world
 
 
+def unrecorded() -> World:
+    world = tree(delegation("a"))
+    world.feed(RecordRefused(now=world.now, why="DataError: too long", job_ids=(f"{ROOT}.1",)))
+    return world
+
+
 def overtaken() -> World:
     world = tree(human_questions=ASKS)
     world.kill()
@@ -174,6 +181,7 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.TREE_LOST: lost,
     EventKind.TREE_TAKEN_UP: lost,
     EventKind.TASK_DISMISSED: lost,
+    EventKind.RECORD_REFUSED: unrecorded,
     EventKind.RESULT_AMBIGUOUS: told,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: told,
     EventKind.TREE_CAVEAT: lambda: World(tree_input(caveat="the check is not independent")).begin(),

@@ -217,7 +217,33 @@ def test_artifact_bodies_are_inlined_when_enabled_cut_with_a_marker_and_bounded_
         in text
     )
     off = render_continuation(brief.model_copy(update={"inline_artifact_bodies": False}), bodies)
-    assert "Artifact bodies" not in off
+    assert "Artifact body" not in off
+
+
+@pytest.mark.ruling("E6", "spec:inline_artifact_bodies")
+def test_a_body_stands_behind_its_leg_s_decision_pull_request_and_summary_and_before_the_next_leg() -> None:
+    tree = start(inline_artifact_bodies=True)
+    tree.coordinator("approved", delegation("a"), delegation("b"))
+    tree.leg("a", "implemented", artifact_digest="da", summary="what a did", pull_request=7)
+    tree.leg("b", "implemented", artifact_digest="db", summary="what b did")
+    brief = told(tree)
+    text = render_continuation(brief, {**BODIES, "da": "the body of a", "db": "```\nthe body of b"}, "/art")
+    inlined = {"a": "```text\nthe body of a\n```", "b": "````text\n```\nthe body of b\n````"}
+    order = (
+        "`a`: succeeded, implemented",
+        "#7",
+        "what a did",
+        inlined["a"],
+        "`b`: succeeded",
+        "what b did",
+        inlined["b"],
+    )
+    places = [text.index(words) for words in order]
+    assert places == sorted(places)
+    without = text
+    for body in inlined.values():
+        without = without.replace(f"\n\nArtifact body:\n\n{body}", "")
+    assert without == render_continuation(brief.model_copy(update={"inline_artifact_bodies": False}), BODIES)
 
 
 @pytest.mark.ruling("E6")

@@ -1,9 +1,11 @@
 import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, tree_input
-from workflows.contract.models import Delegation
+from workflows.contract.models import Delegation, Ephemeral, HumanQuestion, Runtime
+from workflows.contract.strings import BOUNDS, DELEGATIONS_BYTES, fitted, size
+from workflows.messages import TreeStart
 from workflows.policy.settings import Bounds
-from workflows.tree.commands import Record
+from workflows.tree.commands import Record, RunCoordinator
 from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.moves import JOB_MOVES, TASK_MOVES, IllegalMoveError, check_job, check_task
 from workflows.tree.state import TreeState
@@ -72,3 +74,59 @@ def test_a_step_that_makes_such_a_move_raises_and_changes_nothing() -> None:
 def test_the_tables_name_every_state() -> None:
     assert JOB_MOVES.keys() == set(JobState)
     assert TASK_MOVES.keys() == set(TaskState)
+
+
+BLOB = 2 * 1024 * 1024
+"""What a server takes as one payload."""
+
+
+def largest(text: str, name: str) -> str:
+    """The text again and again, as far as its bound goes."""
+    return fitted(name, text * BOUNDS[name].characters)
+
+
+def the_largest_leg(number: int, letter: str, room: int) -> Delegation:
+    """Every text at its bound, as long as the whole set has room for it."""
+    worker = Ephemeral(runtime=Runtime.RUNTIME_C, role=largest(letter, "role"), model=largest(letter, "model"))
+    leg = delegation(
+        f"{number:02}".ljust(64, "x"),
+        action="review",
+        prompt="p" * 1_000,
+        synthesis_rule="verify",
+        phase=largest(letter, "phase"),
+        effort=largest(letter, "effort"),
+        worktree=f"{number:02}".ljust(200, "w"),
+        retry=1,
+        failure_policy="continue",
+    ).model_copy(update={"agent": None, "ephemeral": worker})
+    left = room - size(leg.model_dump(mode="json", exclude={"prompt"}))
+    artifacts = [f"{place}".ljust(50, "a") for place in range(16)][: max(0, left // 60)]
+    return leg.model_copy(update={"artifacts": tuple(artifacts)})
+
+
+@pytest.mark.ruling("B6")
+@pytest.mark.parametrize("letter", ["s", "\u00e9", "\n", "\x01", "\U0001f600"])
+def test_the_largest_tree_there_can_be_continues_as_new_far_below_what_a_server_takes(letter: str) -> None:
+    tree = World(tree_input(Bounds(max_delegation_width=63, max_delegation_total_jobs=64))).begin()
+    legs = [the_largest_leg(n, letter, DELEGATIONS_BYTES // 63) for n in range(63)]
+    assert sum(size(leg.model_dump(mode="json", exclude={"prompt"}, exclude_defaults=True)) for leg in legs) <= (
+        DELEGATIONS_BYTES
+    )
+    tree.coordinator("approved", *legs)
+    for leg in legs:
+        tree.leg(
+            leg.id,
+            "changes_requested",
+            summary=letter * 2_000,
+            reason=letter * 2_000,
+            findings=letter * 4_000,
+            touched_files=tuple(f"{letter * 250}{n}" for n in range(100)),
+            human_questions=(HumanQuestion(id="q", prompt=largest(letter, "question")),),
+        )
+    assert tree.state.paused
+    assert len(tree.state.model_dump_json().encode()) < 0.4 * BLOB
+    commands = tree.resume("answer", "a" * 16_000)
+    [run] = [command for command in commands if isinstance(command, RunCoordinator)]
+    start = TreeStart(input=tree.state.input, host="h", state=tree.state, coordinators=(run,))
+    assert len(start.model_dump_json().encode()) < 0.6 * BLOB
+    assert len(run.run.model_dump_json().encode()) < 0.25 * BLOB

@@ -10,10 +10,11 @@ from workflows.contract.ephemeral import read_ephemeral
 from workflows.contract.faults import Fault, Faults, nearest, quoted
 from workflows.contract.models import Action, Delegation, FailurePolicy, SynthesisRule
 from workflows.contract.scope import Clean, Scope, kind, set_only
+from workflows.contract.worktree_names import worktree_fault
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ID_RULE = 'must be 1 to 64 letters, digits, ".", "_" or "-", beginning with a letter or digit'
-_NAME_PART = re.compile(r"[^\x00-\x1f\x7f\\.~-][^\x00-\x1f\x7f\\]*")
+_ARTIFACT_PART = re.compile(r"[^\x00-\x1f\x7f\\.~-][^\x00-\x1f\x7f\\]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def read_delegation(scope: Scope, siblings: Siblings, index: int) -> Clean:
         "id": own_id,
         **_read_worker(scope),
         "action": scope.choice("action", Action, required=True),
-        "prompt": scope.text("prompt", required=True),
+        "prompt": scope.text("prompt", required=True, of="prompt"),
         "deps": _read_deps(scope, own_id, siblings),
         "failure_policy": scope.choice("failure_policy", FailurePolicy),
         **_read_synthesis(scope, siblings.distinct),
@@ -77,14 +78,14 @@ def read_delegation(scope: Scope, siblings: Siblings, index: int) -> Clean:
         "retry": scope.integer("retry", 0, "must be 0 or more") or 0,
         "worktree": _read_worktree(scope),
         "artifacts": _read_artifacts(scope),
-        **{name: scope.text(name) for name in ("fingerprint", "model", "effort", "phase")},
+        **{name: scope.text(name, of=name) for name in ("fingerprint", "model", "effort", "phase")},
     }
     scope.close(Delegation.model_fields)
     return set_only(clean)
 
 
 def _read_worker(scope: Scope) -> Clean:
-    agent = scope.text("agent")
+    agent = scope.text("agent", of="agent")
     ephemeral = scope.source.get("ephemeral")
     if not scope.given("agent") and ephemeral is None:
         scope.fault("agent", "or ephemeral is required")
@@ -100,8 +101,9 @@ def _read_worker(scope: Scope) -> Clean:
 
 
 def _read_deps(scope: Scope, own_id: str | None, siblings: Siblings) -> list[str]:
-    deps = scope.strings("deps")
-    for dep in dict.fromkeys(deps):
+    """Each once: they are siblings, so there are never more of them than delegations."""
+    deps = list(dict.fromkeys(scope.strings("deps")))
+    for dep in deps:
         if dep == own_id:
             scope.fault("deps", f"must not name the delegation itself: {quoted(dep)}")
         elif dep not in siblings.ids:
@@ -128,7 +130,7 @@ def _read_timeout(scope: Scope) -> str | None:
     if isinstance(number := scope.source.get("timeout"), int | float) and not isinstance(number, bool):
         scope.fault("timeout", f'must be a string with a unit, such as "{number}s" or "{number}m"')
         return None
-    value = scope.text("timeout")
+    value = scope.text("timeout", of="timeout")
     if value is None:
         return None
     try:
@@ -144,13 +146,13 @@ def _read_timeout(scope: Scope) -> str | None:
 def _read_worktree(scope: Scope) -> str | None:
     """A relative name under the service's worktree root. Ruling I3."""
     value = scope.text("worktree")
-    if value is not None and not _stays_inside(value):
-        scope.fault("worktree", 'must be a relative name such as "shared" or "team/api", without ".." or hidden parts')
+    if value is not None and (sentence := worktree_fault(value)):
+        scope.fault("worktree", sentence)
     return value
 
 
 def _read_artifacts(scope: Scope) -> list[str]:
-    handles = scope.strings("artifacts")
+    handles = scope.strings("artifacts", of="artifact")
     for index, handle in enumerate(handles):
         if not _stays_inside(handle):
             scope.fault(f"artifacts[{index}]", 'must be a plain name such as "plan.md", without ".." or hidden parts')
@@ -158,4 +160,4 @@ def _read_artifacts(scope: Scope) -> list[str]:
 
 
 def _stays_inside(name: str) -> bool:
-    return len(name) <= 200 and all(_NAME_PART.fullmatch(part) for part in name.split("/"))
+    return all(_ARTIFACT_PART.fullmatch(part) for part in name.split("/"))

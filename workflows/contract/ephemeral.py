@@ -8,8 +8,8 @@ def read_ephemeral(scope: Scope, *, implements: bool) -> Clean:
     """The worker as clean members; one that implements must be allowed to write (spec: Ephemeral worker, rule 1)."""
     clean: Clean = {"runtime": scope.choice("runtime", Runtime, required=True)}
     for name in ("model", "effort", "template", "role"):
-        clean[name] = scope.text(name)
-    capabilities = scope.strings("capabilities")
+        clean[name] = scope.text(name, of=name)
+    capabilities = scope.strings("capabilities", of="capability")
     clean["capabilities"] = capabilities
     policy = scope.choice("autonomy_policy", AutonomyPolicy)
     clean["autonomy_policy"] = policy

@@ -112,8 +112,10 @@ def _type(node: dict[str, Any], definitions: dict[str, Any]) -> str:
     if "anyOf" in node:
         return " or ".join(_type(option, definitions) for option in node["anyOf"] if option.get("type") != "array")
     if node.get("type") == "array":
-        return f"array of {_type(node['items'], definitions)}"
-    return str(node.get("type", "any JSON"))
+        most = f", max {node['maxItems']} of them" if "maxItems" in node else ""
+        return f"array of {_type(node['items'], definitions)}{most}"
+    most = f" max {node['maxLength']}" if "maxLength" in node else ""
+    return str(node.get("type", "any JSON")) + most
 
 
 def _values(title: str, kind: type[Any]) -> str:

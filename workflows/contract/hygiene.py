@@ -1,17 +1,15 @@
 """What no part of a result may hold, at whatever depth: text and numbers that could not be stored or sent on."""
 
 import math
-import re
 from collections.abc import Iterator
 
 from pydantic import JsonValue
 
 from workflows.contract.faults import member, quoted
 from workflows.contract.locate import Members
+from workflows.contract.strings import UNSTORABLE
 
 MAX_DEPTH = 100
-
-_BAD_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 def unclean(value: JsonValue, path: str) -> Iterator[tuple[str, str]]:
@@ -43,6 +41,6 @@ def _complaints(value: JsonValue) -> Iterator[str]:
 
 
 def _text_complaints(text: str, verb: str) -> Iterator[str]:
-    for bad in sorted(set(_BAD_TEXT.findall(text)))[:1] if not text.isascii() or "\x00" in text else ():
+    for bad in sorted(set(UNSTORABLE.findall(text)))[:1] if not text.isascii() or "\x00" in text else ():
         what = "a NUL character" if bad == "\x00" else "a lone surrogate or a byte that is not UTF-8"
         yield f"{verb} {what}"

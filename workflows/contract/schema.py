@@ -8,9 +8,19 @@ from typing import Any
 
 from workflows.contract.locate import KEY
 from workflows.contract.models import WRITE_POLICIES, Action, Decision, ServiceResult, SynthesisRule
+from workflows.contract.strings import BOUNDS, COUNTS
 from workflows.contract.wording import MEANINGS
 
 Schema = dict[str, Any]
+
+TEXTS: dict[str, dict[str, str]] = {
+    "Delegation": {name: name for name in ("agent", "prompt", "timeout", "worktree", "fingerprint", "model", "effort")}
+    | {"phase": "phase", "artifacts": "artifact"},
+    "Ephemeral": {"model": "model", "effort": "effort", "template": "template", "role": "role"}
+    | {"capabilities": "capability"},
+    "HumanQuestion": {"prompt": "question", "choices": "choice"},
+}
+"""The bound of each text, or of each entry of an array of texts, by object and member (ruling B6)."""
 
 _WRITES: Schema = {
     "properties": {
@@ -61,6 +71,7 @@ def schema() -> Schema:
         definitions[kind.__name__]["description"] += f" {told}." if told else ""
     for name, rules in _RULES.items():
         definitions[name]["allOf"] = rules
+    _bound(definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -70,6 +81,18 @@ def schema() -> Schema:
         "additionalProperties": False,
         "$defs": definitions,
     }
+
+
+def _bound(definitions: Schema) -> None:
+    """What JSON Schema can say of the bounds: characters and entries. Bytes are for `validate`."""
+    for owner, texts in TEXTS.items():
+        for name, of in texts.items():
+            node = definitions[owner]["properties"][name]
+            node.get("items", node)["maxLength"] = BOUNDS[of].characters
+    for definition in definitions.values():
+        for name, node in definition.get("properties", {}).items():
+            if name in COUNTS:
+                node["maxItems"] = COUNTS[name]
 
 
 def _tidy(node: Any) -> Any:

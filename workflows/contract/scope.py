@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from workflows.contract.faults import Fault, Faults, member, nearest, quoted
 from workflows.contract.hygiene import unclean
 from workflows.contract.locate import Members
+from workflows.contract.strings import too_long, too_many
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Object = dict[str, JsonValue]
@@ -52,8 +53,8 @@ class Scope:
         value = self.source.get(name)
         return bool(value.strip()) if isinstance(value, str) else value is not None
 
-    def text(self, name: str, *, required: bool = False) -> str | None:
-        """A string; blank is not set."""
+    def text(self, name: str, *, required: bool = False, of: str = "") -> str | None:
+        """A string, no longer than the bound it is named by; blank is not set. Ruling B6."""
         value = self.take(name)
         if not self.given(name):
             if required:
@@ -62,6 +63,8 @@ class Scope:
         if not isinstance(value, str):
             self.fault(name, f"must be a string, not {kind(value)}")
             return None
+        if of and (sentence := too_long(of, value)):
+            self.fault(name, sentence)
         return value
 
     def choice(self, name: str, of: type[Choice], *, required: bool = False) -> Choice | None:
@@ -98,14 +101,19 @@ class Scope:
         self.fault(name, f"must be an array of {of}, not {kind(value)}")
         return []
 
-    def strings(self, name: str) -> list[str]:
-        """An array of strings, none of them blank."""
-        clean = []
-        for index, item in enumerate(self.array(name, "strings")):
-            if isinstance(item, str) and item.strip():
-                clean.append(item)
-            else:
+    def strings(self, name: str, *, of: str = "") -> list[str]:
+        """An array of strings, none of them blank, and where they are bounded not too many of them. Ruling B6."""
+        clean, entries = [], self.array(name, "strings")
+        if of and (sentence := too_many(name, len(entries))):
+            self.fault(name, sentence)
+            return []
+        for index, item in enumerate(entries):
+            if not isinstance(item, str) or not item.strip():
                 self.fault(f"{name}[{index}]", "must be a string that is not blank")
+                continue
+            if of and (sentence := too_long(of, item)):
+                self.fault(f"{name}[{index}]", sentence)
+            clean.append(item)
         return clean
 
     def close(self, known: Iterable[str]) -> None:

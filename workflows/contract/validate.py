@@ -13,6 +13,7 @@ from workflows.contract.graph import cycles
 from workflows.contract.locate import KEY, Members
 from workflows.contract.models import Decision, HumanQuestion, ServiceResult
 from workflows.contract.scope import Clean, Object, Scope, kind, set_only
+from workflows.contract.strings import COUNTS, DELEGATIONS_BYTES, QUESTIONS_BYTES, size, too_many
 
 _MOST_CYCLES = 20
 
@@ -56,16 +57,36 @@ def _read_result(scope: Scope) -> Clean:
 
 
 def _read_delegations(scope: Scope) -> list[Clean]:
-    entries = scope.entries("delegations", "objects", scope.source.get("delegations"))
+    entries = _entries(scope, "delegations")
     siblings = Siblings.of("delegations", entries)
-    scopes = (entry_scope(siblings, index, entry, scope.faults) for index, entry in enumerate(entries))
+    looked_at = enumerate(entries[: COUNTS[siblings.name]])
+    scopes = (entry_scope(siblings, index, entry, scope.faults) for index, entry in looked_at)
     read = [read_delegation(inner, siblings, index) for index, inner in enumerate(scopes) if inner is not None]
     deps = {cast("str", leg["id"]): cast("list[str]", leg["deps"]) for leg in read if "id" in leg}
     for cycle in islice(cycles(deps), _MOST_CYCLES):
         scope.fault("delegations", f"have a cycle in deps: {' -> '.join(cycle)}")
     if entries and scope.source.get("decision") == Decision.SKIPPED:
         scope.fault("delegations", "must be empty when decision is skipped")
+    if (whole := sum(map(_travelling_size, entries))) > DELEGATIONS_BYTES:
+        scope.fault("delegations", _together(whole, DELEGATIONS_BYTES, "beside their prompts"))
     return read
+
+
+def _entries(scope: Scope, name: str) -> list[JsonValue]:
+    """The entries of an array; that there are too many of them is noted. Ruling B6."""
+    entries = scope.entries(name, "objects", scope.source.get(name))
+    if sentence := too_many(name, len(entries)):
+        scope.fault(name, sentence)
+    return entries
+
+
+def _travelling_size(entry: JsonValue) -> int:
+    """What an entry takes in a history beside its prompt."""
+    return size({name: value for name, value in entry.items() if name != "prompt"}) if isinstance(entry, dict) else 0
+
+
+def _together(whole: int, most: int, what: str) -> str:
+    return f"must be at most {most:,} bytes together, {what}, not {whole:,}"
 
 
 def _read_artifact_body(scope: Scope) -> JsonValue:
@@ -86,17 +107,20 @@ def _artifact_users(delegations: JsonValue) -> list[str]:
 
 
 def _read_questions(scope: Scope) -> list[Clean]:
-    entries = scope.entries("human_questions", "objects", scope.source.get("human_questions"))
+    entries = _entries(scope, "human_questions")
+    if (whole := sum(map(size, entries))) > QUESTIONS_BYTES:
+        scope.fault("human_questions", _together(whole, QUESTIONS_BYTES, "choices included"))
     siblings = Siblings.of("human_questions", entries)
-    scopes = (entry_scope(siblings, index, entry, scope.faults) for index, entry in enumerate(entries))
+    looked_at = enumerate(entries[: COUNTS[siblings.name]])
+    scopes = (entry_scope(siblings, index, entry, scope.faults) for index, entry in looked_at)
     return [_read_question(inner, siblings, index) for index, inner in enumerate(scopes) if inner is not None]
 
 
 def _read_question(scope: Scope, siblings: Siblings, index: int) -> Clean:
     clean: Clean = {
         "id": read_id(scope, siblings, index),
-        "prompt": scope.text("prompt", required=True),
-        "choices": scope.strings("choices"),
+        "prompt": scope.text("prompt", required=True, of="question"),
+        "choices": scope.strings("choices", of="choice"),
     }
     scope.close(HumanQuestion.model_fields)
     return clean

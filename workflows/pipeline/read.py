@@ -12,6 +12,7 @@ from workflows.contract.faults import Fault, Faults, lines, nearest, quoted
 from workflows.contract.graph import cycles
 from workflows.contract.models import Action, Decision
 from workflows.contract.scope import Clean, Scope, kind, set_only
+from workflows.contract.strings import BOUNDS, too_long
 from workflows.errors import UsageError
 from workflows.pipeline.definition import MAY_SUCCEED, Definition, Schedule, StageKind
 from workflows.pipeline.text import Format, parse
@@ -82,6 +83,8 @@ def _matching(scope: Scope, name: str, rule: re.Pattern[str], sentence: str, *, 
     value = scope.text(name, required=required)
     if value is not None and not rule.fullmatch(value):
         scope.fault(name, sentence)
+    elif value is not None and name in BOUNDS and (over := too_long(name, value)):
+        scope.fault(name, over)
     return value
 
 
@@ -221,16 +224,16 @@ def _read_agent(scope: Scope) -> Clean:
         {
             **_read_worker(scope, action),
             "action": action,
-            "prompt": scope.text("prompt", required=True),
-            "model": scope.text("model"),
-            "effort": scope.text("effort"),
+            "prompt": scope.text("prompt", required=True, of="prompt"),
+            "model": scope.text("model", of="model"),
+            "effort": scope.text("effort", of="effort"),
             "success": _read_success(scope),
         }
     )
 
 
 def _read_worker(scope: Scope, action: Action | None) -> Clean:
-    agent, ephemeral = scope.text("agent"), scope.source.get("ephemeral")
+    agent, ephemeral = scope.text("agent", of="agent"), scope.source.get("ephemeral")
     if scope.given("agent") == (ephemeral is not None):
         scope.fault("agent", "or ephemeral is required: set exactly one of them")
     if ephemeral is None:

@@ -13,6 +13,7 @@ from workflows.pipeline.records import RunRecords, StageRecord
 from workflows.pipeline.rows import run_row, stage_row, tells_its_end
 from workflows.pipeline.stage_run import StageRun
 from workflows.pipeline.state import RunMemory, StageMemory
+from workflows.policy.answers import one_line
 from workflows.policy.retries import pause
 from workflows.tree.ids import task_id
 from workflows.tree.state import TreeInput
@@ -36,7 +37,7 @@ def reduce(run: RunMemory, event: Event) -> list[Command]:
         case AttentionChanged():
             step.attention(event.job_id, event.waits_for)
         case CancelRequested():
-            step.cancel(event.actor)
+            step.cancel(one_line(event.actor))
         case _ as never:
             assert_never(never)
     step.advance()

@@ -4,6 +4,7 @@ from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
 from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
 from workflows.pipeline.state import RunMemory, StageMemory, new_run
+from workflows.tree.reduced import text
 
 
 def run_row(run: RunMemory, revision: int) -> RunRecord:
@@ -68,6 +69,17 @@ def first_rows(start: RunInput) -> RunRecords:
     run = new_run(start)
     stages = tuple(stage_row(run, stage, 0) for stage in run.stages.values())
     return RunRecords(run=run_row(run, 0), stages=stages, begins=start)
+
+
+def reduced_rows(records: RunRecords, why: str) -> RunRecords:
+    """Rows that are certain to fit, and say why they are not as they were (ruling B6)."""
+    reason = f"the store refused what was to be written: {text(why)} {text(records.run.reason)}".strip()
+    stages = (
+        stage.model_copy(update={"reason": text(stage.reason), "summary": text(stage.summary)})
+        for stage in records.stages
+    )
+    run = records.run.model_copy(update={"reason": reason})
+    return records.model_copy(update={"run": run, "stages": tuple(stages)})
 
 
 def skipped_rows(start: RunInput, reason: str, state: RunState = RunState.SKIPPED) -> RunRecords:

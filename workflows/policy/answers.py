@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from workflows.contract.strings import storable
+
 _HEAD = re.compile(r"\s*(?P<quote>[\"']?)(?P<id>[A-Za-z0-9][A-Za-z0-9._-]*)\s*:(?P<text>.*)", re.DOTALL)
 _ARGUMENTS = re.compile(r"\s*\"[^\"]*\"(?:\s+\"[^\"]*\")+\s*")
 _QUOTES = {'"': '"', "'": "'", "\N{LEFT DOUBLE QUOTATION MARK}": "\N{RIGHT DOUBLE QUOTATION MARK}"}
 _LINE_END = re.compile("\r\n?|[\x85\u2028\u2029]")
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 MOST_UNMATCHED = 20
 
 
@@ -58,7 +59,7 @@ def with_ids(body: str, names: Mapping[str, str]) -> str:
 
 def clean(text: str) -> str:
     """With one kind of line end, and without what cannot be stored."""
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", _LINE_END.sub("\n", text))
+    return storable(_LINE_END.sub("\n", text))
 
 
 def one_line(text: str, limit: int = 80) -> str:

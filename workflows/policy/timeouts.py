@@ -2,7 +2,7 @@
 
 import re
 
-from workflows.contract.models import Action, Delegation
+from workflows.contract.models import Delegation
 from workflows.policy.settings import Timeouts
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -20,16 +20,18 @@ _PHASES = {
 
 
 def timeout_of(delegation: Delegation, timeouts: Timeouts) -> float | None:
-    """Its own, then its phase's (or its action's, when the phase says nothing), then the default, then none."""
-    own = seconds(delegation.timeout)
-    if own is not None:
-        return own
-    phase = _phase_default(delegation.phase, delegation.action, timeouts)
-    return phase if phase is not None else timeouts.default_delegation_timeout
+    """Its own, then its phase's, then its action's, then the general default, then none: the first that is set."""
+    told = (
+        seconds(delegation.timeout),
+        _default(delegation.phase or "", timeouts),
+        _default(delegation.action.value, timeouts),
+        timeouts.default_delegation_timeout,
+    )
+    return next((each for each in told if each is not None), None)
 
 
-def _phase_default(phase: str | None, action: Action, timeouts: Timeouts) -> float | None:
-    match _PHASES.get(phase or "") or _PHASES.get(action.value):
+def _default(phase: str, timeouts: Timeouts) -> float | None:
+    match _PHASES.get(phase):
         case "plan":
             return timeouts.default_plan_timeout
         case "implement":

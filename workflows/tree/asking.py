@@ -1,6 +1,7 @@
 """What makes a coordinator wait for people: questions, failures, and results that come in meanwhile (F2, F3, F8)."""
 
 from workflows.contract.models import HumanQuestion
+from workflows.contract.strings import fitted, size
 from workflows.tree import rounds
 from workflows.tree.jobs import JobOutcome
 from workflows.tree.pauses import Asked
@@ -10,6 +11,9 @@ from workflows.tree.step import Step
 
 PROMPT_LIMIT = 2_000
 MOST_CHOICES = 20
+ASKED_BYTES = 64 * 1024
+"""What the open questions of a whole tree may take of its memory; what is asked beyond that is shown cut (B6)."""
+SHORT_LIMIT = 200
 _NOT_KEPT = frozenset({"notices", "findings", "touched_files", "human_questions"})
 
 
@@ -22,7 +26,7 @@ def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuest
         step.event("human_questions_ignored", job_id, "the tree is ending: its questions are ignored", data)
         return
     for question in questions:
-        _add(chain, job_id, question, leg)
+        _add(step, chain, job_id, question, leg)
     if step.state.blocked or (leg and chain.batch is not None and chain.batch.stopped):
         message = f"{len(questions)} question(s) wait until what is blocked is opened again"
         step.event("human_questions_deferred", job_id, message, data)
@@ -35,18 +39,28 @@ def waits(chain: Coordinator, leg: Leg) -> bool:
     return any(each.leg == leg.id for each in chain.asking)
 
 
-def _add(chain: Coordinator, job_id: str, question: HumanQuestion, leg: str) -> None:
+def _fitting(step: Step, question: HumanQuestion) -> HumanQuestion:
+    """The question, shortened when the tree already asks very much; whole it stands in its job's result."""
+    asked = [each.question for chain in step.state.coordinators.values() for each in chain.asking]
+    if size([each.model_dump() for each in (*asked, question)]) <= ASKED_BYTES:
+        return question
+    short = f"{fitted('reason', question.prompt)[:SHORT_LIMIT]} [cut: the whole question is in the job's result]"
+    return question.model_copy(update={"prompt": short, "choices": ()})
+
+
+def _add(step: Step, chain: Coordinator, job_id: str, question: HumanQuestion, leg: str) -> None:
     """The same question of the same leg is asked once; one whose id is taken is asked as `<leg>.<id>`."""
     choices = tuple(_cut(each) for each in question.choices[:MOST_CHOICES])
     prompt = _cut(question.prompt) + _more(question.choices[MOST_CHOICES:])
     shown = question.model_copy(update={"prompt": prompt, "choices": choices})
-    if any((each.leg, each.question) == (leg, shown) for each in chain.asking):
+    fitting = _fitting(step, shown)
+    if any(each.leg == leg and each.question in (shown, fitting) for each in chain.asking):
         return
     taken = {each.id for each in chain.asking} | {each.id for each in (chain.reply.answers if chain.reply else ())}
     names = [question.id, f"{leg}.{question.id}"] if leg else [question.id]
     names += [f"{names[-1]}.{n}" for n in range(2, len(taken) + 3)]
     name = next(each for each in names if each not in taken)
-    chain.asking.append(Asked(id=name, question=shown, job_id=job_id, leg=leg))
+    chain.asking.append(Asked(id=name, question=fitting, job_id=job_id, leg=leg))
 
 
 def _more(choices: tuple[str, ...]) -> str:

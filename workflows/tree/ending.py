@@ -1,6 +1,7 @@
 """What the end of a job means for its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
 
 from workflows.contract.models import FailurePolicy, SynthesisRule
+from workflows.contract.strings import BOUNDS, Bound, cut_to, fitted, size
 from workflows.policy import bounds
 from workflows.policy.digests import digest
 from workflows.policy.failure import policy_of
@@ -14,10 +15,10 @@ from workflows.tree.jobs import JobOutcome, JobState, Usage
 from workflows.tree.state import FAILING, Batch, Coordinator, Leg, Phase, TreeState
 from workflows.tree.step import Step
 
-SUMMARY_LIMIT = 800
-REASON_LIMIT = 300
-FINDINGS_LIMIT = 4000
 FILES_LIMIT = 40
+FILES_BYTES = 1_000
+FINDINGS_BYTES = 64_000
+"""What the findings of one batch may take of the tree's memory, shared by its verify legs."""
 
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
@@ -40,7 +41,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = ended_as(outcome)
     tokens = outcome.usage
-    used = Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
+    used = Usage() + Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
     prices = state.input.settings.prices
     price = spent(used, said=outcome.model, asked=job.model, runtime=job.runtime, overrides=prices)
     state.usage, state.cost_usd = state.usage + used, state.cost_usd + price.usd
@@ -48,10 +49,10 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     step.change(
         outcome.job_id,
         state=ended,
-        reason=outcome.reason[:REASON_LIMIT],
-        next=outcome.first[:REASON_LIMIT] if ended in FAILING else "",
+        reason=fitted("reason", outcome.reason),
+        next=fitted("reason", outcome.first) if ended in FAILING else "",
         decision=outcome.decision,
-        summary=outcome.summary[:SUMMARY_LIMIT],
+        summary=fitted("summary", outcome.summary),
         model=outcome.model or job.model,
         branch=outcome.branch or job.branch,
         head_sha=outcome.head_sha or job.head_sha,
@@ -77,7 +78,7 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
         message = "the finalize continuation asked people, which is ignored"
         asked = [each.id for each in outcome.human_questions]
         step.event("human_questions_ignored", outcome.job_id, message, {"questions": asked})
-    finalizing.finalized(step, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
+    finalizing.finalized(step, ended, _reason(outcome))
     step.state.root.phase = Phase.OVER
 
 
@@ -87,7 +88,7 @@ def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended:
     work.add(chain, work.own(step.state.jobs[outcome.job_id]))
     found = step.state.leg_of(chain)
     if found is not None:
-        _absorb(found[1], outcome, chain.history)
+        _absorb(found[1], outcome, found[0].batch, chain.history)
     if not asking.hold(step, chain, outcome):
         go_on(step, chain, outcome, ended)
 
@@ -101,7 +102,7 @@ def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) 
         case Handed.DROPPED if found is None:
             chain.phase = Phase.OVER  # the refusal asked for the finalize
         case _:
-            chain_over(step, chain, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
+            chain_over(step, chain, ended, _reason(outcome))
 
 
 def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
@@ -109,7 +110,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
     coordinates = bool(outcome.delegations) and not leg.worker.ephemeral
     if not coordinates or outcome.conflict:
         asking.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
-    _absorb(leg, outcome)
+    _absorb(leg, outcome, parent.batch)
     if outcome.conflict:
         _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
         return
@@ -128,7 +129,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
         }:
             return
         del step.state.coordinators[leg.job_id]
-    leg_over(step, parent, leg, ended, outcome.reason or outcome.summary[:SUMMARY_LIMIT])
+    leg_over(step, parent, leg, ended, _reason(outcome))
 
 
 def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> Handed | None:
@@ -143,14 +144,37 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
     return None
 
 
-def _absorb(leg: Leg, outcome: JobOutcome, history: str = "") -> None:
+def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "") -> None:
     """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
-    leg.findings = outcome.findings[:FINDINGS_LIMIT] if SynthesisRule.VERIFY in leg.rules else ""
-    leg.touched_files = outcome.touched_files[:FILES_LIMIT]
+    leg.findings = _findings(leg, outcome, batch)
+    leg.touched_files = _files(outcome)
     leg.artifact_digest = outcome.artifact_digest
     own = outcome.progress or f"{outcome.state} {outcome.decision}"
     leg.progress = digest([own, history]) if history else own
+
+
+def _findings(leg: Leg, outcome: JobOutcome, batch: Batch | None) -> str:
+    """Of a verify leg only: each has its share."""
+    if SynthesisRule.VERIFY not in leg.rules:
+        return ""
+    verify = (each for each in (batch.legs.values() if batch else ()) if SynthesisRule.VERIFY in each.rules)
+    return cut_to(outcome.findings, Bound(BOUNDS["findings"].characters, FINDINGS_BYTES // max(16, len(list(verify)))))
+
+
+def _reason(outcome: JobOutcome) -> str:
+    return fitted("summary", outcome.reason or outcome.summary)
+
+
+def _files(outcome: JobOutcome) -> tuple[str, ...]:
+    """As many as are shown, and as a history has room for."""
+    names, left = [], FILES_BYTES
+    for name in outcome.touched_files[:FILES_LIMIT]:
+        left -= size(name) + 1
+        if left < 0:
+            break
+        names.append(name)
+    return tuple(names)
 
 
 def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> None:
@@ -168,7 +192,7 @@ def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: 
 
     One that asks people meets neither too: their answer goes to its coordinator, who decides (ruling F2).
     """
-    leg.reason = reason[:REASON_LIMIT] if ended in FAILING else ""
+    leg.reason = fitted("reason", reason) if ended in FAILING else ""
     batch = chain.batch
     if ended in FAILING and asking.waits(chain, leg):
         leg.state, leg.asked = ended, True
@@ -220,7 +244,7 @@ def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None
 
 def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
     """Legs not started are skipped, running ones finish, no continuation follows (ruling D4)."""
-    leg.state, leg.reason = ended if ended in FAILING else JobState.BLOCKED, reason[:REASON_LIMIT]
+    leg.state, leg.reason = ended if ended in FAILING else JobState.BLOCKED, fitted("reason", reason)
     if finalizing.ending(step) or chain.batch is None:
         return
     chain.batch.blocked_by.append(leg.id)

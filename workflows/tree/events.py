@@ -97,6 +97,14 @@ class TreeTakenUp(Wire):
     """and when."""
 
 
-Happened = TreeStarted | JobBegun | JobHeldUp | JobEnded | TimerFired
+class RecordRefused(Wire):
+    """The store will never take the rows of these jobs as they were (ruling B6)."""
+
+    now: float
+    why: str
+    job_ids: tuple[str, ...] = ()
+
+
+Happened = TreeStarted | JobBegun | JobHeldUp | JobEnded | TimerFired | RecordRefused
 Ordered = KillRequested | RetryRequested | ResumeRequested | TreeTakenUp
 Event = Happened | Ordered

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from workflows.contract.models import Action, AutonomyPolicy, Decision, Delegation, HumanQuestion
 from workflows.contract.notices import Notice
+from workflows.contract.strings import MOST_TOKENS
 
 
 class Wire(BaseModel):
@@ -89,8 +90,8 @@ class Usage(Wire):
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
+            input_tokens=min(MOST_TOKENS, self.input_tokens + other.input_tokens),
+            output_tokens=min(MOST_TOKENS, self.output_tokens + other.output_tokens),
         )
 
 

@@ -57,6 +57,7 @@ class EventKind(StrEnum):
     TREE_LOST = "tree_lost"
     TREE_TAKEN_UP = "tree_taken_up"
     TASK_DISMISSED = "task_dismissed"
+    RECORD_REFUSED = "record_refused"
     RESULT_AMBIGUOUS = "result_ambiguous"
     RESULT_UNKNOWN_KEYS_DROPPED = "result_unknown_keys_dropped"
     RUN_STARTED_AGAIN = "run_started_again"
@@ -318,6 +319,13 @@ class NotResumed(Payload):
     why: str
 
 
+class NotRecorded(Payload):
+    """Why the store refused rows for good, and whose they are: they were written shortened (ruling B6)."""
+
+    why: str
+    jobs: list[str]
+
+
 class Ambiguous(Payload):
     """More candidates than one in an agent's output (ruling A1)."""
 
@@ -397,6 +405,7 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.TREE_LOST: Lost,
     EventKind.TREE_TAKEN_UP: TakenUp,
     EventKind.TASK_DISMISSED: Ordered,
+    EventKind.RECORD_REFUSED: NotRecorded,
     EventKind.RESULT_AMBIGUOUS: Ambiguous,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: KeysDropped,
     EventKind.RUN_STARTED_AGAIN: StartedAgain,

@@ -179,6 +179,8 @@ class Written(Wire):
 
     anew: bool = False
     """They are the first of a workflow that goes on from an earlier state than the rows': it must write them all."""
+    refused: str = ""
+    """Why it will never take them (ruling B6)."""
     event_shift: int = 0
     """So much further on the tree's events are numbered in the store than by itself."""
 

@@ -2,8 +2,9 @@
 
 from typing import assert_never
 
+from workflows.policy.answers import one_line
 from workflows.policy.resolution import Means, means_of
-from workflows.tree import continuing, finalizing, offers, reopening, resuming, story, taking_up, ways_out
+from workflows.tree import continuing, finalizing, offers, reduced, reopening, resuming, story, taking_up, ways_out
 from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
 from workflows.tree.ending import job_ended, retry_due
@@ -13,6 +14,7 @@ from workflows.tree.events import (
     JobEnded,
     JobHeldUp,
     KillRequested,
+    RecordRefused,
     ResumeRequested,
     RetryRequested,
     TimerFired,
@@ -89,14 +91,16 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
             retry_due(step, event.key)
             resuming.timer_fired(step, event.key)
         case KillRequested():
-            finalizing.kill(step, event.actor, immediate=event.immediate)
+            finalizing.kill(step, one_line(event.actor), immediate=event.immediate)
         case RetryRequested():
-            reopening.retry(step, event.actor, event.job_id)
+            reopening.retry(step, one_line(event.actor), event.job_id)
         case ResumeRequested():
             resuming.resume(step, event)
         case TreeTakenUp():
             taking_up.take_up(step, event.actor, event.why, event.since)
             _start(step)
+        case RecordRefused():
+            reduced.refused(step, event.why, event.job_ids)
         case _ as never:
             assert_never(never)
     _advance(step)

@@ -48,7 +48,7 @@ def retry(step: Step, actor: str, job_id: str) -> None:
         state.closed_at = state.now
     why_not = refuse_retry(state, job_id)
     if why_not is not None:
-        step.event("retry_refused", job_id, why_not, {"actor": actor})
+        step.event("retry_refused", job_id if job_id in state.jobs else state.root_id, why_not, {"actor": actor})
         return
     state.closed, state.closed_at = False, None
     step.event("retry_requested", job_id, f"{actor} runs {job_id} again", {"actor": actor})

@@ -1,5 +1,6 @@
 """Whether a resume is taken, without taking it: the same verdict for every surface and for the tree (ruling F4)."""
 
+from workflows.contract.strings import fitted
 from workflows.policy import bounds, whole_answers
 from workflows.policy.bounds import Refusal
 from workflows.policy.verbs import No, Verb, refuse_verb
@@ -42,7 +43,7 @@ def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Roun
 
 def _accepted_before(state: TreeState, request_id: str) -> bool:
     rounds = (each for rounds in state.rounds.values() for each in rounds)
-    return bool(request_id) and any(request_id in each.requests for each in rounds)
+    return bool(request_id) and any(fitted("request", request_id) in each.requests for each in rounds)
 
 
 def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Round] | Refusal:

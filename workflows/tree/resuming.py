@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from workflows.contract.durations import format_duration
+from workflows.contract.strings import fitted
 from workflows.policy import answers, bounds
 from workflows.policy.verbs import No, Verb, duration
 from workflows.tree import confirming, ending, finalizing, resume_verdict, round_view, rounds
@@ -31,7 +32,8 @@ def resume(step: Step, request: ResumeRequested) -> None:
         _refused(step, request, found, who)
         return
     chain, current, verb = found
-    current.requests = [*current.requests, request.request_id][-50:] if request.request_id else current.requests
+    request_id = fitted("request", request.request_id)
+    current.requests = [*current.requests, request_id][-50:] if request_id else current.requests
     text = answers.clean(request.text).strip()
     step.state.last_refusal = ""
     _accepted(step, chain, current, verb, text, who)

@@ -61,10 +61,13 @@ class Step:
         self._commands.append(command)
 
     def add(self, job: JobRecord) -> None:
-        """A job appears."""
+        """A job appears, or takes the place of what was known of it."""
+        known = job.job_id in self.state.jobs
         self.state.jobs[job.job_id] = job
         self._jobs[job.job_id] = None
-        if job.continuation is Continuation.NONE:  # why a coordinator runs again is told where that is decided
+        if (
+            not known and job.continuation is Continuation.NONE
+        ):  # why a coordinator runs again is told where that is decided
             self._story(job)
 
     def change(self, job_id: str, **changes: Unpack[JobChange]) -> None:

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from activities.git.command import GitError, git
 from activities.git.worktrees import (
@@ -24,8 +26,12 @@ from activities.git.worktrees import (
     place,
     tip,
 )
+from activities.jobs import workspace
 from tests.activities.git.conftest import commit_file, make_repository, run_git
+from workflows.contract.models import Action
+from workflows.contract.worktree_names import worktree_fault
 from workflows.errors import NotFoundError, RefusedError
+from workflows.tree.jobs import JobRun, Text, Worker
 
 pytestmark = pytest.mark.ruling("I1", "I2")
 
@@ -328,9 +334,9 @@ class TestSafety:
 
 
 @pytest.mark.ruling("I3")
-@pytest.mark.parametrize("name", ["", "/etc", "../x", "a/../b", ".git", "a//b", "a/", "-x", "a b", "x" * 201, "a\n"])
+@pytest.mark.parametrize("name", ["", "/etc", "../x", "a/../b", ".git", "a//b", "a/", "-x", "a b", "a\n", "é"])
 def test_names_that_leave_the_root_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(RefusedError, match="not a relative name"):
+    with pytest.raises(RefusedError, match="must be a relative name"):
         place(tmp_path, name)
 
 
@@ -338,6 +344,67 @@ def test_names_that_leave_the_root_are_refused(tmp_path: Path, name: str) -> Non
 def test_named_worktrees_are_side_by_side(tmp_path: Path) -> None:
     assert place(tmp_path, "wt/feature").parent == place(tmp_path, "wt").parent == tmp_path
     assert place(tmp_path, "wt/feature") != place(tmp_path, "wt-feature")
+
+
+NAMES = st.one_of(
+    st.text(st.sampled_from("aZ0._-/~ \n\x00é\\:"), max_size=24),
+    st.lists(st.sampled_from(["a", "..", ".git", "x.lock", "b.", "-c", "d..e", "", "f" * 120]), max_size=4).map(
+        "/".join
+    ),
+    st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,210}", fullmatch=True),
+)
+LONGEST_REPO = f"{'o' * 99}/{'r' * 100}"
+
+
+@pytest.mark.ruling("I3")
+@given(NAMES)
+@settings(max_examples=300, deadline=None)
+def test_what_the_contract_takes_is_a_folder_and_a_branch_and_what_is_none_it_refuses(name: str) -> None:
+    run = JobRun(
+        job_id="job-0123456789ab.64",
+        root_job_id="job-0123456789ab",
+        task_id="task-0123456789ab",
+        repo=LONGEST_REPO,
+        worker=Worker(name="w", runtime="shell"),
+        action=Action.IMPLEMENT,
+        prompt=Text(),
+        shared_worktree=name,
+    )
+    if worktree_fault(name) is None:
+        path = place(Path("/worktrees"), workspace._name(run))
+        assert path.parent == Path("/worktrees")
+        assert len(f"service-worktree-{path.name}.lock") < 255
+        assert path.name.startswith(workspace.worktree_prefix(LONGEST_REPO))
+        branch = workspace.branch_name(run) or ""
+        assert subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], check=False).returncode == 0
+        assert branch.endswith(name.replace("/", "+"))
+    else:
+        try:
+            place(Path("/worktrees"), name)
+        except RefusedError:
+            return
+        # It could be a folder, and no branch; or it is only too long.
+        assert len(name) > 200 or ".." in name or name.endswith(".") or "./" in name or ".lock" in name
+
+
+@pytest.mark.ruling("I3")
+def test_the_longest_names_are_worktrees_of_their_own(repo: Path, tmp_path: Path) -> None:
+    name, other = "w" * 200, "w" * 199 + "v"
+    assert worktree_fault(name) is worktree_fault(other) is None
+    paths = [place(tmp_path / "trees", f"{LONGEST_REPO.replace('/', '--')}/{each}") for each in (name, other)]
+    for number, path in enumerate(paths):
+        add_branch(repo, path, f"service/job-0123456789ab-shared-{number}", "main")
+    assert paths[0] != paths[1]
+    assert all(path.is_dir() for path in paths)
+    for path in paths:
+        dispose(repo, path)
+
+
+@pytest.mark.ruling("I3")
+def test_a_worktree_and_one_below_its_name_have_branches_beside_each_other(repo: Path, trees: Path) -> None:
+    for name in ("a", "a/b"):
+        add_branch(repo, place(trees, name), f"service/job-0123456789ab-shared-{name.replace('/', '+')}", "main")
+    assert registered(repo) == 3
 
 
 def test_the_base_of_a_shared_worktree_moves_when_told(repo: Path, trees: Path) -> None:

@@ -5,10 +5,12 @@ import tomllib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from activities.settings import toml
 from activities.settings.home import Home
 from activities.settings.load import SettingsError, load, load_settings
+from activities.settings.model import RuntimeSection, Section, Settings
 from activities.settings.reading import changes
 
 pytestmark = pytest.mark.ruling("K4")
@@ -91,6 +93,42 @@ def test_a_tiers_price_is_a_setting_and_a_tier_nobody_knows_is_not(home: Home) -
         load_settings(written(home, text.replace("deep", "depe")), {})
     tiers = "tier:mechanical, tier:cheap, tier:standard, tier:deep"
     assert caught.value.message == f"[prices]: 'tier:depe' is not a tier; the tiers are {tiers}; did you mean \"deep\"?"
+
+
+def _durations() -> list[tuple[str, str]]:
+    """Every key that takes a duration, by its section."""
+    probe, found = Settings(), []
+    sections: dict[str, Section] = {name: getattr(probe, name) for name in ("orchestrate", "worker")}
+    for name, section in {**sections, "runtimes.shell": RuntimeSection()}.items():
+        for key in type(section).model_fields:
+            try:
+                type(section).model_validate({key: "90s"})
+            except ValidationError:
+                continue
+            if getattr(type(section).model_validate({key: "90s"}), key) == 90.0:
+                found.append((name, key))
+    return found
+
+
+@pytest.mark.ruling("spec:timeouts.precedence")
+@pytest.mark.parametrize(("section", "key"), _durations())
+@pytest.mark.parametrize("zero", ["0s", "0ms", "0m"])
+def test_no_duration_is_zero(home: Home, section: str, key: str, zero: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(written(home, f'[{section}]\n{key} = "{zero}"'), {})
+    sentence = f'[{section}].{key}: must be longer than nothing, not "{zero}"'
+    way_out = '; to set no limit, leave the key out or set it to ""' if key.startswith("default_") else ""
+    assert caught.value.message == sentence + way_out
+
+
+def test_every_duration_is_known_to_the_test_above() -> None:
+    assert {
+        "default_plan_timeout",
+        "default_delegation_timeout",
+        "escalation_ttl",
+        "stop_grace",
+        "network_backoff",
+    } <= {key for _, key in _durations()}
 
 
 def test_every_fault_is_told_at_once(home: Home) -> None:

@@ -1,0 +1,46 @@
+"""Which writes can never succeed, and which only have to wait (ruling B6).
+
+A database that is locked, gone or full takes the same row later; a value that fits no column fits it no better then.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
+from temporalio.exceptions import ApplicationError
+
+from workflows.calls import REFUSED
+from workflows.contract.strings import fitted
+from workflows.errors import NotFoundError
+
+T = TypeVar("T")
+
+
+def for_good(error: BaseException) -> bool:
+    """Whether trying again would end in the same way."""
+    match error:
+        case DataError() | IntegrityError():
+            return True
+        case DBAPIError():
+            return False
+        case StatementError() | UnicodeError() | OverflowError() | NotFoundError():
+            return True
+        case _:
+            return False
+
+
+def written(write: Callable[[], T]) -> T:
+    """Write; what can never succeed is said to be so, and Temporal does not try it again."""
+    try:
+        return write()
+    except Exception as error:
+        if not for_good(error):
+            raise
+        raise ApplicationError(_why(error), type=REFUSED, non_retryable=True) from None
+
+
+def _why(error: Exception) -> str:
+    """The database's own words, without the rows."""
+    cause = error.orig if isinstance(error, StatementError) and error.orig else error
+    said = next((line for line in str(cause).splitlines() if line.strip()), type(cause).__name__)
+    return fitted("reason", f"{type(cause).__name__}: {said}")

@@ -1,0 +1,64 @@
+"""Whatever a program says of itself can be stored and sent on (ruling B6)."""
+
+from pathlib import Path
+
+import pytest
+
+from activities.agents.adapter import Report
+from activities.agents.streams import usage_of
+from activities.jobs import report
+from activities.jobs.execution import Executed
+from activities.jobs.verdict import Failure
+from activities.jobs.workspace import Evidence
+from activities.runs.run import RunEnd
+from activities.runs.supervisor import EndKind
+from workflows.contract.notices import Notice
+from workflows.contract.strings import BOUNDS, MOST_TOKENS
+from workflows.policy.observation import Touched, observe
+from workflows.tree.jobs import JobOutcome, JobState, Usage
+
+pytestmark = pytest.mark.ruling("B6")
+
+BAD = "a\0b\ud800c\udcff"
+GOOD = "a\ufffdb\ufffdc\ufffd"
+
+
+def test_every_text_of_an_outcome_is_made_storable_and_short() -> None:
+    notice = Notice(kind="result_unknown_keys_dropped", message=BAD * 10_000, data={"keys": [BAD * 1_000] * 100})
+    outcome = JobOutcome(
+        job_id="j",
+        state=JobState.FAILED,
+        reason=BAD + "x" * 100_000,
+        summary=BAD,
+        findings=BAD,
+        model=BAD + "m" * 1_000,
+        conflict=BAD + "c" * 100_000,
+        touched_files=(BAD,),
+        notices=(notice,) * 100,
+    )
+    told = report.travelling(outcome)
+    assert len(told.model_dump_json()) < 1_000_000
+    assert (told.summary, told.findings, told.touched_files) == (GOOD, GOOD, (GOOD,))
+    assert told.reason.startswith(GOOD)
+    assert len(told.model or "") == BOUNDS["model"].characters
+    assert report.travelling(told) == told
+
+
+@pytest.mark.parametrize(
+    ("session", "kept"), [("s" * 200, "s" * 200), ("s" * 201, None), (None, None), ("a\0", "a\ufffd")]
+)
+def test_a_session_s_name_is_kept_whole_or_not_at_all(session: str | None, kept: str | None) -> None:
+    assert report.travelling(JobOutcome(job_id="j", state=JobState.FAILED, session=session)).session == kept
+
+
+def test_evidence_and_diagnostics_too() -> None:
+    evidence = Evidence(None, observation=observe([BAD + ".py"], Touched(files=(BAD + ".py",))))
+    last = Executed(RunEnd(EndKind.EXITED, Path("/r")), Report(b"\0", Usage()), BAD)
+    found = report.diagnostics(Failure("x"), [last], evidence)
+    assert (found["stderr"], found["output"]) == (GOOD, "\ufffd")
+
+
+def test_tokens_beyond_all_measure_are_counted_as_very_many() -> None:
+    used = usage_of({"input_tokens": 10**400, "output_tokens": 5})
+    assert used == Usage(input_tokens=MOST_TOKENS, output_tokens=5)
+    assert (used + used).input_tokens == MOST_TOKENS

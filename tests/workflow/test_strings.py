@@ -1,0 +1,148 @@
+"""Strings at their bounds on a real server, and a store that refuses rows for good (ruling B6)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+from temporalio.exceptions import ApplicationError
+
+from activities.store import refusals
+from tests.tree.simulator import delegation
+from tests.workflow.books import Books
+from tests.workflow.host import Host, an_input, name_of, play, says, script, serving, start
+from workflows import search
+from workflows.calls import REFUSED
+from workflows.contract.models import Ephemeral, HumanQuestion, Runtime
+from workflows.contract.strings import BOUNDS, COUNTS, size
+from workflows.delegation_tree import DelegationTree
+from workflows.messages import Kill
+from workflows.policy.settings import Bounds, TreeSettings
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Worker
+from workflows.tree.records import Records
+
+pytestmark = pytest.mark.ruling("B6")
+
+
+def widest(name: str) -> str:
+    """As long as its bound allows, of characters that take two bytes each."""
+    bound = BOUNDS[name]
+    text = "\u00e9" * min(bound.characters, bound.bytes // 2)
+    assert size(text) - 2 <= bound.bytes
+    return text
+
+
+def a_leg(number: int) -> Any:
+    worker = Ephemeral(
+        runtime=Runtime.RUNTIME_C,
+        role=widest("role"),
+        model=widest("model"),
+        effort=widest("effort"),
+        capabilities=(widest("capability"),) * COUNTS["capabilities"],
+    )
+    return delegation(
+        f"{number}".ljust(BOUNDS["id"].characters, "x"),
+        None,
+        "review",
+        phase=widest("phase"),
+        fingerprint=f"{number}" + widest("fingerprint")[1:],
+        worktree="w" * BOUNDS["worktree"].characters,
+        retry=1,
+    ).model_copy(update={"agent": None, "ephemeral": worker})
+
+
+async def test_a_tree_with_every_string_at_its_bound_runs_asks_and_ends(client: Client, queue: str) -> None:
+    asks = (HumanQuestion(id="q" * 64, prompt=widest("question"), choices=(widest("choice"),)),)
+    legs = tuple(a_leg(n) for n in range(3))
+    plain = script({"root": legs})
+
+    def answer(run: JobRun) -> JobOutcome:
+        if run.delegation_id and run.continuation == "none":
+            return says(run, "implemented", summary=widest("summary"), reason=widest("reason"))
+        return plain(run)
+
+    root = Worker(name=widest("agent"), runtime="runtime_a", model=widest("model"), role=widest("role"))
+    tree = an_input(worker=root, title=widest("title"), phase=widest("phase"), repo="o/" + "r" * 198)
+    host = Host(answer)
+    closed = await play(client, queue, host, tree)
+    assert closed.task_state is TaskState.DONE
+    Books(host.written).check(host.runs, Bounds())
+    child = await client.get_workflow_handle(f"{tree.root_job_id}.1").describe()
+    assert child.typed_search_attributes[search.AGENT] == widest("role")
+    assert asks
+
+
+def unstorable(when: Any) -> Any:
+    """A store that will never take some rows."""
+
+    async def before_write(records: Records) -> None:
+        if when(records):
+            refusals.written(lambda: "\ud800".encode())
+
+    return before_write
+
+
+async def test_a_row_the_store_never_takes_leaves_a_tree_that_can_be_seen_and_killed(
+    client: Client, queue: str
+) -> None:
+    def refuses(records: Records) -> bool:
+        return any(job.phase == "\u00e9" for job in records.jobs)
+
+    host = Host(script({"root": (delegation("a", phase="\u00e9"),)}), held={"a"}, before_write=unstorable(refuses))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("a")
+        books = Books(host.written)
+        assert "record_refused" in books.kinds()
+        assert books.named("a").state in {JobState.QUEUED, JobState.RUNNING}
+        assert books.named("a").phase == "?"
+        told = str(await tree.query("__temporal_workflow_metadata"))
+        assert ".1 a coder implement" in told
+        await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=True))
+        closed = await asyncio.wait_for(tree.result(), 30)
+    assert closed.task_state is TaskState.CANCELLED
+    books = Books(host.written)
+    books.check(host.runs, Bounds())
+    refused = [event for event in books.events.values() if event.kind == "record_refused"]
+    assert all(str(event.data["why"]).startswith("UnicodeEncodeError") for event in refused)
+
+
+async def test_a_tree_of_which_the_store_takes_nothing_fails_with_the_reason(client: Client, queue: str) -> None:
+    host = Host(script({"root": (delegation("a"),)}), before_write=unstorable(lambda records: bool(records.jobs)))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        with pytest.raises(WorkflowFailureError) as failed:
+            await asyncio.wait_for(tree.result(), 30)
+    cause = failed.value.cause
+    assert isinstance(cause, ApplicationError)
+    assert cause.type == REFUSED
+    assert "the store refuses the rows of this tree: UnicodeEncodeError" in cause.message
+    assert "service doctor" in cause.message
+
+
+async def test_the_largest_questions_of_a_whole_tree_survive_continue_as_new(client: Client, queue: str) -> None:
+    width = 62
+    prompt, choice = "p" * 2_000, "c" * 150
+    asks = (HumanQuestion(id="q", prompt=prompt, choices=(choice,) * 10),)
+    legs = tuple(delegation(f"l{n}", prompt="i" * 1_000, phase=widest("phase")) for n in range(width))
+    plain = script({"root": legs})
+
+    def answer(run: JobRun) -> JobOutcome:
+        if name_of(run).startswith("l"):
+            return says(run, "approved", human_questions=asks, summary="s" * 2_000)
+        return plain(run)
+
+    bounds = Bounds(max_delegation_width=width)
+    host = Host(answer)
+    tree = an_input(settings=TreeSettings(bounds=bounds))
+    from workflows.messages import TreeStart
+
+    first = TreeStart(input=tree, host=queue, history_limit=20)
+    async with serving(client, queue, host):
+        handle = await start(client, queue, first)
+        await host.until(lambda: len(host.ended) > width, 60)
+        await host.until(lambda: Books(host.written).task_state is TaskState.AWAITING_HUMAN, 30)
+        await handle.signal(DelegationTree.kill, Kill(actor="ann"))
+        closed = await asyncio.wait_for(handle.result(), 60)
+    assert closed.task_state is TaskState.CANCELLED
+    Books(host.written).check(host.runs, bounds)
