@@ -18,8 +18,8 @@ def test_no_line_of_a_box_is_wider_than_the_box_and_no_command_is_cut() -> None:
     world.leg("an-implementer-with-a-long-name", summary=LONG, human_questions=ASKS)
     shown = details(world.state)
     boxes = shown.split("```")[1::2]
-    assert len(boxes) == 2
-    assert all(len(line) <= COLUMN for box in boxes for line in box.splitlines())
+    assert len(boxes) == 3, "what is asked, the words to paste, the jobs"
+    assert all(len(line) <= COLUMN for box in (boxes[0], boxes[2]) for line in box.splitlines())
     assert " ".join(boxes[0].split()).count(" ".join(LONG.split())) == 1, "nothing of the question is lost"
     commands = world.open()[0].commands
     assert commands

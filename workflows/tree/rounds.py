@@ -11,11 +11,16 @@ from workflows.tree.commands import CancelTimer, StartTimer
 from workflows.tree.jobs import Answer, JobState, TaskState
 from workflows.tree.pauses import Reply, Round, RoundEnd, RoundKind
 from workflows.tree.payloads import Data
+from workflows.tree.records import RoundRecord
 from workflows.tree.state import Coordinator, Phase, TreeState
 from workflows.tree.step import Step
 
 STAGES = {"half": 0.5, "ninety": 0.9, "end": 1.0}
 """Two reminders and the end, as shares of a round's time (ruling F8)."""
+
+
+COMMAND_LIMIT = 500
+"""So long a command stands in a row; a round's own row has it whole."""
 
 
 def refresh(step: Step, chain: Coordinator) -> None:
@@ -184,19 +189,25 @@ def show(step: Step) -> None:
     state, task = step.state, step.state.task
     shown = round_view.open_rounds(state)
     if shown and task.state in {TaskState.OPEN, TaskState.AWAITING_HUMAN}:
-        said = round_view.reason(shown), shown[0].commands[0]
+        said = round_view.reason(shown), _command(shown[0])
         if (task.state, task.reason, task.next) != (TaskState.AWAITING_HUMAN, *said):
             step.task(TaskState.AWAITING_HUMAN, *said)
     elif not shown and task.state is TaskState.AWAITING_HUMAN:
         step.task(TaskState.OPEN, "goes on", "")
-    wanted = dict.fromkeys(_waiting(step), shown[0].commands[0]) if shown else {}
-    wanted |= {each.job_id: record.commands[0] for record in shown for each in record.failing}
-    wanted |= {each.job_id: record.commands[0] for record in shown for each in record.questions}
-    wanted |= {record.job_id: record.commands[0] for record in shown}
+    wanted = dict.fromkeys(_waiting(step), _command(shown[0])) if shown else {}
+    wanted |= {each.job_id: _command(record) for record in shown for each in record.failing}
+    wanted |= {each.job_id: _command(record) for record in shown for each in record.questions}
+    wanted |= {record.job_id: _command(record) for record in shown}
     for job_id, job in state.jobs.items():
         ours = job_id in wanted or job.next.startswith("service resume ")
         if ours and job.next != wanted.get(job_id, ""):
             step.change(job_id, next=wanted.get(job_id, ""))
+
+
+def _command(record: RoundRecord) -> str:
+    """The command that ends the pause; where it names very many questions, the one that asks them one by one."""
+    first = record.commands[0]
+    return first if len(first) <= COMMAND_LIMIT else f"service resume {record.coordinator_id}"
 
 
 def _waiting(step: Step) -> list[str]:
