@@ -48,15 +48,17 @@ class Stage:
         """Start the service, and register an agent for each program and each thing it may do."""
         all_actions, reading = "ask,review,implement", "ask,review"
         kinds = {
-            "": (all_actions, "workspace-write"),
-            "-free": (all_actions, "danger-full-access"),
-            "-reader": (reading, "read-only"),
+            "": (all_actions, "workspace-write", "fresh"),
+            "-free": (all_actions, "danger-full-access", "fresh"),
+            "-reader": (reading, "read-only", "fresh"),
+            "-kept": (reading, "read-only", "tree"),
         }
         commands: list[tuple[str, ...]] = [("daemon", "start")]
         for program in available():
-            for kind, (capabilities, policy) in kinds.items():
+            for kind, (capabilities, policy, session) in kinds.items():
                 words = ("--runtime", PROGRAMS[program], "--capabilities", capabilities, "--autonomy", policy)
-                commands.append(("agent", "add", f"{program}{kind}-dev", *words, "--repo", "acme/shop"))
+                add = ("agent", "add", f"{program}{kind}-dev", "--repo", "acme/shop", "--session", session)
+                commands.append((*add, *words))
         list(self._pool.map(lambda words: self.service(*words), commands))
 
     def begin(self, plays: Iterable["Play"]) -> None:

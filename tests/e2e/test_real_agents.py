@@ -27,6 +27,7 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "make": [FILE | {"text": "First the file."}, MADE],
     "invalid": [FILE, {"result": {"decision": "Approved", "findings": ["[[fake:answer]]"]}}],
     "read": [{"read_file": {"path": "made.txt"}}, result(summary="read it [[fake:answer]]")],
+    "looked": [result(summary="looked [[fake:answer]]")],
     "cut": [{"fault": {"kind": "truncate"}}],
 }
 
@@ -306,3 +307,28 @@ def test_one_program_leads_the_others_and_sums_up(
     assert "made by the model" in str(stage.requests(f"{job}.2")[-1]["body"])
     told = stage.requests(f"{job}.3")[-1]
     assert (told["scenario"], "made it" in str(told["body"]), "read it" in str(told["body"])) == ("answer", True, True)
+
+
+def kept(stage: Stage, program: str) -> tuple[str, dict[str, Any]]:
+    """A coordinator whose agent keeps its session, one leg, and the continuation."""
+    legs = [{"id": "look", "agent": f"{program}-reader-dev", "action": "ask", "prompt": "Look. [[fake:looked]]"}]
+    stage.model.scenarios[f"kept-{program}"] = [result(summary="delegates", delegations=legs)]
+    job = stage.start(f"{program}-kept", "ask", f"kept-{program}")
+    return job, stage.tree(job)
+
+
+@pytest.mark.play(of=kept)
+@pytest.mark.ruling("K3", "spec:limits.token_capture")
+def test_a_coordinator_goes_on_in_the_session_it_began_and_counts_only_what_each_job_used(
+    stage: Stage, program: str, played: tuple[str, dict[str, Any]]
+) -> None:
+    job, tree = played
+    assert tree["task"]["state"] == "done", tree["task"]
+    assert [each["state"] for each in tree["jobs"]] == ["succeeded"] * 3
+    spent = [(each["usage"]["input_tokens"], each["usage"]["output_tokens"]) for each in tree["jobs"]]
+    assert spent == [cost(program, 1)] * 3
+    begun, gone_on = stage.requests(job)  # both from the one folder
+    assert (begun["user_turns"], gone_on["user_turns"]) == (1, 2), "the session's first turn is there"
+    assert "Do it." in str(gone_on["body"])
+    events = stage.service.json("job", "events", job)
+    assert [event for event in events if event["kind"] == "session_not_resumed"] == []
