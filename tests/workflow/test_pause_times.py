@@ -74,7 +74,7 @@ async def test_extend_moves_the_end_and_the_reminders_come_again(client: Client,
     host = Host(asking({"root": LEGS}, "root"))
     async with paused(client, queue, host) as (skipper, tree, shown):
         assert await skipper.fast_forward(tree, 23 * HOUR)
-        assert await say(tree, order(tree.id, "extend", "48h")) == "extend is accepted"
+        assert (await say(tree, order(tree.id, "extend", "48h"))).startswith("extend is accepted\n  longer by 48h\n")
         assert await skipper.fast_forward(tree, 48 * HOUR + 59 * MINUTE)
         assert Books(host.written).open()[0].expires_at - shown.expires_at == 48 * 3600
         assert Books(host.written).kinds().count("round_reminder") == 4
@@ -165,7 +165,7 @@ async def test_what_a_person_says_is_carried_over_into_the_next_run(client: Clie
     async with serving(client, queue, host):
         tree = latest(client, await start(client, queue, TreeStart(input=an_input(), host=queue, history_limit=1)))
         await waits(host)
-        assert await say(tree, order(tree.id, said, "red" if asks else "")) == f"{said} is accepted"
+        assert (await say(tree, order(tree.id, said, "red" if asks else ""))).startswith(f"{said} is accepted\n")
         closed, books = await over(tree, host)
         runs = await runs_of(client, tree)
     ends = {"answer": "answered", "continue": "continued", "abort": "aborted", "retry": "retried"}
