@@ -101,7 +101,8 @@ def ending(choices: Choices, run: JobRun) -> JobOutcome:
 def grow(data: bytes, limit: int = 400) -> World:
     """Play a generated tree to its end, with kills, retries, stale outcomes and a restart in between."""
     choices = Choices(data)
-    world = World(tree_input(bounds(choices))).begin()
+    start, places = tree_input(bounds(choices)), (0, 1, 2, 4)[choices.pick(4)]
+    world = World(start, patient=places > 0).begin()
     again = 3
     while limit:
         limit -= 1
@@ -110,13 +111,28 @@ def grow(data: bytes, limit: int = 400) -> World:
                 return world
             again -= 1
             continue
-        _step(choices, world)
+        _step(choices, world, places)
         if choices.rare(25):
             world.state = TreeState.model_validate_json(world.state.model_dump_json())
     raise AssertionError("the tree does not end")
 
 
-def _step(choices: Choices, world: World) -> None:
+def _host(choices: Choices, world: World, places: int) -> bool:
+    """A host with few places, some of them other trees': it begins what it can, and gives back what it is asked for."""
+    free = places - len(world.flying) - choices.pick(2)
+    idle = not (world.flying or world.timers or world.open())
+    if world.asked_back and (free <= 0 or not choices.rare(4)):
+        world.give_back(_some(choices, sorted(world.asked_back)))
+    elif world.offered and (free > 0 or idle):
+        world.begins(_some(choices, list(world.offered)), told=not choices.rare(4))
+    else:
+        return False
+    return True
+
+
+def _step(choices: Choices, world: World, places: int) -> None:
+    if world.offered and (choices.pick(2) or not world.flying) and _host(choices, world, places):
+        return
     if choices.rare(60):
         world.feed(KillRequested(now=world.now, actor="ann", immediate=choices.pick(2) == 1))
         return
@@ -129,8 +145,12 @@ def _step(choices: Choices, world: World) -> None:
     if world.timers and (not world.flying or choices.pick(2)):
         _fire(choices, world)
         return
+    if not world.flying:
+        _host(choices, world, places)
+        return
     run = world.flying[_some(choices, list(world.flying))]
-    ended = JobEnded(now=world.now + choices.pick(10), outcome=ending(choices, run))
+    said = ending(choices, run).model_copy(update={"begun_at": world.now})
+    ended = JobEnded(now=world.now + choices.pick(10), outcome=said)
     world.feed(ended)
     if choices.rare(10):
         assert world.feed(ended) == [], "an outcome counts once"

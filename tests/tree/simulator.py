@@ -124,6 +124,8 @@ class World:
         self.asked_back: set[str] = set()
         self.given_back: set[tuple[str, int, int]] = set()
         """Job, attempt and offer of all that must never begin."""
+        self.answers: list[JobBegun] = []
+        """What the tree is told of a job it asked back too late."""
         self.timers: dict[str, float] = {}
         self.log: list[Command] = []
         self.history: list[tuple[Event, list[Command]]] = []
@@ -166,6 +168,8 @@ class World:
             assert not isinstance(command, Record) or index == 0, "rows come before everything that depends on them"
             self._carry_out(command)
         self._check()
+        while self.answers:
+            self.feed(self.answers.pop())
         while not self.patient and (self.asked_back or self.offered):
             self.host()
         return commands
@@ -175,14 +179,16 @@ class World:
         chosen = job_id or next(iter([*self.asked_back, *self.offered]))
         self.give_back(chosen) if chosen in self.asked_back else self.begins(chosen)
 
-    def begins(self, job_id: str) -> None:
-        """Its claim comes first: whoever asks for it back later does not get it."""
+    def begins(self, job_id: str, *, told: bool = True) -> None:
+        """Its claim comes first: whoever asks for it back later does not get it. The tree may learn of it late."""
         run = self.offered.pop(job_id)
+        wanted = job_id in self.asked_back
         self.asked_back.discard(job_id)
         assert (job_id, run.attempt, run.offer) not in self.given_back, "what was taken back never begins"
         self.flying[job_id] = run
         self._check_begin(run)
-        self.feed(JobBegun(now=self.now, job_id=job_id, offer=run.offer, at=self.now))
+        if told or wanted:
+            self.feed(JobBegun(now=self.now, job_id=job_id, offer=run.offer, at=self.now))
 
     def give_back(self, job_id: str) -> None:
         run = self.offered.pop(job_id)
@@ -194,6 +200,7 @@ class World:
     def end(self, job_id: str, decision: str | None = "approved", *legs: Delegation, **fields: object) -> list[Command]:
         """A job in flight ends."""
         run = self.flying[job_id]
+        fields = {"begun_at": self.now} | fields
         at = self.now + float(str(fields.pop("after", 1.0)))
         return self.feed(JobEnded(now=at, outcome=outcome(run, decision, *legs, **fields)))
 
@@ -272,6 +279,9 @@ class World:
                 assert self.offered.get(command.job_id, self.flying.get(command.job_id)), "only what is out is wanted"
                 if command.job_id in self.offered:
                     self.asked_back.add(command.job_id)
+                else:
+                    late = JobBegun(now=self.now, job_id=command.job_id, offer=command.offer, at=self.now)
+                    self.answers.append(late)
             case CancelJob():
                 assert command.job_id in self.flying or command.job_id in self.offered, "only what is out is cancelled"
                 self.cancelled.append(command.job_id)
