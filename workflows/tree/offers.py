@@ -20,6 +20,8 @@ def offer(step: Step) -> None:
     if state.frozen:
         retry = next((each for each in _ways_on(state) if refuse_retry(state, each) is None), None)
         step.next_step(f"{RETRY} {retry}" if retry else f"{DISMISS} {state.root_id}")
+    elif state.task.next.startswith((RETRY, DISMISS)):
+        step.next_step("")
 
 
 def _jobs(state: TreeState) -> Iterator[tuple[str, str]]:
