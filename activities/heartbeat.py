@@ -10,14 +10,19 @@ from temporalio import activity
 from activities.runs.run import Progress
 
 BEAT_SECONDS = 2.0
+WAITING_SECONDS = 5.0
+"""A run that waits for its place has nothing to stop: it beats less often."""
 
 
 @dataclass
 class Heartbeat:
     """What the worker tells Temporal of an activity meanwhile; never kept in the history."""
 
-    stage: str = "starting"
+    stage: str = "waiting"
     progress: Progress | None = None
+
+    def begun(self) -> None:
+        self.stage = "starting"
 
     def see(self, progress: Progress) -> None:
         self.stage, self.progress = "running", progress
@@ -36,7 +41,7 @@ async def beating(beat: Heartbeat) -> AsyncIterator[None]:
     async def beats() -> None:
         while True:
             activity.heartbeat(beat.details())
-            await asyncio.sleep(BEAT_SECONDS)
+            await asyncio.sleep(WAITING_SECONDS if beat.stage == "waiting" else BEAT_SECONDS)
 
     beating = asyncio.create_task(beats())
     try:

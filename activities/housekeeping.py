@@ -1,17 +1,29 @@
-"""What a worker does for its home beside the work: ends what was left over, removes what is old."""
+"""What a worker does beside the work: ends what was left over, removes what is old, says that it is there."""
 
 import asyncio
+import contextlib
 import logging
+import time
+from collections.abc import AsyncIterator
+
+from sqlalchemy.exc import SQLAlchemyError
+from temporalio.client import Client
+from temporalio.service import RPCError
 
 from activities.jobs.context import Context
+from activities.outside import Lookout
 from activities.runs import sweep
 from activities.runs.sweep import Key
-from activities.store import runs
+from activities.store import hosts, runs
 from workflows.errors import ServiceError
 
 log = logging.getLogger(__name__)
 
 TIDY_SECONDS = 3600.0
+LOOK_SECONDS = 15.0
+"""How long what was ended from outside may go unseen."""
+SEEN_SECONDS = 10.0
+"""How often a worker says that it is there."""
 
 
 async def end_orphans(context: Context) -> int:
@@ -40,6 +52,17 @@ async def keep_tidy(context: Context) -> None:
         await asyncio.sleep(TIDY_SECONDS)
 
 
+async def keep_true(client: Client, context: Context) -> None:
+    """What Temporal ended from outside ends in the rows too, for as long as the worker lives."""
+    lookout = Lookout(client, context)
+    while True:
+        try:
+            await lookout.look()
+        except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
+            log.warning("what Temporal ended from outside cannot be looked for: %s", error)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
 def tidy(context: Context) -> int:
     """Remove the output of runs that were recorded longer ago than `[worker].keep_runs`."""
 
@@ -48,3 +71,31 @@ def tidy(context: Context) -> int:
         return run.ended_at if run else None
 
     return sweep.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
+
+
+@contextlib.asynccontextmanager
+async def seen(context: Context) -> AsyncIterator[None]:
+    """Others see in the store that this host has a worker, from now until it ends; how it ends is seen too."""
+    started_at = time.time()
+    await asyncio.to_thread(_see, context, started_at)
+    saying = asyncio.create_task(_keep_seen(context, started_at))
+    try:
+        yield
+    finally:
+        saying.cancel()
+        with contextlib.suppress(SQLAlchemyError):
+            await asyncio.to_thread(hosts.stop, context.store, context.host, started_at=started_at)
+
+
+async def _keep_seen(context: Context, started_at: float) -> None:
+    while True:
+        await asyncio.sleep(SEEN_SECONDS)
+        await asyncio.to_thread(_see, context, started_at)
+
+
+def _see(context: Context, started_at: float) -> None:
+    """A store that is away for a while does not end the worker."""
+    try:
+        hosts.see(context.store, context.host, slots=context.settings.worker.max_parallel_jobs, started_at=started_at)
+    except SQLAlchemyError as error:
+        log.warning("the store cannot be told that this host is there: %s", error)

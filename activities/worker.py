@@ -1,29 +1,30 @@
 """The worker: one process, two task queues, everything a host does."""
 
 import asyncio
-import json
 import logging
 import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from activities import cluster, ready
 from activities.agents.registry import adapters_of
-from activities.housekeeping import end_orphans, keep_tidy
+from activities.housekeeping import end_orphans, keep_tidy, keep_true, seen
 from activities.jobs.context import Context
 from activities.jobs.record import Recorder
+from activities.jobs.reports import Reports
 from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
 from activities.pipelines.record import PipelineBooks
 from activities.pipelines.run_stage import Stages
 from activities.settings.home import Home
-from activities.settings.load import load_settings
+from activities.settings.load import load
 from activities.store.database import open_store
 from activities.temporal import connect
 from workflows.calls import agents_queue
@@ -39,6 +40,9 @@ CACHED_TREES = 24
 
 THREADS = 8
 
+WAITING_ROOM = 1000
+"""Runs this host keeps at hand; how many of them go on at once is for its places to say (ruling C8)."""
+
 
 def workers(client: Client, context: Context) -> list[Worker]:
     """The tree worker and this host's agent worker."""
@@ -49,7 +53,12 @@ def workers(client: Client, context: Context) -> list[Worker]:
         client,
         task_queue=context.settings.temporal.task_queue,
         workflows=WORKFLOWS,
-        activities=[recorder.record, recorder.keep_tree, Deliverer(context).deliver, books.record_run, books.plan_run],
+        activities=[
+            *recorder.activities,
+            Deliverer(context).deliver,
+            books.record_run,
+            books.plan_run,
+        ],
         activity_executor=threads,
         workflow_runner=runner(),
         max_cached_workflows=max(CACHED_TREES, 2 * context.settings.worker.max_parallel_jobs),
@@ -60,7 +69,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         client,
         task_queue=agents_queue(context.host),
         activities=[jobs.run_job, Stages(context, jobs.places).run_stage],
-        max_concurrent_activities=context.settings.worker.max_parallel_jobs,
+        max_concurrent_activities=WAITING_ROOM,
         max_heartbeat_throttle_interval=timedelta(seconds=2),
         graceful_shutdown_timeout=timedelta(seconds=1),
     )
@@ -69,9 +78,12 @@ def workers(client: Client, context: Context) -> list[Worker]:
 
 async def serve(home: Home) -> None:
     """Work until SIGTERM; agents that run go on without us and are found again."""
-    settings = load_settings(home)
+    loaded = load(home)
+    settings = loaded.settings
     context = Context(home.ensure(), settings, open_store(home, settings.store.url))
     client = await connect(home, settings)
+    await cluster.require(client)
+    context = replace(context, reports=Reports(client, asyncio.get_running_loop()))
     await end_orphans(context)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -79,17 +91,13 @@ async def serve(home: Home) -> None:
     async with AsyncExitStack() as stack:
         for worker in workers(client, context):
             await stack.enter_async_context(worker)
-        _say_ready(home.worker_ready)
-        tidying = asyncio.create_task(keep_tidy(context))
+        await stack.enter_async_context(seen(context))
+        ready.say(home.worker_ready, loaded.reading.told())
+        logging.getLogger("service").info("worker ready")
+        chores = [asyncio.create_task(chore) for chore in (keep_tidy(context), keep_true(client, context))]
         await stop.wait()
-        tidying.cancel()
-
-
-def _say_ready(path: Path) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps({"pid": os.getpid()}))
-    temporary.replace(path)
-    logging.getLogger("service").info("worker ready")
+        for chore in chores:
+            chore.cancel()
 
 
 def main() -> int:
@@ -98,7 +106,7 @@ def main() -> int:
     try:
         asyncio.run(serve(Home.locate()))
     except ServiceError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else ""))
         return error.exit_code
     return 0
 

@@ -24,6 +24,9 @@ def add(
     template: Annotated[str, typer.Option(help="Text that precedes every prompt of this agent.")] = "",
     role: Annotated[str, typer.Option(help="What the agent is for, in a few words.")] = "",
     repo: Annotated[list[str] | None, typer.Option(help="OWNER/NAME it may work on; may be repeated.")] = None,
+    session: Annotated[
+        str, typer.Option(help="fresh: each job anew; tree: a coordinator goes on in the session it began.")
+    ] = "fresh",
     json: Json = False,
 ) -> None:
     """Register an agent."""
@@ -31,7 +34,7 @@ def add(
     from bridge.operations.service import Service
 
     new = agents.NewAgent(
-        name, runtime, command, model, effort, capabilities, autonomy, template, role, tuple(repo or ())
+        name, runtime, command, model, effort, capabilities, autonomy, template, role, tuple(repo or ()), session
     )
     agent = agents.add(Service.locate(), new)
     if json:

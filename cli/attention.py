@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(rich_markup_mode=None)
 INTERVAL = 1.0
+NAMED = 5
 
 
 @app.command()
@@ -40,6 +41,14 @@ def attention(
 
 def _lines(found: "Attention") -> list[str]:
     lines = [line for each in found.waiting for line in _waiting(each)]
+    for host in found.hosts:
+        jobs_wait = "1 job waits" if len(host.waiting) == 1 else f"{len(host.waiting)} jobs wait"
+        more = f" and {len(host.waiting) - NAMED} more" if len(host.waiting) > NAMED else ""
+        lines += [
+            f"{host.host}  {jobs_wait} for it: {', '.join(host.waiting[:NAMED])}{more}",
+            f"  {host.says}",
+            f"  {host.next}",
+        ]
     for job in found.preflight_failed:
         lines += [
             f"{job.job_id}  preflight failed {ago(job.queued_at)}: {one_line(job.preflight_failed or '', 200)}",
@@ -61,12 +70,14 @@ def _lines(found: "Attention") -> list[str]:
 
 
 def _waiting(each: "Waiting") -> list[str]:
+    from workflows.policy.prices import dollars
+
     waits = each.round
     title = one_line(each.task.title) if each.task else ""
     lines = [
         f"{waits.coordinator_id}  {waits.kind} round {waits.number}  {waits.repo}  {title}",
         f"  since {clock(waits.opened_at)} ({ago(waits.opened_at)}), until {clock(waits.expires_at)}",
-        f"  spent {each.tokens:,} tokens, ${each.cost_usd:.2f}",
+        f"  spent {each.tokens:,} tokens, {dollars(each.cost_usd, assumed=each.price_assumed)}",
     ]
     for question in waits.questions:
         choices = f" [{' | '.join(question.choices)}]" if question.choices else ""

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.output import say, say_json, say_table
+from cli.output import say, say_json
 
 app = typer.Typer(help="Check and show the settings.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -25,14 +25,12 @@ def show(
     origin: Annotated[bool, typer.Option("--origin", help="Say where each value comes from.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print every setting."""
-    from activities.settings.home import Home
-    from activities.settings.load import describe
+    """Print every setting, as a file that could be `config.toml`; below, what running processes do not know yet."""
+    from bridge.operations import settings
+    from bridge.operations.service import Service
 
-    settings = describe(Home.locate())
+    service = Service.locate()
     if json:
-        say_json({s.key: {"value": s.value, "origin": s.origin} if origin else s.value for s in settings})
-    elif origin:
-        say_table(("SETTING", "VALUE", "ORIGIN"), [(s.key, str(s.value), s.origin) for s in settings], "")
+        say_json(settings.as_json(service, origins=origin))
     else:
-        say_table(("SETTING", "VALUE"), [(s.key, str(s.value)) for s in settings], "")
+        say("\n".join(settings.lines(service, origins=origin)))

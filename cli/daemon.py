@@ -7,7 +7,10 @@ import typer
 from cli.output import say, say_json
 
 if TYPE_CHECKING:
+    from activities.store.hosts import Host
+    from bridge.daemon.state import ChildState
     from bridge.operations.daemon import DaemonStatus
+    from bridge.operations.service import Service
 
 app = typer.Typer(help="Run the server, the worker and the bridge.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -52,21 +55,48 @@ def stop() -> None:
 
 
 @app.command()
-def status(as_json: AsJson = False) -> None:
+def status(
+    every: Annotated[bool, typer.Option("--all", help="Also the hosts that share the store, and when seen.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Say what runs and where to look. Exit status 1 when nothing runs."""
-    from bridge.operations import daemon
+    from bridge.operations import daemon, hosts
     from bridge.operations.service import Service
 
     service = Service.locate()
     seen = daemon.status(service)
     failures = daemon.preflight_failures(service)
     if as_json:
-        say_json(seen.model_dump(mode="json") | {"preflight_failures": failures})
+        listed = {"hosts": [hosts.as_json(host) for host in hosts.every(service)]} if every else {}
+        say_json(seen.model_dump(mode="json") | {"preflight_failures": failures} | listed)
     else:
         hint = " (service job list --preflight-failed)" if failures else ""
-        say("\n".join([*_lines(seen), f"{'preflight':16} {failures} delegation preflight failures{hint}"]))
+        say("\n".join([*_lines(seen), *_settings(service)]))
+        say(f"{'preflight':16} {failures} delegation preflight failures{hint}")
+        if every:
+            _say_hosts(hosts.every(service))
     if not seen.running:
         raise typer.Exit(1)
+
+
+def _settings(service: "Service") -> list[str]:
+    """Which running process works with other settings than those there are now."""
+    from bridge.operations import settings
+
+    found = settings.changed(service)
+    lines = [line for each in found for line in (*settings.in_words(each), *settings.way_to_force(each))]
+    return [f"{'settings' if not line.startswith(' ') else '':16} {line}" for line in lines]
+
+
+def _say_hosts(found: "list[Host]") -> None:
+    from cli.output import say_table
+    from cli.words import ago
+
+    say()
+    headings = ("HOST", "SEEN", "VERSION", "RUNNING", "SLOTS")
+    seen = {host.name: f"stopped {ago(host.stopped_at)}" if host.stopped_at else ago(host.seen_at) for host in found}
+    rows = [(host.name, seen[host.name], host.version, str(host.running), str(host.slots)) for host in found]
+    say_table(headings, rows, "no host was ever seen; on each: service daemon start")
 
 
 def _show(seen: "DaemonStatus", as_json: bool) -> None:
@@ -86,12 +116,15 @@ def _lines(seen: "DaemonStatus") -> list[str]:
         f"{'home':16} {seen.home}",
         f"{'temporal':16} {state.temporal_address}, namespace {state.namespace}",
         f"{'web ui':16} {look}",
+        *(f"{'':16} {name}: {link}" for name, link in seen.views.items()),
         *([f"{'bridge url':16} {state.bridge_url}"] if state.bridge_url else []),
-        *(f"{child.name:16} {_child(child.phase, child.pid, child.restarts, child.note)}" for child in state.children),
+        *(f"{child.name:16} {_child(child)}" for child in state.children),
         *(f"{'note':16} {note}" for note in state.notes),
     ]
 
 
-def _child(phase: str, pid: int | None, restarts: int, note: str) -> str:
-    parts = [phase, f"process {pid}" if pid else "", f"restarted {restarts} times" if restarts else "", note]
+def _child(child: "ChildState") -> str:
+    restarts = f"restarted {child.restarts} times" if child.restarts else ""
+    again = f"at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""
+    parts = [child.phase, f"process {child.pid}" if child.pid else "", restarts, child.note, again]
     return ", ".join(part for part in parts if part)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cli.output import say, say_json
+from cli.waiting import Asker, left_alone
 from cli.words import clock, event_in_words, in_words
 
 if TYPE_CHECKING:
@@ -22,13 +23,18 @@ def follow(service: "Service", job_id: str, *, json: bool) -> int:
     from bridge.operations import jobs
 
     said: dict[str, str] = {}
-    for tree, events in _watch(service, job_id):
-        for event in events:
-            sys.stderr.write(f"{event_in_words(event)}\n")
-        for job in tree.jobs:
-            if said.get(job.job_id) != job.state and not json:
-                said[job.job_id] = job.state
-                sys.stderr.write(f"{job.job_id} {_name(job)} {job.state}\n")
+    asker = Asker(service, json=json)
+    with left_alone(f"service job tree {job_id} --watch", f"service resume {job_id}"):
+        for tree, events in _watch(service, job_id):
+            for event in events:
+                sys.stderr.write(f"{event_in_words(event)}\n")
+            for job in tree.jobs:
+                why = f": {job.reason}" if job.reason and job.ended_at is None else ""
+                if said.get(job.job_id) != f"{job.state}{why}" and not json:
+                    said[job.job_id] = f"{job.state}{why}"
+                    sys.stderr.write(f"{job.job_id} {_name(job)} {job.state}{why}\n")
+            if tree.task.state == "awaiting_human":
+                asker.look(tree.task.root_job_id)
     last = tree.jobs[-1].job_id if tree.jobs[-1].continuation != "none" else job_id
     detail = jobs.detail(service, last)
     say_json(jobs.as_json(detail)) if json else say(in_words(detail))
@@ -73,12 +79,12 @@ def _watch(service: "Service", job_id: str) -> "Iterator[tuple[Tree, list[EventR
     """The tree and its new events, again and again; the last time when it is over."""
     from bridge.operations import jobs
 
-    after: int | None = None
+    after = 0
     waited = 0
     while True:
         tree = jobs.tree(service, job_id)
         events = jobs.events(service, job_id, after=after)
-        after = max([after or 0, *(int(event.event_id.rpartition("-e")[2]) for event in events)])
+        after = max([after, *(event.seq for event in events)])
         waits = jobs.waits(service, job_id)
         events += waits[waited:]
         waited = len(waits)

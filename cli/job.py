@@ -1,11 +1,14 @@
 """`service job`: looking at jobs and trees, ending them, running parts of them again."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli import job_branches
 from cli.output import say, say_json, say_table
+
+if TYPE_CHECKING:
+    from bridge.operations.trees import Killed
 
 app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -13,6 +16,7 @@ JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of 
 ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `job open` printed.")]
 
 HEADINGS = ("JOB", "STATE", "ACTION", "AGENT", "REPO", "DECISION", "STARTED", "SUMMARY", "PREFLIGHT_FAILED:")
+REVIEW_HEADINGS = ("REVIEW", "STATE", "REPO", "PR", "HEAD", "WORKFLOW", "OPENED", "STATUS", "VERDICT")
 
 
 @app.command(name="list")
@@ -32,6 +36,7 @@ def list_(
     from bridge.operations import jobs
     from bridge.operations.service import Service
     from cli.words import ago, one_line
+    from workflows.policy.outcome import decided
 
     wanted = jobs.Filter(repo, agent, state, tree, roots, preflight_failed, limit)
     found = jobs.find(Service.locate(), wanted)
@@ -45,7 +50,7 @@ def list_(
             job.action,
             job.agent,
             job.repo,
-            job.decision or "-",
+            decided(job.state, job.decision) or "-",
             ago(job.queued_at),
             one_line(job.summary or job.reason),
             one_line(job.preflight_failed or "-"),
@@ -134,12 +139,35 @@ def kill(
     from bridge.operations.service import Service
     from cli.words import actor
 
-    root = asyncio.run(trees.kill(Service.locate(), job_id, actor=actor(), immediate=now))
-    if json:
-        say_json({"root_job_id": root})
+    killed = asyncio.run(trees.kill(Service.locate(), job_id, actor=actor(), immediate=now))
+    if json or killed.over:
+        _say_over(killed, json=json)
         return
     how = "its agents are stopped" if now else "what runs finishes"
-    say(f"{root} is being ended; {how}\nwatch it: service job tree {root} --watch")
+    say(f"{killed.root_job_id} is being ended; {how}\nwatch it: service job tree {killed.root_job_id} --watch")
+
+
+@app.command()
+def dismiss(job_id: JobId, json: Json = False) -> None:
+    """Give a blocked task up: it is over, and nobody is reminded of it again. Its branches stay."""
+    import asyncio
+
+    from bridge.operations import trees
+    from bridge.operations.service import Service
+    from cli.words import actor
+
+    _say_over(asyncio.run(trees.dismiss(Service.locate(), job_id, actor=actor())), json=json)
+
+
+def _say_over(killed: "Killed", *, json: bool) -> None:
+    root = killed.root_job_id
+    if json:
+        unmerged = [leg.branch for leg in killed.unmerged]
+        say_json({"root_job_id": root, "over": killed.over, "unmerged_branches": unmerged})
+        return
+    say(f"{root} is over" if killed.over else f"{root} is being ended\nwatch it: service job tree {root} --watch")
+    for leg in killed.unmerged:
+        say(f"  not merged: {leg.branch} ({leg.merge_command or f'service job drop {leg.job_id}'})")
 
 
 @app.command()
@@ -180,6 +208,26 @@ def open_(
         Service.locate(), kind=type_, pull_request=pr, head_sha=head_sha, workflow=workflow, repo=repo
     )
     say_json(reviews.as_json(review)) if json else say(review.review_id)
+
+
+@app.command()
+def reviews(
+    repo: Annotated[str | None, typer.Option(help="Only reviews on OWNER/NAME.")] = None,
+    pr: Annotated[int | None, typer.Option(min=1, help="Only of this pull request.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
+    json: Json = False,
+) -> None:
+    """List the reviews people recorded, newest first: what their authors say, no gate reads it."""
+    from bridge.operations import reviews as recorded
+    from bridge.operations.service import Service
+    from cli.words import review_row
+
+    found = [recorded.as_json(each) for each in recorded.find(Service.locate(), recorded.Filter(repo, pr, limit))]
+    if json:
+        say_json(found)
+        return
+    nothing = "no in-session reviews; record one: service job open --type review --pr N --head-sha SHA --workflow LABEL"
+    say_table(REVIEW_HEADINGS, [review_row(each) for each in found], nothing)
 
 
 @app.command()

@@ -15,6 +15,7 @@ NOUNS = {
     "agent": "register agents, and ask them",
     "attention": "what waits for a person",
     "bridge": "the HTTP interface for programs",
+    "cluster": "make a Temporal server of your own ready",
     "config": "check and show the settings",
     "daemon": "run the server, the worker and the bridge",
     "doctor": "look at everything the service stands on",

@@ -63,7 +63,12 @@ def _start(recipe: str, goal: str, repo: str | None, runtimes: str, legs: int | 
     named = tuple(name.strip() for name in runtimes.split(",") if name.strip())
     text = sys.stdin.read() if goal == "-" else goal
     order = orders.RecipeOrder(Recipe(recipe), text, repo, named, legs)
-    job_id = asyncio.run(orders.orchestrate(service, order))
+    started = asyncio.run(orders.orchestrate(service, order))
+    job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
     if wait:
+        sys.stderr.write("".join(f"{line}\n" for line in told))
         raise typer.Exit(follow(service, job_id, json=json))
-    say_json({"job_id": job_id}) if json else say(f"{job_id}\nwatch it: service job tree {job_id} --watch")
+    if json:
+        say_json({"job_id": job_id, "caveat": started.caveat})
+        return
+    say("\n".join([job_id, *told, f"watch it: service job tree {job_id} --watch"]))

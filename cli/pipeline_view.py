@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from cli.output import say, say_fields, say_json
+from cli.waiting import Asker, left_alone
 from cli.words import clock, one_line
 from workflows.errors import UsageError
 
@@ -32,6 +33,13 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
 
 def follow(service: "Service", run_id: str, *, json: bool) -> int:
     """Say each change once, then the end; 0 when the run succeeded, 1 when it ended otherwise."""
+    with left_alone(f"service pipeline watch {run_id}", "service attention"):
+        run = _until_over(service, run_id, Asker(service, json=json))
+    say_json(run.model_dump(mode="json")) if json else say("\n".join(lines(run)))
+    return 0 if run.state == "succeeded" else 1
+
+
+def _until_over(service: "Service", run_id: str, asker: Asker) -> "RunView":
     from bridge.operations import pipeline_runs
 
     said: dict[str, tuple[str, int]] = {}
@@ -45,11 +53,12 @@ def follow(service: "Service", run_id: str, *, json: bool) -> int:
         if run.state == "awaiting_human" != state:
             sys.stderr.write(f"{run.reason}\n")
         state = run.state
+        for stage in run.stages if state == "awaiting_human" else ():
+            if stage.job_id:
+                asker.look(stage.job_id)
         if run.finished_at is not None:
-            break
+            return run
         time.sleep(INTERVAL)
-    say_json(run.model_dump(mode="json")) if json else say("\n".join(lines(run)))
-    return 0 if run.state == "succeeded" else 1
 
 
 def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool) -> None:
@@ -101,9 +110,11 @@ def show_output(service: "Service", run_id: str, stage: str, attempt: int | None
 
 def lines(run: "RunView") -> Iterator[str]:
     """A run as a person reads it."""
+    from workflows.policy.prices import dollars
+
     yield f"{run.id}  {run.pipeline}  {run.state}{f': {run.reason}' if run.reason else ''}"
     ended = f", ended {clock(run.finished_at)}" if run.finished_at else ""
-    spent = f", {run.tokens:,} tokens, ${run.cost_usd:.2f}" if run.tokens else ""
+    spent = f", {run.tokens:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}" if run.tokens else ""
     yield f"started {clock(run.started_at)} by {run.trigger}{ended}{spent}"
     for key, value in run.payload.items():
         yield f"  {key} = {one_line(value)}"
@@ -112,7 +123,9 @@ def lines(run: "RunView") -> Iterator[str]:
 
 
 def _stage(stage: "StageView") -> str:
+    from workflows.policy.outcome import decided
+
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""
-    decided = f" {stage.decision}" if stage.decision else ""
-    return f"{stage.id} {stage.state}{attempt}{decided}{job}  {one_line(stage.summary, 200)}".rstrip()
+    decision = f" {word}" if (word := decided(stage.state, stage.decision)) else ""
+    return f"{stage.id} {stage.state}{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()

@@ -1,14 +1,11 @@
 """`service resume`: going on where a tree waits for a person."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from cli.output import plain, say, say_json
-
-if TYPE_CHECKING:
-    from workflows.tree.records import RoundRecord
+from cli.output import say, say_json
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -20,6 +17,8 @@ def resume(
     text: Annotated[list[str] | None, typer.Argument(help='"<id>: <text>" for each question, or instructions.')] = None,
     file: Annotated[Path | None, typer.Option(help="Read the text from a file; `-` is standard input.")] = None,
     round_: Annotated[int | None, typer.Option("--round", help="Only if this is the round that waits.")] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Leave questions unanswered on purpose.")] = False,
+    other: Annotated[bool, typer.Option("--other", help="An answer that is none of the choices is meant.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Answer a tree's questions, or decide about its failures. Without a verb it asks, question by question."""
@@ -28,25 +27,31 @@ def resume(
 
     from bridge.operations import people
     from bridge.operations.service import Service
+    from cli.asking import Said, ask
     from cli.words import actor
     from workflows.errors import UsageError
 
     service = Service.locate()
     if file and text:
         raise UsageError("the text is given twice: as words, and by --file", "leave one of them out")
+    if (partial or other) and verb != "answer":
+        raise UsageError("--partial and --other are for answers", f'service resume {job_id} answer "<id>: <text>"')
     digest = ""
     if verb:
-        said = _read(file) if file else ("\n" if verb == "answer" else " ").join(text or ())
+        words = _read(file) if file else ("\n" if verb == "answer" else " ").join(text or ())
+        said = Said(verb, words, partial, other)
     else:
         waiting = people.open_round(service, job_id)
         if file or sys.stdin is None or not sys.stdin.isatty():
             raise UsageError(f"{job_id} waits for {' or '.join(waiting.verbs)}", "\n     ".join(waiting.commands))
-        verb, said = _ask(waiting)
+        said = ask(waiting) or Said("")
         round_, digest = waiting.number, waiting.digest
-    order = people.Resume(job_id, verb, said, actor(), "cli", round_, digest)
+    order = people.Resume(
+        job_id, said.verb, said.text, actor(), "cli", round_, digest, partial=said.partial, other=said.other
+    )
     verdict = asyncio.run(people.resume(service, order))
     if json:
-        say_json({"job_id": job_id, "verb": verb, "message": verdict.message, "applied": verdict.applied})
+        say_json({"job_id": job_id, "verb": said.verb, "message": verdict.message, "applied": verdict.applied})
     else:
         say(verdict.message)
 
@@ -67,22 +72,3 @@ def _read(path: Path) -> str:
     if "\0" in text:
         raise UsageError(f"{name} is not text: it holds a NUL character")
     return text
-
-
-def _ask(waiting: "RoundRecord") -> tuple[str, str]:
-    if waiting.questions:
-        answers = []
-        for question in waiting.questions:
-            choices = f" [{' | '.join(question.choices)}]" if question.choices else ""
-            answers.append(f"{question.id}: {_prompt(f'{question.prompt}{choices}')}")
-        return "answer", "\n".join(answers)
-    for failing in waiting.failing:
-        say(f"{failing.leg} ({failing.job_id}) {failing.state}: {failing.reason}")
-    verb = _prompt(f"What now? [{' | '.join(waiting.verbs)}]")
-    while verb not in waiting.verbs:
-        verb = _prompt(f"It is one of {', '.join(waiting.verbs)}")
-    return verb, _prompt("How much longer") if verb == "extend" else _prompt("Instructions, if any", default="")
-
-
-def _prompt(question: str, default: str | None = None) -> str:
-    return str(typer.prompt(plain(question), default=default, show_default=False))

@@ -25,11 +25,13 @@ def lines(tree: "Tree") -> Iterator[str]:
 
     task = tree.task
     yield f"{task.task_id}  {task.state}  {one_line(task.title, WIDTH)}"
-    if task.reason and task.state != "open":
-        yield f"  {one_line(task.reason, 2 * WIDTH)}"
+    if task.why:
+        yield f"  {one_line(task.why, 2 * WIDTH)}"
     yield f"  {spend(tree.bounds, tree.ledger)}"
     if task.next:
         yield f"  next: {task.next}"
+    waits = {job.reason: job.next for job in tree.jobs if job.next and job.ended_at is None}
+    yield from (f"  {why}; {what_next}" for why, what_next in waits.items())
     yield ""
     yield from nested(tree.jobs)
 

@@ -61,18 +61,36 @@ def review_in_words(review: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def review_row(review: dict[str, Any]) -> tuple[str, ...]:
+    """An in-session review on a line of a table, labeled for what it is."""
+    status = review["review_status"]
+    return (
+        review["review_id"],
+        status["state"],
+        review["repo"] or "-",
+        str(review["pull_request"]),
+        review["head_sha"][:12],
+        one_line(review["workflow"], 30),
+        ago(review["opened_at"]),
+        f"{status['grade']}, {status['label']}",
+        one_line(status["verdict"] or "-"),
+    )
+
+
 def in_words(detail: "Detail") -> str:
     """A job as a person reads it: state first, evidence last."""
+    from workflows.policy.outcome import decided
+    from workflows.policy.prices import dollars
+
     job, task = detail.job, detail.task
     stuck = task if task and (job.state in ENDED_BADLY or task.state in WAITING) else None
-    spent = (
-        f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, ${job.cost_usd:.2f}" if job.usage.total else ""
-    )
+    cost = dollars(job.cost_usd, assumed=job.price_assumed)
+    spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
     fields: list[tuple[str, object]] = [
         ("job", job.job_id),
         ("state", f"{job.state}" + (f": {job.reason}" if job.reason else "")),
         ("agent is", _live(detail.live) if detail.live else ""),
-        ("decision", job.decision),
+        ("decision", decided(job.state, job.decision)),
         ("summary", job.summary),
         ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),

@@ -1,22 +1,27 @@
 """The activities that workflows call: their names and types. The side effects live in `activities`."""
 
+import asyncio
 from datetime import timedelta
+from typing import TypeVar
 
 from temporalio import activity, workflow
 from temporalio.common import Priority, RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, RetryState, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
+from temporalio.workflow import ActivityHandle
 
-from workflows.tree.jobs import JobOutcome, JobRun, JobState
-from workflows.tree.records import Records
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, Wire
+from workflows.tree.records import Records, Written
 from workflows.tree.state import TreeState
+from workflows.tree.view import wrote
+
+T = TypeVar("T")
 
 FOREVER = timedelta(days=365)
+"""A run may wait for its place for any time; its own timeout counts from its begin, and is its supervisor's."""
+
 HEARTBEAT = timedelta(seconds=15)
 """How long a host may be silent before its runs are offered to it again: it re-attaches, it does not repeat."""
-
-MARGIN = timedelta(minutes=10)
-"""What a run may take beyond its own deadline: the stop ladder, observing the worktree, recording the end."""
 
 WAITS = "RuntimeWaits"
 """The error type by which a run asks to be called again when its program can work."""
@@ -36,8 +41,28 @@ def run_job(run: JobRun) -> JobOutcome:
     raise NotImplementedError
 
 
+class Offer(Wire):
+    """One offer of one attempt of a job or a stage."""
+
+    job_id: str
+    attempt: int
+    offer: int = 1
+
+
+class Claim(Wire):
+    """Whose an offer is: its host's, which has begun it, or nobody's any more."""
+
+    begun_at: float | None = None
+
+
 @activity.defn
-def record(records: Records) -> None:
+def take_back(offer: Offer) -> Claim:
+    """Have an offer back that its host has not begun; then it never will (ruling B5)."""
+    raise NotImplementedError
+
+
+@activity.defn
+def record(records: Records) -> Written | None:
     """Write rows of the read model; writing them again changes nothing."""
     raise NotImplementedError
 
@@ -61,29 +86,67 @@ def agents_queue(host: str) -> str:
 
 async def attempt(run: JobRun, host: str) -> JobOutcome:
     """Run one attempt; whatever goes wrong on the way is an outcome too."""
-    deadline = timedelta(seconds=run.timeout_seconds) * 2 + MARGIN if run.timeout_seconds else FOREVER
+    work = workflow.start_activity(
+        run_job,
+        run,
+        task_queue=agents_queue(host),
+        start_to_close_timeout=FOREVER,
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=RUN_RETRIES,
+        cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        priority=Priority(fairness_key=run.root_job_id),
+        summary=f"{run.action} - attempt {run.attempt}",
+    )
     try:
-        return await workflow.execute_activity(
-            run_job,
-            run,
-            task_queue=agents_queue(host),
-            start_to_close_timeout=deadline,
-            heartbeat_timeout=HEARTBEAT,
-            retry_policy=RUN_RETRIES,
-            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-            priority=Priority(fairness_key=run.root_job_id),
-            summary=f"{run.action} - attempt {run.attempt}",
-        )
+        return await unless_taken_back(work, Offer(job_id=run.job_id, attempt=run.attempt, offer=run.offer))
+    except TakenBack:
+        reason = "taken back before it began"
+        return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason=reason)
     except ActivityError as error:
         state = JobState.CANCELLED if is_cancelled_exception(error) or _given_up(error) else JobState.FAILED
         return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=why(error))
 
 
-async def write(records: Records) -> None:
-    """Write rows from inside the workflow's own task: one event in the history, no round trip."""
-    await workflow.execute_local_activity(
-        record, records, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
+class TakenBack(Exception):  # noqa: N818
+    """It was cancelled before its host had begun it: nothing of it ever ran, nothing is waited for."""
+
+
+async def unless_taken_back(work: ActivityHandle[T], offer: Offer) -> T:
+    """What a host's run comes to. Cancelled, it is taken back if that is still possible, else stopped (ruling B5)."""
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        if work.done():
+            raise
+    claim = await ask_back(offer)
+    work.cancel()
+    if claim.begun_at is not None:
+        return await work
+    work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody waits for its end
+    raise TakenBack
+
+
+async def ask_back(offer: Offer) -> Claim:
+    """Whose it is from now on."""
+    return await workflow.execute_local_activity(
+        take_back,
+        offer,
+        start_to_close_timeout=timedelta(seconds=60),
+        retry_policy=RECORD_RETRIES,
+        summary=f"take {offer.job_id} back",
     )
+
+
+async def write(records: Records) -> Written:
+    """Write rows from inside the workflow's own task: one event in the history, no round trip."""
+    written = await workflow.execute_local_activity(
+        record,
+        records,
+        start_to_close_timeout=timedelta(seconds=60),
+        retry_policy=RECORD_RETRIES,
+        summary=wrote(records),
+    )
+    return written or Written()
 
 
 async def turn(summary: str) -> None:
@@ -100,7 +163,11 @@ async def turn(summary: str) -> None:
 async def keep(state: TreeState) -> None:
     """Keep the state of a tree that may be re-opened."""
     await workflow.execute_local_activity(
-        keep_tree, state, start_to_close_timeout=timedelta(seconds=60), retry_policy=RECORD_RETRIES
+        keep_tree,
+        state,
+        start_to_close_timeout=timedelta(seconds=60),
+        retry_policy=RECORD_RETRIES,
+        summary="the state it is blocked in, for a retry",
     )
 
 

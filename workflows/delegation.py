@@ -3,9 +3,12 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from workflows import calls, search
+    from workflows import calls, closing, search
     from workflows.messages import DelegationInput
+    from workflows.policy.outcome import ended_as
     from workflows.tree.jobs import JobOutcome
+
+REASON_LIMIT = 300
 
 
 @workflow.defn
@@ -18,6 +21,7 @@ class Delegation:
             f"**{start.run.action}** by `{start.run.worker.name}`, attempt {start.run.attempt}"
         )
         outcome = await calls.attempt(start.run, start.host)
-        workflow.upsert_search_attributes([search.STATE.value_set(outcome.state.value)])
-        workflow.set_current_details(f"**{outcome.state}** {outcome.reason}\n\n{outcome.summary}")
-        return outcome
+        state, why = ended_as(outcome), outcome.reason or outcome.summary
+        workflow.upsert_search_attributes([search.STATE.value_set(state.value)])
+        workflow.set_current_details(f"**{state}** {outcome.reason}\n\n{outcome.summary}")
+        return await closing.close(outcome, state, why[:REASON_LIMIT])

@@ -6,26 +6,34 @@ from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy
-from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError, is_cancelled_exception
+from temporalio.exceptions import (
+    ApplicationError,
+    ChildWorkflowError,
+    WorkflowAlreadyStartedError,
+    is_cancelled_exception,
+)
 
 with workflow.unsafe.imports_passed_through():
-    from workflows import calls, search
+    from workflows import calls, closing, search
+    from workflows.by_hand import kill_requested, resume_requested, takes_anything
     from workflows.delegation import Delegation
-    from workflows.messages import Attention, DelegationInput, Kill, ResumeOrder, Retry, TreeStart
+    from workflows.messages import Attention, DelegationInput, HostReport, Kill, Outcome, Retry, TreeStart
     from workflows.notify import Notify
     from workflows.policy.bounds import Refusal
     from workflows.policy.telling import TELLS_PEOPLE
     from workflows.policy.verbs import No
     from workflows.tree import commands as c
     from workflows.tree import events as e
+    from workflows.tree.confirming import verdict
     from workflows.tree.jobs import JobOutcome, JobRun, JobState
-    from workflows.tree.records import Records, merged
+    from workflows.tree.records import Records, Written, merged, shifted
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopening import refuse_retry
     from workflows.tree.resume_verdict import refuse_resume
     from workflows.tree.round_view import open_rounds
     from workflows.tree.rounds import timers
-    from workflows.tree.view import details
+    from workflows.tree.state import TreeState
+    from workflows.tree.view import details, whole
     from workflows.turns import Turns, unless_cancelled
 
 
@@ -39,46 +47,74 @@ class DelegationTree:
         self._state = start.state or new_tree(start.input)
         self._turns = Turns[e.Event]()
         self._asked: dict[int, e.ResumeRequested] = {}
-        self._verdicts: dict[int, Refusal | None] = {}
+        self._verdicts: dict[int, Refusal | str] = {}
         self._attention = ""
         self._told_parent = self._waits_for()
+        self._look_again = False
+        self._outcomes: dict[str, Outcome] = {}
         self._closed: c.CloseTree | None = None
         if start.state is None:
             self._turns.inbox.append(e.TreeStarted(now=workflow.time()))
-        elif start.retry is not None:
-            self._turns.inbox.append(start.retry)
+        for order in (start.retry, start.taken_up):
+            if order is not None:
+                self._turns.inbox.append(order)
 
     @workflow.run
     async def run(self, start: TreeStart) -> c.CloseTree:
         waiting = timers(self._state, workflow.time()) if start.state else ()
         life = self._live([*start.coordinators, *start.children, *waiting])
-        return await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
+        closed = await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
+        return await closing.close(closed, closed.task_state, closed.reason)
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
-    def kill(self, order: Kill) -> None:
-        self._order(e.KillRequested(now=workflow.time(), actor=order.actor, immediate=order.immediate))
+    @takes_anything
+    def kill(self, *said: object) -> None:
+        self._order(kill_requested(said, workflow.time()))
 
     @workflow.signal(description="end a pause: answer, retry, continue, abort, extend")
-    def resume(self, order: ResumeOrder) -> None:
-        self._order(order.event(workflow.time()))
+    @takes_anything
+    def resume(self, *said: object) -> None:
+        self._order(resume_requested(said, workflow.time(), asked_back=False))
+
+    @workflow.signal(description="what a host tells of this tree's jobs: begun, held up")
+    def report(self, told: HostReport) -> None:
+        """Not behind an activity as orders are: it moves nothing on, and renumbers nothing but its own jobs' events."""
+        now = workflow.time()
+        self._turns.inbox.extend(e.JobBegun(now=now, **each.model_dump()) for each in told.begun)
+        self._turns.inbox.extend(e.JobHeldUp(now=now, **each.model_dump()) for each in told.held_up)
+
+    @workflow.signal(description="what a cancelled delegation has left")
+    def outcome(self, told: Outcome) -> None:
+        self._outcomes[told.workflow_id] = told
+
+    @workflow.signal(description="write every row again: the store has those of a course that was given up")
+    def look_again(self) -> None:
+        self._look_again = True
+        self._turns.inbox.append(e.TimerFired(now=workflow.time(), key=""))
+
+    @workflow.query(description="all the tree knows; also of a workflow that was ended from outside")
+    def state(self) -> TreeState:
+        return self._state
 
     @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
-    async def resume_now(self, order: ResumeOrder) -> str:
+    @takes_anything
+    async def resume_now(self, *said: object) -> str:
         """Two at the same instant both pass the validator; the truth is what the reducer said to each."""
-        said = order.event(workflow.time())
-        self._asked[id(said)] = said
-        self._order(said)
-        await workflow.wait_condition(lambda: id(said) in self._verdicts)
-        del self._asked[id(said)]
-        if refusal := self._verdicts.pop(id(said)):
-            raise ApplicationError(refusal.message, type=refusal.kind, non_retryable=True)
-        return f"{order.verb} is accepted"
+        order = resume_requested(said, workflow.time(), asked_back=True)
+        self._asked[id(order)] = order
+        self._order(order)
+        await workflow.wait_condition(lambda: id(order) in self._verdicts)
+        del self._asked[id(order)]
+        if isinstance(verdict := self._verdicts.pop(id(order)), Refusal):
+            raise _refused(verdict)
+        return verdict
 
     @resume_now.validator
-    def _may_resume(self, order: ResumeOrder) -> None:
-        refusal = refuse_resume(self._state, order.event(workflow.time()))
+    @takes_anything
+    def _may_resume(self, *said: object) -> None:
+        refusal = refuse_resume(self._state, resume_requested(said, workflow.time(), asked_back=True))
         if refusal and refusal.kind != No.DUPLICATE:
-            raise ApplicationError(refusal.message, type=refusal.kind, non_retryable=True)
+            raise _refused(refusal)
 
     @workflow.update(description="run a failed job again")
     def retry(self, order: Retry) -> None:
@@ -99,7 +135,8 @@ class DelegationTree:
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._closed is None:
             raise ApplicationError("the order that re-opens the tree was refused", type="Refused", non_retryable=True)
-        workflow.upsert_search_attributes([search.STATE.value_set(self._closed.task_state.value)])
+        state = search.STATE.value_set(self._closed.task_state.value)
+        workflow.upsert_search_attributes([state, search.ATTENTION.value_unset()])
         return self._closed
 
     def _order(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
@@ -109,16 +146,17 @@ class DelegationTree:
         todo: list[c.Command] = []
         while self._turns.inbox:
             event = self._turns.inbox.popleft()
-            if isinstance(event, e.ResumeRequested) and id(event) in self._asked:
-                self._verdicts[id(event)] = refuse_resume(self._state, event)
-            todo += reduce(self._state, event)
+            commands = reduce(self._state, event)
+            if id(event) in self._asked:
+                self._verdicts[id(event)] = verdict(self._state, commands)
+            todo += commands
         return todo
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
         """Rows first: whoever sees a job run can look it up."""
-        if rows := merged([command.records for command in todo if isinstance(command, c.Record)]):
-            await calls.write(rows)
-            await self._tell_people(rows)
+        rows = merged([command.records for command in todo if isinstance(command, c.Record)])
+        if rows or self._look_again:
+            await self._write(rows)
         self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
         if self._state.closed and self._state.blocked:
             await calls.keep(self._state)
@@ -129,18 +167,26 @@ class DelegationTree:
         for command in todo:
             self._begin(command)
 
-    async def _tell_people(self, rows: Records) -> None:
+    async def _write(self, rows: Records | None) -> None:
+        """A store whose rows are of a later state than this tree was reset to is given every row."""
+        written = await calls.write(rows) if rows else Written()
+        if written.anew or self._look_again:
+            self._look_again = False
+            await calls.write(whole(self._state))
+        await self._tell_people(rows or Records(), written.event_shift)
+
+    async def _tell_people(self, rows: Records, shift: int) -> None:
         """Each in a workflow of its own, named after the event: it is told once, and outlives this tree."""
         told = [event for event in rows.events if event.kind in TELLS_PEOPLE]
         if not told or not workflow.patched("tells-people"):  # trees that began before this told nobody
             return
         for event in told:
-            # A tree that was reset or is opened again from an older state numbers its events as it did before.
+            stored = shifted(event, shift).event_id
             with suppress(WorkflowAlreadyStartedError):
                 await workflow.start_child_workflow(
                     Notify.run,
-                    event.event_id,
-                    id=f"notify-{event.event_id}",
+                    stored,
+                    id=f"notify-{stored}",
                     static_summary=event.kind,
                     parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
@@ -153,8 +199,8 @@ class DelegationTree:
         if attention != self._attention:
             self._attention = attention
             state = self._state.task.state.value if attention else JobState.RUNNING.value
-            updates = [search.ATTENTION.value_set(attention or "none"), search.STATE.value_set(state)]
-            workflow.upsert_search_attributes(updates)
+            waits = search.ATTENTION.value_set(attention) if attention else search.ATTENTION.value_unset()
+            workflow.upsert_search_attributes([waits, search.STATE.value_set(state)])
 
     async def _tell_parent(self) -> None:
         """A tree that is a pipeline's stage says when it begins and ends to wait."""
@@ -179,6 +225,9 @@ class DelegationTree:
             case c.StartTimer(key=key, seconds=seconds, summary=summary):
                 pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
                 spawn(key, pause, lambda task: self._fired(key, task))
+            case c.TakeBack(job_id=job_id, attempt=attempt, offer=number):
+                offer = calls.Offer(job_id=job_id, attempt=attempt, offer=number)
+                spawn(f"take back {job_id}", calls.ask_back(offer), lambda task: self._answered(offer, task))
             case c.CancelJob(job_id=key) | c.CancelTimer(key=key):
                 self._turns.stop(key)
             case c.Record() | c.CloseTree():
@@ -188,7 +237,7 @@ class DelegationTree:
         """Only where nothing runs, for a child would be taken down with its parent's run; and where nothing is lost."""
         if self._state.closed or self._asked or not self._turns.idle:
             return False
-        if any(isinstance(command, c.StartTimer | c.CancelJob) for command in todo):
+        if any(isinstance(command, c.StartTimer | c.CancelJob | c.TakeBack) for command in todo):
             return False
         info, limit = workflow.info(), self._start.history_limit
         return info.is_continue_as_new_suggested() or (limit is not None and info.get_current_history_length() >= limit)
@@ -206,13 +255,20 @@ class DelegationTree:
         )
 
     async def _delegate(self, run: JobRun, summary: str) -> JobOutcome:
-        return await workflow.execute_child_workflow(
-            Delegation.run,
-            DelegationInput(run=run, host=self._start.host),
-            id=run.job_id,
-            static_summary=summary,
-            search_attributes=search.attributes(run, JobState.RUNNING.value),
-        )
+        self._outcomes.pop(run.job_id, None)
+        try:
+            return await workflow.execute_child_workflow(
+                Delegation.run,
+                DelegationInput(run=run, host=self._start.host),
+                id=run.job_id,
+                static_summary=summary,
+                search_attributes=search.attributes(run, JobState.RUNNING.value),
+            )
+        except ChildWorkflowError as error:
+            left = closing.outcome_in(error, JobOutcome, self._outcomes.get(run.job_id))
+            if left is None:
+                raise
+            return left
 
     def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
         error = None if task.cancelled() else task.exception()
@@ -220,9 +276,23 @@ class DelegationTree:
         outcome = _without_outcome(run, error) if lost else task.result()
         self._turns.inbox.append(e.JobEnded(now=workflow.time(), outcome=outcome))
 
+    def _answered(self, offer: calls.Offer, task: asyncio.Task[calls.Claim]) -> None:
+        """What is the tree's again ends without having run; what its host has begun is known to have begun."""
+        begun_at = task.result().begun_at
+        if begun_at is None:
+            self._turns.stop(offer.job_id)
+        else:
+            begun = e.JobBegun(now=workflow.time(), job_id=offer.job_id, offer=offer.offer, at=begun_at)
+            self._turns.inbox.append(begun)
+
     def _fired(self, key: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
             self._turns.inbox.append(e.TimerFired(now=workflow.time(), key=key))
+
+
+def _refused(refusal: Refusal) -> ApplicationError:
+    """As the caller of an update learns it, with what to type instead."""
+    return ApplicationError(refusal.message, refusal.data, type=refusal.kind, non_retryable=True)
 
 
 def _without_outcome(run: JobRun, error: BaseException | None) -> JobOutcome:

@@ -3,10 +3,18 @@
 Passed through the sandbox: a model that every new workflow builds again costs it more than its first task.
 """
 
+from typing import Any
+
+from workflows.policy.whole_answers import ASKS_BACK
 from workflows.tree import commands as c
 from workflows.tree import events as e
 from workflows.tree.jobs import JobRun, Wire
 from workflows.tree.state import TreeInput, TreeState
+
+BY_HAND = "temporal"
+"""The channel of what is sent from the Temporal web UI or its command line."""
+
+SOMEBODY = "somebody"
 
 
 class TreeStart(Wire):
@@ -18,6 +26,8 @@ class TreeStart(Wire):
     state: TreeState | None = None
     retry: e.RetryRequested | None = None
     """The order that re-opens a blocked tree (ruling D4)."""
+    taken_up: e.TreeTakenUp | None = None
+    """The order by which a tree goes on whose workflow was ended from outside."""
     coordinators: tuple[c.RunCoordinator, ...] = ()
     children: tuple[c.RunChild, ...] = ()
     """What the run before wanted done when it continued as new."""
@@ -28,7 +38,7 @@ class TreeStart(Wire):
 class Kill(Wire):
     """An operator ends the tree (ruling G2)."""
 
-    actor: str
+    actor: str = ""
     immediate: bool = False
 
 
@@ -36,17 +46,22 @@ class ResumeOrder(Wire):
     """What a person says to a pause (rulings F4, F6). Also what is sent by hand from the Temporal web UI."""
 
     actor: str = ""
-    channel: str = "temporal"
-    job_id: str
+    channel: str = BY_HAND
+    job_id: str = ""
+    """Of the round that is meant; the workflow is the tree, so the only open one need not be named."""
     verb: str
     text: str = ""
     round: int | None = None
     digest: str = ""
     request_id: str = ""
+    partial: bool = False
+    other: bool = False
 
-    def event(self, now: float) -> e.ResumeRequested:
-        """As the reducer takes it."""
-        return e.ResumeRequested(now=now, **(self.model_dump() | {"actor": self.actor or "somebody"}))
+    def event(self, now: float, *, asked_back: bool = False) -> e.ResumeRequested:
+        """As the reducer takes it; `asked_back` when the sender waits for the verdict (ruling F5)."""
+        whole = self.channel in ASKS_BACK or (asked_back and self.channel == BY_HAND)
+        said = self.model_dump() | {"actor": self.actor or SOMEBODY, "whole": whole}
+        return e.ResumeRequested(now=now, **said)
 
 
 class Retry(Wire):
@@ -61,6 +76,37 @@ class Attention(Wire):
 
     job_id: str
     waits_for: str
+
+
+class Outcome(Wire):
+    """What a cancelled workflow leaves, said to its parent: Temporal keeps nothing of one that is cancelled."""
+
+    workflow_id: str
+    value: dict[str, Any]
+
+
+class Begun(Wire):
+    """A host has begun a job (ruling B5)."""
+
+    job_id: str
+    offer: int
+    at: float
+
+
+class HeldUp(Wire):
+    """What a job that has begun waits for, and what moves it (ruling B3); empty when it goes on."""
+
+    job_id: str
+    attempt: int
+    reason: str
+    next: str
+
+
+class HostReport(Wire):
+    """What a host tells a tree of its jobs."""
+
+    begun: tuple[Begun, ...] = ()
+    held_up: tuple[HeldUp, ...] = ()
 
 
 class DelegationInput(Wire):

@@ -7,7 +7,16 @@ from temporalio.common import Priority
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from workflows import calls
-from workflows.calls import FOREVER, MARGIN, RECORD_RETRIES, RUN_RETRIES, agents_queue, why
+from workflows.calls import (
+    FOREVER,
+    RECORD_RETRIES,
+    RUN_RETRIES,
+    Offer,
+    TakenBack,
+    agents_queue,
+    unless_taken_back,
+    why,
+)
 from workflows.pipeline.plan import RunInput, StageOutcome, StageState
 from workflows.pipeline.records import RunRecords
 from workflows.pipeline.stage_run import StageRun
@@ -49,19 +58,21 @@ def plan_run(firing: Firing) -> Planned:
 
 async def attempt(run: StageRun, host: str) -> StageOutcome:
     """Run one attempt of a shell stage; whatever goes wrong on the way is an outcome too."""
-    deadline = timedelta(seconds=run.timeout_seconds) + MARGIN if run.timeout_seconds else FOREVER
+    work = workflow.start_activity(
+        run_stage,
+        run,
+        task_queue=agents_queue(host),
+        start_to_close_timeout=FOREVER,
+        heartbeat_timeout=calls.HEARTBEAT,
+        retry_policy=RUN_RETRIES,
+        cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        priority=Priority(fairness_key=run.run_id[:64]),
+        summary=f"{run.stage_id} - attempt {run.attempt}",
+    )
     try:
-        return await workflow.execute_activity(
-            run_stage,
-            run,
-            task_queue=agents_queue(host),
-            start_to_close_timeout=deadline,
-            heartbeat_timeout=calls.HEARTBEAT,
-            retry_policy=RUN_RETRIES,
-            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-            priority=Priority(fairness_key=run.run_id[:64]),
-            summary=f"{run.stage_id} - attempt {run.attempt}",
-        )
+        return await unless_taken_back(work, Offer(job_id=run.job_id, attempt=run.attempt))
+    except TakenBack:
+        return StageOutcome(state=StageState.CANCELLED, reason="stopped before it began")
     except ActivityError as error:
         state = StageState.CANCELLED if is_cancelled_exception(error) else StageState.FAILED
         return StageOutcome(state=state, reason=why(error))

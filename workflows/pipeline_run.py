@@ -4,19 +4,20 @@ import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import is_cancelled_exception
+from temporalio.exceptions import ChildWorkflowError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from workflows import pipeline_calls, search
+    from workflows import closing, pipeline_calls, search
     from workflows.delegation_tree import DelegationTree
-    from workflows.messages import Attention, TreeStart
+    from workflows.messages import SOMEBODY, Attention, Outcome, TreeStart
     from workflows.pipeline import commands as c
     from workflows.pipeline import events as e
     from workflows.pipeline.outcome import outcome_of
-    from workflows.pipeline.plan import OPEN_RUNS, RunInput, RunState, StageOutcome, StageState
+    from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
     from workflows.pipeline.reducer import reduce
     from workflows.pipeline.state import new_run
     from workflows.pipeline.view import details
+    from workflows.tree.commands import CloseTree
     from workflows.tree.jobs import Wire
     from workflows.turns import Turns, unless_cancelled
 
@@ -38,24 +39,33 @@ class PipelineRun:
         self._turns = Turns[e.Event]()
         self._turns.inbox.append(e.RunStarted(now=workflow.time()))
         self._shown = RunState.RUNNING
+        self._outcomes: dict[str, Outcome] = {}
         self._closed: c.CloseRun | None = None
 
     @workflow.run
     async def run(self, start: RunInput) -> c.CloseRun:
-        return await unless_cancelled(
+        closed = await unless_cancelled(
             self._live(), lambda: self.cancel(Cancel(run_id=self._run.input.run_id, actor="temporal"))
         )
+        return await closing.close(closed, closed.state, closed.reason)
 
     @workflow.signal(description="end the run: its commands and agents are stopped")
-    def cancel(self, order: Cancel) -> None:
-        if order.run_id == self._run.input.run_id:
-            event = e.CancelRequested(now=workflow.time(), actor=order.actor)
-            self._turns.order(event, f"cancel by {order.actor}")
+    def cancel(self, order: Cancel | None = None) -> None:
+        """Sent by hand it needs no words: the workflow is the run."""
+        if order is None or order.run_id == self._run.input.run_id:
+            actor = order.actor if order else SOMEBODY
+            self._turns.order(e.CancelRequested(now=workflow.time(), actor=actor), f"cancel by {actor}")
 
     @workflow.signal(description="a stage's tree begins or ends to wait for people")
-    def attention(self, said: Attention) -> None:
+    def attention(self, said: Attention | None = None) -> None:
+        if said is None:
+            return
         event = e.AttentionChanged(now=workflow.time(), job_id=said.job_id, waits_for=said.waits_for)
         self._turns.order(event, f"attention {said.waits_for}")
+
+    @workflow.signal(description="what a stage's cancelled tree has left")
+    def outcome(self, told: Outcome) -> None:
+        self._outcomes[told.workflow_id] = told
 
     async def _live(self) -> c.CloseRun:
         while self._closed is None:
@@ -85,11 +95,9 @@ class PipelineRun:
         workflow.set_current_details(details(self._run))
         if self._run.state is not self._shown:
             self._shown = self._run.state
-            waits = "stage" if self._shown is RunState.AWAITING_HUMAN else "none"
-            updates = [search.STATE.value_set(self._shown.value)]
-            if self._shown in OPEN_RUNS:
-                updates.append(search.ATTENTION.value_set(waits))
-            workflow.upsert_search_attributes(updates)
+            waits = self._shown is RunState.AWAITING_HUMAN
+            attention = search.ATTENTION.value_set("stage") if waits else search.ATTENTION.value_unset()
+            workflow.upsert_search_attributes([search.STATE.value_set(self._shown.value), attention])
 
     def _begin(self, command: c.Command) -> None:
         spawn = self._turns.spawn
@@ -111,15 +119,21 @@ class PipelineRun:
 
     async def _grow(self, command: c.RunTree) -> StageOutcome:
         """A tree of its own; stopping it is its own affair, and it still tells how it ended."""
-        start = self._run.input
-        closed = await workflow.execute_child_workflow(
-            DelegationTree.run,
-            TreeStart(input=command.tree, host=start.host),
-            id=command.tree.root_job_id,
-            static_summary=f"{command.stage_id}: {command.tree.action} - {command.tree.worker.name}",
-            static_details=f"In a terminal: `service job tree {command.tree.root_job_id} --watch`",
-            search_attributes=search.stage_attributes(command.tree, start.pipeline),
-        )
+        start, root = self._run.input, command.tree.root_job_id
+        try:
+            closed = await workflow.execute_child_workflow(
+                DelegationTree.run,
+                TreeStart(input=command.tree, host=start.host),
+                id=root,
+                static_summary=f"{command.stage_id}: {command.tree.action} - {command.tree.worker.name}",
+                static_details=f"In a terminal: `service job tree {root} --watch`",
+                search_attributes=search.stage_attributes(command.tree, start.pipeline),
+            )
+        except ChildWorkflowError as error:
+            left = closing.outcome_in(error, CloseTree, self._outcomes.get(root))
+            if left is None:
+                raise
+            closed = left
         return outcome_of(closed, command.success)
 
     def _ended(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:

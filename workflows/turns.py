@@ -20,6 +20,7 @@ class Turns(Generic[E]):
     def __init__(self) -> None:
         self.inbox: deque[E] = deque()
         self.tasks: dict[str, asyncio.Task[Any]] = {}
+        self._stopped: set[str] = set()
         self._orders = 0
 
     @property
@@ -49,6 +50,7 @@ class Turns(Generic[E]):
 
         def ended(task: asyncio.Task[T]) -> None:
             del self.tasks[key]
+            self._stopped.discard(key)
             then(task)
 
         task = asyncio.create_task(work)
@@ -56,9 +58,10 @@ class Turns(Generic[E]):
         self.tasks[key] = task
 
     def stop(self, key: str) -> None:
-        """Cancels what goes on by this name; it ends in its own way."""
-        if task := self.tasks.get(key):
-            task.cancel()
+        """Cancels what goes on by this name, once: how it ends is not interrupted."""
+        if key in self.tasks and key not in self._stopped:
+            self._stopped.add(key)
+            self.tasks[key].cancel()
 
 
 async def unless_cancelled(life: Coroutine[Any, Any, T], cancelled: Callable[[], None]) -> T:

@@ -42,6 +42,8 @@ class Report:
     text: bytes
     usage: Usage
     session: str | None = None
+    model: str | None = None
+    """The model it says it used; of several, the one that used most tokens. None when it says nothing."""
     cumulative: bool = False
     """The usage is the session's so far, not this run's."""
     fault: Fault | None = None

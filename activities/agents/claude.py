@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from activities.agents.adapter import Launch, Order, Report
 from activities.agents.driver import Driver
 from activities.agents.faults import Failed, Fault
-from activities.agents.streams import Messages, Record, chunks, records, text_of, usage_of
+from activities.agents.streams import Messages, Record, busiest, chunks, count, model_of, records, text_of, usage_of
 from activities.runs.run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.models import AutonomyPolicy
@@ -26,6 +26,7 @@ _MODE = {
     AutonomyPolicy.WORKSPACE_WRITE: "acceptEdits",
     AutonomyPolicy.DANGER_FULL_ACCESS: "bypassPermissions",
 }
+_COUNTED = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 _SESSIONS = uuid.UUID("6f4a2a5e-8d0c-4c43-9b57-3f2f6a1f7b10")
 
 
@@ -37,6 +38,8 @@ class _Stream:
     envelope: Record | None = None
     session: str | None = None
     resets_at: float | None = None
+    model: str | None = None
+    """Of the latest message; at first what it means to use."""
 
 
 class Claude:
@@ -64,7 +67,7 @@ class Claude:
         stream = _read(end)
         usage = usage_of(stream.envelope.get("usage")) if stream.envelope else Usage()
         session = stream.session or order.session or session_of(order)
-        return Report(stream.messages.text, usage, session, fault=self._fault(order, end, stream))
+        return Report(stream.messages.text, usage, session, _model(stream), fault=self._fault(order, end, stream))
 
     def _fault(self, order: Order, end: RunEnd, stream: _Stream) -> Fault | None:
         if early := self._driver.early_fault(order, end):
@@ -96,11 +99,21 @@ def _words(envelope: Record) -> str:
     return text_of(envelope, "result") or said or text_of(envelope, "subtype") or "it failed and does not say why"
 
 
+def _model(stream: _Stream) -> str | None:
+    """The envelope counts what each model used, in the whole session; a run cut short has none."""
+    counts = stream.envelope.get("modelUsage") if stream.envelope else None
+    told = counts.items() if isinstance(counts, dict) else ()
+    used = {model: count(usage, *_COUNTED) for name, usage in told if (model := model_of(name))}
+    return busiest(used) or stream.model
+
+
 def _read(end: RunEnd) -> _Stream:
     stream = _Stream(Messages())
     for record in records(chunks(end.stdout)):
         stream.session = stream.session or text_of(record, "session_id") or None
         match record.get("type"):
+            case "system":
+                stream.model = model_of(record.get("model")) or stream.model
             case "assistant" if not record.get("parent_tool_use_id"):
                 _take_message(stream, record)
             case "rate_limit_event":
@@ -115,6 +128,7 @@ def _read(end: RunEnd) -> _Stream:
 def _take_message(stream: _Stream, record: Record) -> None:
     message = record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
+    stream.model = model_of(text_of(message, "model")) or stream.model
     for block in content if isinstance(content, list) else ():
         if text_of(block, "type") == "text":
             stream.messages.add(text_of(block, "text"))

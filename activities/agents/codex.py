@@ -6,7 +6,7 @@ from glob import escape
 from activities.agents.adapter import Launch, Order, Report
 from activities.agents.driver import Driver
 from activities.agents.faults import Failed, Fault
-from activities.agents.streams import Messages, chunks, records, text_of, usage_of
+from activities.agents.streams import Messages, chunks, model_of, records, text_of, usage_of
 from activities.runs.output import read_bounded
 from activities.runs.run import RunEnd
 from activities.runs.supervisor import EndKind
@@ -45,6 +45,14 @@ class _Stream:
     events: int = 0
 
 
+@dataclass
+class _Kept:
+    """What a session's file tells: the model of its last turn, and all tokens so far."""
+
+    model: str | None = None
+    usage: Usage | None = None
+
+
 class Codex:
     """Sandbox, model and effort are given with every call: a resumed session remembers none of them."""
 
@@ -68,24 +76,31 @@ class Codex:
         return Launch(tuple(argv), self._driver.environment(order, TMPDIR=str(own_tmp)), order.prompt)
 
     def read(self, order: Order, end: RunEnd) -> Report:
-        """The session's tokens so far are in the last event of a turn that completed, else in the session's file."""
+        """The session's tokens so far are in the last event of a turn that completed, else in the session's file.
+
+        Which model it was stands in that file only.
+        """
         stream = _read(end)
         session = stream.session or order.session
-        usage = stream.usage if stream.finished else self._so_far(session)
+        kept = self._kept(session)
+        usage = stream.usage if stream.finished else kept.usage
         fault = self._fault(order, end, stream)
         text = stream.messages.text
         if not stream.events and fault is None:  # a version without events: its output is its text, and uses nothing
             text = read_bounded(end.stdout, 0, PLAIN_LIMIT).tail
-        return Report(text, usage or Usage(), session, cumulative=usage is not None, fault=fault)
+        return Report(text, usage or Usage(), session, kept.model, cumulative=usage is not None, fault=fault)
 
-    def _so_far(self, session: str | None) -> Usage | None:
+    def _kept(self, session: str | None) -> _Kept:
         """A turn that failed has no tokens in its events, and its requests have used some."""
-        home = self._driver.program.home(self._driver.environ)
+        home, kept = self._driver.program.home(self._driver.environ), _Kept()
         files = home.glob(f"sessions/*/*/*/rollout-*{escape(session)}.jsonl") if session else ()
-        lines = (line.get("payload") for file in files for line in records(chunks(file)))
-        counts = [line.get("info") for line in lines if isinstance(line, dict) and line.get("type") == "token_count"]
-        last = next((count for count in reversed(counts) if isinstance(count, dict)), None)
-        return usage_of(last.get("total_token_usage")) if last else None
+        for line in (line for file in files for line in records(chunks(file))):
+            match line.get("type"), line.get("payload"):
+                case "turn_context", {"model": named}:
+                    kept.model = model_of(named) or kept.model
+                case _, {"type": "token_count", "info": {"total_token_usage": total}}:
+                    kept.usage = usage_of(total)
+        return kept
 
     def _fault(self, order: Order, end: RunEnd, stream: _Stream) -> Fault | None:
         if early := self._driver.early_fault(order, end):

@@ -1,6 +1,7 @@
 """What the three agent programs have in common: where they are, what they see, what an end without a result means."""
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 
 from activities.agents.adapter import Order
 from activities.agents.environment import environment
-from activities.agents.faults import Blocker, BlockerKind, Failed, Fault, cut, kind_of
+from activities.agents.faults import Blocker, BlockerKind, Failed, Fault, SessionLost, cut, kind_of
 from activities.agents.programs import Program
 from activities.agents.resets import reset_time
 from activities.runs.output import read_bounded
@@ -17,6 +18,18 @@ from activities.runs.supervisor import EndKind
 
 STDERR_LIMIT = 16_384
 _REFUSED_CALL = ("unexpected argument", "unknown option", "unrecognized subcommand", "unknown command", "SyntaxError:")
+
+
+_LOST_SESSION = re.compile(
+    r"no rollout found for thread id|already has an active writer"
+    r"|No conversation found with session ID"
+    r'|Session "[^"]*" (?:not found|was created under a different directory)'
+)
+"""How each of the three says that a session is not there, or not for this folder."""
+
+
+def _lost(line: str) -> bool:
+    return _LOST_SESSION.search(line) is not None
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,8 @@ class Driver:
             return Blocker(BlockerKind.PROGRAM, missing, hint=hint)
         if end.kind is not EndKind.EXITED or not end.exit_code:
             return None
+        if order.session and (said := next((line for line in self.stderr(end).splitlines() if _lost(line)), "")):
+            return SessionLost(f"{self.program.name} on {self.runtime} cannot go on in its session: {cut(said)}")
         refused = next((line for line in self.stderr(end).splitlines() if any(w in line for w in _REFUSED_CALL)), "")
         if not refused or (end.stdout.exists() and end.stdout.stat().st_size):
             return None

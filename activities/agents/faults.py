@@ -35,6 +35,10 @@ class Failed:
     message: str
 
 
+class SessionLost(Failed):
+    """The program cannot go on in the session it was told to: it did nothing, and can be asked anew."""
+
+
 Fault = Blocker | Failed
 
 _WORDS = {

@@ -1,5 +1,6 @@
 """Kimi Code: `kimi -p PROMPT`, whole messages on a stream, errors beside it, tokens only in its session's file."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from activities.agents import kimi_home
 from activities.agents.adapter import Launch, Order, Report
 from activities.agents.driver import Driver
 from activities.agents.faults import Failed, Fault
-from activities.agents.streams import Messages, chunks, count, records, text_of
+from activities.agents.streams import Messages, busiest, chunks, count, model_of, records, text_of
 from activities.runs.run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.models import AutonomyPolicy
@@ -57,8 +58,8 @@ class Kimi:
         """A usage object on any line is taken, the last if there are several; else what the session's file tells."""
         stream = _read(end)
         session = stream.session or order.session or _session_in(self._home(order), order.cwd)
-        usage = stream.usage or _from_session(self._home(order), session, end.started_at)
-        return Report(stream.messages.text, usage, session, fault=self._fault(order, end, stream))
+        kept, model = _from_session(self._home(order), session, end.started_at)
+        return Report(stream.messages.text, stream.usage or kept, session, model, fault=self._fault(order, end, stream))
 
     @property
     def _users_home(self) -> Path:
@@ -115,15 +116,22 @@ def _session_in(home: Path, cwd: Path) -> str | None:
     return found[-1] if found else None
 
 
-def _from_session(home: Path, session: str | None, since: float | None) -> Usage:
-    """What the session's files say of the requests made since the run began; nothing when there are none."""
+def _from_session(home: Path, session: str | None, since: float | None) -> tuple[Usage, str | None]:
+    """What the session's files say of the requests made since the run began: tokens, and the model; else nothing.
+
+    Tokens stand under the name a model goes by in Kimi's settings, and each request says which model that is.
+    """
     if not session or since is None or "/" in session:
-        return Usage()
+        return Usage(), None
+    total, names, used = Usage(), dict[str, str | None](), Counter[str]()
     files = home.glob(f"sessions/*/{session}/agents/*/wire.jsonl")
-    lines = (line for file in files for line in records(chunks(file)))
-    return sum((_usage(line.get("usage")) for line in lines if _recorded(line, since)), Usage())
-
-
-def _recorded(line: dict[str, object], since: float) -> bool:
-    at = line.get("time")
-    return line.get("type") == "usage.record" and isinstance(at, int | float) and at >= since * 1000
+    for line in (line for file in files for line in records(chunks(file))):
+        match line:
+            case {"type": "llm.request", "modelAlias": str(alias)}:
+                names[alias] = model_of(line.get("model"))
+            case {"type": "usage.record", "time": int() | float() as at} if at >= since * 1000:
+                usage, alias = _usage(line.get("usage")), text_of(line, "model")
+                total += usage
+                if model := names.get(alias) or model_of(alias):
+                    used[model] += usage.total
+    return total, busiest(used)

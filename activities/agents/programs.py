@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workflows.contract.models import AutonomyPolicy
+
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _KEY = re.compile(r'^\s*(?:api_key|env_key)\s*=\s*"[^"]', re.MULTILINE)
 
@@ -41,6 +43,8 @@ class Program:
     """Patterns of the files in that folder that a login leaves."""
     keys: tuple[str, ...]
     """Variables of which any one stands for a login."""
+    builds_with: AutonomyPolicy = AutonomyPolicy.DANGER_FULL_ACCESS
+    """The least policy under which it runs a build and tests: below it claude and kimi refuse commands that write."""
     settings: tuple[str, ...] = ()
     """Further variables of its own that it is given when the service has them."""
 
@@ -71,6 +75,7 @@ CODEX = Program(
     home_folder=".codex",
     credentials=("auth.json",),
     keys=("CODEX_API_KEY", "OPENAI_API_KEY"),
+    builds_with=AutonomyPolicy.WORKSPACE_WRITE,  # its sandbox then writes the worktree, but nothing of git's
 )
 CLAUDE = Program(
     name="claude",

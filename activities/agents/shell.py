@@ -2,12 +2,15 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import BinaryIO
 
 from activities.agents.adapter import Launch, Order, Report
 from activities.agents.environment import environment
 from activities.agents.faults import Failed
+from activities.agents.streams import busiest, model_of
 from activities.runs.output import read_bounded
 from activities.runs.run import RunEnd
 from workflows.tree.jobs import Usage
@@ -43,9 +46,12 @@ class Shell:
         except FileNotFoundError:
             return Report(b"", Usage(), fault=fault)
         with file:
-            usage = sum(_usage_lines(file), Usage())
+            usage, used = Usage(), Counter[str]()
+            for line in _usage_lines(file):
+                usage += line.usage
+                used.update({line.model: line.usage.total} if line.model else {})
             file.seek(max(0, file.tell() - TEXT_LIMIT))
-            return Report(file.read(TEXT_LIMIT), usage, fault=fault)
+            return Report(file.read(TEXT_LIMIT), usage, model=busiest(used), fault=fault)
 
 
 def _how(end: RunEnd) -> str:
@@ -54,8 +60,16 @@ def _how(end: RunEnd) -> str:
     return f"signal {end.signal}{last}" if end.signal else f"exit code {end.exit_code}{last}"
 
 
-def _usage_lines(file: BinaryIO) -> Iterator[Usage]:
-    """`{"type":"usage","input_tokens":N,"output_tokens":N}`, one per line."""
+@dataclass(frozen=True)
+class _UsageLine:
+    """Tokens, and the model they are to be priced by; without one, a shell agent's cost nothing."""
+
+    usage: Usage
+    model: str | None
+
+
+def _usage_lines(file: BinaryIO) -> Iterator[_UsageLine]:
+    """`{"type":"usage","input_tokens":N,"output_tokens":N,"model":"NAME"}`, one per line; `model` may be left out."""
     starts_line = True
     while piece := file.readline(LINE_LIMIT):
         if starts_line and piece.startswith(b"{") and b'"usage"' in piece and (usage := _usage(piece)):
@@ -63,7 +77,7 @@ def _usage_lines(file: BinaryIO) -> Iterator[Usage]:
         starts_line = piece.endswith(b"\n")
 
 
-def _usage(line: bytes) -> Usage | None:
+def _usage(line: bytes) -> _UsageLine | None:
     try:
         value = json.loads(line)
     except ValueError:
@@ -73,4 +87,4 @@ def _usage(line: bytes) -> Usage | None:
     counts = [value.get(key, 0) for key in ("input_tokens", "output_tokens")]
     if any(type(count) is not int or count < 0 for count in counts):
         return None
-    return Usage(input_tokens=counts[0], output_tokens=counts[1])
+    return _UsageLine(Usage(input_tokens=counts[0], output_tokens=counts[1]), model_of(value.get("model")))

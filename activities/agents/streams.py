@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ RECORD_LIMIT = 16 * 1024 * 1024
 
 TEXT_LIMIT = 16 * 1024 * 1024
 """Bytes of messages that are kept; the oldest go first."""
+
+MODEL_LIMIT = 200
+"""Characters of a model's name; what is longer is no name."""
 
 Record = dict[str, Any]
 
@@ -99,6 +102,18 @@ def count(usage: object, *keys: str) -> int:
 def usage_of(value: object) -> Usage:
     """A usage object's input and output tokens."""
     return Usage(input_tokens=count(value, "input_tokens"), output_tokens=count(value, "output_tokens"))
+
+
+def model_of(value: object) -> str | None:
+    """A model's name as a program says it; a stand-in (`<synthetic>`, `__kimi_env_model__`) is none."""
+    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value.strip()) <= MODEL_LIMIT:
+        return None
+    return None if value.strip().startswith(("<", "__")) else value.strip()
+
+
+def busiest(used: Mapping[str, int]) -> str | None:
+    """Of several models the one that used most tokens; what is spent is priced as if all of it were that one's."""
+    return max(used, key=lambda model: used[model], default=None)
 
 
 def text_of(value: object, *path: str) -> str:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from workflows.errors import ServiceError
 
+OLDEST_GIT = (2, 38)
+"""The first that merges without a checkout; older ones also list worktrees in a form that not every path survives."""
+
 GIT_SECONDS = 600.0
 SAID_LINES = 5
 

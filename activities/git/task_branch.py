@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import branches
-from activities.git.command import GitError, all_printable, answer, git, paths
+from activities.git.command import OLDEST_GIT, GitError, all_printable, answer, git, paths
 from workflows.errors import RefusedError
 
 TRIES = 5
-OLDEST_GIT = "2.38"
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,8 @@ def _merge_one(repo: Path, branch: str, head: str, leg: Contribution, before: Se
     except GitError as error:
         if "usage:" not in error.said and "unknown option" not in error.said:
             raise
-        raise RefusedError(f"merging needs git {OLDEST_GIT} or newer here: {error.said}", "git --version") from None
+        oldest = ".".join(map(str, OLDEST_GIT))
+        raise RefusedError(f"merging needs git {oldest} or newer here: {error.said}", "service doctor") from None
     tree, *files = paths(said)
     if not clean:
         raise TaskBranchConflict(branch, leg, tuple(before), all_printable(files))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Engine
 
 from activities.artifacts import Artifacts
+from activities.jobs.reports import Reports
 from activities.settings.home import Home
 from activities.settings.model import Settings
 
@@ -19,6 +20,8 @@ class Context:
     settings: Settings
     store: Engine
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    reports: Reports = field(default_factory=Reports)
+    """What trees are told of their jobs while they run."""
 
     @property
     def artifacts(self) -> Artifacts:

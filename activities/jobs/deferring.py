@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from activities.agents.faults import Blocker, BlockerKind
 from activities.jobs.context import Context
 from activities.settings.model import RuntimeSection
-from activities.store import deferrals, jobs
+from activities.store import deferrals
 from activities.store.deferrals import Deferral
 from activities.store.runs import Run
 from workflows.calls import WAITS
@@ -85,7 +85,7 @@ def _say(context: Context, run: JobRun, deferral: Deferral) -> None:
     """Ruling B3: what it waits for, until when, and what to type to end that."""
     reason = f"waits for {deferral.runtime} until {clock(deferral.until)}: {deferral.message}"
     goes_on = f"it goes on by itself; to end the tree: service job kill {run.root_job_id} --now"
-    jobs.annotate(context.store, run.job_id, run.attempt, reason, goes_on)
+    context.reports.held_up(run, reason, goes_on)
 
 
 def begin(context: Context, run: JobRun, before: Sequence[Deferral]) -> None:
@@ -95,7 +95,7 @@ def begin(context: Context, run: JobRun, before: Sequence[Deferral]) -> None:
     if before[-1].until - time.time() > EARLY_SECONDS:
         raise error(before[-1])
     reason = f"try {len(before) + 1}, after waiting for {before[-1].runtime}"
-    jobs.annotate(context.store, run.job_id, run.attempt, reason, "")
+    context.reports.held_up(run, reason, "")
 
 
 def error(deferral: Deferral) -> ApplicationError:

@@ -3,12 +3,13 @@
 import asyncio
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from activities.agents.adapter import Adapter, CannotLaunchError, Order, Report
-from activities.agents.faults import Blocker, BlockerKind
+from activities.agents.faults import Blocker, BlockerKind, SessionLost
 from activities.jobs.context import Context
+from activities.jobs.resumption import Resumption
 from activities.runs import run as runs
 from activities.runs.output import read_bounded
 from activities.runs.run import Progress, RunEnd, RunRequest
@@ -18,6 +19,10 @@ from workflows.contract.models import Action
 from workflows.tree.jobs import JobRun, Usage
 
 STDERR_LIMIT = 4096
+AGAIN, FRESH = ".again", ".fresh"
+"""How the folders of further runs of an attempt end: for one nobody saw the end of, for one whose session was lost."""
+
+AGAIN_REASON = "started again: its supervisor died, and nobody saw how its first run ended"
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,24 @@ class Execution:
     cwd: Path
     run_dir: Path
     on_progress: Callable[[Progress], None]
+    resumption: Resumption = field(default_factory=Resumption)
 
     async def first(self, prompt: str) -> Executed:
-        """Run the program. When nobody knows how it ended, a reader is run again, once; a writer is not."""
-        executed = await self._in("", prompt, None)
+        """Run the program. When nobody knows how it ended, a reader is run again, once, and says so; a writer is not.
+
+        A session that is lost is begun anew: the prompt has everything in it.
+        """
+        executed = await self._in("", prompt, self._session)
+        if isinstance(executed.report.fault, SessionLost):
+            executed = await self._in(FRESH, prompt, None)
         if executed.end.kind is EndKind.UNKNOWN and self.run.action is not Action.IMPLEMENT:
-            return await self._in(".again", prompt, None)
+            self.context.reports.held_up(self.run, AGAIN_REASON, "")
+            return await self._in(AGAIN, prompt, None)
         return executed
+
+    @property
+    def _session(self) -> str | None:
+        return self.resumption.session if self.resumption.folder else None
 
     async def repair(self, prompt: str, session: str | None) -> Executed:
         """Run the program once more in the same session, with the faults (ruling A5)."""
@@ -53,7 +69,7 @@ class Execution:
 
     async def stop(self) -> None:
         """End whatever of this attempt still runs."""
-        for suffix in ("", ".again", ".repair"):
+        for suffix in ("", FRESH, AGAIN, ".repair"):
             await runs.stop(self._dir(suffix), self.context.settings.worker.stop_grace)
 
     def _dir(self, suffix: str) -> Path:

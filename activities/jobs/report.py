@@ -39,7 +39,6 @@ def outcome(
         attempt=run.attempt,
         state=JobState.FAILED,
         usage=usage,
-        model=run.model,
         branch=branch if evidence.head_sha else None,
         head_sha=evidence.head_sha,
         touched_files=evidence.touched.files[:TOUCHED_LIMIT] if evidence.touched else (),
@@ -47,8 +46,8 @@ def outcome(
     if evidence.problem and branch:
         return ended.model_copy(update={"reason": redact(evidence.problem)})
     match verdict:
-        case Failure(reason=reason, state=state):
-            return ended.model_copy(update={"state": state, "reason": redact(reason)})
+        case Failure(reason=reason, state=state, first=first):
+            return ended.model_copy(update={"state": state, "reason": redact(reason), "first": first})
         case Rejected(faults=faults):
             count = f"{len(faults)} faults" if len(faults) > 1 else "a fault"
             reason = f"the result has {count} after one repair: {redact(faults[0].message)}"

@@ -15,15 +15,17 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.agents.adapter import Adapter
 from activities.agents.faults import Blocker
 from activities.heartbeat import Heartbeat, beating
-from activities.jobs import deferring, report, workspace
+from activities.jobs import deferring, notices, report, workspace
 from activities.jobs.context import Context
 from activities.jobs.execution import Executed, Execution
-from activities.jobs.places import Places
+from activities.jobs.places import Need, Places
 from activities.jobs.prompting import prompt_of
+from activities.jobs.resumption import resumption
 from activities.jobs.verdict import Failure, Settled, Verdict, as_failure, judge
 from activities.runs.run import Claim
-from activities.store import deferrals
+from activities.store import claims, deferrals
 from activities.store import runs as stored_runs
+from activities.store.claims import Offered
 from activities.store.deferrals import Deferral
 from activities.store.runs import Run
 from workflows.contract.parse import Rejected
@@ -120,8 +122,13 @@ class Attempt:
         usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]
         usage = sum(usages, Usage())
         outcome = report.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
+        told = (*outcome.notices, *notices.of_evidence(self.run, evidence))
+        told += notices.of_attempt(self.run, self.row, self.before, self.execution.resumption)
+        outcome = outcome.model_copy(update={"begun_at": self.row.started_at, "notices": told})
         if runs:
-            outcome = outcome.model_copy(update={"session": runs[-1].report.session})
+            said = [executed.report.model for executed in runs if executed.report.model]
+            session = runs[-1].report.session
+            outcome = outcome.model_copy(update={"session": session, "model": said[-1] if said else None})
         payload = report.payload(verdict, evidence)
         diagnostics = report.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}
         stored_runs.close(self.context.store, self.row, outcome, payload, diagnostics)
@@ -144,28 +151,52 @@ class Jobs:
         """Start, or re-attach to, one attempt of a job; a recorded outcome is returned as it is."""
         beat = Heartbeat()
         async with self._locks.setdefault((run.job_id, run.attempt), asyncio.Lock()), beating(beat):
-            row = await asyncio.to_thread(self._open, run)
-            if row.recorded:
-                await asyncio.to_thread(workspace.settle, self._context, run, row)
-                return row.recorded
-            try:
-                attempt = await asyncio.to_thread(self._prepare, run, row, beat)
-            except ServiceError as fault:
-                return await asyncio.to_thread(self._refuse, run, row, fault)
+            known = await asyncio.to_thread(stored_runs.get, self._context.store, run.job_id, run.attempt)
+            if known and known.recorded:
+                await asyncio.to_thread(workspace.settle, self._context, run, known)
+                return known.recorded
             # A run that goes on already is found again, however many there are.
-            begun = Claim.read(attempt.execution.run_dir)
-            free = self.places.taken(run.repo, run.worker.runtime)
-            async with contextlib.nullcontext() if begun else free:
-                ended = await to_its_end(attempt)
+            runs_already = known is not None and await asyncio.to_thread(self._runs, known)
+            need = Need(run.root_job_id, run.repo, run.worker.runtime)
+            async with self.places.taken(need, runs_already=runs_already):
+                beat.begun()
+                ended = await self._run(run, beat)
+        self._context.reports.ended(run)
         if isinstance(ended, Deferral):
             raise deferring.error(ended)
         return ended
 
-    def _open(self, run: JobRun) -> Run:
+    async def _run(self, run: JobRun, beat: Heartbeat) -> JobOutcome | Deferral:
+        """From its begin to its end; an order to stop that comes in between finds something that can be stopped."""
+        beginning = asyncio.create_task(asyncio.to_thread(self._begin, run, beat))
+        try:
+            begun = await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            begun = await beginning
+            if isinstance(begun, Attempt):
+                if await still_wanted():
+                    raise
+                await begun.stop()
+        return await to_its_end(begun) if isinstance(begun, Attempt) else begun
+
+    def _begin(self, run: JobRun, beat: Heartbeat) -> Attempt | JobOutcome:
+        """Its claim first: what was taken back leaves no trace (ruling B5)."""
+        offered = Offered(run.job_id, run.attempt, run.offer)
         run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"
-        return stored_runs.open_run(
-            self._context.store, job_id=run.job_id, attempt=run.attempt, host=self._context.host, run_dir=str(run_dir)
-        )
+        row = claims.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
+        if row is None:
+            reason = "taken back before it began"
+            return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason=reason)
+        self._context.reports.begun(run, row.started_at)
+        try:
+            return self._prepare(run, row, beat)
+        except ServiceError as fault:
+            return self._refuse(run, row, fault)
+
+    def _runs(self, row: Run) -> bool:
+        """Whether a program of this attempt has been started already."""
+        before = deferrals.of_run(self._context.store, row.job_id, row.attempt)
+        return Claim.read(deferring.try_dir(row, before)) is not None
 
     def _prepare(self, run: JobRun, row: Run, beat: Heartbeat) -> Attempt:
         adapter = self._adapters.get(run.worker.runtime)
@@ -177,8 +208,9 @@ class Jobs:
         before = deferrals.of_run(self._context.store, run.job_id, run.attempt)
         deferring.begin(self._context, run, before)
         run_dir = deferring.try_dir(row, before)
-        place = workspace.prepare(self._context, run, row, run_dir)
-        execution = Execution(self._context, adapter, run, place.worktree.path, run_dir, beat.see)
+        goes_on = resumption(self._context, run, row)
+        place = workspace.prepare(self._context, run, row, run_dir, goes_on.folder)
+        execution = Execution(self._context, adapter, run, place.worktree.path, run_dir, beat.see, goes_on)
         return Attempt(self._context, run, row, place, execution, before)
 
     def _refuse(self, run: JobRun, row: Run, fault: ServiceError) -> JobOutcome:
@@ -187,7 +219,15 @@ class Jobs:
         workspace.abandon(self._context, run, row)
         conflict = workspace.conflict(fault)
         state = JobState.BLOCKED if conflict else JobState.FAILED
-        outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=reason, conflict=conflict)
+        outcome = JobOutcome(
+            job_id=run.job_id,
+            attempt=run.attempt,
+            state=state,
+            begun_at=row.started_at,
+            reason=reason,
+            conflict=conflict,
+            first="" if conflict else fault.hint,
+        )
         stored_runs.close(
             self._context.store, row, outcome, {}, {"error": fault.message} | workspace.conflict_facts(fault)
         )
@@ -202,8 +242,8 @@ async def to_its_end(attempt: Playable[T]) -> T:
     except asyncio.CancelledError:
         if attempt.finishing:
             ended = await playing
-            return ended if await _still_wanted() else await asyncio.to_thread(attempt.called_off, ended)
-        if await _still_wanted():
+            return ended if await still_wanted() else await asyncio.to_thread(attempt.called_off, ended)
+        if await still_wanted():
             playing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await playing
@@ -212,7 +252,7 @@ async def to_its_end(attempt: Playable[T]) -> T:
         return await playing
 
 
-async def _still_wanted() -> bool:
+async def still_wanted() -> bool:
     """Whether this call was cancelled only because the worker stops, or because a later call took the run over."""
     why = activity.cancellation_details()
     if why is None or why.cancel_requested:

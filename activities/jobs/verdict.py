@@ -16,6 +16,8 @@ class Failure:
 
     reason: str
     state: JobState = JobState.FAILED
+    first: str = ""
+    """What to type before another attempt can go better."""
 
 
 Settled = Accepted | Rejected | Failure
@@ -50,6 +52,6 @@ def as_failure(blocker: Blocker) -> Failure:
     reason = f"{blocker.message} (try: {blocker.hint})" if blocker.hint else blocker.message
     match blocker.kind:
         case BlockerKind.LOGIN | BlockerKind.PROGRAM:
-            return Failure(reason, JobState.BLOCKED)
+            return Failure(reason, JobState.BLOCKED, first=blocker.hint)
         case BlockerKind.RATE_LIMIT | BlockerKind.NETWORK:
             return Failure(reason)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from activities.git import worktrees
+from activities.git import guard, worktrees
 from activities.git.command import GitError, line, says_yes
 from activities.git.commit import commit_all
 from activities.git.diff import Diff, capture_diff
@@ -46,14 +46,19 @@ class Evidence:
     observation: Observation | None = None
     head_sha: str | None = None
     head_tree: str | None = None
+    put_back: tuple[str, ...] = ()
+    """Branches that a reader moved although it was only to look at them."""
     problem: str = ""
     """Why the work could not be kept on its branch; the worktree then stays as it is."""
 
 
-def prepare(context: Context, run: JobRun, row: Run, run_dir: Path) -> Workspace:
-    """The run's worktree, recorded before it is made; repaired after a crash, but never once its agent has begun."""
+def prepare(context: Context, run: JobRun, row: Run, run_dir: Path, folder: Path | None = None) -> Workspace:
+    """The run's worktree, recorded before it is made; repaired after a crash, but never once its agent has begun.
+
+    A run that goes on in a session has the `folder` the session is known by.
+    """
     repo = _checkout(context, run)
-    path = worktrees.place(context.home.worktrees, _name(run))
+    path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
     base = row.base_sha or worktrees.commit_of(repo, _base(repo, run))
     runs.place(context.store, row, worktree=str(path), branch=branch, base_sha=base)
@@ -62,7 +67,10 @@ def prepare(context: Context, run: JobRun, row: Run, run_dir: Path) -> Workspace
         return Workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
     worktree = worktrees.add_branch(repo, path, branch, base) if branch else worktrees.add_detached(repo, path, base)
     worktree = worktrees.mark_base(path) if run.shared_worktree else replace(worktree, base=base)
-    return Workspace(repo, merge(worktree, needed(context, repo, run)))
+    merged = Workspace(repo, merge(worktree, needed(context, repo, run)))
+    if not branch:
+        guard.remember(merged.worktree, run.branch_deps)
+    return merged
 
 
 def branch_name(run: JobRun) -> str | None:
@@ -95,7 +103,8 @@ def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evid
         observed = observe(result.changes_made, None) if result else None
         return Evidence(None, observation=observed, problem=f"the worktree cannot be read: {error.message}")
     if run.action is not Action.IMPLEMENT:
-        return Evidence(touched, diff=capture_diff(place.worktree) if touched.files else None)
+        put_back = guard.put_back(place.worktree, run.branch_deps)
+        return Evidence(touched, capture_diff(place.worktree) if touched.files else None, put_back=put_back)
     observed = observe(result.changes_made, touched) if result else None
     try:
         subject = f"{run.action} for {run.job_id} by {run.worker.name}"
@@ -122,7 +131,10 @@ def abandon(context: Context, run: JobRun, row: Run) -> None:
     """Leave no worktree of a run that never began; a fault on the way is not worth another."""
     if Claim.read(Path(row.run_dir)) is None:
         with contextlib.suppress(ServiceError, OSError):
-            worktrees.dispose(_checkout(context, run), worktrees.place(context.home.worktrees, _name(run)))
+            placed = runs.get(context.store, run.job_id, run.attempt) or row
+            own = worktrees.place(context.home.worktrees, _name(run))
+            path = own.with_name(Path(placed.worktree).name) if placed.worktree else own
+            worktrees.dispose(_checkout(context, run), path)
 
 
 def settle(context: Context, run: JobRun, row: Run) -> None:

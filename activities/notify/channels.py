@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from http.client import HTTPException
 from pathlib import Path
@@ -16,7 +16,9 @@ from typing import BinaryIO, Protocol
 from activities.store.outbox import Notification
 
 SECONDS = 20
-TAIL = 256 * 1024
+TAIL = 1024 * 1024
+"""Where a notification is looked for in the log: the last line may be as long as all that is asked."""
+COMMAND_LIMIT = 16 * 1024
 
 
 class DeliveryError(Exception):
@@ -61,7 +63,7 @@ class LogFile:
 
 
 class Command:
-    """A command of the operator's: the message on standard input, the rest in `SERVICE_NOTIFICATION_*`."""
+    """A command of the operator's: the whole text on standard input, short values in `SERVICE_NOTIFICATION_*`."""
 
     name = "command"
 
@@ -71,12 +73,11 @@ class Command:
 
     def deliver(self, notification: Notification) -> None:
         """Run it; anything but 0 is a failure."""
-        rest = {key: str(value) for key, value in asdict(notification).items() if key != "message"}
-        names = {f"SERVICE_NOTIFICATION_{key.upper()}": value for key, value in rest.items()}
+        names = {f"SERVICE_NOTIFICATION_{key.upper()}": value for key, value in _short(notification)}
         try:
             done = subprocess.run(
                 self._argv,
-                input=notification.message.encode(),
+                input=(notification.text or notification.message).encode(),
                 env={**self._environ, **names, "SERVICE_NOTIFICATION_ID": notification.notification_id},
                 capture_output=True,
                 timeout=SECONDS,
@@ -112,6 +113,14 @@ class Webhook:
                 return
         except (OSError, ValueError, HTTPException) as error:  # a URLError is an OSError
             raise DeliveryError(str(error).strip() or type(error).__name__) from None
+
+
+def _short(notification: Notification) -> Iterator[tuple[str, str]]:
+    """What an environment has room for: it is not made for questions and reasons."""
+    for key, value in asdict(notification).items():
+        if key not in {"message", "text"} and isinstance(value, str | int | float):
+            yield key, str(value)
+    yield "command", notification.commands[0][:COMMAND_LIMIT] if notification.commands else ""
 
 
 def _body(notification: Notification) -> bytes:

@@ -8,6 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.heartbeat import Heartbeat, beating
 from activities.jobs.context import Context
+from activities.notify import telling
 from activities.notify.channels import Channel, Command, DeliveryError, LogFile, Webhook
 from activities.store import outbox
 
@@ -29,6 +30,7 @@ class Deliverer:
         notification = outbox.get(self._context.store, notification_id)
         if notification is None:
             raise ApplicationError(f"the notification {notification_id} is not there yet", type="NotThere")
+        notification = telling.complete(self._context.store, notification)
         failed = []
         for channel in channels(self._context):
             if outbox.is_delivered(self._context.store, notification_id, channel.name):

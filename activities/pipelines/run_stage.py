@@ -15,15 +15,16 @@ from activities.git import worktrees
 from activities.git.merge import merge
 from activities.heartbeat import Heartbeat, beating
 from activities.jobs.context import Context
-from activities.jobs.places import Places
-from activities.jobs.run_job import to_its_end
+from activities.jobs.places import Need, Places
+from activities.jobs.run_job import still_wanted, to_its_end
 from activities.jobs.workspace import conflict
 from activities.runs import run as runs
 from activities.runs.output import last_lines, last_words
 from activities.runs.run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
-from activities.store import pipeline_runs, repos
+from activities.store import claims, pipeline_runs, repos
 from activities.store import runs as stored_runs
+from activities.store.claims import Offered
 from activities.store.runs import Run
 from workflows.contract import durations
 from workflows.contract.redact import redact
@@ -107,26 +108,39 @@ class Stages:
         """Start, or re-attach to, one attempt of a stage; a recorded outcome is returned as it is."""
         beat = Heartbeat()
         async with self._locks.setdefault((run.job_id, run.attempt), asyncio.Lock()), beating(beat):
-            row = await asyncio.to_thread(self._open, run)
-            if row.outcome:
-                return StageOutcome.model_validate(row.outcome)
-            try:
-                place = await asyncio.to_thread(self._prepare, run, row)
-            except ServiceError as fault:
-                return await asyncio.to_thread(self._refuse, run, row, fault)
-            attempt = StageAttempt(self._context, run, row, place, beat.see)
-            waiting = (
-                contextlib.nullcontext() if Claim.read(Path(row.run_dir)) else self._places.taken(run.repo, "shell")
-            )
-            async with waiting:
-                return await to_its_end(attempt)
+            known = await asyncio.to_thread(stored_runs.get, self._context.store, run.job_id, run.attempt)
+            if known and known.outcome:
+                return StageOutcome.model_validate(known.outcome)
+            runs_already = known is not None and Claim.read(Path(known.run_dir)) is not None
+            async with self._places.taken(Need(run.run_id, run.repo, "shell"), runs_already=runs_already):
+                beat.begun()
+                return await self._run(run, beat)
 
-    def _open(self, run: StageRun) -> Run:
-        pipeline_runs.stage_begins(self._context.store, run.row)
+    async def _run(self, run: StageRun, beat: Heartbeat) -> StageOutcome:
+        """From its begin to its end; an order to stop that comes in between finds something that can be stopped."""
+        beginning = asyncio.create_task(asyncio.to_thread(self._begin, run, beat))
+        try:
+            begun = await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            begun = await beginning
+            if isinstance(begun, StageAttempt):
+                if await still_wanted():
+                    raise
+                await begun.stop()
+        return await to_its_end(begun) if isinstance(begun, StageAttempt) else begun
+
+    def _begin(self, run: StageRun, beat: Heartbeat) -> StageAttempt | StageOutcome:
+        """Its claim first: what was stopped before leaves no trace (ruling B5)."""
         run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"
-        return stored_runs.open_run(
-            self._context.store, job_id=run.job_id, attempt=run.attempt, host=self._context.host, run_dir=str(run_dir)
-        )
+        offered = Offered(run.job_id, run.attempt)
+        row = claims.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
+        if row is None:
+            return StageOutcome(state=StageState.CANCELLED, reason="stopped before it began")
+        pipeline_runs.stage_begins(self._context.store, run.row)
+        try:
+            return StageAttempt(self._context, run, row, self._prepare(run, row), beat.see)
+        except ServiceError as fault:
+            return self._refuse(run, row, fault)
 
     def _prepare(self, run: StageRun, row: Run) -> Place:
         """A worktree at the run's commit, with the work of the stages it needs merged in; recorded first."""

@@ -16,7 +16,7 @@ from activities.runs.run import Claim, home_mark, mark_of, stop
 
 log = logging.getLogger(__name__)
 
-_RUN = re.compile(r"(?P<job>.+)\.(?P<attempt>\d+)(?:\.[a-z]+)?")
+_RUN = re.compile(r"(?P<job>.+)\.(?P<attempt>\d+)(?:\.[a-z]+\d*)*")
 
 Key = tuple[str, int]
 """Job and attempt."""

@@ -10,8 +10,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from activities.settings import toml
 from activities.settings.home import Home
 from activities.settings.model import Section, Settings
+from activities.settings.reading import File, Reading
 from workflows.errors import UsageError
 
 ENVIRONMENT: dict[str, tuple[str, str]] = {
@@ -32,20 +34,40 @@ class SettingsError(UsageError):
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One setting as `config show` prints it."""
+class Loaded:
+    """The settings in force, and what was read to know them."""
 
-    key: str
-    value: object
-    origin: str
+    settings: Settings
+    reading: Reading
 
 
 def load_settings(home: Home, environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings in force: defaults, then the file, then the environment."""
-    values = _read_file(home)
-    for name, (section, key) in ENVIRONMENT.items():
-        if name in environ:
-            values.setdefault(section, {})[key] = _from_environment(name, environ[name], section, key)
+    return load(home, environ).settings
+
+
+def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
+    """The settings in force, each in the form the file takes and with its origin (ruling K4)."""
+    file, written = _read_file(home)
+    named = {where: name for name, where in ENVIRONMENT.items() if name in environ}
+    overrides = {where: _from_environment(name, environ[name], *where) for where, name in named.items()}
+    settings = _validated(home, _over(written, overrides), environ)
+    in_force = toml.flattened(settings.model_dump(mode="json"))
+    as_typed = {path: given for path, given in toml.flattened(written).items() if path in in_force}
+    origins = dict.fromkeys(as_typed, "config.toml") | {where: f"environment {name}" for where, name in named.items()}
+    return Loaded(settings, Reading(file, in_force, as_typed | overrides, origins))
+
+
+def _over(written: Mapping[str, Any], overrides: Mapping[tuple[str, str], object]) -> dict[str, Any]:
+    """The environment's values over those of the file; a section that is no table stays what it is, to be refused."""
+    values = dict(written)
+    for (section, key), given in overrides.items():
+        table = values.get(section, {})
+        values[section] = {**table, key: given} if isinstance(table, dict) else table
+    return values
+
+
+def _validated(home: Home, values: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
@@ -53,24 +75,12 @@ def load_settings(home: Home, environ: Mapping[str, str] = os.environ) -> Settin
         raise SettingsError(faults, f"edit {home.config}, then: service config check") from None
 
 
-def describe(home: Home, environ: Mapping[str, str] = os.environ) -> list[Setting]:
-    """Every setting with its value and where that value comes from."""
-    settings = load_settings(home, environ)
-    written = _flatten(_read_file(home))
-    names = {f"{section}.{key}": name for name, (section, key) in ENVIRONMENT.items() if name in environ}
-    return [
-        Setting(
-            key, value, f"environment {names[key]}" if key in names else "config.toml" if key in written else "default"
-        )
-        for key, value in _flatten(settings).items()
-    ]
-
-
-def _read_file(home: Home) -> dict[str, Any]:
+def _read_file(home: Home) -> tuple[File, dict[str, Any]]:
     try:
-        return tomllib.loads(home.config.read_text("utf-8"))
+        content = home.config.read_bytes()
+        return File.of(home.config, content), tomllib.loads(content.decode("utf-8"))
     except FileNotFoundError:
-        return {}
+        return File.of(home.config, None), {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{home.config} is not valid TOML: {error}", "service config check") from None
     except OSError as error:
@@ -109,14 +119,3 @@ def _known_keys(section: list[str]) -> list[str]:
             continue
         model = inner
     return sorted(model.model_fields)
-
-
-def _flatten(values: BaseModel | Mapping[str, Any], prefix: str = "") -> dict[str, object]:
-    items = dict(values) if isinstance(values, BaseModel) else values
-    flat: dict[str, object] = {}
-    for key, value in items.items():
-        if isinstance(value, BaseModel | dict):
-            flat |= _flatten(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat

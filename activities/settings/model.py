@@ -3,10 +3,13 @@
 import socket
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from activities.agents import programs
-from workflows.contract.durations import parse_duration
+from workflows.contract.durations import format_duration, parse_duration
+from workflows.contract.faults import nearest
+from workflows.contract.models import Tier
+from workflows.policy.prices import TIER
 from workflows.policy.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
 
 
@@ -29,9 +32,22 @@ def _runtime_names(value: dict[str, "RuntimeSection"]) -> dict[str, "RuntimeSect
     return value
 
 
+def _price_names(value: dict[str, "Price"]) -> dict[str, "Price"]:
+    tiers = (name for name in value if name.strip().lower().startswith(TIER))
+    for name in tiers:
+        tier = name.removeprefix(TIER)
+        if tier not in list(Tier):
+            raise ValueError(
+                f"{name!r} is not a tier; the tiers are {', '.join(TIER + each for each in Tier)}{nearest(tier, Tier)}"
+            )
+    return value
+
+
 RUNTIMES = ("runtime_a", "runtime_b", "runtime_c", "shell")
-Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
-Timeout = Annotated[float | None, BeforeValidator(_seconds_or_unset)]
+_AS_TYPED = PlainSerializer(lambda seconds: "" if seconds is None else format_duration(seconds), when_used="json")
+"""Written as JSON, a setting has the form that the file takes."""
+Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0), _AS_TYPED]
+Timeout = Annotated[float | None, BeforeValidator(_seconds_or_unset), _AS_TYPED]
 
 
 class Section(BaseModel):
@@ -156,7 +172,7 @@ class Notify(Section):
 
 
 class Price(Section):
-    """`[prices."<model pattern>"]`: dollars per million tokens (ruling K5)."""
+    """`[prices."<model pattern>"]`, `[prices."tier:<tier>"]`: dollars per million tokens (ruling K5)."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -172,7 +188,7 @@ class Settings(Section):
     worker: WorkerSection = WorkerSection()
     notify: Notify = Notify()
     bridge: BridgeSection = BridgeSection()
-    prices: dict[str, Price] = {}
+    prices: Annotated[dict[str, Price], AfterValidator(_price_names)] = {}
 
     @property
     def host(self) -> str:

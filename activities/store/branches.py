@@ -6,11 +6,11 @@ from typing import Any
 
 from sqlalchemy import Engine, select
 
-from activities.store import schema
-from activities.store.database import insert_new
+from activities.store import events, schema
 from workflows.tree.branch_events import BranchEvent, BranchEventKind
 from workflows.tree.ids import root_of
 from workflows.tree.jobs import JobState, TaskState
+from workflows.tree.records import EventRecord
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,17 @@ class Conflict:
 
 def tell(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent, message: str) -> None:
     """Once for each job, kind and commit."""
-    row = {
-        "event_id": f"{job_id}-{kind}-{event.head_sha[:12]}-e0",
-        "seq": 0,
-        "job_id": job_id,
-        "root_job_id": root_of(job_id),
-        "kind": kind.value,
-        "at": time.time(),
-        "message": message,
-        "data": event.model_dump(mode="json"),
-    }
+    record = EventRecord(
+        event_id=f"{job_id}-{kind}-{event.head_sha[:12]}",
+        job_id=job_id,
+        root_job_id=root_of(job_id) or job_id,
+        kind=kind.value,
+        at=time.time(),
+        message=message,
+        data=event.model_dump(mode="json"),
+    )
     with engine.begin() as connection:
-        insert_new(connection, schema.events, [row])
+        events.tell(connection, [record])
 
 
 def told(engine: Engine, root_job_id: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:

@@ -1,6 +1,7 @@
 """Opening the store: SQLite in the service home by default, any SQLAlchemy URL otherwise; migrated before first use."""
 
 import fcntl
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,13 +11,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Insert, Table, create_engine, event, text
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
+from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
 from activities.settings.home import Home
 from workflows.errors import ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0008"
+HEAD = "0009_cluster"
 """The newest migration; a test compares it with what alembic finds."""
 
 
@@ -48,8 +51,21 @@ def _engine(home: Home, url: str) -> Engine:
         return create_engine(f"sqlite:///{home.ensure().store}")
     try:
         return create_engine(url, pool_pre_ping=True)
-    except (ArgumentError, ModuleNotFoundError) as error:
+    except ModuleNotFoundError as error:
+        raise _without_driver(error.name or "") from None
+    except ArgumentError as error:
         raise UsageError(f"[store].url cannot be used: {error}", "service config show --origin") from None
+
+
+def _without_driver(name: str) -> UsageError:
+    if name != "psycopg":
+        return UsageError(
+            f"[store].url needs {name}: the store speaks PostgreSQL by psycopg", "postgresql+psycopg://..."
+        )
+    return UsageError(
+        f"[store].url needs PostgreSQL's driver psycopg, which is not installed for {sys.executable}",
+        f"{sys.executable} -m pip install 'delegation-service[postgres]'",
+    )
 
 
 def upsert(
@@ -81,14 +97,15 @@ def _upsert(dialect_name: str, table: Table, columns: tuple[str, ...], only_if_n
 def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that are not there yet; at-least-once writers call it as often as they like."""
     if rows:
-        connection.execute(_insert_new(connection.dialect.name, table), rows)
+        connection.execute(inserting(connection.dialect.name, table), rows)
 
 
 @cache
-def _insert_new(dialect_name: str, table: Table) -> Insert:
+def inserting(dialect_name: str, table: Table) -> PostgresInsert | SqliteInsert:
+    """An insert that leaves a row alone that is there."""
     dialect = postgresql if dialect_name == "postgresql" else sqlite
-    inserting: Insert = dialect.insert(table).on_conflict_do_nothing()
-    return inserting
+    statement: PostgresInsert | SqliteInsert = dialect.insert(table).on_conflict_do_nothing()
+    return statement
 
 
 def _tune_sqlite(connection: Any, _record: object) -> None:

@@ -1,15 +1,17 @@
 """The read model of trees: tasks, jobs, events. Rows are written by revision: late and repeated writes do no harm."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, func, select, tuple_, update
+from sqlalchemy import Connection, Engine, Row, Select, func, select, tuple_
 
-from activities.store import outbox, rounds, schema
-from activities.store.database import insert_new, upsert
+from activities.store import events, outbox, rounds, schema, writers
+from activities.store.database import upsert
 from workflows.policy.telling import TELLS_PEOPLE
+from workflows.tree import lost
 from workflows.tree.jobs import JobState, TaskState, Usage
-from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord
+from workflows.tree.records import JobRecord, Records, TaskRecord, Written
 
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED)
 
@@ -20,12 +22,66 @@ def write(engine: Engine, records: Records) -> None:
         write_within(connection, records)
 
 
+def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Written:
+    """The same, by this run of the tree's workflow; what a run that was given up still had to write is dropped."""
+    if not records.revision:  # no step of the tree made them
+        write(engine, records)
+        return Written()
+    with engine.begin() as connection:
+        found = writers.numbered(connection, root, run_id, records)
+        if found is None:
+            return Written()
+        stored, written = found
+        write_within(connection, stored)
+        if stored.whole and stored.task:
+            write_within(connection, _given_up(connection, root, stored, stored.task.revision))
+    return written
+
+
+def _given_up(connection: Connection, root: str, whole: Records, revision: int) -> Records:
+    """What a reset has left behind is open for ever otherwise."""
+    found = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
+    still = rounds.open_within(connection, root)
+    return lost.given_up(map(_job, found), still, whole, revision=revision, now=time.time())
+
+
+def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None:
+    """End every open row of a tree whose workflow is gone; None when none is open. Told once, whoever finds it."""
+    with engine.begin() as connection:
+        row = connection.execute(select(schema.tasks).where(schema.tasks.c.root_job_id == root)).one_or_none()
+        found = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
+        task, jobs = TaskRecord.model_validate(dict(row._mapping)) if row else None, [*map(_job, found)]
+        if task is None or not lost.is_open(task, jobs):
+            return None
+        number = writers.last_event(connection, root) + 1
+        waiting = rounds.open_within(connection, root)
+        ended = lost.lost_rows(task, jobs, waiting, why=why, anew=anew, number=number, now=time.time())
+        write_within(connection, ended)
+        writers.forget(connection, root)
+    return ended
+
+
+def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
+    """A blocked task is over."""
+    with engine.begin() as connection:
+        number = writers.last_event(connection, task.root_job_id) + 1
+        write_within(connection, lost.dismissed_rows(task, actor=actor, number=number, now=time.time()))
+
+
+def open_trees(engine: Engine) -> set[str]:
+    """The trees whose rows say that a workflow works on them."""
+    tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(list(lost.OPEN_TASKS)))
+    jobs = select(schema.jobs.c.root_job_id).where(schema.jobs.c.state.not_in(ENDED))
+    with engine.connect() as connection:
+        return {row.root_job_id for query in (tasks, jobs) for row in connection.execute(query)}
+
+
 def write_within(connection: Connection, records: Records) -> None:
     """The same as a part of a transaction."""
     if records.task:
         upsert(connection, schema.tasks, [records.task.model_dump(mode="json")], only_if_newer="revision")
     upsert(connection, schema.jobs, [_job_row(job) for job in records.jobs], only_if_newer="revision")
-    insert_new(connection, schema.events, [_event_row(event) for event in records.events])
+    events.tell(connection, records.events)
     rounds.write(connection, records.rounds)
     outbox.add(connection, tuple(event for event in records.events if event.kind in TELLS_PEOPLE))
 
@@ -101,42 +157,9 @@ def count_preflight_failures(engine: Engine) -> int:
         return connection.execute(query).scalar_one()
 
 
-def events(
-    engine: Engine,
-    root_job_id: str,
-    *,
-    job_id: str | None = None,
-    after: int | None = None,
-    limit: int | None = None,
-) -> list[EventRecord]:
-    """A tree's events, or one job's, oldest first; the tree's own beyond a sequence number, operators' have none."""
-    query = select(schema.events).where(schema.events.c.root_job_id == root_job_id)
-    if after is None:
-        query = query.order_by(schema.events.c.at, schema.events.c.seq)
-    else:
-        query = query.where(schema.events.c.seq > after).order_by(schema.events.c.seq)
-    if job_id:
-        query = query.where(schema.events.c.job_id == job_id)
-    with engine.connect() as connection:
-        rows = connection.execute(query.limit(limit)).all()
-    return [EventRecord.model_validate(dict(row._mapping)) for row in rows]
-
-
-def annotate(engine: Engine, job_id: str, attempt: int, reason: str, what_next: str) -> None:
-    """Say why a running attempt stands still (ruling B3); whatever its tree writes next takes the place of it."""
-    table = schema.jobs
-    key = (table.c.job_id == job_id) & (table.c.attempt == attempt) & (table.c.state == JobState.RUNNING)
-    with engine.begin() as connection:
-        connection.execute(update(table).where(key).values(reason=reason, next=what_next))
-
-
 def _job_row(job: JobRecord) -> dict[str, Any]:
     row = job.model_dump(mode="json", exclude={"usage"})
     return row | {"input_tokens": job.usage.input_tokens, "output_tokens": job.usage.output_tokens}
-
-
-def _event_row(event: EventRecord) -> dict[str, Any]:
-    return event.model_dump(mode="json") | {"seq": int(event.event_id.rpartition("-e")[2])}
 
 
 def _job(row: Row[Any]) -> JobRecord:

@@ -20,6 +20,19 @@ class Notification:
     kind: str
     message: str
     at: float
+    text: str = ""
+    """Everything a person needs, on several lines; this and what follows is looked up when it is told."""
+    repo: str = ""
+    title: str = ""
+    questions: tuple[dict[str, object], ...] = ()
+    failing: tuple[dict[str, object], ...] = ()
+    commands: tuple[str, ...] = ()
+    """What to type."""
+    expires_at: float | None = None
+    jobs: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    elapsed_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +102,7 @@ def undelivered(engine: Engine) -> list[tuple[Notification, Delivery]]:
     )
     with engine.connect() as connection:
         found = [dict(row._mapping) for row in connection.execute(query)]
-    names = Notification.__dataclass_fields__
+    names = [column.name for column in schema.notifications.c]
     return [
         (
             Notification(**{name: row[name] for name in names}),

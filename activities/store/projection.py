@@ -18,7 +18,7 @@ ROUND_COLUMNS = (
 
 
 def read(engine: Engine, job_id: str) -> dict[str, Any] | None:
-    """The job, the payload of its current attempt, its repository's path, and the round that is open at it."""
+    """The job, the payload of its current attempt, its repository's path, its round that is open, and its host."""
     with engine.connect() as connection:
         row = connection.execute(_QUERY, {"wanted": job_id}).first()
     return dict(row._mapping) if row else None
@@ -74,11 +74,16 @@ def _query() -> Select[Any]:
     )
     tables = schema.jobs.outerjoin(schema.runs, attempt).outerjoin(schema.rounds, paused)
     tables = tables.outerjoin(schema.repos, schema.repos.c.name == _JOB.repo)
+    tables = tables.outerjoin(schema.trees, schema.trees.c.root_job_id == _JOB.root_job_id)
+    tables = tables.outerjoin(schema.hosts, schema.hosts.c.name == schema.trees.c.host)
     columns = [
         *(_JOB[name] for name in JOB_COLUMNS),
         *(_ROUND[name].label(f"round_{name}") for name in ROUND_COLUMNS),
         _RUN.payload,
         schema.repos.c.path,
+        schema.trees.c.host,
+        schema.hosts.c.seen_at.label("host_seen_at"),
+        schema.hosts.c.stopped_at.label("host_stopped_at"),
     ]
     return select(*columns).select_from(tables).where(_JOB.job_id == bindparam("wanted"))
 

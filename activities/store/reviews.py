@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, func, insert, select, update
+from sqlalchemy import Engine, func, insert, select, tuple_, update
 
 from activities.store import schema
 
@@ -47,6 +47,32 @@ def get(engine: Engine, review_id: str) -> Review | None:
             return None
         rows = connection.execute(written.where(notes.review_id == review_id)).all()
         return Review(**row._mapping, notes=tuple(Note(*row) for row in rows))
+
+
+def find(
+    engine: Engine,
+    *,
+    repo: str | None = None,
+    pull_request: int | None = None,
+    before: tuple[float, str] | None = None,
+    limit: int = 50,
+) -> list[Review]:
+    """The newest reviews that match, with their notes; `before` is the time and id of the last one seen."""
+    table, notes = schema.reviews.c, schema.review_notes.c
+    query = select(schema.reviews).order_by(table.opened_at.desc(), table.review_id.desc())
+    if repo is not None:
+        query = query.where(table.repo == repo)
+    if pull_request is not None:
+        query = query.where(table.pull_request == pull_request)
+    if before:
+        query = query.where(tuple_(table.opened_at, table.review_id) < before)
+    with engine.connect() as connection:
+        rows = connection.execute(query.limit(limit)).all()
+        written = select(schema.review_notes).where(notes.review_id.in_([row.review_id for row in rows]))
+        by_review: dict[str, list[Note]] = {}
+        for row in connection.execute(written.order_by(notes.seq)):
+            by_review.setdefault(row.review_id, []).append(Note(row.author, row.text, row.at))
+    return [Review(**row._mapping, notes=tuple(by_review.get(row.review_id, ()))) for row in rows]
 
 
 def note(engine: Engine, review_id: str, author: str, text: str) -> None:

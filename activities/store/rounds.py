@@ -24,6 +24,12 @@ def open_rounds(engine: Engine, *, root: str | None = None) -> list[RoundRecord]
         return [_round(row) for row in connection.execute(query.order_by(schema.rounds.c.opened_at))]
 
 
+def open_within(connection: Connection, root: str) -> list[RoundRecord]:
+    """The open ones of a tree, as a part of a transaction."""
+    query = select(schema.rounds).where(schema.rounds.c.closed_at.is_(None), schema.rounds.c.root_job_id == root)
+    return [_round(row) for row in connection.execute(query)]
+
+
 def of_tree(engine: Engine, root: str) -> list[RoundRecord]:
     """Every round of a tree, oldest first."""
     query = select(schema.rounds).where(schema.rounds.c.root_job_id == root).order_by(schema.rounds.c.opened_at)

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, select, update
+from sqlalchemy import Connection, Engine, select, update
 
 from activities.store import schema
 from activities.store.database import insert_new
@@ -34,22 +34,12 @@ class Run:
         return JobOutcome.model_validate(self.outcome) if self.outcome else None
 
 
-def open_run(
-    engine: Engine,
-    *,
-    job_id: str,
-    attempt: int,
-    host: str,
-    run_dir: str,
-) -> Run:
-    """The run's row: the one that is there, or a new one."""
-    row = {"job_id": job_id, "attempt": attempt, "host": host, "run_dir": run_dir, "started_at": time.time()}
-    with engine.begin() as connection:
-        insert_new(connection, schema.runs, [row])
-    run = get(engine, job_id, attempt)
-    if run is None:
-        raise LookupError(f"the run {job_id}/{attempt} was just written and is not there")
-    return run
+def open_within(connection: Connection, job_id: str, attempt: int, host: str, run_dir: str, started_at: float) -> Run:
+    """The run's row, as a part of its claim: the one that is there, or a new one."""
+    row = {"job_id": job_id, "attempt": attempt, "host": host, "run_dir": run_dir, "started_at": started_at}
+    insert_new(connection, schema.runs, [row])
+    key = (schema.runs.c.job_id == job_id) & (schema.runs.c.attempt == attempt)
+    return Run(**connection.execute(select(schema.runs).where(key)).one()._mapping)
 
 
 def get(engine: Engine, job_id: str, attempt: int) -> Run | None:
@@ -71,6 +61,15 @@ def all_open(engine: Engine) -> list[tuple[str, int]]:
     query = select(schema.runs.c.job_id, schema.runs.c.attempt).where(schema.runs.c.ended_at.is_(None))
     with engine.connect() as connection:
         return [(row.job_id, row.attempt) for row in connection.execute(query)]
+
+
+def abandoned(engine: Engine, host: str, before: float) -> list[Run]:
+    """Runs of this host without an outcome whose job ended before then all the same, in this attempt or a later one."""
+    run, job = schema.runs.c, schema.jobs.c
+    query = select(schema.runs).join(schema.jobs, job.job_id == run.job_id)
+    query = query.where(run.ended_at.is_(None), run.host == host, job.ended_at < before, job.attempt >= run.attempt)
+    with engine.connect() as connection:
+        return [Run(**row._mapping) for row in connection.execute(query)]
 
 
 def place(engine: Engine, run: Run, *, worktree: str, branch: str | None, base_sha: str) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
 )
 
 metadata = MetaData()
@@ -38,6 +39,7 @@ agents = Table(
     Column("role", Text),
     Column("capabilities", JSON, nullable=False),
     Column("autonomy_policy", String(32), nullable=False),
+    Column("session", String(16), nullable=False, server_default="fresh"),
     Column("added_at", Double, nullable=False),
 )
 
@@ -118,7 +120,7 @@ events = Table(
     Column("at", Double, nullable=False),
     Column("message", Text, nullable=False),
     Column("data", JSON, nullable=False),
-    Index("events_by_root", "root_job_id", "seq"),
+    Index("events_by_root", "root_job_id", "seq", unique=True),
     Index("events_by_kind", "kind"),
 )
 
@@ -131,6 +133,19 @@ trees = Table(
     Column("revision", Integer, nullable=False),
     Column("state", JSON(none_as_null=True)),
 )
+
+writers = Table(
+    "writers",
+    metadata,
+    Column("root_job_id", String(80), primary_key=True),
+    Column("run_id", String(64), nullable=False),
+    Column("first", Integer, nullable=False),
+    Column("anew", Boolean, nullable=False),
+    Column("shift", Integer, nullable=False),
+    Column("event_shift", Integer),
+    Column("former", JSON, nullable=False),
+)
+"""Which run of a tree's workflow writes its rows, and how far on they are numbered."""
 
 runs = Table(
     "runs",
@@ -148,6 +163,27 @@ runs = Table(
     Column("payload", JSON),
     Column("diagnostics", JSON),
 )
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("offer", Integer, nullable=False),
+    Column("begun_at", Double),
+)
+
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("version", String(64), nullable=False),
+    Column("slots", Integer, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("seen_at", Double, nullable=False),
+    Column("stopped_at", Double),
+)
+"""Each host's worker says every few seconds that it is there."""
 
 reviews = Table(
     "reviews",
@@ -289,6 +325,7 @@ pipeline_runs = Table(
     Column("finished_at", Double),
     Column("tokens", Integer, nullable=False),
     Column("cost_usd", Double, nullable=False),
+    Column("price_assumed", Boolean, nullable=False, server_default=false()),
     Index("pipeline_runs_by_time", "started_at", "run_id"),
     Index("pipeline_runs_by_pipeline", "pipeline", "started_at"),
 )

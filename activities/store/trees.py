@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine, select, update
 
-from activities.store import jobs, schema
+from activities.store import jobs, schema, writers
 from activities.store.database import insert_new
 from workflows.tree.records import Records
 from workflows.tree.state import TreeInput, TreeState
@@ -28,13 +28,22 @@ def begin(engine: Engine, start: TreeInput, host: str, records: Records | None =
             jobs.write_within(connection, records)
 
 
-def keep(engine: Engine, state: TreeState, host: str) -> None:
+def keep(engine: Engine, state: TreeState, host: str, run_id: str = "") -> None:
     """Keep the state a tree closed with, unless a later one is kept."""
     begin(engine, state.input, host)
-    older = (schema.trees.c.root_job_id == state.root_id) & (schema.trees.c.revision < state.revision)
-    values = {"revision": state.revision, "state": state.model_dump(mode="json")}
     with engine.begin() as connection:
+        writer = writers.get(connection, state.root_id)
+        revision = state.revision + (writer.shift if writer and writer.run_id == run_id else 0)
+        older = (schema.trees.c.root_job_id == state.root_id) & (schema.trees.c.revision < revision)
+        values = {"revision": revision, "state": state.model_dump(mode="json")}
         connection.execute(update(schema.trees).where(older).values(**values))
+
+
+def keep_interrupted(engine: Engine, state: TreeState | None, root: str) -> None:
+    """The state a tree was interrupted in, from which it can be taken up; None forgets it."""
+    values = {"revision": 0, "state": state.model_dump(mode="json") if state else None}
+    with engine.begin() as connection:
+        connection.execute(update(schema.trees).where(schema.trees.c.root_job_id == root).values(**values))
 
 
 def get(engine: Engine, root_job_id: str) -> Tree | None:

@@ -8,12 +8,13 @@ import signal
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from activities.ready import pid_of
 from activities.settings.home import Home
-from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_server, not_writable
+from activities.store.hosts import release
+from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server, not_writable
 from bridge.daemon.group import Group
 from bridge.daemon.locks import FileLock, holder
 from bridge.daemon.member import Member, until
@@ -26,7 +27,7 @@ from bridge.daemon.server import (
     server_command,
     server_environment,
 )
-from bridge.daemon.state import ChildState, DaemonState, Phase, StateFile, read_pid
+from bridge.daemon.state import ChildState, DaemonState, Phase, StateFile
 from workflows.errors import RefusedError, ServiceError
 
 log = logging.getLogger(__name__)
@@ -151,7 +152,7 @@ def _worker(home: Home, options: DaemonOptions, env: dict[str, str]) -> Member:
     home.worker_ready.unlink(missing_ok=True)
 
     async def ready(pid: int) -> None:
-        await until(lambda: read_pid(home.worker_ready) == pid)
+        await until(lambda: pid_of(home.worker_ready) == pid)
 
     return Member(
         name="worker",
@@ -160,6 +161,7 @@ def _worker(home: Home, options: DaemonOptions, env: dict[str, str]) -> Member:
         ready=ready,
         log=home.logs / "worker.log",
         cwd=home.root,
+        explain=diagnose_said,
     )
 
 
@@ -179,7 +181,7 @@ def _bridge(
     state.update(bridge_url=f"http://{where}")
 
     async def ready(pid: int) -> None:
-        await until(lambda: read_pid(home.bridge_ready) == pid)
+        await until(lambda: pid_of(home.bridge_ready) == pid)
 
     bridge = Member(
         name="bridge",
@@ -241,13 +243,7 @@ def _first_word(options: DaemonOptions) -> DaemonState:
         pid=os.getpid(),
         phase=Phase.STARTING,
         started_at=datetime.now(UTC),
-        version=_version(),
+        version=release(),
         namespace=options.namespace,
+        settings=options.settings,
     )
-
-
-def _version() -> str:
-    try:
-        return version("delegation-service")
-    except PackageNotFoundError:
-        return "unreleased"

@@ -7,8 +7,9 @@ import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, computed_field
 
 from activities.settings.home import Home
 from bridge.daemon.cluster import importable, usable
@@ -21,6 +22,13 @@ from workflows.errors import ServiceError
 _START_SECONDS = 150.0
 """Longer than all members together may take: the daemon itself says first what went wrong."""
 _STOP_SECONDS = 40.0
+VIEWS = {
+    "waiting": '`SvcAttention` IS NOT NULL AND `ExecutionStatus`="Running"',
+    "running": '`ExecutionStatus`="Running" AND `WorkflowType`!="Notify"',
+    "failed today": '`ExecutionStatus`="Failed" AND `WorkflowType`!="Notify" AND `CloseTime`>="{today}"',
+}
+"""What each list asks Temporal for; what only tells people of a tree is in none of them."""
+
 _PAUSE = 0.05
 _ENDING = (Phase.STOPPING, Phase.STOPPED, Phase.FAILED)
 
@@ -35,6 +43,17 @@ class DaemonStatus(BaseModel):
     pid: int | None = None
     uptime_seconds: float | None = None
     state: DaemonState | None = None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def views(self) -> dict[str, str]:
+        """Lists in Temporal's web UI that people look at, ready to open."""
+        state = self.state
+        if not self.running or state is None or not state.ui_url:
+            return {}
+        today = datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")
+        where = f"{state.ui_url}/namespaces/{state.namespace}/workflows?query="
+        return {name: where + quote(query.format(today=today), safe="") for name, query in VIEWS.items()}
 
     @property
     def uptime(self) -> timedelta | None:

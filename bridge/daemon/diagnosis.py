@@ -11,7 +11,7 @@ from workflows.errors import ServiceError
 
 _PORT = re.compile(r"can't set (frontend|UI) port (\d+)")
 _BRIDGE_PORT = re.compile(r"error: port (\d+), fixed for the bridge, is taken")
-_SAID = re.compile(r"^error: (.*)", re.MULTILINE | re.DOTALL)
+_SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\s*\Z", re.MULTILINE | re.DOTALL)
 _UNREADABLE = re.compile(
     r"file is not a database|disk image is malformed|no such table|database corruption", re.IGNORECASE
 )
@@ -61,8 +61,13 @@ def diagnose_bridge(log: str) -> ServiceError | None:
     """The bridge says in a sentence why it does not start."""
     if port := _BRIDGE_PORT.search(log):
         return port_taken(int(port[1]), "the bridge")
+    return diagnose_said(log)
+
+
+def diagnose_said(log: str) -> ServiceError | None:
+    """A program of ours says in a sentence why it does not start, and what to type."""
     said = _SAID.search(log)
-    return ServiceError(said[1]) if said else None
+    return ServiceError(said[1], said[2] or "") if said else None
 
 
 def _unreadable(home: Home) -> ServiceError:

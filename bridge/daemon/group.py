@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from bridge.daemon.member import Member, MemberProcess
 from bridge.daemon.state import ChildPhase, ChildState, Phase
@@ -74,7 +75,7 @@ class Group:
     async def _start(self, slot: _Slot) -> MemberProcess:
         slot.since = time.monotonic()
         slot.process = await MemberProcess.launch(slot.member)
-        self._change(slot, phase=ChildPhase.STARTING, pid=slot.process.pid)
+        self._change(slot, phase=ChildPhase.STARTING, pid=slot.process.pid, again_at=None)
         try:
             await slot.process.ready()
         except ServiceError:
@@ -105,7 +106,8 @@ class Group:
         note = f"{why}; starting it again in {seconds:g} s"
         log.warning("%s %s (restart %d)", slot.member.name, note, restarts)
         slot.process = None
-        self._change(slot, phase=ChildPhase.WAITING, pid=None, restarts=restarts, note=note)
+        again_at = datetime.now(UTC) + timedelta(seconds=seconds)
+        self._change(slot, phase=ChildPhase.WAITING, pid=None, restarts=restarts, note=note, again_at=again_at)
         await asyncio.sleep(seconds)
 
     async def _stop(self) -> None:
@@ -113,7 +115,7 @@ class Group:
         for slot in reversed(self._slots):
             if slot.process is not None:
                 await slot.process.stop()
-            self._change(slot, phase=ChildPhase.STOPPED, pid=None, note="")
+            self._change(slot, phase=ChildPhase.STOPPED, pid=None, note="", again_at=None)
             log.info("%s is stopped", slot.member.name)
 
     def _change(self, slot: _Slot, **changes: object) -> None:

@@ -4,6 +4,7 @@ import sys
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from activities.settings.reading import Told
 from bridge.daemon.ports import LOOPBACK
 from bridge.daemon.server import NAMESPACE
 
@@ -21,6 +22,8 @@ class DaemonOptions(BaseModel):
     """The cluster that is used when the server is not embedded; only to be shown: the worker reads its own settings."""
     namespace: str = NAMESPACE
     search_attributes: tuple[tuple[str, str], ...] = ()
+    settings: Told | None = None
+    """What was read to know all this; others compare it with what the file says later (ruling K4)."""
     bridge_command: tuple[str, ...] = ()
     """The HTTP bridge, but for its address; empty runs none."""
     bridge_addr: str = LOOPBACK

@@ -33,6 +33,9 @@ _TUNING = (
     "matching.numTaskqueueWritePartitions=1",
     "matching.enableFairness=true",
 )
+_NO_HTTP_API = 'frontend.httpAllowedHosts=["none.invalid"]'
+"""Whoever has a page open in a browser here could start workflows by a form post: no name of ours is answered there."""
+
 _TIME_SKIPPING = "frontend.WorkflowTimeSkippingEnabled=true"
 _OWN_SETTINGS_ONLY = ("--disable-config-file", "--disable-config-env")
 """A person's `temporal.toml` and `TEMPORAL_*` speak of other clusters."""
@@ -64,7 +67,7 @@ def server_command(
     program: Path | None = None,
 ) -> tuple[str, ...]:
     """The exact command line. No home keeps everything in memory; no `ui_port` serves no web UI."""
-    keys = (*_TUNING, _TIME_SKIPPING) if time_skipping else _TUNING
+    keys = (*_TUNING, _NO_HTTP_API, *((_TIME_SKIPPING,) if time_skipping else ()))
     return (
         *(str(program or find_program()), "server", "start-dev", *_OWN_SETTINGS_ONLY),
         *("--ip", LOOPBACK, "--port", str(port), "--namespace", namespace, "--log-level", log_level),

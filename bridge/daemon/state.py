@@ -1,13 +1,14 @@
 """What a daemon says about itself: the file that commands read to know whether, where and how well it runs."""
 
-import json
 import logging
-import os
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+
+from activities.ready import write_private
+from activities.settings.reading import Told
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,8 @@ class ChildState(_Said):
     restarts: int = 0
     note: str = ""
     """Why it is not running, and what happens next."""
+    again_at: datetime | None = None
+    """Until then a member that died is not started again."""
     log: str
 
 
@@ -60,6 +63,8 @@ class DaemonState(_Said):
     ui_url: str | None = None
     bridge_url: str | None = None
     notes: tuple[str, ...] = ()
+    settings: Told | None = None
+    """What the group was started with, as far as it concerns the group itself."""
     children: tuple[ChildState, ...] = ()
     problem: str = ""
     hint: str = ""
@@ -91,20 +96,3 @@ def read_state(path: Path) -> DaemonState | None:
         return DaemonState.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return None
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace the file in one step, readable by its owner only."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    draft.replace(path)
-
-
-def read_pid(path: Path) -> int | None:
-    """The `pid` of a small JSON file such as `worker.ready`; None when it is not there."""
-    try:
-        pid = json.loads(path.read_bytes())["pid"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return pid if isinstance(pid, int) else None

@@ -15,7 +15,7 @@ def main(arguments: list[str]) -> int:
     try:
         bridge.serve(Service.locate(), arguments[0], allow_remote=False, announce=logging.getLogger("service").info)
     except ServiceError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else ""))
         return error.exit_code
     return 0
 

@@ -9,7 +9,7 @@ from bridge.http.gates.auth import AuthGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import SizeGate
-from bridge.http.routes import agents, health, jobs, memory, pipelines
+from bridge.http.routes import agents, health, jobs, memory, pipelines, reviews
 from bridge.operations.service import Service
 
 DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."
@@ -26,7 +26,7 @@ def create_app(service: Service) -> FastAPI:
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
     )
-    for routes in (health, jobs, agents, pipelines, memory):
+    for routes in (health, jobs, agents, pipelines, memory, reviews):
         app.include_router(routes.router(service))
     app.router.routes.insert(0, jobs.glance(service))
     errors.install(app)

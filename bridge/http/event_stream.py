@@ -40,7 +40,7 @@ async def stream(service: Service, job_id: str, after: int, whole_tree: bool | N
     while True:
         found, over = await read(look, service, job_id, after, whole_tree)
         for record in found:
-            after, sent = projections.seq(record), time.monotonic()
+            after, sent = record.seq, time.monotonic()
             data = await read(projections.hidden, service, projections.event(record))
             yield b"id: %d\nevent: %s\ndata: %s\n\n" % (after, record.kind.encode(), data)
         if over:

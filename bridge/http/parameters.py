@@ -20,7 +20,11 @@ TreeOf = Annotated[str | None, Query(description="Any job of the tree.", json_sc
 JobStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(JobState))]
 RunStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(RunState))]
 Limit = Annotated[int, Query(ge=1, le=200)]
-Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
+Cursor = Annotated[
+    str | None,
+    Query(description="`next_cursor` of the page before.", json_schema_extra={"minLength": 1}),
+]
+PullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this pull request.")]
 Wait = Annotated[
     str | None,
     Query(

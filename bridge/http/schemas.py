@@ -9,6 +9,7 @@ from activities.settings.model import RUNTIMES
 from bridge.http.parameters import LARGEST
 from bridge.operations.pipeline_runs import RunLine
 from workflows.contract.models import Action, Decision
+from workflows.policy.verbs import Verb
 from workflows.tree.jobs import Continuation, JobState, TaskState
 from workflows.tree.pauses import RoundKind
 from workflows.tree.records import FailingRecord, QuestionRecord
@@ -55,11 +56,14 @@ class ResumeRequest(Body):
         min_length=1,
         max_length=32,
         description="One of those the round names.",
+        json_schema_extra={"enum": [str(each) for each in Verb]},
         examples=["answer"],
     )
     text: str = Field(default="", examples=["color: red"])
     round: int | None = Field(default=None, ge=1, le=LARGEST, description="Only if this is the round that waits.")
     digest: str | None = Field(default=None, max_length=64, description="Only if this is what the round asks.")
+    partial: bool = Field(default=False, description="Questions without an answer are left so on purpose.")
+    other: bool = Field(default=False, description="A text that is none of a question's choices is the answer.")
 
 
 class ResumeAnswer(BaseModel):
@@ -78,9 +82,11 @@ class KillRequest(Body):
 
 
 class KillAnswer(BaseModel):
-    """The tree that is being ended."""
+    """The tree that is being ended, or, where it was blocked, is over now."""
 
     root_job_id: str
+    over: bool
+    unmerged_branches: list[str]
 
 
 class RunRequest(Body):
@@ -206,12 +212,23 @@ class Task(BaseModel):
     ended_at: float | None
 
 
+class Spent(BaseModel):
+    """What a tree has used so far."""
+
+    jobs: int
+    elapsed_seconds: float
+    tokens: int
+    cost_usd: float
+    price_assumed: bool = Field(description="Some of the cost is a guess: a model is not in the price table.")
+
+
 class Tree(BaseModel):
     """A whole tree."""
 
     task: Task
     jobs: list[JobSummary]
     bounds: dict[str, float]
+    spent: Spent
     over: bool
 
 
@@ -233,6 +250,45 @@ class EventList(BaseModel):
 
     events: list[Event]
     next_cursor: int | None = Field(description="`cursor` of the next page; null on the last one so far.")
+
+
+class ReviewStatus(BaseModel):
+    """What its author says; no gate reads it."""
+
+    state: Literal["open", "closed"]
+    grade: Literal["reported"]
+    label: Literal["non_authoritative"]
+    verdict: str | None
+
+
+class ReviewNote(BaseModel):
+    """A progress note."""
+
+    author_asserted: str = Field(description="Who wrote it, as the caller says.")
+    text: str
+    at: float
+
+
+class Review(BaseModel):
+    """A review of a pull request that somebody says they are doing (spec: In-session review state)."""
+
+    review_id: str
+    type: Literal["review"]
+    repo: str | None
+    pull_request: int
+    head_sha: str
+    workflow: str
+    opened_at: float
+    closed_at: float | None
+    review_status: ReviewStatus
+    notes: list[ReviewNote]
+
+
+class ReviewList(BaseModel):
+    """A page of in-session reviews, newest first."""
+
+    reviews: list[Review]
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
 
 
 class Health(BaseModel):

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bridge.daemon.state import write_private
+from activities import ready as ready_file
 from bridge.http.address import Address, bind, bound
 from bridge.http.app import create_app
 from bridge.http.call import Call
@@ -60,7 +59,7 @@ def configured(app: ASGIApp, ready: Callable[[], None]) -> uvicorn.Server:
 
 def say_ready(service: Service, address: Address) -> None:
     """Whoever supervises the bridge reads there that it listens."""
-    write_private(service.home.bridge_ready, json.dumps({"pid": os.getpid(), "address": str(address)}))
+    ready_file.say(service.home.bridge_ready, service.reading.told(), str(address))
 
 
 class _Server(uvicorn.Server):

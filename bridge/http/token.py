@@ -5,8 +5,8 @@ import os
 import secrets
 from pathlib import Path
 
+from activities.ready import write_private
 from activities.settings.home import Home
-from bridge.daemon.state import write_private
 from bridge.http.watched import WatchedFile
 
 BYTES = 32

@@ -13,7 +13,7 @@ from bridge.operations import repos
 from bridge.operations.service import Service
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
 from workflows.errors import NotFoundError, RefusedError, UsageError
-from workflows.tree.jobs import Worker
+from workflows.tree.jobs import SessionScope, Worker
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -32,6 +32,7 @@ class NewAgent:
     template: str = ""
     role: str = ""
     repos: tuple[str, ...] = ()
+    session: str = "fresh"
 
 
 def add(service: Service, new: NewAgent) -> Agent:
@@ -103,6 +104,7 @@ def _worker(new: NewAgent) -> Worker:
         role=new.role or None,
         capabilities=capabilities,
         autonomy_policy=policy,
+        session=_session(new),
     )
 
 
@@ -118,6 +120,16 @@ def _policy(text: str) -> AutonomyPolicy:
         return AutonomyPolicy(text)
     except ValueError:
         raise UsageError(f"{text!r} is not an autonomy policy; they are {', '.join(AutonomyPolicy)}") from None
+
+
+def _session(new: NewAgent) -> SessionScope:
+    try:
+        scope = SessionScope(new.session)
+    except ValueError:
+        raise UsageError(f"{new.session!r} is no way to keep a session; there are {', '.join(SessionScope)}") from None
+    if scope is SessionScope.TREE and new.runtime == "shell":
+        raise UsageError("the shell runtime has no sessions to go on in", "--session fresh, or another --runtime")
+    return scope
 
 
 def _check_capabilities(name: str, capabilities: tuple[str, ...], policy: AutonomyPolicy) -> None:

@@ -10,8 +10,9 @@ from bridge.daemon.control import DaemonStatus
 from bridge.daemon.foreground import run_foreground
 from bridge.daemon.options import DaemonOptions
 from bridge.http import address
-from bridge.operations import jobs
+from bridge.operations import cluster, jobs
 from bridge.operations.service import Service
+from bridge.operations.settings import DAEMON_READS
 from workflows import search
 
 __all__ = ["DaemonStatus", "run", "start", "status", "stop"]
@@ -19,11 +20,14 @@ __all__ = ["DaemonStatus", "run", "start", "status", "stop"]
 
 def run(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> None:
     """Run the whole group in the foreground until it is told to stop."""
+    cluster.require(service)
     run_foreground(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
 
 def start(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> DaemonStatus:
     """Start it in the background; returns once everything works."""
+    if not control.status(service.home).running:
+        cluster.require(service)
     return control.start(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
 
@@ -51,6 +55,7 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
         strict_ports=strict_ports,
         namespace=wanted.namespace,
         search_attributes=tuple(search.NAMES.items()),
+        settings=service.reading.told(DAEMON_READS),
         **_bridge(service.settings.bridge),
     )
     if external := external_config(service.settings):

@@ -12,14 +12,13 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from activities.git.command import OLDEST_GIT
 from activities.runs.sweep import recent
 from activities.settings.load import SettingsError
 from bridge.operations.service import Service
-from workflows.errors import ServiceError
+from workflows.errors import ServiceError, UnreachableError
 
 PYTHON = (3, 11)
-GIT = (2, 36)
-"""The first that lists worktrees in a form that any path survives."""
 
 SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
 LEFT_OVER_SECONDS = 86_400.0
@@ -49,6 +48,11 @@ def examine(service: Service) -> list[Finding]:
     return [finding for check in CHECKS for finding in _carefully(check, service)]
 
 
+def foundation(service: Service) -> list[Finding]:
+    """Only what nothing can start without."""
+    return [finding for check in (settings, store, temporal) for finding in _carefully(check, service)]
+
+
 def healthy(findings: list[Finding]) -> bool:
     """Nothing is wrong; warnings are allowed."""
     return all(finding.level is not Level.WRONG for finding in findings)
@@ -67,13 +71,13 @@ def python(_: Service) -> Iterator[Finding]:
 
 
 def git(_: Service) -> Iterator[Finding]:
-    path, fix = shutil.which("git"), f"install git {GIT[0]}.{GIT[1]} or newer"
+    path, fix = shutil.which("git"), f"install git {OLDEST_GIT[0]}.{OLDEST_GIT[1]} or newer"
     if path is None:
         yield Finding("git", Level.WRONG, "there is no git on the PATH", fix)
         return
     said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout.strip()
     version = re.search(r"(\d+)\.(\d+)", said)
-    good = version is not None and (int(version[1]), int(version[2])) >= GIT
+    good = version is not None and (int(version[1]), int(version[2])) >= OLDEST_GIT
     yield Finding("git", Level.OK if good else Level.WRONG, f"{said}, {path}", "" if good else fix)
 
 
@@ -118,21 +122,27 @@ def store(service: Service) -> Iterator[Finding]:
 
 
 def temporal(service: Service) -> Iterator[Finding]:
-    from activities.temporal import connect, connect_config, external_config
-    from workflows.errors import UnreachableError
+    from activities import cluster
+    from activities.temporal import connect, external_config
 
     runs = _daemon_runs(service)
     if not runs and external_config(service.settings) is None:  # what answers at the default port is somebody else's
         yield Finding("temporal", Level.WARNING, "its server runs with the daemon", "service daemon start")
         return
-    config = connect_config(service.home, service.settings)
+
+    async def look() -> cluster.Survey:
+        return await cluster.require(await connect(service.home, service.settings))
+
     try:
-        asyncio.run(connect(service.home, service.settings))
+        seen = asyncio.run(look())
+    except cluster.NotPreparedError as error:
+        yield Finding("temporal", Level.WRONG, error.message, error.hint)
     except UnreachableError as error:
         fix = "service daemon status" if runs else "check [temporal].address and that server"
         yield Finding("temporal", Level.WRONG, error.message, fix)
     else:
-        yield Finding("temporal", Level.OK, f"{config['target_host']} answers, namespace {config['namespace']}")
+        has = f"has the namespace {seen.place.namespace} and every search attribute"
+        yield Finding("temporal", Level.OK, f"{seen.place.address} {has}")
 
 
 def daemon(service: Service) -> Iterator[Finding]:
@@ -146,8 +156,17 @@ def daemon(service: Service) -> Iterator[Finding]:
     yield Finding("daemon", Level.OK, f"process {seen.pid}, up {seen.uptime}")
     for child in seen.state.children if seen.state else ():
         good = child.phase == "running"
-        says = child.note or f"{child.phase}, restarted {child.restarts} times"
+        waits = f", at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""
+        says = f"{child.note}{waits}" if child.note else f"{child.phase}, restarted {child.restarts} times"
         yield Finding(child.name, Level.OK if good else Level.WRONG, says, "" if good else f"tail '{child.log}'")
+
+
+def stale(service: Service) -> Iterator[Finding]:
+    """Processes that work with other settings than those there are now (ruling K4)."""
+    from bridge.operations import settings
+
+    for process in settings.changed(service):
+        yield Finding("settings", Level.WARNING, "\n".join(settings.in_words(process)), process.restart)
 
 
 def _daemon_runs(service: Service) -> bool:
@@ -180,7 +199,7 @@ def leftovers(service: Service) -> Iterator[Finding]:
 
 
 Check = Callable[[Service], Iterator[Finding]]
-CHECKS: tuple[Check, ...] = (python, git, home, disk, settings, store, temporal, daemon, runtimes, leftovers)
+CHECKS: tuple[Check, ...] = (python, git, home, disk, settings, stale, store, temporal, daemon, runtimes, leftovers)
 
 
 def _carefully(check: Check, service: Service) -> Iterator[Finding]:

@@ -7,9 +7,11 @@ from typing import Any
 
 from activities.runs.live import Live, Stage, look
 from activities.store import deferrals as stored_deferrals
+from activities.store import events as stored_events
 from activities.store import jobs as stored
 from activities.store import runs as stored_runs
 from activities.store import trees as stored_trees
+from bridge.operations import hosts
 from bridge.operations.service import Service
 from workflows.errors import NotFoundError, UsageError
 from workflows.policy.bounds import Ledger
@@ -63,17 +65,18 @@ def find(service: Service, wanted: Filter) -> list[JobRecord]:
     """The newest jobs that match."""
     if wanted.state is not None and wanted.state not in list(JobState):
         raise UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
-    return stored.find(
+    found = stored.find(
         service.store,
         repo=wanted.repo,
         agent=wanted.agent,
-        root=get(service, wanted.tree).root_job_id if wanted.tree else None,
+        root=get(service, wanted.tree).root_job_id if wanted.tree is not None else None,
         states=(JobState(wanted.state),) if wanted.state else (),
         roots_only=wanted.roots_only,
         preflight_failed=wanted.preflight_failed,
         before=wanted.before,
         limit=wanted.limit,
     )
+    return hosts.told(service, found)
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class Tree:
             elapsed_seconds=self.task.elapsed(time.time()),
             tokens=sum(job.usage.total for job in self.jobs),
             cost_usd=sum(job.cost_usd for job in self.jobs),
+            price_assumed=any(job.price_assumed for job in self.jobs),
         )
 
 
@@ -108,7 +112,7 @@ def tree(service: Service, job_id: str) -> Tree:
     if task is None:
         raise NotFoundError(f"no tree {root}", "service job list")
     bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
-    return Tree(task, tuple(stored.tree(service.store, root)), bounds)
+    return Tree(task, tuple(hosts.told(service, stored.tree(service.store, root))), bounds)
 
 
 def tree_as_json(tree: Tree) -> dict[str, Any]:
@@ -117,6 +121,7 @@ def tree_as_json(tree: Tree) -> dict[str, Any]:
         "task": tree.task.model_dump(mode="json", exclude={"revision"}),
         "jobs": [job.model_dump(mode="json", exclude={"revision"}) for job in tree.jobs],
         "bounds": tree.bounds.model_dump(mode="json"),
+        "spent": asdict(tree.ledger),
         "over": tree.over,
     }
 
@@ -130,7 +135,7 @@ def events(
     service: Service,
     job_id: str,
     *,
-    after: int | None = None,
+    after: int = 0,
     limit: int | None = None,
     whole_tree: bool | None = None,
 ) -> list[EventRecord]:
@@ -138,7 +143,7 @@ def events(
     job = get(service, job_id)
     whole = job.job_id == job.root_job_id if whole_tree is None else whole_tree
     only = None if whole else job.job_id
-    return stored.events(service.store, job.root_job_id, job_id=only, after=after, limit=limit)
+    return stored_events.of_tree(service.store, job.root_job_id, job_id=only, after=after, limit=limit)
 
 
 def waits(service: Service, job_id: str) -> list[EventRecord]:
@@ -160,7 +165,7 @@ def waits(service: Service, job_id: str) -> list[EventRecord]:
 
 def detail(service: Service, job_id: str) -> Detail:
     """One job with its result, its observation and the evidence of its last run."""
-    job = get(service, job_id)
+    [job] = hosts.told(service, [get(service, job_id)])
     runs = stored_runs.of_job(service.store, job_id)
     last = runs[-1] if runs else None
     return Detail(

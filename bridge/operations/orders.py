@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.agents import programs
 from activities.settings.model import RUNTIMES
 from activities.store import jobs as stored_jobs
 from activities.store.repos import Repo
@@ -11,7 +12,7 @@ from bridge.operations import agents, repos, trees
 from bridge.operations.service import Service
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy, Delegation
 from workflows.errors import RefusedError, UsageError
-from workflows.policy.recipes import Recipe, expand
+from workflows.policy.recipes import Recipe, caveat, expand
 from workflows.tree import ids
 from workflows.tree.jobs import Worker
 from workflows.tree.state import TreeInput
@@ -66,11 +67,20 @@ async def start(service: Service, order: Order, root: str | None = None) -> str:
     return await trees.start(service, tree, repo.host)
 
 
-async def orchestrate(service: Service, order: RecipeOrder) -> str:
+@dataclass(frozen=True)
+class Orchestrated:
+    """A recipe's tree."""
+
+    job_id: str
+    caveat: str
+    """What its result must be read with; empty when nothing."""
+
+
+async def orchestrate(service: Service, order: RecipeOrder) -> Orchestrated:
     """Start a tree whose legs the recipe makes; no agent need be registered."""
     _check_message(order.goal)
     runtimes = _runtimes(service, order.runtimes)
-    legs = expand(order.recipe, order.goal, runtimes, order.legs)
+    legs = expand(order.recipe, order.goal, runtimes, order.legs, _builds(service, runtimes))
     repo = repos.get(service, order.repo) if order.repo else _repo_here(service)
     worker = Worker(
         name=order.recipe.value,
@@ -80,7 +90,16 @@ async def orchestrate(service: Service, order: RecipeOrder) -> str:
         autonomy_policy=AutonomyPolicy.READ_ONLY,
     )
     tree = _tree(service, worker, Action.ASK, order.goal, repo, legs)
-    return await trees.start(service, tree, repo.host)
+    tree = tree.model_copy(update={"caveat": caveat(order.recipe, runtimes)})
+    return Orchestrated(await trees.start(service, tree, repo.host), tree.caveat)
+
+
+def _builds(service: Service, runtimes: tuple[str, ...]) -> dict[str, AutonomyPolicy]:
+    """The policy under which each runtime's program can run a build; a script does as it likes."""
+    sections = service.settings.runtimes
+    adapters = {name: sections[name].adapter if name in sections else "" for name in runtimes}
+    found = {name: programs.program_of(name, adapter) for name, adapter in adapters.items()}
+    return {name: program.builds_with for name, program in found.items() if program}
 
 
 def _tree(

@@ -52,6 +52,7 @@ class RunView(_View):
     finished_at: float | None
     tokens: int
     cost_usd: float
+    price_assumed: bool
     stages: tuple[StageView, ...]
 
 
@@ -69,6 +70,7 @@ class RunLine(_View):
     finished_at: float | None
     tokens: int
     cost_usd: float
+    price_assumed: bool
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def list_runs(service: Service, wanted: RunFilter) -> RunPage:
         pipeline=wanted.pipeline,
         repo=wanted.repo,
         states=(RunState(wanted.state),) if wanted.state else (),
-        before=_place(wanted.cursor) if wanted.cursor else None,
+        before=_place(wanted.cursor) if wanted.cursor is not None else None,
         limit=wanted.limit + 1,
     )
     shown = found[: wanted.limit]

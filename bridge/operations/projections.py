@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,9 +14,10 @@ from activities.store import repos as stored_repos
 from activities.store.projection import JOB_COLUMNS, ROUND_COLUMNS
 from bridge.daemon.state import DaemonState, read_state
 from bridge.http.watched import WatchedFile
-from bridge.operations import jobs
+from bridge.operations import hosts, jobs
 from bridge.operations.service import Service
 from workflows.errors import NotFoundError
+from workflows.policy.hosts import HostSeen, lacks_worker, way_back
 from workflows.tree.records import EventRecord, JobRecord
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -62,12 +64,7 @@ def tree(service: Service, job_id: str) -> bytes:
 
 def event(record: EventRecord) -> dict[str, Any]:
     """An event, with its place in the tree's order."""
-    return record.model_dump(mode="json") | {"seq": seq(record)}
-
-
-def seq(record: EventRecord) -> int:
-    """Where it stands in its tree."""
-    return int(record.event_id.rpartition("-e")[2])
+    return record.model_dump(mode="json")
 
 
 def hidden(service: Service, value: Any) -> bytes:
@@ -102,12 +99,21 @@ def _job(service: Service, values: Mapping[str, Any]) -> dict[str, Any]:
     payload = values["payload"] or {}
     told = {name: values[name] for name in JOB_COLUMNS}
     told["usage"] = {"input_tokens": told.pop("input_tokens"), "output_tokens": told.pop("output_tokens")}
+    told |= _standing_still(values)
     told["result"] = payload.get("service_result")
     told["observation"] = payload.get("result_observation")
     paused = values["round_round_id"] is not None
     told["round"] = {name: values[f"round_{name}"] for name in ROUND_COLUMNS} if paused else None
     told["links"] = _links(service, told)
     return told
+
+
+def _standing_still(values: Mapping[str, Any]) -> dict[str, str]:
+    """Why it does, when its host has no worker."""
+    host = HostSeen(values["host"] or "", values["host_seen_at"], values["host_stopped_at"])
+    if values["host"] is None or values["ended_at"] is not None or not lacks_worker(host, time.time()):
+        return {}
+    return {"reason": hosts.reason(host), "next": way_back(host.name)}
 
 
 def _links(service: Service, told: dict[str, Any]) -> dict[str, str | None]:

@@ -7,13 +7,16 @@ from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError, Workflo
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities import outside
+from activities.store import jobs as stored_jobs
 from activities.temporal import RPC_TIMEOUT, connect
+from bridge.operations import verdicts
 from bridge.operations.service import Service
 from workflows.delegation_tree import DelegationTree
 from workflows.errors import NotFoundError, RefusedError, UnreachableError
 from workflows.messages import ResumeOrder
 from workflows.policy.answers import clean, one_line
-from workflows.policy.verbs import Verb
+from workflows.policy.verbs import No
 from workflows.tree.commands import CloseTree
 
 if TYPE_CHECKING:
@@ -25,7 +28,8 @@ PATIENCE = timedelta(seconds=4)
 
 async def resume(service: Service, root: str, order: "Resume") -> "Verdict":
     """The tree's verdict, or the promise that the words are kept."""
-    handle = (await connect(service.home, service.settings)).get_workflow_handle_for(DelegationTree.run, root)
+    client = await connect(service.home, service.settings)
+    handle = client.get_workflow_handle_for(DelegationTree.run, root)
     said = ResumeOrder(
         actor=order.actor,
         channel=order.channel,
@@ -35,13 +39,24 @@ async def resume(service: Service, root: str, order: "Resume") -> "Verdict":
         round=order.round,
         digest=order.digest,
         request_id=order.request_id,
+        partial=order.partial,
+        other=order.other,
     )
     try:
         return await _ask(handle, said)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
-            raise RefusedError(f"the tree {root} has ended; nothing in it waits", f"service job tree {root}") from None
+            await outside.settle(client, service.store, service.settings.temporal.task_queue, root)
+            raise RefusedError(verdicts.too_late(service, root, order), f"service job tree {root}") from None
         raise UnreachableError(f"Temporal did not take it: {error}", "service daemon status") from None
+
+
+def _over(service: Service, root: str) -> RefusedError:
+    """Why nothing waits any more, and what goes on from there."""
+    task = stored_jobs.task_of(service.store, root)
+    why = f" ({task.state}: {task.reason})" if task else ""
+    what_next = task.next if task and task.next else f"service job tree {root}"
+    return RefusedError(f"the tree {root} has ended{why}; nothing in it waits", what_next)
 
 
 async def _ask(handle: "WorkflowHandle[DelegationTree, CloseTree]", said: ResumeOrder) -> "Verdict":
@@ -49,19 +64,19 @@ async def _ask(handle: "WorkflowHandle[DelegationTree, CloseTree]", said: Resume
 
     try:
         answer: Any = await handle.execute_update(
-            DelegationTree.resume_now, said, id=said.request_id, rpc_timeout=PATIENCE
+            "resume", said, id=said.request_id, result_type=str, rpc_timeout=PATIENCE
         )
         return Verdict(str(answer), applied=True)
     except WorkflowUpdateFailedError as error:
         cause = error.cause
         sentence = cause.message if isinstance(cause, ApplicationError) else str(cause)
-        hint = f"service job tree {said.job_id}"
-        if isinstance(cause, ApplicationError) and cause.type == "unknown_job":
-            raise NotFoundError(sentence, hint) from None
-        raise RefusedError(sentence, hint) from None
+        if isinstance(cause, ApplicationError) and cause.type == No.UNKNOWN_JOB:
+            raise NotFoundError(sentence, f"service job tree {said.job_id}") from None
+        data = cause.details[0] if isinstance(cause, ApplicationError) and cause.details else {}
+        raise RefusedError(sentence, verdicts.lines_to_type(data, said.job_id)) from None
     except WorkflowUpdateRPCTimeoutOrCancelledError:
-        if said.verb not in list(Verb):
-            raise RefusedError(f"{one_line(said.verb)!r} is no verb; they are {', '.join(Verb)}") from None
         # The same request id: whichever of the two arrives, it acts once.
-        await handle.signal(DelegationTree.resume, said, rpc_timeout=RPC_TIMEOUT)
-        return Verdict("no worker is there to take it; it is kept, and takes effect when one comes", applied=False)
+        await handle.signal("resume", said, rpc_timeout=RPC_TIMEOUT)
+        kept = f"{said.verb} {one_line(said.text, 300)}".strip()
+        later = "no worker is there to take it; it is kept, and takes effect when one comes"
+        return Verdict(f"{later}: {kept}", applied=False)

@@ -3,6 +3,7 @@
 import re
 import secrets
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from activities.store import reviews as stored
@@ -40,6 +41,28 @@ def get(service: Service, review_id: str) -> Review:
     if review is None:
         raise NotFoundError(f"no in-session review {review_id}", "service job open --type review --pr N --head-sha SHA")
     return review
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which reviews are listed."""
+
+    repo: str | None = None
+    pull_request: int | None = None
+    limit: int = 50
+    before: tuple[float, str] | None = None
+    """The time and id of the last one seen."""
+
+
+def find(service: Service, wanted: Filter) -> list[Review]:
+    """The newest reviews that match."""
+    return stored.find(
+        service.store,
+        repo=wanted.repo,
+        pull_request=wanted.pull_request,
+        before=wanted.before,
+        limit=wanted.limit,
+    )
 
 
 def note(service: Service, review_id: str, text: str, author: str) -> Review:

@@ -1,13 +1,14 @@
 """Starting and ending pipeline runs in Temporal."""
 
 import asyncio
-import time
 
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities import outside
+from activities.cluster import not_taken
 from activities.pipelines.record import begun
 from activities.store import pipeline_runs as stored
 from activities.temporal import RPC_TIMEOUT, connect
@@ -16,8 +17,8 @@ from bridge.operations.service import Service
 from workflows import search
 from workflows.errors import UnreachableError
 from workflows.pipeline import ids
-from workflows.pipeline.plan import ENDED, OPEN_RUNS, RunInput, RunState, StageState
-from workflows.pipeline.records import RunRecord, RunRecords
+from workflows.pipeline.plan import OPEN_RUNS, RunInput
+from workflows.pipeline.records import RunRecord
 from workflows.pipeline.rows import first_rows
 from workflows.pipeline_run import Cancel, PipelineRun
 
@@ -59,7 +60,7 @@ async def _started(client: Client, service: Service, run: RunInput) -> bool:
     except WorkflowAlreadyStartedError:
         return False
     except (RPCError, RuntimeError, OSError) as error:
-        raise UnreachableError(f"Temporal did not take the run: {error}", "service daemon status") from None
+        raise await not_taken(client, error, "the run") from None
     return True
 
 
@@ -85,16 +86,4 @@ async def cancel(service: Service, run: RunRecord, actor: str) -> None:
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise UnreachableError(f"Temporal did not take the order: {error}", "service daemon status") from None
-        _close(service, run, actor)
-
-
-def _close(service: Service, run: RunRecord, actor: str) -> None:
-    """Its workflow is gone, and did not come to write its end: somebody terminated it."""
-    left = {"finished_at": time.time(), "reason": f"its workflow was terminated; closed by {actor}"}
-    stages = [
-        stage.model_copy(update=left | {"revision": stage.revision + 1, "state": StageState.CANCELLED})
-        for stage in stored.stages_of(service.store, run.run_id)
-        if stage.state not in ENDED
-    ]
-    ended = run.model_copy(update=left | {"revision": run.revision + 1, "state": RunState.CANCELLED})
-    stored.write(service.store, RunRecords(run=ended, stages=tuple(stages)))
+        outside.close_run(service.store, run, f"its workflow was ended from outside; closed by {actor}")

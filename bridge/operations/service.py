@@ -10,7 +10,9 @@ from activities.settings.home import Home
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from activities.settings.load import Loaded
     from activities.settings.model import Settings
+    from activities.settings.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,20 @@ class Service:
         """The service in `SERVICE_HOME`."""
         return cls(Home.locate())
 
-    @cached_property
+    @property
     def settings(self) -> "Settings":
-        from activities.settings.load import load_settings
+        return self._loaded.settings
 
-        return load_settings(self.home)
+    @property
+    def reading(self) -> "Reading":
+        """What this process has read to know them (ruling K4)."""
+        return self._loaded.reading
+
+    @cached_property
+    def _loaded(self) -> "Loaded":
+        from activities.settings.load import load
+
+        return load(self.home)
 
     @cached_property
     def store(self) -> "Engine":

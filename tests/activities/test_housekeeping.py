@@ -18,7 +18,8 @@ from activities.runs.run import RunRequest, mark_of, run, stop
 from activities.runs.sweep import Orphan
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import runs, schema
+from activities.store import claims, hosts, runs, schema
+from activities.store.claims import Offered
 from activities.store.database import open_store
 from tests.activities.runs.conftest import until
 from workflows.tree.jobs import JobOutcome, JobState
@@ -35,7 +36,8 @@ def context(home: Home) -> Context:
 def row(context: Context, job: str, *, recorded: float | None = None) -> runs.Run:
     """A run's row; with the outcome it got so many seconds ago."""
     run_dir = str(context.home.runs / f"{job}.1")
-    opened = runs.open_run(context.store, job_id=job, attempt=1, host=context.host, run_dir=run_dir)
+    opened = claims.begin(context.store, Offered(job, 1), host=context.host, run_dir=run_dir)
+    assert opened is not None
     if recorded is not None:
         outcome = JobOutcome(job_id=job, attempt=1, state=JobState.SUCCEEDED)
         runs.close(context.store, opened, outcome, {}, {})
@@ -115,3 +117,25 @@ async def test_trouble_with_the_disk_does_not_end_the_worker(
     await until(lambda: caplog.text.count("the disk is odd") > 1)
     assert not task.done()
     task.cancel()
+
+
+@pytest.mark.ruling("engine:hosts")
+async def test_a_worker_says_again_and_again_that_it_is_there_and_that_it_stops(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
+    async with housekeeping.seen(context):
+        [first] = hosts.every(context.store)
+        assert (first.name, first.slots, first.stopped_at) == (context.host, 8, None)
+        async with asyncio.timeout(30):
+            while hosts.every(context.store)[0].seen_at == first.seen_at:
+                await asyncio.sleep(0.02)
+    assert hosts.every(context.store)[0].stopped_at
+
+
+@pytest.mark.ruling("engine:hosts")
+async def test_a_store_that_cannot_be_told_does_not_end_the_worker(context: Context) -> None:
+    with context.store.begin() as connection:
+        schema.hosts.drop(connection)
+    async with housekeeping.seen(context):
+        pass

@@ -155,7 +155,7 @@ class Stage:
         handle = self.client.get_workflow_handle_for(DelegationTree.run, tree)
         order = ResumeOrder(actor="bench", job_id=tree, verb="answer", text="store: redis", request_id=uuid4().hex)
         began = time.time()
-        _: Any = await handle.execute_update(DelegationTree.resume_now, order, id=order.request_id)
+        _: Any = await handle.execute_update("resume", order, id=order.request_id)
         await handle.result()
         return float(self._dispatches()[tree]) - began
 

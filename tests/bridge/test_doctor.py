@@ -66,7 +66,13 @@ def test_little_room_is_said_before_it_is_gone(
 
 
 @pytest.mark.parametrize(
-    ("prints", "level"), [("git version 2.36.0", Level.OK), ("git version 2.9.1", Level.WRONG), ("?", Level.WRONG)]
+    ("prints", "level"),
+    [
+        ("git version 2.38.0", Level.OK),
+        ("git version 2.37.9", Level.WRONG),
+        ("git version 2.9.1", Level.WRONG),
+        ("?", Level.WRONG),
+    ],
 )
 def test_an_old_git_is_wrong(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prints: str, level: Level

@@ -37,6 +37,8 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("agent add a --runtime codex", 2, "'codex' is not a runtime; the runtimes are runtime_a"),
         ("agent add a --runtime claude", 2, "try: --runtime runtime_b, which claude drives"),
         ("runtime check kimi", 4, "try: service runtime check runtime_c"),
+        ("agent add a --runtime runtime_a --session forever", 2, "'forever' is no way to keep a session"),
+        ("agent add a --runtime shell --command cat --session tree", 2, "the shell runtime has no sessions"),
         ("agent add a --runtime shell", 2, "the shell runtime needs a command"),
         ("agent add a --runtime shell --command 'cat", 2, "--command cannot be read: No closing quotation"),
         ("agent add a --runtime runtime_a --command cat", 2, "--command is for the shell runtime"),
@@ -122,6 +124,39 @@ def test_an_agent_not_allowed_on_the_repository_is_refused_with_the_command_that
         "error: scout is not allowed on acme/shop",
         "try: service agent allow scout acme/shop",
     ]
+
+
+@pytest.mark.ruling("spec:delegation.model", "spec:delegation.effort")
+@pytest.mark.parametrize(
+    ("words", "means"),
+    [
+        (("ask", "scout", "--model", "own", "--effort", "high"), ("own", "high")),
+        (("ask", "scout"), ("agents", "medium")),
+        (("ask", "plain"), ("usual", "low")),
+    ],
+)
+def test_an_ask_runs_with_its_own_model_the_agents_or_the_runtimes(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], means: tuple[str, str]
+) -> None:
+    from bridge.operations import trees
+    from workflows.tree.reducer import root_run
+    from workflows.tree.state import TreeInput
+
+    begun: list[TreeInput] = []
+
+    async def start(_service: object, tree: TreeInput, _host: str) -> str:
+        begun.append(tree)
+        return tree.root_job_id
+
+    monkeypatch.setattr(trees, "start", start)
+    Home.locate().config.write_text('[runtimes.shell]\ndefault_model = "usual"\ndefault_effort = "low"\n')
+    own = ("--model", "agents", "--effort", "medium")
+    assert main(["agent", "add", "scout", *SHELL, *own, "--repo", "acme/shop"]) == 0
+    assert main(["agent", "add", "plain", *SHELL, "--repo", "acme/shop"]) == 0
+    action, agent, *options = words
+    assert main(["agent", action, agent, "hi", "--repo", "acme/shop", *options]) == 0
+    run = root_run(begun[0])
+    assert (run.model, run.effort) == means
 
 
 def test_a_broken_configuration_is_named_by_every_command(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from activities.ready import write_private
 from activities.settings.home import Home
 from bridge.daemon.locks import FileLock
-from bridge.daemon.state import ChildPhase, ChildState, DaemonState, Phase, write_private
+from bridge.daemon.state import ChildPhase, ChildState, DaemonState, Phase
 from cli.daemon import app
 
+AGAIN = datetime.now(UTC) + timedelta(seconds=2)
 STATE = DaemonState(
     pid=os.getpid(),
     phase=Phase.DEGRADED,
@@ -26,7 +28,9 @@ STATE = DaemonState(
     notes=("port 7233 is taken; Temporal listens on 7234",),
     children=(
         ChildState(name="server", phase=ChildPhase.RUNNING, pid=77, log="/l"),
-        ChildState(name="worker", restarts=3, note="ended (status 1); starting it again in 2 s", log="/l"),
+        ChildState(
+            name="worker", restarts=3, note="ended (status 1); starting it again in 2 s", log="/l", again_at=AGAIN
+        ),
     ),
 )
 
@@ -68,14 +72,18 @@ def test_status_says_why_the_last_start_failed(own_home: Home) -> None:
 def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
     done = CliRunner().invoke(app, ["status"])
     assert done.exit_code == 0
+    when = f"{AGAIN.astimezone():%H:%M:%S}"
     first, *others = done.stdout.splitlines()
     assert re.fullmatch(rf"degraded         process {os.getpid()}, up 2:\d\d:\d\d, version 1\.2\.3", first)
-    assert others == [
+    views = [line.split(": ", 1) for line in others if line.startswith(" ")]
+    assert [name.strip() for name, _ in views] == ["waiting", "running", "failed today"]
+    assert all(link.startswith("http://127.0.0.1:8233/namespaces/service/workflows?query=%60") for _, link in views)
+    assert [line for line in others if not line.startswith(" ")] == [
         f"home             {running.root}",
         "temporal         127.0.0.1:7234, namespace service",
         "web ui           http://127.0.0.1:8233/namespaces/service/workflows",
         "server           running, process 77",
-        "worker           waiting, restarted 3 times, ended (status 1); starting it again in 2 s",
+        "worker           waiting, restarted 3 times, ended (status 1); starting it again in 2 s, at " + when,
         "note             port 7233 is taken; Temporal listens on 7234",
         "preflight        0 delegation preflight failures",
     ]

@@ -9,11 +9,11 @@ from tests.contract.strategies import Body, bodies
 from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.explain import DELEGATING, MINIMAL, explain_contract
 from workflows.contract.locate import KEY
-from workflows.contract.models import Delegation, Ephemeral, HumanQuestion, ServiceResult
+from workflows.contract.models import Delegation, Ephemeral, HumanQuestion, ServiceResult, Tier
 from workflows.contract.parse import Accepted, read_result
 from workflows.contract.schema import schema
 from workflows.contract.validate import validate
-from workflows.contract.wording import MEANINGS
+from workflows.contract.wording import MEANINGS, TIERS
 
 SCHEMA = schema()
 KINDS = {"string": str, "array": list, "object": dict, "integer": int}
@@ -126,8 +126,16 @@ class TestExplanation:
             assert all(f"\n- {name} (" in text for name in model.model_fields)
         assert all(value in text for kind in MEANINGS for value in kind)
 
+    @pytest.mark.ruling("spec:delegation.tiers")
+    def test_the_tiers_of_models_and_the_cascade_are_in_it(self) -> None:
+        text = explain_contract()
+        assert all(f"\n- {tier}: {meaning}\n" in text for tier, meaning in TIERS.items())
+        assert list(TIERS) == list(Tier)
+        assert "Start on the cheapest plausible tier" in text
+        assert "once more on a deep model" in text
+
     def test_it_is_short(self) -> None:
-        assert len(explain_contract().encode()) < 6_144
+        assert len(explain_contract().encode()) < 6_656
 
     @pytest.mark.parametrize("example", [MINIMAL, DELEGATING])
     def test_its_examples_are_valid(self, example: ServiceResult) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from activities.ready import pid_of
 from activities.runs.processes import marks
 from activities.runs.run import home_mark
 from activities.settings.home import Home
 from activities.store import runs
-from bridge.daemon.state import read_pid
 from bridge.operations import jobs, orders
 from bridge.operations.orders import Order
 from bridge.operations.service import Service
@@ -47,7 +47,7 @@ class Killed:
             subprocess.Popen, command, env=self._environment, stderr=subprocess.DEVNULL
         )
         async with asyncio.timeout(60):
-            while read_pid(self._home.worker_ready) != self._process.pid:
+            while pid_of(self._home.worker_ready) != self._process.pid:
                 assert self._process.poll() is None
                 await asyncio.sleep(0.02)
 

@@ -66,7 +66,17 @@ def prompted(script: Script, job: str, *said: str, input: str = "") -> str:  # n
     ("words", "code", "sentence"),
     [
         (("retry",), 3, "it takes `answer`, `extend`, not `retry`"),
-        (("anwser", "store: x"), 3, "not `anwser`"),
+        (
+            ("anwser", "store: x"),
+            2,
+            "'anwser' is no verb; they are answer, retry, continue",
+        ),
+        (("anwser", "--partial"), 2, "--partial and --other are for answers"),
+        (("answer", "x"), 3, "nothing answers `store`, `limit` (several questions are open"),
+        (("answer", "store: x"), 3, "nothing answers `limit`"),
+        (("answer", "store: x", "limits: 5"), 3, "`limits` is no question, did you mean `limit`?"),
+        (("answer", "store: x", "limits: 5", "--partial"), 3, "answer 'store: x' 'limit: 5'"),
+        (("answer", "store: x", "limit: 5", "size: 3"), 3, "`size` is no question"),
         (("",), 2, "waits for answer or extend"),
         (("answer",), 3, "the answer is empty: round 1 of"),
         (("answer", " \n "), 3, "asks store, limit"),
@@ -121,7 +131,7 @@ def test_an_id_of_another_tree_never_answers_this_one(script: Script, waiting: s
     other = script.ask()
     script.until_over(other)
     refused = script.service("resume", other, "answer", "store: x", code=3).stderr
-    assert f"the tree {other} has ended; nothing in it waits" in refused
+    assert f"the tree {other} has ended (done); nothing in it waits" in refused
     assert f"nothing in the tree {other} waits" in script.service("resume", other, code=4).stderr
     assert script.tree(waiting)["task"]["state"] == "awaiting_human"
 
@@ -148,9 +158,9 @@ def test_windows_quotes_colons_and_any_script_arrive_as_they_were_meant(script: 
 
 @pytest.mark.ruling("F5")
 def test_an_unknown_question_becomes_guidance_and_is_shown(script: Script, asking: str) -> None:
-    prompt = prompted(script, asking, "--file", "-", input="stroe: memory\nlimit: 5\n")
-    assert "No question has the id `stroe`" in prompt
-    assert "Additional guidance, which matched no question:\n\n```text\nstroe: memory\n```" in prompt
+    prompt = prompted(script, asking, "--partial", "--file", "-", input="colour: red\nlimit: 5\n")
+    assert "No question has the id `colour`" in prompt
+    assert "Additional guidance, which matched no question:\n\n```text\ncolour: red\n```" in prompt
     assert "Answer:\n\n```text\n5\n```" in prompt
     assert "Left unanswered." in prompt
 
@@ -179,7 +189,16 @@ def test_an_answer_that_imitates_the_prompt_stays_inside_its_fence(script: Scrip
 
 
 def test_bytes_that_are_no_text_are_replaced_and_no_traceback(script: Script, asking: str) -> None:
-    typed: list[str | bytes] = [sys.executable, "-m", "cli.main", "resume", asking, "answer", b"store: caf\xe9"]
+    typed: list[str | bytes] = [
+        sys.executable,
+        "-m",
+        "cli.main",
+        "resume",
+        asking,
+        "answer",
+        b"store: caf\xe9",
+        "--partial",
+    ]
     done = subprocess.run(typed, env=script.service.environment, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     script.until_over(asking)
@@ -233,11 +252,15 @@ class Terminal:
 
 def test_on_a_terminal_it_asks_question_by_question(script: Script, asking: str) -> None:
     terminal = Terminal(script.service, "resume", asking)
-    terminal.expect("Redis?: ")
+    terminal.expect("store: Redis?")
+    terminal.expect("answer: ")
     terminal.type("\n")
-    terminal.expect("Redis?: ")
+    terminal.expect("leave store unanswered? [y/N]: ")
+    terminal.type("\n")
+    terminal.expect("answer: ")
     terminal.type("memory: the small one\n")
-    terminal.expect("How \N{REPLACEMENT CHARACTER}[2Jmany?: ")
+    terminal.expect("limit: How \N{REPLACEMENT CHARACTER}[2Jmany?")
+    terminal.expect("answer: ")
     terminal.type("פחות מ-5\n")
     assert terminal.end() == 0
     assert "answer is accepted" in terminal.shown
@@ -247,12 +270,97 @@ def test_on_a_terminal_it_asks_question_by_question(script: Script, asking: str)
     assert "פחות מ-5" in prompt
 
 
+CHOICES = {"human_questions": [{"id": "store", "prompt": "Where?", "choices": ["redis", "memory"]}]}
+
+
+@pytest.mark.ruling("F5.whole")
+def test_a_choice_may_be_typed_as_its_number_and_anything_else_is_asked_about(script: Script) -> None:
+    script.answers(none=CHOICES)
+    job = script.ask()
+    until_paused(script, job)
+    terminal = Terminal(script.service, "resume", job)
+    terminal.expect("store: Where?")
+    terminal.expect("1) redis")
+    terminal.expect("2) memory")
+    terminal.expect("answer: ")
+    terminal.type("3\n")
+    terminal.expect("that is none of the choices; is it the answer? [y/N]: ")
+    terminal.type("n\n")
+    terminal.expect("answer: ")
+    terminal.type("2\n")
+    assert terminal.end() == 0
+    assert "  store: memory\r\n" in terminal.shown
+    script.until_over(job)
+    assert "Answer:\n\n```text\nmemory\n```" in script.prompt(f"{job}.1")
+
+
+WAIT = ("agent", "ask", "lead", "reach the goal", "--repo", "acme/shop", "--wait")
+
+
+@pytest.mark.ruling("F6.wait")
+def test_who_waits_on_a_terminal_is_asked_there(script: Script) -> None:
+    script.answers(none=CHOICES)
+    terminal = Terminal(script.service, *WAIT)
+    terminal.expect(" waits for you until ")
+    terminal.expect("Answer now, or press Enter for later.")
+    terminal.expect("2) memory")
+    terminal.expect("answer: ")
+    terminal.type("1\n")
+    terminal.expect("answer is accepted")
+    terminal.expect("  store: redis")
+    terminal.expect("decision")
+    assert terminal.end() == 0
+
+
+@pytest.mark.ruling("F6.wait")
+@pytest.mark.parametrize("when", ["asked", "waiting"])
+def test_who_leaves_is_told_how_to_come_back_and_the_tree_waits_on(script: Script, when: str) -> None:
+    script.answers(none=CHOICES)
+    terminal = Terminal(script.service, *WAIT)
+    terminal.expect("answer: ")
+    if when == "waiting":
+        terminal.type("\n")
+        terminal.expect("later: service resume job-")
+    for _ in range(60):
+        if terminal.process.poll() is None:
+            terminal.type("\x03")
+            time.sleep(0.5)
+    assert terminal.end() == 130
+    assert "It goes on without you. To come back:" in terminal.shown
+    [watch] = [line.split() for line in terminal.shown.splitlines() if line.startswith("  service job tree ")]
+    assert watch[-1] == "--watch"
+    assert f"  service resume {watch[3]}\r\n" in terminal.shown
+    assert script.tree(watch[3])["task"]["state"] == "awaiting_human"
+    script.service("resume", watch[3], "answer", "redis")
+
+
+@pytest.mark.ruling("F6.wait")
+def test_without_a_terminal_the_question_and_the_line_to_type_are_shown_to_who_waits(script: Script) -> None:
+    script.answers(none=CHOICES)
+    command = [sys.executable, "-m", "cli.main", *WAIT]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=script.service.environment
+    ) as waiting:
+        assert waiting.stderr is not None
+        shown: list[str] = []
+        while not (shown and "service resume" in shown[-1] and " answer " in shown[-1]):
+            shown.append(waiting.stderr.readline())
+            assert shown[-1], shown
+        assert "  store: Where?\n" in shown
+        assert "    1) redis\n" in shown
+        job = shown[-1].split()[2]
+        script.service("resume", job, "answer", "redis")
+        assert waiting.stdout is not None
+        assert "decision" in waiting.stdout.read()
+    assert waiting.returncode == 0
+
+
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
 def test_who_leaves_in_the_middle_has_said_nothing(script: Script, waiting: str, key: str) -> None:
     terminal = Terminal(script.service, "resume", waiting)
-    terminal.expect("Redis?: ")
+    terminal.expect("answer: ")
     terminal.type("memory\n")
-    terminal.expect("many?: ")
+    terminal.expect("answer: ")
     for _ in range(60):  # a signal between the prompt and the read waits for the next one: Python's own race
         if terminal.process.poll() is None:
             terminal.type(key)
@@ -270,11 +378,13 @@ def test_on_a_terminal_a_failure_round_asks_what_now(script: Script) -> None:
     until_paused(script, job)
     terminal = Terminal(script.service, "resume", job)
     terminal.expect(f"work ({job}.1) failed")
-    terminal.expect("What now? [retry | continue | abort | extend]: ")
+    terminal.expect("1) retry")
+    terminal.expect("4) extend")
+    terminal.expect("what now: ")
     terminal.type("again\n")
-    terminal.expect("It is one of retry, continue, abort, extend: ")
-    terminal.type("retry\n")
-    terminal.expect("Instructions, if any: ")
+    terminal.expect("what now: ")
+    terminal.type("1\n")
+    terminal.expect("instructions, if any: ")
     terminal.type("use the other compiler\n")
     assert terminal.end() == 0
     script.until_over(job)

@@ -48,7 +48,14 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     assert "answer" in refused
     assert "extend" in refused
     assert "waits for answer or extend" in script.service("resume", job, code=2).stderr
-    assert "accepted" in script.service("resume", job, "answer", "store: redis: the big one").stdout
+    outside = script.service("resume", job, "answer", "store: redis: the big one", code=3).stderr
+    assert "`redis: the big one` is none of the choices of `store`" in outside
+    assert f'try: service resume {job} answer "store: <text>"\n' in outside
+    assert f"     service resume {job} answer 'store: redis: the big one' --other\n" in outside
+    said = script.service("resume", job, "answer", "store: redis: the big one", "--other").stdout.splitlines()
+    assert said[:2] == ["answer is accepted", "  store: redis: the big one"]
+    assert said[2].startswith(f"round 1 of {job} is over: answered by ")
+    assert said[3:] == ["the tree goes on"]
     tree = script.until_over(job)
     assert tree["task"]["state"] == "done"
     assert states(tree) == {"none": "succeeded", "answered": "succeeded"}
@@ -56,7 +63,8 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     assert "redis: the big one" in prompt
     assert '"later"' in prompt
     late = script.service("resume", job, "answer", "store: memory", code=3).stderr
-    assert "has ended" in late
+    assert f"the tree {job} has ended (done); round 1 of {job} is over: answered by " in late
+    assert f"round 1 of {job} is over: answered by " in script.service("resume", job, code=4).stderr
     script.service.wait_for(lambda: told(script.service, job) == ["round_opened"])
     assert not [each for each in script.service.json("attention")["waiting"] if each["root_job_id"] == job]
 
@@ -80,7 +88,7 @@ def test_of_two_resumes_at_once_exactly_one_wins_and_both_are_told_the_truth(scr
     script.answers(none=ASK)
     job = script.ask()
     until_paused(script, job)
-    words = [("resume", job, "answer", f"store: {n}", "--json") for n in range(4)]
+    words = [("resume", job, "answer", f"store: {n}", "--other", "--json") for n in range(4)]
 
     def send(arguments: tuple[str, ...]) -> int:
         return script.service.run(*arguments).returncode
@@ -101,10 +109,13 @@ def test_a_resume_sent_while_no_worker_runs_is_applied_when_one_comes(script: Sc
     worker = script.service.pid("worker")
     os.kill(worker, signal.SIGSTOP)
     try:
+        missed = script.service("resume", job, "answer", "stroe: memory", code=3).stderr
+        assert "did you mean `store`?" in missed, "what nobody could ask back about later is asked back now"
         kept = script.service.json("resume", job, "answer", "store: memory")
     finally:
         os.kill(worker, signal.SIGKILL)
     assert kept["applied"] is False
+    assert kept["message"].endswith("answer store: memory")
     tree = script.until_over(job)
     assert tree["task"]["state"] == "done"
     assert "memory" in script.prompt(f"{job}.1")

@@ -12,9 +12,14 @@ from tests.e2e.conftest import set_up
 from tests.e2e.fake_model_server import FakeModelServer
 from tests.e2e.programs import PROGRAMS, available, need
 from tests.e2e.stage import PATIENCE, Ended, Stage, configure, git, result, running
+from workflows.policy.prices import cost as cost_of
+from workflows.tree.jobs import Usage
 
 TOKENS = {"codex": (1000, 50), "claude": (570, 50), "kimi": (1000, 50)}
 """What one request to the model costs, as each program counts it: the model says 1000, of it 430 cached, and 50."""
+
+MODELS = {"codex": "gpt-6.1-sol", "claude": "claude-opus-5-5", "kimi": "kimi-default"}
+"""What each program uses when nobody says a model; kimi's is in its environment."""
 
 FILE = {"write_file": {"path": "made.txt", "content": "made by the model\n"}}
 MADE = result(decision="implemented", summary="made it [[fake:answer]]", changes_made=["made.txt: created"])
@@ -72,6 +77,15 @@ def test_a_question_is_answered_and_counted(stage: Stage, program: str, played: 
     assert len(played.requests) == 1
 
 
+@pytest.mark.play(of=asked)
+@pytest.mark.ruling("K5")
+def test_the_model_a_program_chose_itself_is_what_the_job_says_and_pays(program: str, played: Ended) -> None:
+    assert [one["model"] for one in played.requests] == [MODELS[program]]
+    assert (played.job["model"], played.job["price_assumed"]) == (MODELS[program], False)
+    usage = played.job["usage"]
+    assert played.job["cost_usd"] == cost_of(Usage(**usage), MODELS[program], {}).usd
+
+
 def made(stage: Stage, program: str) -> Ended:
     return stage.run(program, "implement", "make")
 
@@ -97,6 +111,7 @@ def test_the_model_is_the_jobs_and_only_runtime_a_takes_an_effort(program: str, 
     (asked,) = played.requests
     assert asked["model"] == "model-of-choice"
     assert (asked["effort"] == "xhigh") is (program == "codex")
+    assert (played.job["model"], played.job["price_assumed"]) == ("model-of-choice", True)
 
 
 def repaired(stage: Stage, program: str) -> Ended:

@@ -47,7 +47,8 @@ def test_the_readme_tour_does_what_it_shows(tmp_path: Path) -> None:
     tour = list(steps((ROOT / "README.md").read_text()))
     assert len(tour) >= 12
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "TEMPORAL_"))}
-    environment |= {"SERVICE_HOME": str(tmp_path / "home"), "TOUR": str(tmp_path)}
+    environment.pop("TOUR", None)  # the text sets what it uses
+    environment |= {"SERVICE_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
     session = subprocess.run(
         ["bash"],
         input=script(tour),
@@ -63,6 +64,15 @@ def test_the_readme_tour_does_what_it_shows(tmp_path: Path) -> None:
         assert int(code) == step.code, f"$ {step.command}\n{output}"
         assert matches(step.shown, output), f"$ {step.command}\n{output}\n--- shown in the README:\n{step.shown}"
     assert len(outputs) == 2 * len(tour) + 1, session.stdout + session.stderr
+
+
+def test_every_variable_of_the_tour_is_set_by_the_tour_itself() -> None:
+    """As printed, an unset one would send a newcomer's commands to another folder."""
+    known = {"PATH", "PWD", "HOME"}
+    for step in steps((ROOT / "README.md").read_text()):
+        text = re.sub(r"(?s)(?<=<<'END').*|awk '[^']*'", "", step.command)
+        known |= set(re.findall(r"(?:^|\s|;)([A-Za-z_]\w*)=", text))
+        assert set(re.findall(r"\$\{?([A-Za-z_]\w*)", text)) <= known, step.command
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,17 @@ from workflows.policy.order import contributors, ready, settled, topological, un
 @pytest.mark.ruling("spec:run_order.1", "spec:run_order.2")
 def test_a_leg_is_ready_when_its_dependencies_succeeded() -> None:
     batch = legs(leg("a", state="succeeded"), leg("b", state="running"), leg("c", "a", "b"), leg("d", "a"))
-    first = ready(batch, ())
+    first = ready(batch, (), ())
     assert first is not None
     assert first.id == "d"
+
+
+@pytest.mark.ruling("B5")
+def test_a_leg_that_is_on_offer_is_not_ready_again() -> None:
+    batch = legs(leg("a"), leg("b"))
+    first = ready(batch, {batch["a"].job_id}, ())
+    assert first is not None
+    assert first.id == "b"
 
 
 @pytest.mark.ruling("C7")
@@ -28,7 +36,7 @@ def test_what_depends_on_a_lost_leg_can_never_run_and_so_on_down(ended: str) -> 
 @pytest.mark.ruling("I3")
 def test_legs_that_share_a_worktree_wait_for_each_other() -> None:
     batch = legs(leg("a", worktree="w"), leg("b"))
-    first = ready(batch, {"w"})
+    first = ready(batch, (), {"w"})
     assert first is not None
     assert first.id == "b"
 

@@ -1,7 +1,7 @@
 import pytest
 
 from workflows.contract.models import Decision
-from workflows.policy.outcome import state_of
+from workflows.policy.outcome import decided, state_of
 from workflows.tree.jobs import JobState
 
 
@@ -11,3 +11,11 @@ def test_blocked_and_failed_are_what_they_say_and_the_rest_succeeded() -> None:
         Decision.BLOCKED: JobState.BLOCKED,
         Decision.FAILED: JobState.FAILED,
     }
+
+
+@pytest.mark.ruling("B3")
+@pytest.mark.parametrize("word", ["blocked", "failed", "skipped"])
+def test_a_decision_that_only_repeats_the_state_is_said_once(word: str) -> None:
+    assert decided(JobState(word), Decision(word)) == ""
+    assert decided(JobState.SUCCEEDED, Decision.SKIPPED) == "skipped"
+    assert decided(JobState.SUCCEEDED, None) == ""

@@ -1,9 +1,9 @@
 import pytest
 
-from workflows.contract.models import SynthesisRule
+from workflows.contract.models import Action, AutonomyPolicy, SynthesisRule
 from workflows.errors import UsageError
 from workflows.policy import preflight
-from workflows.policy.recipes import Recipe, expand
+from workflows.policy.recipes import Recipe, caveat, expand
 from workflows.policy.settings import TreeSettings
 
 RUNTIMES = ("runtime_a", "runtime_b", "runtime_c")
@@ -38,6 +38,27 @@ def test_the_verify_leg_depends_on_every_producer_and_runs_elsewhere(recipe: Rec
     alone = expand(recipe, GOAL, RUNTIMES[:1])[-1]
     assert alone.ephemeral is not None
     assert alone.ephemeral.runtime == "runtime_a"
+
+
+@pytest.mark.ruling("spec:orchestrate.decompose_and_verify", "spec:orchestrate.verifier")
+@pytest.mark.parametrize("recipe", [Recipe.DECOMPOSE_AND_VERIFY, Recipe.VERIFIER])
+def test_a_verifier_gets_what_lets_it_build_and_stays_a_review_that_is_told_where(recipe: Recipe) -> None:
+    builds = {"runtime_a": AutonomyPolicy.WORKSPACE_WRITE, "runtime_b": AutonomyPolicy.DANGER_FULL_ACCESS}
+    for runtimes, policy in ((RUNTIMES[:1], "workspace-write"), (RUNTIMES[:2], "danger-full-access")):
+        verify = expand(recipe, GOAL, runtimes, builds=builds)[-1]
+        assert verify.ephemeral is not None
+        assert verify.ephemeral.autonomy_policy == policy
+        assert (verify.action, verify.ephemeral.capabilities) == (Action.REVIEW, ("review",))
+        assert "scratch copy" in verify.prompt
+        assert preflight.check((verify,), (), TreeSettings()) is None or verify.deps
+
+
+@pytest.mark.ruling("spec:orchestrate.verifier")
+def test_a_check_by_the_producers_own_runtime_is_said_to_be_none_that_is_independent() -> None:
+    for recipe in (Recipe.DECOMPOSE_AND_VERIFY, Recipe.VERIFIER):
+        assert "not independent: runtime_b does the work" in caveat(recipe, ("runtime_b",))
+        assert caveat(recipe, RUNTIMES[:2]) == ""
+    assert caveat(Recipe.REVIEW_PANEL, ("runtime_b",)) == ""
 
 
 @pytest.mark.ruling("spec:orchestrate.recipes")

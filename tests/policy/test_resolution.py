@@ -2,11 +2,9 @@ import pytest
 
 from tests.tree.simulator import CODER, delegation
 from workflows.contract.models import AutonomyPolicy, Ephemeral, Runtime
-from workflows.policy.prices import cost
-from workflows.policy.resolution import effort_of, model_of, worker_of
+from workflows.policy.resolution import asked_of, means_of, worker_of
 from workflows.policy.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.policy.timeouts import seconds, timeout_of
-from workflows.tree.jobs import Usage
 
 SETTINGS = TreeSettings(runtimes={"runtime_a": RuntimeDefaults(default_model="from-runtime", default_effort="low")})
 
@@ -27,8 +25,8 @@ def test_model_and_effort_go_from_the_leg_to_the_worker_to_the_runtime(
     settings = SETTINGS if runtime else TreeSettings()
     worker = CODER.model_copy(update={"model": workers, "effort": workers})
     leg = delegation("a", model=own, effort=own)
-    assert model_of(leg, worker, settings) == model
-    assert effort_of(leg, worker, settings) == ("low" if model == "from-runtime" else model)
+    means = means_of(asked_of(leg, settings), worker, settings)
+    assert (means.model, means.effort) == (model, "low" if model == "from-runtime" else model)
 
 
 @pytest.mark.ruling("spec:ephemeral.disposed")
@@ -84,23 +82,3 @@ def test_a_leg_s_own_timeout_wins_and_nothing_set_is_unbounded() -> None:
 @pytest.mark.parametrize(("text", "value"), [("250ms", 0.25), ("30m", 1800), ("1d", 86400), ("0s", None), (None, None)])
 def test_durations(text: str | None, value: float | None) -> None:
     assert seconds(text) == value
-
-
-MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
-
-
-@pytest.mark.ruling("K5", "spec:limits.dollars")
-@pytest.mark.parametrize("model", [None, "", "nobody-knows-me"])
-def test_an_unknown_model_is_priced_at_the_mid_tier_and_flagged(model: str | None) -> None:
-    price = cost(MILLION, model, {})
-    assert price.assumed
-    assert price.usd == cost(MILLION, "claude-sonnet-4", {}).usd
-
-
-@pytest.mark.ruling("K5")
-def test_tiers_are_ordered_and_settings_override() -> None:
-    small, mid, large = (cost(MILLION, name, {}) for name in ("claude-haiku-4", "claude-sonnet-4", "claude-opus-4"))
-    assert small.usd < mid.usd < large.usd
-    assert not small.assumed
-    own = cost(MILLION, "Claude-Opus-4", {"claude-opus*": (1.0, 2.0)})
-    assert (own.usd, own.assumed) == (3.0, False)

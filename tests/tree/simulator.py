@@ -19,22 +19,27 @@ from workflows.tree.commands import (
     RunChild,
     RunCoordinator,
     StartTimer,
+    TakeBack,
 )
 from workflows.tree.events import (
     Event,
+    JobBegun,
     JobEnded,
     KillRequested,
     ResumeRequested,
     RetryRequested,
     TimerFired,
     TreeStarted,
+    TreeTakenUp,
 )
 from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState, TaskState, Text, Usage, Worker
+from workflows.tree.payloads import EventKind
 from workflows.tree.records import DISMISS, RETRY, EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.tree.reducer import new_tree, reduce
 from workflows.tree.reopening import refuse_retry
 from workflows.tree.resume_verdict import refuse_resume
 from workflows.tree.round_view import open_rounds
+from workflows.tree.rounds import timers
 from workflows.tree.state import Leg, TreeInput, TreeState
 
 ROOT = "job-root"
@@ -90,13 +95,38 @@ def tree_input(bounds: Bounds | None = None, **fields: object) -> TreeInput:
     return TreeInput.model_validate(base | fields)
 
 
-class World:
-    """One tree, everything in flight, and everything it ever said."""
+STORY = frozenset(
+    {
+        EventKind.TREE_STARTED,
+        EventKind.TREE_ENDED,
+        EventKind.JOB_QUEUED,
+        EventKind.JOB_BEGUN,
+        EventKind.JOB_ENDED,
+        EventKind.JOB_TAKEN_BACK,
+        EventKind.BATCH_SETTLED,
+        EventKind.CONTINUATION_ENQUEUED,
+    }
+)
+"""What every tree tells as it goes; tests of one rule look at the rest."""
 
-    def __init__(self, start: TreeInput) -> None:
+
+class World:
+    """One tree, everything in flight, and everything it ever said.
+
+    A patient world leaves what is offered waiting until a test has its host begin it or give it back; another begins
+    everything at once, as a host with room does.
+    """
+
+    def __init__(self, start: TreeInput, *, patient: bool = False) -> None:
         self.start = start
+        self.patient = patient
         self.state: TreeState = new_tree(start)
         self.flying: dict[str, JobRun] = {}
+        self.offered: dict[str, JobRun] = {}
+        """Given to the host, and not begun."""
+        self.asked_back: set[str] = set()
+        self.given_back: set[tuple[str, int, int]] = set()
+        """Job, attempt and offer of all that must never begin."""
         self.timers: dict[str, float] = {}
         self.log: list[Command] = []
         self.history: list[tuple[Event, list[Command]]] = []
@@ -112,6 +142,7 @@ class World:
         self.paused_seconds = 0.0
         self.closed_seconds = 0.0
         self.was_open: set[str] = set()
+        self.interrupted: set[tuple[str, int]] = set()
         self.dispatched = False
 
     @property
@@ -138,7 +169,30 @@ class World:
             assert not isinstance(command, Record) or index == 0, "rows come before everything that depends on them"
             self._carry_out(command)
         self._check()
+        while not self.patient and (self.asked_back or self.offered):
+            self.host()
         return commands
+
+    def host(self, job_id: str | None = None) -> None:
+        """The host's next move, or its move with this job: given back when it was asked for, else begun."""
+        chosen = job_id or next(iter([*self.asked_back, *self.offered]))
+        self.give_back(chosen) if chosen in self.asked_back else self.begins(chosen)
+
+    def begins(self, job_id: str) -> None:
+        """Its claim comes first: whoever asks for it back later does not get it."""
+        run = self.offered.pop(job_id)
+        self.asked_back.discard(job_id)
+        assert (job_id, run.attempt, run.offer) not in self.given_back, "what was taken back never begins"
+        self.flying[job_id] = run
+        self._check_begin(run)
+        self.feed(JobBegun(now=self.now, job_id=job_id, offer=run.offer, at=self.now))
+
+    def give_back(self, job_id: str) -> None:
+        run = self.offered.pop(job_id)
+        self.asked_back.remove(job_id)
+        self.given_back.add((job_id, run.attempt, run.offer))
+        cancelled = JobOutcome(job_id=job_id, attempt=run.attempt, state=JobState.CANCELLED)
+        self.feed(JobEnded(now=self.now, outcome=cancelled))
 
     def end(self, job_id: str, decision: str | None = "approved", *legs: Delegation, **fields: object) -> list[Command]:
         """A job in flight ends."""
@@ -166,6 +220,17 @@ class World:
     def retry(self, job_id: str) -> list[Command]:
         return self.feed(RetryRequested(now=self.now + 1, actor="ann", job_id=job_id))
 
+    def taken_up(self, gap: float = 100.0) -> list[Command]:
+        """Its workflow is lost with all it ran, and somebody has it go on from the state it was in."""
+        since = self.now
+        self.interrupted |= {(run.job_id, run.attempt) for run in self.flying.values()}
+        self.flying, self.offered, self.asked_back = {}, {}, set()
+        self.state = TreeState.model_validate_json(self.state.model_dump_json())
+        self.timers = {each.key: since + gap + each.seconds for each in timers(self.state, since)}
+        if not self.open():
+            self.closed_seconds += gap
+        return self.feed(TreeTakenUp(now=since + gap, actor="ann", why="terminated by hand", since=since))
+
     def resume(self, verb: str, text: str = "", job_id: str = ROOT, **fields: object) -> list[Command]:
         """Ann says something to a pause."""
         base: dict[str, object] = {"now": self.now + 1, "actor": "ann", "channel": "cli"}
@@ -176,7 +241,16 @@ class World:
         return [each for each in self.rounds.values() if each.end is None]
 
     def kinds(self) -> list[str]:
-        return [event.kind for event in self.events]
+        """Of the events that not every tree has."""
+        return [event.kind for event in self.said]
+
+    @property
+    def said(self) -> list[EventRecord]:
+        return [event for event in self.events if event.kind not in STORY]
+
+    def log_of(self, *kinds: str) -> list[str]:
+        """What was told, of these kinds, in order."""
+        return [event.message for event in self.events if event.kind in kinds]
 
     def task_state(self) -> TaskState:
         return self.state.task.state
@@ -197,9 +271,15 @@ class World:
                 self._write(command)
             case RunChild() | RunCoordinator():
                 self._run(command.run)
+            case TakeBack():
+                assert self.offered.get(command.job_id, self.flying.get(command.job_id)), "only what is out is wanted"
+                if command.job_id in self.offered:
+                    self.asked_back.add(command.job_id)
             case CancelJob():
-                assert command.job_id in self.flying, "only what runs is cancelled"
+                assert command.job_id in self.flying or command.job_id in self.offered, "only what is out is cancelled"
                 self.cancelled.append(command.job_id)
+                if command.job_id in self.offered:
+                    self.asked_back.add(command.job_id)
             case StartTimer():
                 assert command.key not in self.timers
                 self.timers[command.key] = self.now + command.seconds
@@ -207,6 +287,7 @@ class World:
                 del self.timers[command.key]
             case CloseTree():
                 assert not self.flying
+                assert not self.offered
                 assert not self.timers
                 self.close = command
 
@@ -214,7 +295,9 @@ class World:
         for job in command.records.jobs:
             assert job.job_id not in self.jobs or self.jobs[job.job_id].revision < job.revision
             self.jobs[job.job_id] = job
-            if job.state is not JobState.RUNNING:
+            if job.state not in {JobState.QUEUED, JobState.RUNNING}:
+                self.flying.pop(job.job_id, None)
+            if job.state is JobState.QUEUED and job.attempt > self._attempt(job.job_id):
                 self.flying.pop(job.job_id, None)
         self.task = command.records.task or self.task
         self.events += command.records.events
@@ -224,25 +307,36 @@ class World:
             assert known is None or (known.end is None and known.revision < each.revision), "a round ends once"
             self.rounds[each.round_id] = each
 
+    def _attempt(self, job_id: str) -> int:
+        return self.flying[job_id].attempt if job_id in self.flying else 0
+
     def _run(self, run: JobRun) -> None:
-        assert (run.job_id, run.attempt) not in {(r.job_id, r.attempt) for r in self.runs}, "an attempt goes out once"
+        """Offered again only after it was given back, as it was."""
         assert run.job_id not in self.flying
-        assert self.jobs[run.job_id].state is JobState.RUNNING, "the row was there first"
-        assert not any(each.continuation is Continuation.FINALIZE for each in self.runs), "the finalize is the last job"
-        if run.continuation is not Continuation.NONE and run.attempt == 1:
+        assert run.job_id not in self.offered
+        again = any((job_id, attempt) == (run.job_id, run.attempt) for job_id, attempt, _ in self.given_back)
+        assert (run.job_id, run.attempt) not in {(r.job_id, r.attempt) for r in self.runs}, "an attempt goes out once"
+        assert self.jobs.get(run.job_id, self.state.jobs[run.job_id]).state is JobState.QUEUED, "the row was there"
+        finals = [each for each in self.runs if each.continuation is Continuation.FINALIZE]
+        assert all((each.job_id, each.attempt) in self.interrupted for each in finals), "the finalize is the last job"
+        if run.continuation is not Continuation.NONE and run.attempt == 1 and not again:
             parent = self.jobs[run.parent_job_id or ""]
             assert (parent.job_id, parent.attempt) not in self.continued, (
                 "one continuation per batch, and per refused set"
             )
             self.continued.append((parent.job_id, parent.attempt))
         assert run.attempt > 1 or not self.state.frozen, "a blocked task starts only what an operator runs again"
-        self.runs.append(run)
         self.dispatched = True
-        self.flying[run.job_id] = run
+        self.offered[run.job_id] = run
         if run.continuation not in {Continuation.FINALIZE, Continuation.ANSWERED}:
             assert run.delegation_depth <= self.start.settings.bounds.max_delegation_depth
         if run.delegation_id is not None:
             self._check_leg(run)
+
+    def _check_begin(self, run: JobRun) -> None:
+        """An attempt runs once."""
+        assert (run.job_id, run.attempt) not in {(r.job_id, r.attempt) for r in self.runs}
+        self.runs.append(run)
 
     def _check_leg(self, run: JobRun) -> None:
         found = self.state.find_leg(run.job_id)
@@ -252,21 +346,24 @@ class World:
         bounds = self.start.settings.bounds
         assert len(found[0].batch.legs) <= bounds.max_delegation_width
         assert not bounds.max_delegation_token_budget or self.state.usage.total < bounds.max_delegation_token_budget
-        shared = [each.shared_worktree for each in self.flying.values() if each.shared_worktree]
+        out = [*self.flying.values(), *self.offered.values()]
+        shared = [each.shared_worktree for each in out if each.shared_worktree]
         assert len(shared) == len(set(shared)), "legs that share a worktree run one after another"
 
     def _check(self) -> None:
         state, bounds = self.state, self.start.settings.bounds
-        assert state.running == [job for job in state.jobs if job in self.flying], "the books agree on what runs"
+        assert sorted(state.offers) == sorted(self.offered) or self._host_knows_first(), "the books agree on offers"
+        assert state.running == [job for job in state.jobs if job in self.flying and job not in state.offers]
         assert sorted(state.timers) == sorted(self.timers)
         counted = [r for r in self.runs if r.job_id != ROOT or r.attempt > 1]
-        finals = [r for r in counted if r.continuation is Continuation.FINALIZE]
+        finals = [job for job in state.jobs.values() if job.continuation is Continuation.FINALIZE]
         assert len(finals) <= 1
-        assert len(counted) - len(finals) <= bounds.max_delegation_total_jobs
+        counted = [r for r in counted if r.continuation is not Continuation.FINALIZE]
+        assert len(counted) <= bounds.max_delegation_total_jobs
         assert state.spent_jobs <= bounds.max_delegation_total_jobs, "the finalize is outside the count"
         self._check_pauses()
         self._check_offers()
-        alive = bool(self.flying or self.timers)
+        alive = bool(self.flying or self.offered or self.timers)
         if state.started:
             assert state.closed is not alive, "an open tree has something to wait for, a closed one has not"
         assert all(self.jobs[job_id] == job for job_id, job in state.jobs.items() if job_id in self.jobs)
@@ -276,9 +373,9 @@ class World:
         """No printed command would be refused; below a blocked task nothing is asked and nothing starts (B3, D4)."""
         state = self.state
         for text in dict.fromkeys([state.task.next, *(job.next for job in state.jobs.values())]):
-            if text.startswith(RETRY):
-                assert refuse_retry(state, text.removeprefix(RETRY).strip()) is None, text
-        assert not state.frozen or state.task.next.startswith((RETRY, DISMISS))
+            _, offered, job_id = text.partition(RETRY)
+            assert not offered or refuse_retry(state, job_id.strip()) is None, text
+        assert not state.frozen or RETRY in state.task.next or DISMISS in state.task.next
         assert not state.blocked or not self.open()
         for each in self.open():
             self._check_round(each)
@@ -292,6 +389,10 @@ class World:
             )
             refusal = refuse_resume(self.state, said)
             assert refusal is None or refusal.kind == No.NO_ROOM, (command, refusal)
+
+    def _host_knows_first(self) -> bool:
+        """A begin that the tree has not been told of yet."""
+        return sorted(self.state.offers) == sorted({*self.offered, *(set(self.flying) & set(self.state.offers))})
 
     def _check_pauses(self) -> None:
         """At most one round per coordinator, numbered; nothing starts in a pause; its time is nobody's (F1, F8)."""

@@ -118,8 +118,8 @@ def test_a_re_run_for_which_no_job_is_left_is_refused_with_its_event() -> None:
     world.coordinator("approved", delegation("a"))
     world.leg("a", "failed")
     world.retry(f"{ROOT}.1")
-    assert world.events[-1].kind == "retry_refused"
-    assert "per-root job budget of 1" in world.events[-1].message
+    assert world.said[-1].kind == "retry_refused"
+    assert "per-root job budget of 1" in world.said[-1].message
     assert not world.flying
 
 

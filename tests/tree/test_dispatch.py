@@ -225,6 +225,19 @@ def test_a_recipe_s_legs_go_out_at_once_and_the_root_continues_from_them() -> No
     assert [run.delegation_id for run in tree.runs] == ["a", "b", None]
 
 
+@pytest.mark.ruling("spec:orchestrate.verifier")
+def test_what_a_result_must_be_read_with_is_an_event_a_note_to_who_sums_up_and_part_of_the_end() -> None:
+    caveat = "the check is not independent"
+    tree = world(legs=(delegation("a", ephemeral=True),), caveat=caveat)
+    assert [event.message for event in tree.events if event.kind == "tree_caveat"] == [caveat]
+    tree.leg("a", "implemented")
+    assert tree.last.brief is not None
+    assert tree.last.brief.notes == (f"{caveat}: say so in your summary",)
+    play(tree, lambda run: outcome(run, "implemented"))
+    assert done(tree)
+    assert tree.state.task.reason == f"the coordinator decided implemented; {caveat}"
+
+
 @pytest.mark.ruling("B2", "B3")
 def test_rows_say_why_and_what_comes_next() -> None:
     tree = world()
@@ -254,9 +267,11 @@ def test_spend_is_summed_over_attempts_and_a_guessed_price_is_flagged() -> None:
 def test_events_carry_ids_of_the_tree_in_order() -> None:
     tree = world(Bounds(max_delegation_width=1))
     tree.coordinator("approved", delegation("a"), delegation("b"), after=7)
-    assert [event.event_id for event in tree.events] == [f"{ROOT}-e1", f"{ROOT}-e2"]
-    assert [event.job_id for event in tree.events] == [ROOT, f"{ROOT}.1"]
-    assert all(event.root_job_id == ROOT and event.message and event.at == 1007 for event in tree.events)
+    for job_id in tree.state.jobs:
+        ids = [event.event_id for event in tree.events if event.job_id == job_id]
+        assert ids == [f"{job_id}-e{number}" for number in range(1, len(ids) + 1)]
+    assert [event.job_id for event in tree.said] == [ROOT, f"{ROOT}.1"]
+    assert all(event.root_job_id == ROOT and event.message and event.at == 1007 for event in tree.said)
 
 
 @pytest.mark.ruling("spec:ephemeral.limits")

@@ -67,8 +67,8 @@ def test_a_retry_that_makes_no_sense_is_refused_with_the_reason() -> None:
     tree.leg("a", "failed")
     for job_id, word in (("nothing", "no job"), (f"{ROOT}.1", "per-root job budget of 2")):
         tree.retry(job_id)
-        assert tree.events[-1].kind == "retry_refused"
-        assert word in tree.events[-1].message
+        assert tree.said[-1].kind == "retry_refused"
+        assert word in tree.said[-1].message
     assert tree.state.closed
 
 

@@ -44,7 +44,7 @@ def test_further_failures_join_the_round() -> None:
     assert [each.leg for each in joined.failing] == ["a", "b"]
     assert (joined.number, joined.digest == seen) == (1, False)
     tree.resume("retry", digest=seen)
-    assert tree.events[-1].data["why"] == "stale_round"
+    assert tree.said[-1].data["why"] == "stale_round"
     tree.resume("retry", digest=joined.digest[:12])
     assert sorted(tree.flying) == [f"{ROOT}.1", f"{ROOT}.2"], "every failed leg of the round"
 
@@ -82,8 +82,8 @@ def test_a_retry_that_would_cross_the_job_budget_is_refused_and_the_round_stays(
     tree = batch(human("a"), bounds=Bounds(max_delegation_total_jobs=1))
     tree.leg("a", "failed")
     tree.resume("retry")
-    assert (tree.events[-1].kind, tree.events[-1].data["why"]) == ("resume_refused", "no_room")
-    assert "per-root job budget of 1" in tree.events[-1].message
+    assert (tree.said[-1].kind, tree.said[-1].data["why"]) == ("resume_refused", "no_room")
+    assert "per-root job budget of 1" in tree.said[-1].message
     assert len(tree.open()) == 1
 
 

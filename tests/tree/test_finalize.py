@@ -104,7 +104,7 @@ def test_a_finalize_that_fails_leaves_the_task_blocked_for_good(decision: str | 
     tree.coordinator(decision)
     assert tree.task_state() is TaskState.BLOCKED
     tree.retry(tree.state.root.job_id)
-    assert tree.events[-1].kind == "retry_refused"
+    assert tree.said[-1].kind == "retry_refused"
 
 
 def nested(bounds: Bounds | None = None, **fields: object) -> World:

@@ -8,6 +8,7 @@ from tests.tree.simulator import AGENTS, CODER, ROOT, World, delegation, tokens,
 from workflows.contract.models import Delegation
 from workflows.policy.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.tree.jobs import Continuation, JobState, TaskState
+from workflows.tree.view import details
 
 SETTINGS = TreeSettings(
     timeouts=Timeouts(default_review_timeout=60.0),
@@ -38,6 +39,17 @@ def test_a_leg_goes_out_with_its_model_effort_and_timeout_resolved() -> None:
     sent = {run.delegation_id: (run.model, run.effort, run.timeout_seconds) for run in world.flying.values()}
     assert sent == {"a": ("deep", "high", 300.0), "b": ("usual", "low", 60.0)}
     assert (world.jobs[f"{ROOT}.1"].model, world.jobs[f"{ROOT}.2"].effort) == ("deep", "low")
+
+
+@pytest.mark.ruling("B3")
+@pytest.mark.parametrize("word", ["blocked", "failed"])
+def test_a_decision_that_is_the_state_is_said_once_in_the_details(word: str) -> None:
+    world = tree(delegation("a", failure_policy="continue"), delegation("b"))
+    world.leg("a", word, summary="no key")
+    world.leg("b", "approved")
+    shown = [line for line in details(world.state).splitlines() if " coder " in line]
+    assert [line.count(word) for line in shown] == [1, 0]
+    assert "succeeded approved" in shown[1]
 
 
 @pytest.mark.ruling("spec:delegation.phase", "E6")
@@ -151,3 +163,22 @@ def test_a_worker_is_frozen_when_its_leg_goes_out() -> None:
     world.leg("a", "failed", agents=changed)
     world.fire()
     assert world.last.worker == CODER
+
+
+@pytest.mark.ruling("B3", "D4")
+def test_the_way_back_names_what_has_to_be_done_before_a_retry_can_help() -> None:
+    world = tree(delegation("a"))
+    world.leg("a", None, reason="nobody is logged in", first="codex login")
+    job = f"{ROOT}.1"
+    assert world.jobs[job].next == world.state.task.next == f"codex login; then: service job retry {job}"
+    assert world.state.task.may_go_on
+    world.retry(job)
+    world.leg("a", None, reason="it crashed")
+    assert world.jobs[job].next == world.state.task.next == f"service job retry {job}"
+
+
+@pytest.mark.ruling("B3")
+def test_a_root_that_nobody_is_logged_in_for_says_so_too() -> None:
+    world = World(tree_input()).begin()
+    world.coordinator(None, reason="nobody is logged in", first="codex login")
+    assert world.state.task.next == f"codex login; then: service job retry {ROOT}"

@@ -10,6 +10,7 @@ from workflows.contract.notices import Notice
 from workflows.contract.parse import Accepted, read_result
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import Continuation
+from workflows.tree.lost import dismissed_rows, lost_rows
 from workflows.tree.payloads import PAYLOADS, EventKind, UnfitPayloadError, check_payload
 from workflows.tree.step import Step
 
@@ -50,6 +51,17 @@ def in_circles() -> World:
 def unverified() -> World:
     world = tree(delegation("v", synthesis_rule="verify"), bounds=Bounds(max_verify_replan_attempts=0))
     world.leg("v", "changes_requested")
+    return world
+
+
+def lost() -> World:
+    world = tree(delegation("a"))
+    rows = lost_rows(
+        world.state.task, world.state.jobs.values(), (), why="terminated\nby hand", anew="", number=99, now=world.now
+    )
+    assert rows.task is not None
+    world.events += (*rows.events, *dismissed_rows(rows.task, actor="ann", number=100, now=world.now).events)
+    world.taken_up()
     return world
 
 
@@ -98,6 +110,13 @@ def overtaken() -> World:
     return world
 
 
+def taken_back() -> World:
+    world = World(tree_input(), patient=True).begin()
+    world.kill()
+    world.host()
+    return world
+
+
 def told() -> World:
     """What reading a real output has to tell, carried into the tree."""
     body = '{"service_result": {"decision": "approved", "summary": "fine", "sumary": "x"}}'
@@ -127,6 +146,14 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.DELEGATION_BUDGET_EXCEEDED: lambda: tree(
         delegation("a"), delegation("b"), bounds=Bounds(max_delegation_total_jobs=1)
     ),
+    EventKind.TREE_STARTED: blocked,
+    EventKind.TREE_ENDED: told,
+    EventKind.JOB_QUEUED: blocked,
+    EventKind.JOB_BEGUN: blocked,
+    EventKind.JOB_ENDED: blocked,
+    EventKind.JOB_TAKEN_BACK: taken_back,
+    EventKind.BATCH_SETTLED: in_circles,
+    EventKind.CONTINUATION_ENQUEUED: in_circles,
     EventKind.DELEGATION_BUDGET_WARNING: lambda: tree(bounds=Bounds(max_delegation_token_budget=10), usage=tokens(8)),
     EventKind.DELEGATION_DROPPED: killed,
     EventKind.DELEGATION_IGNORED_EPHEMERAL: ignored,
@@ -144,8 +171,21 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.ROUND_CLOSED: overtaken,
     EventKind.RESUME_ACCEPTED: paused,
     EventKind.RESUME_REFUSED: paused,
+    EventKind.TREE_LOST: lost,
+    EventKind.TREE_TAKEN_UP: lost,
+    EventKind.TASK_DISMISSED: lost,
     EventKind.RESULT_AMBIGUOUS: told,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: told,
+    EventKind.TREE_CAVEAT: lambda: World(tree_input(caveat="the check is not independent")).begin(),
+    EventKind.BRANCH_PUT_BACK: lambda: tree(
+        notices=(Notice(kind="branch_put_back", message="moved", data={"branches": ["service/x"]}),)
+    ),
+    EventKind.RUN_STARTED_AGAIN: lambda: tree(
+        notices=(Notice(kind="run_started_again", message="once more", data={"attempt": 1}),)
+    ),
+    EventKind.SESSION_NOT_RESUMED: lambda: tree(
+        notices=(Notice(kind="session_not_resumed", message="afresh", data={"session": "s", "why": "gone"}),)
+    ),
 }
 
 
@@ -210,4 +250,4 @@ def test_what_a_run_tells_passes_as_it_is(kind: str) -> None:
 def test_the_finalize_says_which_event_asked_for_it() -> None:
     world = too_wide()
     assert world.last.continuation is Continuation.FINALIZE
-    assert world.events[-1].data["cause"] == "delegation_width_exceeded"
+    assert world.said[-1].data["cause"] == "delegation_width_exceeded"

@@ -39,7 +39,7 @@ def why(tree: World, verb: str, text: str = "", job_id: str = ROOT, **fields: ob
     assert tree.state == before
     assert refusal is not None
     tree.feed(request)
-    assert (tree.events[-1].kind, tree.events[-1].message) == ("resume_refused", refusal.message)
+    assert (tree.said[-1].kind, tree.said[-1].message) == ("resume_refused", refusal.message)
     assert {each.round_id: each.end for each in open_rounds(tree.state)} == {
         each.round_id: each.end for each in open_rounds(before)
     }
@@ -65,7 +65,7 @@ def test_a_failure_round_takes_no_answer() -> None:
 def test_what_is_meant_has_to_be_there() -> None:
     tree = asking()
     assert why(tree, "answer", "x", job_id="job-other")[0] is No.UNKNOWN_JOB
-    assert tree.events[-1].job_id == ROOT
+    assert tree.said[-1].job_id == ROOT
     assert why(tree, "answer", "x", round=2)[0] is No.UNKNOWN_ROUND
     assert why(tree, "answer", "x", round=0)[0] is No.UNKNOWN_ROUND
     assert why(tree, "answer", "x", digest="0" * 64)[0] is No.STALE_ROUND
@@ -82,7 +82,8 @@ def test_the_first_accepted_wins_and_a_later_one_is_told_who_how_and_when() -> N
     digest = tree.open()[0].digest
     tree.resume("answer", "memory", request_id="comment-1")
     accepted = next(each for each in tree.events if each.kind == "resume_accepted")
-    assert accepted.data == {"actor": "ann", "channel": "cli", "verb": "answer", "round": 1, "digest": digest}
+    said = {"actor": "ann", "channel": "cli", "verb": "answer", "round": 1, "digest": digest}
+    assert accepted.data == said | {"recorded": ["store: memory"], "unanswered": [], "unmatched": []}
     kind, message = why(tree, "answer", "redis")
     assert kind is No.ROUND_OVER
     assert message == f"round 1 of {ROOT} is over: answered by ann (cli) at 1970-01-01 00:16:42 UTC"
@@ -112,7 +113,7 @@ def test_any_job_id_of_the_tree_reaches_the_one_that_waits() -> None:
         tree.leg("lead", "approved", delegation("x", failure_policy="escalate_human"))
         tree.leg("x", "failed")
         tree.resume("retry", job_id=job_id)
-        assert tree.events[-1].kind == "resume_accepted"
+        assert tree.said[-1].kind == "resume_accepted"
         assert tree.last.job_id == f"{ROOT}.2"
 
 
@@ -208,7 +209,7 @@ def test_everything_a_surface_needs_is_in_the_row_the_event_and_the_details() ->
     text = details(tree.state)
     assert "awaiting_human" in text
     assert "  store: Redis or memory? (redis / memory)" in text
-    assert f'  service resume {ROOT} answer "store: <text>"' in text
+    assert f'`service resume {ROOT} answer "store: <text>"`' in text
     assert "until 1970-01-01 00:33:21 UTC" in text
     assert "time 1s of 2h" in text, "the pause is not counted"
     assert "  a failed: no compiler" in details(failing().state)

@@ -64,7 +64,7 @@ def test_a_passed_verdict_continues_as_usual_without_findings() -> None:
 def test_the_verdict_costs_no_run_of_its_own(verdict: str) -> None:
     tree = World(tree_input()).begin()
     generation(tree, 1, verdict)
-    assert [type(command) for command in tree.history[-1][1]] == [Record, RunCoordinator]
+    assert [type(command) for command in tree.history[-2][1]] == [Record, RunCoordinator]
     assert tree.state.spent_jobs == 3, "two legs and one continuation"
 
 

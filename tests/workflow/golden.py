@@ -18,7 +18,7 @@ from tests.tree.simulator import delegation
 from tests.workflow import golden_pipelines
 from tests.workflow.books import Books
 from tests.workflow.golden_pipelines import quiet
-from tests.workflow.host import Handle, Host, Script, an_input, script, serving, start
+from tests.workflow.host import Handle, Host, Script, an_input, ended, script, serving, start
 from tests.workflow.people import asking, human, order, say, waits
 from tests.workflow.server import serve
 from tests.workflow.test_continuity import latest
@@ -33,14 +33,14 @@ PAIR = (delegation("a"), delegation("b", deps=("a",)))
 async def plain(client: Client, queue: str) -> Handle:
     async with serving(client, queue, Host(script({}))):
         tree = await start(client, queue)
-        await tree.result()
+        await ended(tree)
     return tree
 
 
 async def fan_out(client: Client, queue: str) -> Handle:
     async with serving(client, queue, Host(script({"root": (*PAIR, delegation("c", retry=1))}))):
         tree = await start(client, queue)
-        await tree.result()
+        await ended(tree)
     return tree
 
 
@@ -50,7 +50,7 @@ async def replan(client: Client, queue: str) -> Handle:
     lines = script({"root": check, "check": ["changes_requested", "approved"], "replan": again})
     async with serving(client, queue, Host(lines)):
         tree = await start(client, queue)
-        await tree.result()
+        await ended(tree)
     return tree
 
 
@@ -60,14 +60,14 @@ async def killed(client: Client, queue: str) -> Handle:
         tree = await start(client, queue)
         await host.until_running("a")
         await kill(tree, immediate=True)
-        await tree.result()
+        await ended(tree)
     return tree
 
 
 async def continued_as_new(client: Client, queue: str) -> Handle:
     async with serving(client, queue, Host(script({"root": PAIR}))):
         tree = await start(client, queue, TreeStart(input=an_input(), host=queue, history_limit=1))
-        await tree.result()
+        await ended(tree)
     return tree
 
 
@@ -76,7 +76,7 @@ async def reopened_by_an_operator(client: Client, queue: str) -> Handle:
     async with serving(client, queue, host):
         await blocked(client, queue, host)
         tree = await start(client, queue, reopened(queue, host, host.run("a").job_id))
-        await tree.result()
+        await ended(tree)
     return tree
 
 
@@ -139,7 +139,7 @@ async def answered(client: Client, queue: str) -> Handle:
         await say(tree, order(tree.id, "retry", "again"))
         await waits(host, number=2)
         await say(tree, order(tree.id, "continue"))
-        await tree.result()
+        await ended(tree)
     return tree
 
 

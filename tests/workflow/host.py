@@ -10,19 +10,20 @@ from typing import Any
 from uuid import uuid4
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Worker
 
-from tests.tree.simulator import outcome, tree_input
-from workflows import search
+from tests.tree.simulator import STORY, outcome, tree_input
+from workflows import calls, search
 from workflows.calls import agents_queue
 from workflows.contract.models import Delegation
 from workflows.delegation_tree import DelegationTree
-from workflows.messages import TreeStart
+from workflows.messages import Begun, HostReport, TreeStart
 from workflows.runner import WORKFLOWS, runner
 from workflows.tree import ids
 from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import JobOutcome, JobRun, JobState
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Usage
 from workflows.tree.records import Records
 from workflows.tree.state import TreeInput, TreeState
 
@@ -69,17 +70,30 @@ class Host:
 
     answer: Script
     held: set[str] = field(default_factory=set)
+    waiting: set[str] = field(default_factory=set)
+    """What finds no place, and so is not begun."""
+    reports: bool = True
+    """Whether trees are told of begins; they learn of them from outcomes otherwise."""
+    claims: dict[tuple[str, int, int], str] = field(default_factory=dict)
     runs: list[JobRun] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     written: list[Records] = field(default_factory=list)
     kept: list[TreeState] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    on_cancel: Callable[[JobOutcome], JobOutcome] = lambda said: said
     before_write: Callable[[Records], Awaitable[None]] | None = None
 
     @activity.defn(name="run_job")
     async def run_job(self, run: JobRun) -> JobOutcome:
+        while name_of(run) in self.waiting:
+            activity.heartbeat()
+            await asyncio.sleep(0.01)
+        if not self._claim(run):
+            return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED)
+        at = time.time()
         self.runs.append(run)
+        await self._report(run, at)
         try:
             while name_of(run) in self.held:
                 activity.heartbeat()
@@ -90,7 +104,20 @@ class Host:
         else:
             said = self.answer(run)
         self.ended.append(name_of(run))
-        return said
+        return said.model_copy(update={"begun_at": at})
+
+    def _claim(self, run: JobRun) -> bool:
+        return self.claims.setdefault((run.job_id, run.attempt, run.offer), "begun") == "begun"
+
+    async def _report(self, run: JobRun, at: float) -> None:
+        if self.reports:
+            told = HostReport(begun=(Begun(job_id=run.job_id, offer=run.offer, at=at),))
+            await activity.client().get_workflow_handle(run.root_job_id).signal(DelegationTree.report, told)
+
+    @activity.defn(name="take_back")
+    async def take_back(self, offer: calls.Offer) -> calls.Claim:
+        key = (offer.job_id, offer.attempt, offer.offer)
+        return calls.Claim(begun_at=time.time() if self.claims.setdefault(key, "back") == "begun" else None)
 
     @activity.defn(name="record")
     async def record(self, records: Records) -> None:
@@ -124,6 +151,7 @@ class Host:
 
     def release(self, *names: str) -> None:
         self.held -= set(names)
+        self.waiting -= set(names)
 
 
 @asynccontextmanager
@@ -134,7 +162,7 @@ async def serving(client: Client, queue: str, host: Host, *, slots: int = 100, *
         client,
         task_queue=queue,
         workflows=WORKFLOWS,
-        activities=[host.record, host.keep_tree, host.deliver],
+        activities=[host.record, host.take_back, host.keep_tree, host.deliver],
         workflow_runner=runner(),
         sticky_queue_schedule_to_start_timeout=quick,
         **options,
@@ -184,8 +212,29 @@ async def start(
 async def play(client: Client, queue: str, host: Host, tree: TreeInput | TreeStart | None = None) -> CloseTree:
     """A whole tree, from start to close."""
     async with serving(client, queue, host):
-        return await (await start(client, queue, tree)).result()
+        return await ended(await start(client, queue, tree))
+
+
+async def ended(tree: Handle) -> CloseTree:
+    """How it closed. Of a cancelled one Temporal keeps only that; the rows say the rest."""
+    try:
+        return await tree.result()
+    except WorkflowFailureError as error:
+        if isinstance(error.cause, ApplicationError) and error.cause.type in {"Failed", "Blocked"}:
+            return CloseTree.model_validate(error.cause.details[0])
+        if isinstance(error.cause, CancelledError):
+            return CloseTree(
+                root_job_id=tree.id,
+                task_state=TaskState.CANCELLED,
+                decision=None,
+                summary="",
+                reason="",
+                jobs=0,
+                usage=Usage(),
+                cost_usd=0.0,
+            )
+        raise
 
 
 def kinds(written: Sequence[Records]) -> list[str]:
-    return [event.kind for records in written for event in records.events]
+    return [event.kind for records in written for event in records.events if event.kind not in STORY]

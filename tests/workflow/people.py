@@ -14,7 +14,6 @@ from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, Script, name_of, script
 from workflows import search
 from workflows.contract.models import Delegation, HumanQuestion
-from workflows.delegation_tree import DelegationTree
 from workflows.messages import ResumeOrder
 from workflows.tree.jobs import JobOutcome, JobRun
 from workflows.tree.records import RoundRecord
@@ -41,7 +40,8 @@ def human(leg_id: str) -> Delegation:
 
 
 def order(job_id: str, verb: str, text: str = "", **fields: Any) -> ResumeOrder:
-    base = {"actor": "ann", "channel": "cli", "request_id": uuid4().hex}
+    """What the answer is matters to few tests: any text is meant, and so is a question that is left open."""
+    base = {"actor": "ann", "channel": "cli", "request_id": uuid4().hex, "partial": True, "other": True}
     return ResumeOrder.model_validate(base | {"job_id": job_id, "verb": verb, "text": text} | fields)
 
 
@@ -52,7 +52,7 @@ async def say(tree: Handle, said: ResumeOrder) -> str:
 
 async def send(tree: Handle, said: ResumeOrder) -> None:
     """By signal: sent, and no more."""
-    await tree.signal(DelegationTree.resume, said)
+    await tree.signal("resume", said)
 
 
 async def refusal(tree: Handle, said: ResumeOrder) -> tuple[str | None, str]:

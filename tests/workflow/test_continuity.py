@@ -9,7 +9,7 @@ from temporalio.testing import TimeSkipper
 
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Line, an_input, play, script, serving, start
+from tests.workflow.host import Handle, Host, Line, an_input, ended, play, script, serving, start
 from tests.workflow.test_kill import kill
 from workflows import search
 from workflows.delegation_tree import DelegationTree
@@ -44,7 +44,7 @@ async def test_a_tree_of_many_runs_is_one_tree(client: Client, queue: str) -> No
     host = Host(script(GENERATIONS))
     async with serving(client, queue, host):
         tree = await start(client, queue, short(queue))
-        closed = await tree.result()
+        closed = await ended(tree)
         described = await client.get_workflow_handle(tree.id).describe()
         generations = await runs_of(client, tree)
     books = Books(host.written)
@@ -63,7 +63,7 @@ async def test_a_kill_reaches_whichever_run_it_finds(client: Client, queue: str)
         tree = await start(client, queue, short(queue))
         await host.until_running("c1")
         await kill(latest(client, tree), immediate=True)
-        closed = await asyncio.wait_for(tree.result(), 20)
+        closed = await asyncio.wait_for(ended(tree), 20)
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert (closed.task_state, host.names[-1]) == (TaskState.CANCELLED, "finalize")
@@ -76,7 +76,7 @@ async def test_kills_while_it_continues_as_new_are_not_lost(client: Client, queu
         tree = await start(client, queue, short(queue))
         await host.until(lambda: len(host.runs) > 2 * order)
         await kill(latest(client, tree))
-        closed = await asyncio.wait_for(tree.result(), 20)
+        closed = await asyncio.wait_for(ended(tree), 20)
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert books.kinds().count("delegation_killed") == 1
@@ -89,7 +89,7 @@ async def test_it_does_not_continue_as_new_while_a_pause_or_a_job_is_pending(cli
     host = Host(script(lines))
     async with serving(client, queue, host):
         tree = await start(TimeSkipper(client).client, queue, short(queue))
-        closed = await tree.result()
+        closed = await ended(tree)
         runs = await runs_of(client, tree)
     Books(host.written).check(host.runs, Bounds())
     assert (host.names[-2:], closed.task_state) == (["a", "normal"], TaskState.DONE)
@@ -105,7 +105,7 @@ async def test_a_new_worker_goes_on_where_the_old_one_stood(client: Client, queu
         host.release(restart_after)
         await host.until(lambda: restart_after in host.ended)
     async with serving(client, queue, host):
-        closed = await asyncio.wait_for(tree.result(), 20)
+        closed = await asyncio.wait_for(ended(tree), 20)
     Books(host.written).check(host.runs, Bounds())
     assert (closed.task_state, closed.jobs) == (TaskState.DONE, 13)
 
@@ -125,7 +125,7 @@ async def test_a_worker_that_remembers_nothing_plays_the_same_tree(
     """Every workflow task replays the whole history: what a cache could hide shows."""
     host = Host(script(lines))
     async with serving(client, queue, host, max_cached_workflows=0):
-        closed = await (await start(client, queue, task_timeout=TASK_TIMEOUT)).result()
+        closed = await ended(await start(client, queue, task_timeout=TASK_TIMEOUT))
     forgetful = Books(host.written)
     forgetful.check(host.runs, Bounds())
     usual = Host(script(lines))

@@ -7,7 +7,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from tests.tree.simulator import delegation
-from tests.workflow.host import Host, an_input, says, serving, start
+from tests.workflow.host import Host, an_input, ended, says, serving, start
 from workflows.tree.jobs import JobOutcome, JobRun, TaskState, Text
 
 WIDTH = 12
@@ -44,7 +44,7 @@ async def test_a_small_tree_does_not_wait_for_all_of_a_wide_one(client: Client, 
         small = await start(client, queue, an_input(prompt=Text(inline="small")))
         await queued(client, small.id)
         host.release(*host.held)
-        closed = await asyncio.gather(wide.result(), small.result())
+        closed = await asyncio.gather(ended(wide), ended(small))
     assert [each.task_state for each in closed] == [TaskState.DONE, TaskState.DONE]
     order = [run.job_id for run in host.runs[2:]]
     assert len(order) == WIDTH + 1, "eleven legs, the continuation, and the small tree"

@@ -6,7 +6,7 @@ from temporalio.client import Client
 
 from tests.tree.simulator import AGENTS, delegation, outcome
 from tests.workflow.books import Books
-from tests.workflow.host import Host, name_of, serving, start
+from tests.workflow.host import Host, ended, name_of, serving, start
 from workflows.contract.models import Delegation
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
@@ -47,7 +47,7 @@ async def test_a_full_tree_stays_far_below_the_limits_of_a_history(client: Clien
     host = Host(realistic)
     async with serving(client, queue, host):
         tree = await start(client, queue)
-        await tree.result()
+        await ended(tree)
         described = await tree.describe()
     books = Books(host.written)
     books.check(host.runs, Bounds())

@@ -12,7 +12,7 @@ from temporalio.service import RPCError
 
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Script, kinds, script, serving, start
+from tests.workflow.host import Handle, Host, Script, ended, kinds, script, serving, start
 from tests.workflow.people import asking, human, order, say, send
 from tests.workflow.test_kill import kill
 from workflows.messages import ResumeOrder
@@ -122,7 +122,7 @@ async def test_a_hundred_paused_trees_and_a_hundred_random_resumes(client: Clien
         waiting = await _settled(host)
         assert 0 < len(waiting) < TREES, "some are over, some wait"
         await asyncio.gather(*(kill(by_id[root]) for root in waiting))
-        await asyncio.wait_for(asyncio.gather(*(tree.result() for tree in trees)), 20)
+        await asyncio.wait_for(asyncio.gather(*(ended(tree) for tree in trees)), 20)
     for root, books in host.books().items():
         books.check([run for run in host.runs if run.root_job_id == root], Bounds())
     assert {"accepted", "unknown_job"} <= set(heard), heard

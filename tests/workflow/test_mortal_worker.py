@@ -15,12 +15,12 @@ from sqlalchemy import Engine
 from temporalio.client import Client
 
 from activities.settings.home import Home
+from activities.store import events, rounds
 from activities.store import jobs as stored
-from activities.store import rounds
 from activities.store import trees as kept
 from activities.store.database import open_store
 from tests.workflow.books import Books
-from tests.workflow.host import Handle, an_input, start
+from tests.workflow.host import Handle, an_input, ended, start
 from tests.workflow.mortal_worker import effects
 from tests.workflow.people import order, send
 from tests.workflow.test_kill import kill
@@ -62,7 +62,7 @@ def books(store: Engine, root: str) -> Books:
     rows = Records(
         task=stored.task_of(store, root),
         jobs=tuple(stored.tree(store, root)),
-        events=tuple(stored.events(store, root)),
+        events=tuple(events.of_tree(store, root)),
         rounds=tuple(rounds.of_tree(store, root)),
     )
     return Books([rows])
@@ -86,7 +86,7 @@ async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twic
         if death == MOMENTS // 2:
             await kill(trees[-1])
     async with worker(client, queue, home, 0):
-        closed = await asyncio.wait_for(asyncio.gather(*(tree.result() for tree in trees)), 120)
+        closed = await asyncio.wait_for(asyncio.gather(*(ended(tree) for tree in trees)), 120)
         blocked = trees[SHAPES.index("blocked")]
         again = await reopen(client, queue, store, blocked)
     assert again.task_state is TaskState.DONE
@@ -113,7 +113,7 @@ async def test_whenever_the_worker_dies_what_people_said_counts_once(
         async with worker(client, queue, home, chance.randint(2, 12)) as process:
             assert await asyncio.wait_for(process.wait(), 60) == -9
     async with worker(client, queue, home, 0):
-        closed = await asyncio.wait_for(asyncio.gather(*(tree.result() for tree in trees.values())), 120)
+        closed = await asyncio.wait_for(asyncio.gather(*(ended(tree) for tree in trees.values())), 120)
     answering.cancel()
     assert [end.task_state for end in closed] == [TaskState.DONE] * len(trees)
     for root in trees:
@@ -148,4 +148,4 @@ async def reopen(client: Client, queue: str, store: Engine, tree: Handle) -> Clo
     bad = next(job.job_id for job in state.jobs.values() if job.delegation_id == "bad")
     order = RetryRequested(now=time.time(), actor="ann", job_id=bad)
     first = TreeStart(input=state.input, host=queue, state=state, retry=order)
-    return await (await start(client, queue, first)).result()
+    return await ended(await start(client, queue, first))

@@ -100,6 +100,7 @@ async def test_a_run_is_shown_in_exactly_this_shape(host: PipelineHost) -> None:
             "finished_at",
             "tokens",
             "cost_usd",
+            "price_assumed",
             "stages",
         ]
     )
@@ -457,6 +458,7 @@ async def test_a_run_whose_workflow_was_terminated_can_be_closed(host: PipelineH
         await host.until(lambda: host.there("held"))
         await host.client.get_workflow_handle(ids.workflow_id(host.name)).terminate()
         shown = await pipelines.cancel(host.service, run_id, actor="ann")
-    assert (shown.state, shown.reason) == ("cancelled", "its workflow was terminated; closed by ann")
+    why = f"its workflow was ended from outside; closed by ann; start it again: service pipeline run {host.name}"
+    assert (shown.state, shown.reason) == ("cancelled", why)
     assert host.states(run_id) == {"a": "cancelled", "b": "cancelled"}
     await pipelines.remove(host.service, host.name)

@@ -11,7 +11,7 @@ from temporalio.testing import TimeSkipper
 
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, name_of, script, serving, start
+from tests.workflow.host import Handle, Host, ended, name_of, script, serving, start
 from workflows.delegation_tree import DelegationTree
 from workflows.messages import Retry, TreeStart
 from workflows.policy.settings import Bounds
@@ -45,7 +45,7 @@ async def test_a_failed_leg_runs_again_while_its_siblings_run(client: Client, qu
         await retry(tree, host.run("bad").job_id)
         await host.until(lambda: host.ended.count("bad") == 2)
         host.release("good")
-        closed = await asyncio.wait_for(tree.result(), 20)
+        closed = await asyncio.wait_for(ended(tree), 20)
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert closed.task_state is TaskState.DONE
@@ -66,7 +66,7 @@ async def test_a_refused_retry_says_why_and_leaves_no_trace(client: Client, queu
         history = [event async for event in tree.fetch_history_events()]
         assert not [each for each in history if each.HasField("workflow_execution_update_accepted_event_attributes")]
         host.release("good")
-        await tree.result()
+        await ended(tree)
     assert "retry_refused" not in Books(host.written).kinds()
 
 
@@ -78,7 +78,7 @@ async def test_a_retry_before_the_first_task_is_refused(client: Client, queue: s
     async with serving(client, queue, host):
         assert "is" in await asyncio.wait_for(early, 10)
         host.release("root")
-        assert (await tree.result()).task_state is TaskState.DONE
+        assert (await ended(tree)).task_state is TaskState.DONE
 
 
 async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: Client, queue: str) -> None:
@@ -95,14 +95,14 @@ async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: 
         tree = await start(client, queue, task_timeout=TASK_TIMEOUT)
         await told.wait()
         await retry(tree, host.run("bad").job_id)
-        closed = await asyncio.wait_for(tree.result(), 20)
+        closed = await asyncio.wait_for(ended(tree), 20)
     Books(host.written).check(host.runs, Bounds())
     assert (host.names, closed.task_state) == (["root", "bad", "bad", "normal"], TaskState.DONE)
 
 
 async def blocked(client: Client, queue: str, host: Host) -> Handle:
     tree = await start(client, queue)
-    closed = await tree.result()
+    closed = await ended(tree)
     assert closed.task_state is TaskState.BLOCKED
     return tree
 
@@ -120,9 +120,9 @@ async def test_a_closed_blocked_tree_goes_on_where_it_stood(client: Client, queu
         first = await blocked(client, queue, host)
         bad = host.run("bad").job_id
         again = await start(client, queue, reopened(queue, host, bad))
-        assert (await again.result()).task_state is TaskState.BLOCKED
+        assert (await ended(again)).task_state is TaskState.BLOCKED
         third = await start(client, queue, reopened(queue, host, bad))
-        closed = await third.result()
+        closed = await ended(third)
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert first.id == again.id == third.id
@@ -137,7 +137,7 @@ async def test_a_failed_root_runs_again(client: Client, queue: str) -> None:
     host = Host(script({"root": [None, "approved"]}))
     async with serving(client, queue, host):
         tree = await blocked(client, queue, host)
-        closed = await (await start(client, queue, reopened(queue, host, tree.id))).result()
+        closed = await ended(await start(client, queue, reopened(queue, host, tree.id)))
     Books(host.written).check(host.runs, Bounds())
     assert ([run.attempt for run in host.runs], closed.task_state) == ([1, 2], TaskState.DONE)
 
@@ -149,7 +149,7 @@ async def test_reopening_with_a_senseless_order_fails_and_changes_no_job(client:
         rows = Books(host.written).jobs
         tree = await start(client, queue, reopened(queue, host, "job-x"))
         with pytest.raises(WorkflowFailureError) as caught:
-            await tree.result()
+            await ended(tree)
     assert isinstance(caught.value.cause, ApplicationError)
     assert caught.value.cause.type == "Refused"
     assert Books(host.written).jobs == rows
@@ -165,6 +165,6 @@ async def test_the_days_a_tree_was_closed_are_not_its_wall_clock(client: Client,
         order = later.retry.model_copy(update={"now": time.time() + 86_400}) if later.retry else None
         skipping = TimeSkipper(client).client
         tree = await start(skipping, queue, later.model_copy(update={"retry": order}))
-        closed = await tree.result()
+        closed = await ended(tree)
     assert closed.task_state is TaskState.DONE
     assert "delegation_walltime_exceeded" not in Books(host.written).kinds()

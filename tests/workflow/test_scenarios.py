@@ -6,7 +6,7 @@ from temporalio.testing import TimeSkipper
 
 from tests.tree.simulator import AGENTS, delegation, outcome, tokens
 from tests.workflow.books import Books
-from tests.workflow.host import Host, Line, an_input, name_of, play, script, serving, start
+from tests.workflow.host import Host, Line, an_input, ended, name_of, play, script, serving, start
 from workflows.contract.models import Decision, Delegation
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import Correction, JobOutcome, JobRun, JobState, TaskState
@@ -113,7 +113,7 @@ async def test_retries_pause_longer_each_time(client: Client, queue: str) -> Non
     skipping = TimeSkipper(client).client
     async with serving(client, queue, host):
         tree = await start(skipping, queue)
-        closed = await tree.result()
+        closed = await ended(tree)
         timers = [
             event.timer_started_event_attributes.start_to_fire_timeout.ToSeconds()
             for event in (await tree.fetch_history()).events

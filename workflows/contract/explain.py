@@ -1,6 +1,7 @@
 """The contract as an agent reads it, generated from the models and the schema (spec: The result object)."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from workflows.contract.canonical import canonical
@@ -17,7 +18,7 @@ from workflows.contract.models import (
     SynthesisRule,
 )
 from workflows.contract.schema import schema
-from workflows.contract.wording import MEANINGS
+from workflows.contract.wording import MEANINGS, TIERS
 
 MINIMAL = ServiceResult(
     decision=Decision.IMPLEMENTED,
@@ -67,6 +68,10 @@ _RULES = """Rules:
 - Durations are a number and a unit, largest first: d h m s ms. A bare number is refused.
 - Set human_questions only when you cannot go on without a person.
 """
+_CASCADE = """\
+Start on the cheapest plausible tier. When you are asked again, issue what ended blocked or failed (or a quorum that
+was not met) once more on a deep model.
+"""
 
 
 def explain_contract() -> str:
@@ -79,6 +84,8 @@ def explain_contract() -> str:
         _fields("Each entry of delegations (exactly one of agent and ephemeral)", definitions, Delegation),
         _values("failure_policy, when this job fails", FailurePolicy),
         _values("synthesis_rule", SynthesisRule),
+        _listed("Tiers to choose a model by (advice; model itself takes a name that its runtime knows)", TIERS)
+        + _CASCADE,
         _fields("ephemeral", definitions, Ephemeral),
         _fields("Each entry of human_questions", definitions, HumanQuestion),
         _RULES,
@@ -110,7 +117,11 @@ def _type(node: dict[str, Any], definitions: dict[str, Any]) -> str:
 
 
 def _values(title: str, kind: type[Any]) -> str:
-    return "\n".join([f"{title}:", *(f"- {value}: {meaning}" for value, meaning in MEANINGS[kind].items())]) + "\n"
+    return _listed(title, MEANINGS[kind])
+
+
+def _listed(title: str, meanings: Mapping[Any, str]) -> str:
+    return "\n".join([f"{title}:", *(f"- {value}: {meaning}" for value, meaning in meanings.items())]) + "\n"
 
 
 def _example(title: str, result: ServiceResult) -> str:

@@ -60,6 +60,15 @@ class Runtime(StrEnum):
     RUNTIME_C = "runtime_c"
 
 
+class Tier(StrEnum):
+    """How strong a model is: advice for who chooses one, and what the price table goes by. `standard` is the middle."""
+
+    MECHANICAL = "mechanical"
+    CHEAP = "cheap"
+    STANDARD = "standard"
+    DEEP = "deep"
+
+
 class AutonomyPolicy(StrEnum):
     """How freely a worker may act in its worktree."""
 

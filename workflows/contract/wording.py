@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from workflows.contract.models import Action, AutonomyPolicy, Decision, FailurePolicy, Runtime, SynthesisRule
+from workflows.contract.models import Action, AutonomyPolicy, Decision, FailurePolicy, Runtime, SynthesisRule, Tier
 
 MEANINGS: Mapping[type[StrEnum], Mapping[str, str]] = {
     Decision: {
@@ -39,3 +39,11 @@ MEANINGS: Mapping[type[StrEnum], Mapping[str, str]] = {
     },
     Runtime: {},
 }
+
+TIERS: Mapping[Tier, str] = {
+    Tier.MECHANICAL: "the smallest model",
+    Tier.CHEAP: "a small, fast model",
+    Tier.STANDARD: "leave model out, and the runtime's default applies",
+    Tier.DEEP: "a strong model, for hard or quorum-critical jobs",
+}
+"""Advice for who chooses a model; no value of any field (spec: advisory tiers)."""

@@ -60,6 +60,7 @@ class CloseRun(Wire):
     halt_stage: str | None = None
     tokens: int = 0
     cost_usd: float = 0.0
+    price_assumed: bool = False
 
 
 def merged(several: Sequence[RunRecords]) -> RunRecords | None:

@@ -14,6 +14,7 @@ def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:
         summary=tree.summary,
         usage=tree.usage,
         cost_usd=tree.cost_usd,
+        price_assumed=tree.price_assumed,
         branches=tree.branches,
     )
     match tree.task_state:

@@ -108,5 +108,6 @@ class StageOutcome(Wire):
     summary: str = ""
     usage: Usage = Usage()
     cost_usd: float = 0.0
+    price_assumed: bool = False
     branches: tuple[str, ...] = ()
     """What it implemented, for the stages that need it."""

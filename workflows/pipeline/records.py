@@ -23,6 +23,8 @@ class RunRecord(Wire):
     finished_at: float | None = None
     tokens: int = 0
     cost_usd: float = 0.0
+    price_assumed: bool = False
+    """Some of it is a guess (ruling K5)."""
 
 
 class StageRecord(Wire):

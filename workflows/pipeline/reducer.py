@@ -61,6 +61,7 @@ class _Step:
             return
         run = self.run
         run.usage, run.cost_usd = run.usage + outcome.usage, run.cost_usd + outcome.cost_usd
+        run.price_assumed = run.price_assumed or outcome.price_assumed
         stage.usage, stage.waits_for = stage.usage + outcome.usage, ""
         stage.decision, stage.summary, stage.reason = outcome.decision, outcome.summary, outcome.reason
         stage.branches = outcome.branches
@@ -224,4 +225,5 @@ def _close(run: RunMemory) -> CloseRun:
         halt_stage=run.halt_stage,
         tokens=run.usage.total,
         cost_usd=run.cost_usd,
+        price_assumed=run.price_assumed,
     )

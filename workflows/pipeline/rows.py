@@ -20,6 +20,7 @@ def run_row(run: RunMemory, revision: int) -> RunRecord:
         finished_at=run.finished_at,
         tokens=run.usage.total,
         cost_usd=run.cost_usd,
+        price_assumed=run.price_assumed,
     )
 
 

@@ -47,6 +47,7 @@ class RunMemory:
     finished_at: float | None = None
     usage: Usage = field(default_factory=Usage)
     cost_usd: float = 0.0
+    price_assumed: bool = False
     cancelled_by: str = ""
     told: bool = False
     """The rows know what the run was started with."""

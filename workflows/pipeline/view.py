@@ -2,6 +2,8 @@
 
 from workflows.pipeline.plan import StageState
 from workflows.pipeline.state import RunMemory, StageMemory
+from workflows.policy.outcome import decided
+from workflows.policy.prices import dollars
 from workflows.tree.view import plain
 
 MARKS = {
@@ -20,7 +22,7 @@ def details(run: RunMemory) -> str:
     """Markdown: what it is, where it stands and why, every stage on a line."""
     start = run.input
     why = f": {plain(run.reason)}" if run.reason else ""
-    spent = f"{run.usage.total:,} tokens, ${run.cost_usd:.2f}"
+    spent = f"{run.usage.total:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}"
     lines = [_line(stage) for stage in run.stages.values()]
     return "\n\n".join(
         [
@@ -35,8 +37,8 @@ def details(run: RunMemory) -> str:
 def _line(stage: StageMemory) -> str:
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
     needs = f" after {', '.join(stage.plan.needs)}" if stage.plan.needs else ""
-    decided = f" {stage.decision}" if stage.decision else ""
+    decision = f" {word}" if (word := decided(stage.state, stage.decision)) else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""
     said = plain((stage.waits_for and f"waits for people: {stage.waits_for}") or stage.reason or stage.summary)
-    head = f"{MARKS[stage.state]} {stage.plan.id} {stage.plan.kind}{needs}: {stage.state}{attempt}{decided}{job}"
-    return f"{head}  {said[:_LIMIT]}".rstrip()
+    head = f"{MARKS[stage.state]} {stage.plan.id} {stage.plan.kind}{needs}: {stage.state}{attempt}"
+    return f"{head}{decision}{job}  {said[:_LIMIT]}".rstrip()

@@ -1,7 +1,7 @@
 """What a person wrote, read as answers to the questions of a round (ruling F5)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _HEAD = re.compile(r"\s*(?P<quote>[\"']?)(?P<id>[A-Za-z0-9][A-Za-z0-9._-]*)\s*:(?P<text>.*)", re.DOTALL)
@@ -35,6 +35,25 @@ def parse(body: str, ids: Sequence[str]) -> Answers:
             found.setdefault(known or "", []).append(text)
     guidance = "\n".join(found.pop("", []))
     return Answers({each: "\n".join(texts) for each, texts in found.items()}, guidance, _unmatched(lines, ids))
+
+
+def strange_ids(body: str, ids: Sequence[str]) -> tuple[str, ...]:
+    """What stands where an id of this round should: first in a line that no blank begins.
+
+    A bare body is one answer: of it only the beginning counts.
+    """
+    lines = list(_lines(clean(body)))
+    bare = len(ids) == 1 and not any(head["id"] in ids for line in lines if (head := _HEAD.fullmatch(line)))
+    return _unmatched([line for line in lines[: 1 if bare else None] if not line[:1].isspace()], ids)
+
+
+def with_ids(body: str, names: Mapping[str, str]) -> str:
+    """The same with other ids in the places of these."""
+    lines = [(line, _HEAD.fullmatch(line)) for line in _lines(clean(body))]
+    return "\n".join(
+        f"{head['quote']}{names[head['id']]}:{head['text']}" if head and head["id"] in names else line
+        for line, head in lines
+    )
 
 
 def clean(text: str) -> str:

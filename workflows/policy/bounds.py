@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from workflows.policy.prices import dollars
 from workflows.policy.settings import Bounds
 from workflows.tree.payloads import Data
 
@@ -17,6 +18,8 @@ class Ledger:
     elapsed_seconds: float
     tokens: int
     cost_usd: float
+    price_assumed: bool = False
+    """Some of the cost is a guess (ruling K5)."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
 
 def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
     """A budget that is used up: looked at on every fan-out and before every deferred start (ruling C4)."""
-    clock, tokens, dollars = (
+    clock, tokens, budget = (
         bounds.max_delegation_wall_clock_seconds,
         bounds.max_delegation_token_budget,
         bounds.max_delegation_cost_usd,
@@ -76,9 +79,10 @@ def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
     if tokens and ledger.tokens >= tokens:
         message = f"the tree has used {ledger.tokens} of its {tokens} tokens"
         return Refusal("delegation_cost_exceeded", message, {"tokens": ledger.tokens, "budget": tokens})
-    if dollars and ledger.cost_usd >= dollars:
-        message = f"the tree has cost ${ledger.cost_usd:.2f} of its ${dollars:.2f}"
-        return Refusal("delegation_cost_usd_exceeded", message, {"cost_usd": ledger.cost_usd, "budget": dollars})
+    if budget and ledger.cost_usd >= budget:
+        message = f"the tree has cost {dollars(ledger.cost_usd, assumed=ledger.price_assumed)} of its ${budget:.2f}"
+        data: Data = {"cost_usd": ledger.cost_usd, "budget": budget, "price_assumed": ledger.price_assumed}
+        return Refusal("delegation_cost_usd_exceeded", message, data)
     return None
 
 

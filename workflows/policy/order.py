@@ -30,10 +30,12 @@ def acting_deps(legs: Mapping[str, Leg], leg: Leg) -> list[Leg]:
     return [acting(legs, dep) for dep in leg.deps]
 
 
-def ready(legs: Mapping[str, Leg], busy_worktrees: Collection[str]) -> Leg | None:
-    """The next leg that may start: dependencies succeeded, and its shared worktree is free (ruling I3)."""
+def ready(legs: Mapping[str, Leg], offered: Collection[str], busy_worktrees: Collection[str]) -> Leg | None:
+    """The next leg that may start: not out yet, its dependencies succeeded, its shared worktree free (ruling I3)."""
     for leg in legs.values():
-        if leg.state is not JobState.QUEUED or leg.twin or (leg.worktree and leg.worktree in busy_worktrees):
+        if leg.state is not JobState.QUEUED or leg.twin or leg.job_id in offered:
+            continue
+        if leg.worktree and leg.worktree in busy_worktrees:
             continue
         if all(dep.state is JobState.SUCCEEDED for dep in acting_deps(legs, leg)):
             return leg

@@ -1,7 +1,14 @@
 """What a decision makes of a job."""
 
+from enum import StrEnum
+
 from workflows.contract.models import Decision
-from workflows.tree.jobs import JobState
+from workflows.tree.jobs import JobOutcome, JobState
+
+
+def decided(state: StrEnum, decision: Decision | None) -> str:
+    """The decision, where it says more than the state it stands beside: blocked and failed are both."""
+    return decision.value if decision is not None and decision.value != state.value else ""
 
 
 def state_of(decision: Decision) -> JobState:
@@ -13,3 +20,11 @@ def state_of(decision: Decision) -> JobState:
             return JobState.FAILED
         case Decision.APPROVED | Decision.CHANGES_REQUESTED | Decision.IMPLEMENTED | Decision.SKIPPED:
             return JobState.SUCCEEDED
+
+
+def ended_as(outcome: JobOutcome) -> JobState:
+    """An attempt that ran ended in one of four ways; a decision to block or fail is one of them (ruling A11)."""
+    if outcome.state is JobState.SUCCEEDED:
+        return state_of(outcome.decision) if outcome.decision else JobState.SUCCEEDED
+    failing = {JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED}
+    return outcome.state if outcome.state in failing else JobState.FAILED

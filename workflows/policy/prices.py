@@ -1,11 +1,19 @@
-"""What tokens cost (ruling K5)."""
+"""What tokens cost, and how dollars are written (ruling K5)."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from workflows.policy.price_table import MODELS, TIERS
+from workflows.contract.models import Tier
+from workflows.policy.price_table import MID, MODELS, Price
 from workflows.tree.jobs import Usage
+
+TIER = "tier:"
+"""What a price of the settings begins with that is a whole tier's."""
+
+SHELL = "shell"
+_SUFFIX = re.compile(r"\[[^\]]*\]$")
 
 
 @dataclass(frozen=True)
@@ -16,16 +24,54 @@ class Cost:
     assumed: bool
 
 
-def cost(usage: Usage, model: str | None, overrides: Mapping[str, tuple[float, float]]) -> Cost:
+FREE = Cost(usd=0.0, assumed=False)
+
+
+def spent(usage: Usage, *, said: str | None, asked: str | None, runtime: str, overrides: Mapping[str, Price]) -> Cost:
+    """By the model the program said it used, else the one it was asked to use.
+
+    A shell agent pays for its tokens itself, or not at all: it costs nothing unless it says which model it used.
+    """
+    if not usage.total or (runtime == SHELL and not said):
+        return FREE
+    return cost(usage, said or asked, overrides)
+
+
+def cost(usage: Usage, model: str | None, overrides: Mapping[str, Price]) -> Cost:
     """Settings first, then the table; a model nobody knows is priced at the mid tier, and flagged."""
-    price = _price((model or "").lower(), overrides)
-    per_input, per_output = price or TIERS["mid"]
+    names = tuple(dict.fromkeys(_names((model or "").strip().lower())))
+    price = _own(names, overrides) or _listed(names, overrides)
+    per_input, per_output = price or overrides.get(TIER + Tier.STANDARD, MID)
     usd = (usage.input_tokens * per_input + usage.output_tokens * per_output) / 1_000_000
     return Cost(usd=round(usd, 9), assumed=price is None)
 
 
-def _price(model: str, overrides: Mapping[str, tuple[float, float]]) -> tuple[float, float] | None:
-    for pattern, price in overrides.items():
-        if fnmatchcase(model, pattern.lower()):
-            return price
-    return next((TIERS[tier] for pattern, tier in MODELS if fnmatchcase(model, pattern)), None)
+def dollars(usd: float, *, assumed: bool) -> str:
+    """`$0.12`; `~$0.12` where some of it is a guess."""
+    return f"{'~' if assumed else ''}${usd:.2f}"
+
+
+def _names(model: str) -> Iterator[str]:
+    """As it is; without a variant in brackets (`[1m]`); without the provider before it, however many there are."""
+    yield model
+    bare = _SUFFIX.sub("", model)
+    yield bare
+    while "/" in bare:
+        bare = bare.partition("/")[2]
+        yield bare
+
+
+def _own(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None:
+    """The price the settings give a model: by its very name, else by the first pattern that fits."""
+    own = {pattern.lower(): price for pattern, price in overrides.items() if not pattern.startswith(TIER)}
+    exact = (own[name] for name in names if name in own)
+    fitting = (price for name in names for pattern, price in own.items() if fnmatchcase(name, pattern))
+    return next(exact, None) or next(fitting, None)
+
+
+def _listed(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None:
+    """The price in the table; a tier that the settings give a price has it in all its models."""
+    found = ((tier, price) for name in names for pattern, tier, price in MODELS if fnmatchcase(name, pattern))
+    for tier, price in found:
+        return overrides.get(TIER + tier, price)
+    return None

@@ -4,8 +4,9 @@ The same goal, runtimes and count give the same legs. Workers are ephemeral; a v
 the producers it checks, when there is one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 
 from workflows.contract.models import (
     Action,
@@ -47,13 +48,23 @@ Check independently whether this goal has been reached; the producers' work is i
 
 {goal}
 
-Do not change files. Run the build and the tests yourself; believe nothing you have not seen. Return
-`changes_requested` with one structured finding per objective failure (title, severity, what you ran, what came out),
-otherwise `approved`."""
+Run the build and the tests yourself; believe nothing you have not seen. Your worktree is a scratch copy of that work,
+for you alone: build and run in it, and let tools write there or into $TMPDIR. It is thrown away afterwards, so do not
+mend anything, do not commit, and leave every branch as it is. What the build needs from the network may be out of
+reach: say so. Return `changes_requested` with one structured finding per objective failure (title, severity, what you
+ran, what came out), otherwise `approved`."""
 
 
-def expand(recipe: Recipe, goal: str, runtimes: Sequence[str], count: int | None = None) -> tuple[Delegation, ...]:
-    """The recipe's legs, ready for `TreeInput.legs`."""
+def expand(
+    recipe: Recipe,
+    goal: str,
+    runtimes: Sequence[str],
+    count: int | None = None,
+    builds: Mapping[str, AutonomyPolicy] = MappingProxyType({}),
+) -> tuple[Delegation, ...]:
+    """The recipe's legs, ready for `TreeInput.legs`; `builds` is the policy a runtime needs to run a build."""
+    check = _other(runtimes) if runtimes else ""
+    policy = builds.get(check, AutonomyPolicy.READ_ONLY)
     if not runtimes:
         raise UsageError("a recipe needs a configured runtime, and there is none", "service config show")
     match recipe:
@@ -61,10 +72,17 @@ def expand(recipe: Recipe, goal: str, runtimes: Sequence[str], count: int | None
             return _each(LENSES, 3, count, lambda index, lens: _reviewer(goal, _take(runtimes, index), lens))
         case Recipe.DECOMPOSE_AND_VERIFY:
             slices = _each(SLICES, 2, count, lambda _, part: _producer(goal, runtimes[0], part))
-            return (*slices, _verifier(goal, _other(runtimes), slices))
+            return (*slices, _verifier(goal, check, policy, slices))
         case Recipe.VERIFIER:
             producer = _producer(goal, runtimes[0], None)
-            return (producer, _verifier(goal, _other(runtimes), (producer,)))
+            return (producer, _verifier(goal, check, policy, (producer,)))
+
+
+def caveat(recipe: Recipe, runtimes: Sequence[str]) -> str:
+    """What the result must be read with: a check by the producers' own runtime is none that is independent."""
+    if recipe is Recipe.REVIEW_PANEL or not runtimes or _other(runtimes) != runtimes[0]:
+        return ""
+    return f"the check is not independent: {runtimes[0]} does the work and checks it too"
 
 
 def _each(
@@ -115,10 +133,13 @@ def _producer(goal: str, runtime: str, part: tuple[str, str] | None) -> Delegati
     )
 
 
-def _verifier(goal: str, runtime: str, producers: Sequence[Delegation]) -> Delegation:
+def _verifier(goal: str, runtime: str, policy: AutonomyPolicy, producers: Sequence[Delegation]) -> Delegation:
+    """A review: whatever its policy, it works in a throwaway worktree on no branch, and commits nothing (ruling I2)."""
     return Delegation(
         id="verify",
-        ephemeral=Ephemeral(runtime=Runtime(runtime), role="verifier", capabilities=("review",)),
+        ephemeral=Ephemeral(
+            runtime=Runtime(runtime), role="verifier", capabilities=("review",), autonomy_policy=policy
+        ),
         action=Action.REVIEW,
         prompt=_VERIFY.replace("{goal}", goal),
         deps=tuple(each.id for each in producers),

@@ -1,18 +1,39 @@
-"""Which model and effort a child runs with (spec: model and effort resolution)."""
+"""What a job runs with, and who runs it (spec: model and effort resolution)."""
+
+from dataclasses import dataclass
 
 from workflows.contract.models import Delegation, Ephemeral
 from workflows.policy.settings import RuntimeDefaults, TreeSettings
+from workflows.policy.timeouts import timeout_of
 from workflows.tree.jobs import Worker
 
 
-def model_of(delegation: Delegation, worker: Worker, settings: TreeSettings) -> str | None:
-    """The delegation's, the worker's, the runtime's default; None leaves it to the runtime's own program."""
-    return delegation.model or worker.model or _defaults(worker, settings).default_model
+@dataclass(frozen=True)
+class Means:
+    """Which model a job is given, how much effort, how long."""
+
+    model: str | None
+    effort: str | None
+    timeout_seconds: float | None
 
 
-def effort_of(delegation: Delegation, worker: Worker, settings: TreeSettings) -> str | None:
-    """The delegation's, the worker's, the runtime's default."""
-    return delegation.effort or worker.effort or _defaults(worker, settings).default_effort
+def means_of(asked: Means, worker: Worker, settings: TreeSettings) -> Means:
+    """Every new job's, and nobody else decides it: what was asked for it, its worker's, its runtime's default.
+
+    None leaves model and effort to the runtime's own program. A continuation is no new job: it goes on with its
+    coordinator's. A root's time is what was asked for it, or unbounded: the defaults are those of child jobs.
+    """
+    defaults = settings.runtimes.get(worker.runtime, RuntimeDefaults())
+    return Means(
+        model=asked.model or worker.model or defaults.default_model,
+        effort=asked.effort or worker.effort or defaults.default_effort,
+        timeout_seconds=asked.timeout_seconds,
+    )
+
+
+def asked_of(delegation: Delegation, settings: TreeSettings) -> Means:
+    """What a delegation asks for its job, with a child job's time (spec: timeout precedence)."""
+    return Means(delegation.model, delegation.effort, timeout_of(delegation, settings.timeouts))
 
 
 def worker_of(delegation: Delegation, agents: tuple[Worker, ...]) -> Worker:
@@ -36,7 +57,3 @@ def ephemeral_worker(name: str, spec: Ephemeral) -> Worker:
         capabilities=spec.capabilities,
         autonomy_policy=spec.autonomy_policy,
     )
-
-
-def _defaults(worker: Worker, settings: TreeSettings) -> RuntimeDefaults:
-    return settings.runtimes.get(worker.runtime, RuntimeDefaults())

@@ -1,4 +1,4 @@
-"""What operators do to legs' branches, as events (rulings B4, I5). Their number is 0."""
+"""What operators do to legs' branches, as events (rulings B4, I5)."""
 
 from enum import StrEnum
 

@@ -28,10 +28,16 @@ def brief(
         legs=legs,
         previous_decision=last.decision,
         previous_summary=last.summary,
-        notes=(*_skipped(chain.batch), *notes),
+        notes=(*_skipped(chain.batch), *notes, *_caveat(step, nested=nested)),
         approved=chain.batch.approved if chain.batch else False,
         inline_artifact_bodies=state.input.settings.inline_artifact_bodies,
     )
+
+
+def _caveat(step: Step, *, nested: bool) -> tuple[str, ...]:
+    """Whoever sums up the whole tree says it too."""
+    caveat = step.state.input.caveat
+    return (f"{caveat}: say so in your summary",) if caveat and not nested else ()
 
 
 def _budget(step: Step, depth: int) -> BudgetLine:
@@ -47,6 +53,7 @@ def _budget(step: Step, depth: int) -> BudgetLine:
         token_budget=bounds.max_delegation_token_budget,
         cost_usd=used.cost_usd,
         cost_budget_usd=bounds.max_delegation_cost_usd,
+        price_assumed=used.price_assumed,
         warned=tuple(step.state.warned),
     )
 

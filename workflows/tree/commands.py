@@ -19,8 +19,16 @@ class RunChild(Wire):
     summary: str
 
 
+class TakeBack(Wire):
+    """Have a job back that its host has not begun: then it ends without having run. One that has begun runs on."""
+
+    job_id: str
+    attempt: int
+    offer: int
+
+
 class CancelJob(Wire):
-    """Stop a running job; it still ends, with an outcome."""
+    """Stop a job, whether it has begun or not; it still ends, with an outcome."""
 
     job_id: str
 
@@ -56,8 +64,9 @@ class CloseTree(Wire):
     jobs: int
     usage: Usage
     cost_usd: float
+    price_assumed: bool = False
     branches: tuple[str, ...] = ()
     """What its implement jobs left, in order of dispatch."""
 
 
-Command = RunCoordinator | RunChild | CancelJob | StartTimer | CancelTimer | Record | CloseTree
+Command = RunCoordinator | RunChild | TakeBack | CancelJob | StartTimer | CancelTimer | Record | CloseTree

@@ -1,14 +1,23 @@
 """Running a coordinator again: one more job of its chain (rulings D1, C2, C3)."""
 
 from workflows.policy import bounds
-from workflows.tree import finalizing, work
+from workflows.tree import finalizing, offers, work
 from workflows.tree.briefs import brief
-from workflows.tree.commands import RunCoordinator
 from workflows.tree.jobs import Continuation, ContinuationBrief, JobRun, JobState, Text
-from workflows.tree.payloads import Data
+from workflows.tree.payloads import Data, EventKind
 from workflows.tree.records import JobRecord
 from workflows.tree.state import Coordinator, Finalize, Phase
 from workflows.tree.step import Step
+
+_NOT_A_LEGS: dict[str, object] = {
+    "delegation_id": None,
+    "prompt": Text(),
+    "guidance": (),
+    "artifacts": (),
+    "artifact_digest": None,
+    "shared_worktree": None,
+}
+"""What a delegated coordinator's first run had as a leg, and its continuations have not."""
 
 
 def next_id(step: Step) -> str:
@@ -49,25 +58,30 @@ def _enqueue(
         update={
             "job_id": next_id(step),
             "parent_job_id": chain.job_id,
-            "delegation_id": None,
             "delegation_depth": depth,
             "attempt": 1,
             "continuation": flavour,
-            "prompt": Text(),
             "brief": told,
-            "guidance": (),
-            "artifacts": (),
-            "artifact_digest": None,
-            "shared_worktree": None,
         }
+        | _NOT_A_LEGS
     )
     if chain.batch is not None and not chain.batch.continued:
         chain.batch.continued = True
         work.add_batch(step.state, chain, chain.batch)
-    step.add(record_of(run, step.now, JobState.RUNNING))
     step.state.homes[run.job_id] = chain.coordinator_id
+    _told(step, chain, run, notes)
+    step.add(record_of(run, step.now))
     _run(step, chain, run)
     return run.job_id
+
+
+def _told(step: Step, chain: Coordinator, run: JobRun, notes: tuple[str, ...]) -> None:
+    """A continuation, and why; the finalize has an event of its own."""
+    if run.continuation is Continuation.FINALIZE:
+        return
+    message = f"{run.continuation} continuation {run.job_id} of {chain.coordinator_id} enqueued after {chain.job_id}"
+    data: Data = {"after": chain.job_id, "flavour": run.continuation.value, "notes": list(notes)}
+    step.event(EventKind.CONTINUATION_ENQUEUED, run.job_id, message, data)
 
 
 def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> dict[str, object]:
@@ -90,25 +104,27 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
     attempt, note = job.attempt + 1, f"run again by {actor}; the attempt before ended: {job.reason}"
     run = chain.run.model_copy(update={"attempt": attempt})
     if job.continuation is not Continuation.NONE:
-        again = {"job_id": job.job_id, "parent_job_id": job.parent_job_id, "delegation_depth": job.delegation_depth}
+        again: dict[str, object] = {
+            "job_id": job.job_id,
+            "parent_job_id": job.parent_job_id,
+            "delegation_depth": job.delegation_depth,
+        }
         told: ContinuationBrief = brief(step, chain, job.continuation, job.delegation_depth, (note,))
         chain.reply = chain.told
         told = told.model_copy(update=_replies(step, chain, job.continuation))
-        run = run.model_copy(update={**again, "continuation": job.continuation, "prompt": Text(), "brief": told})
+        run = run.model_copy(update=again | {"continuation": job.continuation, "brief": told} | _NOT_A_LEGS)
     step.state.spent_jobs += 1
     step.again(job.job_id, attempt, note)
-    step.change(job.job_id, state=JobState.RUNNING, started_at=step.now, next="")
     _run(step, chain, run)
 
 
 def _run(step: Step, chain: Coordinator, run: JobRun) -> None:
     chain.job_id, chain.phase = run.job_id, Phase.RUNNING
-    kind = "root" if run.continuation is Continuation.NONE else f"{run.continuation} continuation"
-    step.command(RunCoordinator(run=run, summary=f"{run.worker.name}: {kind}"))
+    offers.offer_coordinator(step, run)
 
 
-def record_of(run: JobRun, now: float, state: JobState, reason: str = "") -> JobRecord:
-    """The row of a job that has just been dispatched."""
+def record_of(run: JobRun, now: float, reason: str = "") -> JobRecord:
+    """The row of a job that is new: queued."""
     return JobRecord(
         job_id=run.job_id,
         root_job_id=run.root_job_id,
@@ -122,7 +138,7 @@ def record_of(run: JobRun, now: float, state: JobState, reason: str = "") -> Job
         runtime=run.worker.runtime,
         action=run.action,
         continuation=run.continuation,
-        state=state,
+        state=JobState.QUEUED,
         revision=0,
         attempt=run.attempt,
         reason=reason,
@@ -130,5 +146,4 @@ def record_of(run: JobRun, now: float, state: JobState, reason: str = "") -> Job
         effort=run.effort,
         phase=run.phase,
         queued_at=now,
-        started_at=now if state is JobState.RUNNING else None,
     )

@@ -7,11 +7,9 @@ from workflows.contract.models import Delegation
 from workflows.policy import bounds, loops, preflight
 from workflows.policy.bounds import Refusal
 from workflows.policy.fingerprints import twins
-from workflows.policy.resolution import effort_of, model_of, worker_of
-from workflows.policy.timeouts import timeout_of
-from workflows.tree import continuing, finalizing, work
-from workflows.tree.commands import RunChild
-from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, JobState, RefusedSet, Text
+from workflows.policy.resolution import asked_of, means_of, worker_of
+from workflows.tree import continuing, finalizing, offers, work
+from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, RefusedSet, Text
 from workflows.tree.payloads import Data
 from workflows.tree.state import Batch, Coordinator, Leg, Phase
 from workflows.tree.step import Step
@@ -146,7 +144,7 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
             step.state.spent_jobs += 1
             step.state.homes[leg.job_id] = chain.coordinator_id
             reason = f"waits for {', '.join(leg.deps)}" if leg.deps else "waits to be started"
-            step.add(continuing.record_of(_run(step, chain, leg, depth), step.now, JobState.QUEUED, reason))
+            step.add(continuing.record_of(_run(step, chain, leg, depth), step.now, reason))
 
 
 def _stands_for(leg: Leg, duplicate: Leg) -> None:
@@ -159,6 +157,7 @@ def _stands_for(leg: Leg, duplicate: Leg) -> None:
 def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | None) -> Leg:
     settings, worker = step.state.input.settings, worker_of(delegation, outcome.agents)
     long = outcome.long_prompts.get(delegation.id)
+    means = means_of(asked_of(delegation, settings), worker, settings)
     return Leg(
         id=delegation.id,
         job_id="" if twin else continuing.next_id(step),
@@ -172,22 +171,19 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
         retry=delegation.retry,
         worktree=delegation.worktree,
         artifacts=delegation.artifacts,
-        model=model_of(delegation, worker, settings),
-        effort=effort_of(delegation, worker, settings),
+        model=means.model,
+        effort=means.effort,
         phase=delegation.phase,
-        timeout_seconds=timeout_of(delegation, settings.timeouts),
+        timeout_seconds=means.timeout_seconds,
         twin=twin,
     )
 
 
 def start(step: Step, chain: Coordinator, leg: Leg) -> None:
     """One attempt of a leg goes out."""
-    depth = step.state.jobs[leg.job_id].delegation_depth
-    leg.state, leg.failed_as, leg.reason, leg.outcome_job_id = JobState.RUNNING, None, "", leg.job_id
+    leg.outcome_job_id = leg.job_id
     leg.asked, chain.asking = False, [each for each in chain.asking if each.leg != leg.id]
-    step.change(leg.job_id, state=JobState.RUNNING, started_at=step.now, reason="", next="", ended_at=None)
-    summary = f"{leg.id}: {leg.worker.name} {leg.action}"
-    step.command(RunChild(run=_run(step, chain, leg, depth), summary=summary))
+    offers.offer_leg(step, run_of(step, chain, leg))
 
 
 def run_of(step: Step, chain: Coordinator, leg: Leg) -> JobRun:

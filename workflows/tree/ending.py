@@ -4,10 +4,10 @@ from workflows.contract.models import FailurePolicy, SynthesisRule
 from workflows.policy import bounds
 from workflows.policy.digests import digest
 from workflows.policy.failure import policy_of
-from workflows.policy.outcome import state_of
-from workflows.policy.prices import cost
+from workflows.policy.outcome import ended_as
+from workflows.policy.prices import spent
 from workflows.policy.retries import pause
-from workflows.tree import asking, dispatch, finalizing, rounds, work
+from workflows.tree import asking, dispatch, finalizing, offers, rounds, work
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Handed
 from workflows.tree.jobs import JobOutcome, JobState, Usage
@@ -21,10 +21,10 @@ FILES_LIMIT = 40
 
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
-    """Counts once: an outcome of a job that does not run, or of another attempt, is nothing."""
-    state, job = step.state, step.state.jobs.get(outcome.job_id)
-    if job is None or job.state is not JobState.RUNNING or job.attempt != outcome.attempt:
+    """Counts once: an outcome of a job that is not in flight, or of another attempt, is nothing."""
+    if not offers.ended(step, outcome):
         return
+    state, job = step.state, step.state.jobs[outcome.job_id]
     ended = _record(step, outcome)
     outcome = _leaf(step, outcome) if job.ephemeral else outcome
     found = state.find_leg(outcome.job_id)
@@ -49,39 +49,33 @@ def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
 def _record(step: Step, outcome: JobOutcome) -> JobState:
     """The row, the spend, and what the run itself had to tell."""
     state, job = step.state, step.state.jobs[outcome.job_id]
-    ended = _state(outcome)
+    ended = ended_as(outcome)
     tokens = outcome.usage
     used = Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
-    model = outcome.model or job.model
-    price = cost(used, model, state.input.settings.prices)
+    prices = state.input.settings.prices
+    price = spent(used, said=outcome.model, asked=job.model, runtime=job.runtime, overrides=prices)
     state.usage, state.cost_usd = state.usage + used, state.cost_usd + price.usd
+    state.price_assumed = state.price_assumed or price.assumed
     step.change(
         outcome.job_id,
         state=ended,
         reason=outcome.reason[:REASON_LIMIT],
-        next="",
+        next=outcome.first[:REASON_LIMIT] if ended in FAILING else "",
         decision=outcome.decision,
         summary=outcome.summary[:SUMMARY_LIMIT],
-        model=model,
+        model=outcome.model or job.model,
         branch=outcome.branch or job.branch,
         head_sha=outcome.head_sha or job.head_sha,
         pull_request=outcome.pull_request or job.pull_request,
         result_digest=outcome.result_digest,
         usage=job.usage + used,
         cost_usd=job.cost_usd + price.usd,
-        price_assumed=bool(used.total) and price.assumed,
+        price_assumed=job.price_assumed or price.assumed,
         ended_at=step.now,
     )
     for notice in outcome.notices:
         step.notice(notice, outcome.job_id)
     return ended
-
-
-def _state(outcome: JobOutcome) -> JobState:
-    """An attempt that ran ended in one of four ways; a decision to block or fail is one of them (ruling A11)."""
-    if outcome.state is JobState.SUCCEEDED:
-        return state_of(outcome.decision) if outcome.decision else JobState.SUCCEEDED
-    return outcome.state if outcome.state in FAILING else JobState.FAILED
 
 
 def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
@@ -251,6 +245,7 @@ def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id
     """The first reason stands. A root's batch blocks the task at once, another one its leg when it has settled."""
     batch.stopped = batch.stopped or reason
     rounds.overtake(step, chain, reason)
-    finalizing.stop_waiting(step, batch, JobState.SKIPPED, f"the batch is blocked: {reason}")
+    offers.take_back(step, {leg.job_id for leg in batch.legs.values()})
+    finalizing.stop_waiting(step, batch)
     if step.state.leg_of(chain) is None and not step.state.blocked:
         finalizing.block_task(step, reason, job_id)

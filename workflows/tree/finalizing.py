@@ -3,12 +3,12 @@
 from workflows.contract.models import Action, FailurePolicy
 from workflows.policy.bounds import Refusal
 from workflows.policy.failure import policy_of
-from workflows.tree import rounds
-from workflows.tree.commands import CancelJob, CancelTimer, CloseTree
+from workflows.tree import offers, rounds
+from workflows.tree.commands import CancelTimer, CloseTree
 from workflows.tree.jobs import JobState, TaskState
 from workflows.tree.pauses import RoundEnd
-from workflows.tree.payloads import Data
-from workflows.tree.records import RETRY, JobRecord
+from workflows.tree.payloads import Data, EventKind
+from workflows.tree.records import ENDING, RETRY
 from workflows.tree.state import FAILING, Batch, Coordinator, Finalize, Leg, Phase, TreeState
 from workflows.tree.step import Step
 
@@ -28,26 +28,43 @@ def tripped(step: Step, refusal: Refusal, job_id: str) -> None:
         request(step, refusal.kind, refusal.message)
 
 
-def request(step: Step, kind: str, reason: str, waiting_become: JobState = JobState.SKIPPED) -> None:
-    """The first reason stands (ruling G1); nobody is waited for any more (ruling F9)."""
+def request(step: Step, kind: str, reason: str) -> None:
+    """The first reason stands (ruling G1); nobody is waited for any more (ruling F9), nothing on offer begins (B5)."""
     if step.state.finalize is None:
         step.state.finalize = Finalize(kind=kind, reason=reason)
     rounds.close_all(step, RoundEnd.KILLED if step.state.killed_by else RoundEnd.OVERTAKEN, reason)
+    offers.take_back(step)
     for chain in step.state.coordinators.values():
         if chain.batch is not None:
-            stop_waiting(step, chain.batch, waiting_become, f"the tree is being finalized: {reason}")
+            stop_waiting(step, chain.batch)
+    if step.state.task.state is TaskState.OPEN:
+        step.task(TaskState.OPEN, f"{ENDING}: {step.state.finalize.reason}", "")
 
 
-def stop_waiting(step: Step, batch: Batch, become: JobState, reason: str) -> None:
-    """Legs that have not started never will, and a pending retry is given up."""
+def stop_waiting(step: Step, batch: Batch) -> None:
+    """In a batch that starts nothing more: legs that are not out never will be, and a pending retry is given up."""
+    if not (batch.stopped or ending(step) or step.state.blocked):
+        return
+    become, reason = unstarted(step, batch)
     for leg in batch.legs.values():
         if leg.timer is not None:
             step.command(CancelTimer(key=leg.timer))
             leg.timer, leg.state = None, JobState.QUEUED
-        if leg.state is JobState.QUEUED and not leg.twin:
+        if leg.state is JobState.QUEUED and not leg.twin and leg.job_id not in step.state.offers:
             end_unstarted(step, leg, become, reason)
             if batch.stopped and leg.state in FAILING and policy_of(leg) is FailurePolicy.BLOCK_PARENT:
                 batch.blocked_by.append(leg.id)
+
+
+def unstarted(step: Step, batch: Batch | None = None) -> tuple[JobState, str]:
+    """What becomes of a job that never ran, and why: cancelled by a kill, skipped by anything else (ruling G2)."""
+    finalize = step.state.finalize
+    if finalize is not None:
+        become = JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED
+        return become, f"the tree is being finalized: {finalize.reason}"
+    if batch is not None and batch.stopped:
+        return JobState.SKIPPED, f"the batch is blocked: {batch.stopped}"
+    return JobState.SKIPPED, f"the task is blocked: {step.state.task.reason}"
 
 
 def end_unstarted(step: Step, leg: Leg, become: JobState, reason: str) -> None:
@@ -64,53 +81,68 @@ def kill(step: Step, actor: str, *, immediate: bool) -> None:
     if state.killed_by is None:
         state.killed_by = actor
         reason = f"killed by {actor}"
-        waiting = [leg.job_id for leg in state.legs() if leg.state is JobState.QUEUED and not leg.twin]
-        data: Data = {"actor": actor, "immediate": immediate, "cancelled": waiting, "running": state.running}
-        step.event("delegation_killed", state.root_id, f"the tree was {reason}", data)
+        step.event("delegation_killed", state.root_id, f"the tree was {reason}", _kill(step, actor, immediate))
         if not state.started:
-            _cancel_unstarted(step, reason)
+            state.started = True
+            never_began(step, state.root, JobState.CANCELLED, reason)
             return
-        request(step, "delegation_killed", reason, JobState.CANCELLED)
+        request(step, "delegation_killed", reason)
         if state.closed_at is not None:
             state.exclude(state.closed_at)
             state.closed, state.closed_at = False, None
-            dismiss(step)
+            dismiss(step, reason)
     if immediate:
-        for job_id in state.running:
-            step.command(CancelJob(job_id=job_id))
+        offers.stop_all(step)
 
 
-def dismiss(step: Step) -> None:
-    """The end of a blocked task by an operator's kill: no continuation would come, so no finalize does (ruling G2)."""
+def dismiss(step: Step, reason: str) -> None:
+    """The end of a killed task after which no continuation would have come: nobody sums it up (ruling G2)."""
     if step.state.finalize is not None:
         step.state.finalize.done = True
-    step.task(TaskState.CANCELLED, f"killed by {step.state.killed_by}", "")
-
-
-def _cancel_unstarted(step: Step, reason: str) -> None:
-    step.state.started = True
-    step.change(step.state.root_id, state=JobState.CANCELLED, reason=reason, next="", ended_at=step.now)
-    step.state.root.phase = Phase.OVER
     step.task(TaskState.CANCELLED, reason, "")
 
 
+def _kill(step: Step, actor: str, immediate: bool) -> Data:
+    state = step.state
+    waiting = [leg.job_id for leg in state.legs() if leg.state is JobState.QUEUED and not leg.twin]
+    return {
+        "actor": actor,
+        "immediate": immediate,
+        "cancelled": [job_id for job_id in waiting if job_id not in state.offers],
+        "asked_back": offers.on_offer(step),
+        "running": state.running,
+    }
+
+
+def never_began(step: Step, chain: Coordinator, become: JobState, reason: str) -> None:
+    """A coordinator's job is not run any more. Before the root's first job there is nothing to sum up (ruling G2)."""
+    step.state.held_back.pop(chain.job_id, None)
+    step.change(chain.job_id, state=become, reason=reason, next="", ended_at=step.now)
+    if chain.job_id == step.state.root_id:
+        chain.phase = Phase.OVER
+        dismiss(step, step.state.finalize.reason if step.state.finalize else reason)
+
+
 def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) -> None:
-    """The root's chain has come to its end: the task takes its outcome (ruling E7)."""
+    """The root's chain has come to its end: the task takes its outcome (ruling E7).
+
+    After a kill, nothing would have followed this end: there is no finalize (ruling G2).
+    """
     finalize, last = step.state.finalize, step.state.jobs[chain.job_id]
     if finalize is not None:
-        if _speaks_for_the_tree(step, last):
-            finalize.done = True
-            step.task(TaskState.CANCELLED, finalize.reason, "")
+        if step.state.killed_by is not None:
+            dismiss(step, finalize.reason)
     elif job_state is JobState.SUCCEEDED:
-        step.task(TaskState.DONE, f"the coordinator decided {last.decision or 'nothing more to do'}", "")
+        decided = f"the coordinator decided {last.decision or 'nothing more to do'}"
+        step.task(TaskState.DONE, _read_with(step, decided), "")
     else:
         block_task(step, f"the coordinator's job {chain.job_id} ended {job_state}: {reason}", chain.job_id)
 
 
-def _speaks_for_the_tree(step: Step, last: JobRecord) -> bool:
-    """A killed root that just came to its own end, or has nothing to sum up, needs no finalize run."""
-    nothing_done = not any(job.delegation_id for job in step.state.jobs.values())
-    return step.state.killed_by is not None and (last.decision is not None or nothing_done)
+def _read_with(step: Step, reason: str) -> str:
+    """A good end says with it what it must be read with."""
+    caveat = step.state.input.caveat
+    return f"{reason}; {caveat}" if caveat else reason
 
 
 def finalized(step: Step, job_state: JobState, reason: str) -> None:
@@ -122,7 +154,7 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
     if step.state.killed_by is not None:
         step.task(TaskState.CANCELLED, finalize.reason, "")
     elif job_state is JobState.SUCCEEDED:
-        step.task(TaskState.DONE, f"finalized: {finalize.reason}", "")
+        step.task(TaskState.DONE, _read_with(step, f"finalized: {finalize.reason}"), "")
     else:
         text = f"finalized ({finalize.reason}); the finalize job ended {job_state}: {reason}"
         step.task(TaskState.BLOCKED, text, "a finalized tree takes no retry: start a new one")
@@ -130,12 +162,21 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
 
 def block_task(step: Step, reason: str, job_id: str) -> None:
     """Blocked at once, with the command that re-opens it; no coordinator below asks or starts any more (B3, D4)."""
-    step.task(TaskState.BLOCKED, reason, f"{RETRY} {job_id}")
+    offers.take_back(step)
+    step.task(TaskState.BLOCKED, reason, way_back(step, job_id))
     step.event("task_blocked", job_id, reason, {"retry": job_id})
     for chain in step.state.coordinators.values():
         rounds.overtake(step, chain, reason)
         if chain.batch is not None:
-            stop_waiting(step, chain.batch, JobState.SKIPPED, f"the task is blocked: {reason}")
+            stop_waiting(step, chain.batch)
+
+
+def way_back(step: Step, job_id: str) -> str:
+    """The retry, after what has to be done first: alone it would end the same at once (ruling B3)."""
+    first = step.state.jobs[job_id].next
+    if RETRY in first:
+        return first
+    return f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"
 
 
 def close(step: Step) -> None:
@@ -144,6 +185,8 @@ def close(step: Step) -> None:
     finalize = state.finalize
     last = state.jobs[finalize.job_id if finalize and finalize.job_id else state.root.job_id]
     state.closed, state.closed_at = True, state.now
+    message = f"the tree is {state.task.state}: {state.task.reason}"
+    step.event(EventKind.TREE_ENDED, state.root_id, message, _over(state))
     step.command(
         CloseTree(
             root_job_id=state.root_id,
@@ -154,9 +197,21 @@ def close(step: Step) -> None:
             jobs=len(state.jobs),
             usage=state.usage,
             cost_usd=state.cost_usd,
+            price_assumed=state.price_assumed,
             branches=_branches(state),
         )
     )
+
+
+def _over(state: TreeState) -> Data:
+    return {
+        "state": state.task.state.value,
+        "jobs": len(state.jobs),
+        "tokens": state.usage.total,
+        "cost_usd": state.cost_usd,
+        "cost_assumed": state.price_assumed,
+        "elapsed": state.elapsed(state.now),
+    }
 
 
 def _branches(state: TreeState) -> tuple[str, ...]:

@@ -50,6 +50,15 @@ class Continuation(StrEnum):
     FINALIZE = "finalize"
 
 
+class SessionScope(StrEnum):
+    """How long an agent's program keeps its session (ruling K3)."""
+
+    FRESH = "fresh"
+    """Every job begins one of its own."""
+    TREE = "tree"
+    """A coordinator's continuations go on in the one its first job began, where that can be."""
+
+
 class Worker(Wire):
     """Who runs a job, frozen when the job is dispatched: a registered agent, or an ephemeral worker."""
 
@@ -64,6 +73,7 @@ class Worker(Wire):
     role: str | None = None
     capabilities: tuple[str, ...] = ()
     autonomy_policy: AutonomyPolicy = AutonomyPolicy.AUTO
+    session: SessionScope = SessionScope.FRESH
 
 
 class Usage(Wire):
@@ -146,6 +156,8 @@ class BudgetLine(Wire):
     token_budget: int
     cost_usd: float
     cost_budget_usd: float
+    price_assumed: bool = False
+    """Some of the cost is a guess (ruling K5)."""
     warned: tuple[str, ...] = ()
 
 
@@ -214,6 +226,8 @@ class JobRun(Wire):
     worker: Worker
     action: Action
     attempt: int = 1
+    offer: int = 1
+    """The same attempt is offered again, under a new number, after it was taken back (ruling B5)."""
     continuation: Continuation = Continuation.NONE
     prompt: Text
     """The instructions as they were given; a continuation's text is rendered from `brief` instead."""
@@ -240,6 +254,8 @@ class JobOutcome(Wire):
     job_id: str
     attempt: int = 1
     state: JobState
+    begun_at: float | None = None
+    """When its host began it; None when it never did."""
     reason: str = ""
     decision: Decision | None = None
     summary: str = ""
@@ -253,7 +269,7 @@ class JobOutcome(Wire):
     """Digest of the verifiable side effects (ruling H3)."""
     usage: Usage = Usage()
     model: str | None = None
-    """The model that was really used, when the runtime says so."""
+    """The model that was really used, when its program says so; of several, the one that used most tokens."""
     session: str | None = None
     branch: str | None = None
     head_sha: str | None = None
@@ -263,6 +279,8 @@ class JobOutcome(Wire):
     """Prompts of delegations that were stored instead of sent, by leg."""
     conflict: str = ""
     """The branches this job depends on could not be merged: legs and files. Blocks the batch whatever the policy."""
+    first: str = ""
+    """What a person must type before it can end better; running it again at once would end the same (ruling B3)."""
     agents: tuple[Worker, ...] = ()
     """The agents routable on the repository; only when the result delegates (ruling C6)."""
     templates: tuple[str, ...] = ()

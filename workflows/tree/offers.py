@@ -1,55 +1,105 @@
-"""The commands that a blocked task and its jobs offer: only such as would be taken now (ruling B3)."""
+"""A job between its dispatch and its begin: offered to its host, begun there, or taken back (ruling B5).
 
-from collections.abc import Iterator
+It stays `queued` meanwhile. Whether the host begins it or the tree has it back is decided once, in the host's claim.
+"""
 
-from workflows.policy.synthesis import APPROVING
-from workflows.tree.ending import culprit
-from workflows.tree.records import DISMISS, RETRY
-from workflows.tree.reopening import refuse_retry
-from workflows.tree.state import FAILING, Batch, Phase, TreeState
+from collections.abc import Collection
+
+from workflows.tree.commands import CancelJob, RunChild, RunCoordinator, TakeBack
+from workflows.tree.events import JobBegun, JobHeldUp
+from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState
+from workflows.tree.payloads import EventKind
+from workflows.tree.state import Offer
 from workflows.tree.step import Step
 
-
-def offer(step: Step) -> None:
-    """What each row says a person can type is what this state takes; nothing is offered that would be refused."""
-    state = step.state
-    wanted = dict(_jobs(state))
-    for job_id, job in list(state.jobs.items()):
-        if (job_id in wanted or job.next.startswith(RETRY)) and job.next != wanted.get(job_id, ""):
-            step.change(job_id, next=wanted.get(job_id, ""))
-    if state.frozen:
-        retry = next((each for each in _ways_on(state) if refuse_retry(state, each) is None), None)
-        step.next_step(f"{RETRY} {retry}" if retry else f"{DISMISS} {state.root_id}")
-    elif state.task.next.startswith((RETRY, DISMISS)):
-        step.next_step("")
+WAITS = "waits for a free place on its host"
 
 
-def _jobs(state: TreeState) -> Iterator[tuple[str, str]]:
-    """Each job that blocks something, with the command that runs again what has to be."""
-    if state.root.phase is Phase.OVER and state.frozen and refuse_retry(state, state.root.job_id) is None:
-        yield state.root.job_id, f"{RETRY} {state.root.job_id}"
-    batches = (chain.batch for chain in state.coordinators.values() if chain.batch and chain.batch.stopped)
-    for leg in (batch.legs[each] for batch in batches for each in batch.blocked_by):
-        again = culprit(state, leg)
-        if refuse_retry(state, again) is None:
-            yield leg.job_id, f"{RETRY} {again}"
+def offer_leg(step: Step, run: JobRun) -> None:
+    """An attempt of a delegated job goes out."""
+    run = _numbered(step, run)
+    step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt)
+    step.command(RunChild(run=run, summary=f"{run.delegation_id}: {run.worker.name} {run.action}"))
 
 
-def _ways_on(state: TreeState) -> Iterator[str]:
-    """Jobs whose retry could open the task again, the likeliest first."""
-    batch = state.root.batch
-    if state.root.phase is Phase.OVER or batch is None:
-        yield state.root.job_id
-        return
-    yield from (culprit(state, batch.legs[each]) for each in batch.blocked_by)
-    if not batch.blocked_by:
-        yield from _ballots(state, batch)
-    yield from (leg.job_id for leg in state.legs() if leg.state in FAILING)
+def offer_coordinator(step: Step, run: JobRun) -> None:
+    """The root job or a continuation goes out."""
+    run = _numbered(step, run)
+    step.state.held_back.pop(run.job_id, None)
+    step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt, run=run)
+    kind = "root" if run.continuation is Continuation.NONE else f"{run.continuation} continuation"
+    step.command(RunCoordinator(run=run, summary=f"{run.worker.name}: {kind}"))
 
 
-def _ballots(state: TreeState, batch: Batch) -> Iterator[str]:
-    """Where a vote or a quorum blocked: who did not approve, then everybody who ran (ruling E2)."""
-    ran = [state.jobs[leg.outcome_job_id] for leg in batch.legs.values() if leg.outcome_job_id and not leg.twin]
-    legs = [leg.job_id for leg in batch.legs.values() if leg.outcome_job_id and not leg.twin]
-    against = [job_id for job_id, job in zip(legs, ran, strict=True) if job.decision not in APPROVING]
-    yield from (*against, *legs)
+def _numbered(step: Step, run: JobRun) -> JobRun:
+    step.state.last_offer += 1
+    step.change(run.job_id, reason=WAITS, next="", ended_at=None)
+    return run.model_copy(update={"offer": step.state.last_offer})
+
+
+def begun(step: Step, event: JobBegun) -> None:
+    """The host says so; for a job that is not on offer under this number it is old news."""
+    offer = step.state.offers.get(event.job_id)
+    if offer is not None and offer.number == event.offer:
+        _begin(step, event.job_id, event.at)
+
+
+def _begin(step: Step, job_id: str, at: float) -> None:
+    del step.state.offers[job_id]
+    started = max(at, step.state.jobs[job_id].queued_at)
+    step.change(job_id, state=JobState.RUNNING, started_at=started, reason="", next="")
+    if found := step.state.find_leg(job_id):
+        leg = found[1]
+        leg.state, leg.failed_as, leg.reason = JobState.RUNNING, None, ""
+
+
+def ended(step: Step, outcome: JobOutcome) -> bool:
+    """Whether an outcome is of an attempt in flight that really ran, or failed to; one taken back did neither."""
+    offer, job = step.state.offers.get(outcome.job_id), step.state.jobs.get(outcome.job_id)
+    if offer is None or offer.attempt != outcome.attempt:
+        return job is not None and job.state is JobState.RUNNING and job.attempt == outcome.attempt
+    if outcome.begun_at is not None or outcome.decision is not None:
+        _begin(step, outcome.job_id, step.now if outcome.begun_at is None else outcome.begun_at)
+        return True
+    del step.state.offers[outcome.job_id]
+    if not offer.taken_back or outcome.state is not JobState.CANCELLED or outcome.job_id == _final(step):
+        return True
+    if offer.run is not None:
+        step.state.held_back[outcome.job_id] = offer.run
+    step.change(outcome.job_id, reason="taken back before it began")
+    message = f"{outcome.job_id} was taken back before it began"
+    step.event(EventKind.JOB_TAKEN_BACK, outcome.job_id, message, {"attempt": outcome.attempt})
+    return False
+
+
+def held_up(step: Step, event: JobHeldUp) -> None:
+    """What a running attempt waits for stands in its row, with what moves it (ruling B3)."""
+    job = step.state.jobs.get(event.job_id)
+    if job is not None and job.state is JobState.RUNNING and job.attempt == event.attempt:
+        step.change(event.job_id, reason=event.reason, next=event.next)
+
+
+def _final(step: Step) -> str | None:
+    return step.state.finalize.job_id if step.state.finalize else None
+
+
+def on_offer(step: Step) -> list[str]:
+    """What can be taken back: everything that has not begun but the finalize."""
+    return [job_id for job_id in step.state.offers if job_id != _final(step)]
+
+
+def take_back(step: Step, jobs: Collection[str] | None = None) -> None:
+    """Everything on offer, or these jobs of it: at once, whoever waits for whose place."""
+    for job_id in on_offer(step):
+        offer = step.state.offers[job_id]
+        if not offer.taken_back and (jobs is None or job_id in jobs):
+            offer.taken_back = True
+            step.command(TakeBack(job_id=job_id, attempt=offer.attempt, offer=offer.number))
+
+
+def stop_all(step: Step) -> None:
+    """What has begun is stopped, what has not never begins (ruling G2)."""
+    for offer in step.state.offers.values():
+        offer.taken_back = True
+    for job_id in step.state.in_flight:
+        step.command(CancelJob(job_id=job_id))

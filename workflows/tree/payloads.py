@@ -28,6 +28,15 @@ class EventKind(StrEnum):
     DELEGATION_DEPTH_EXCEEDED = "delegation_depth_exceeded"
     DELEGATION_BUDGET_EXCEEDED = "delegation_budget_exceeded"
 
+    TREE_STARTED = "tree_started"
+    TREE_ENDED = "tree_ended"
+    JOB_QUEUED = "job_queued"
+    JOB_BEGUN = "job_begun"
+    JOB_ENDED = "job_ended"
+    JOB_TAKEN_BACK = "job_taken_back"
+    BATCH_SETTLED = "batch_settled"
+    CONTINUATION_ENQUEUED = "continuation_enqueued"
+
     DELEGATION_BUDGET_WARNING = "delegation_budget_warning"
     DELEGATION_DROPPED = "delegation_dropped"
     DELEGATION_IGNORED_EPHEMERAL = "delegation_ignored_ephemeral"
@@ -45,14 +54,92 @@ class EventKind(StrEnum):
     ROUND_CLOSED = "round_closed"
     RESUME_ACCEPTED = "resume_accepted"
     RESUME_REFUSED = "resume_refused"
+    TREE_LOST = "tree_lost"
+    TREE_TAKEN_UP = "tree_taken_up"
+    TASK_DISMISSED = "task_dismissed"
     RESULT_AMBIGUOUS = "result_ambiguous"
     RESULT_UNKNOWN_KEYS_DROPPED = "result_unknown_keys_dropped"
+    RUN_STARTED_AGAIN = "run_started_again"
+    SESSION_NOT_RESUMED = "session_not_resumed"
+    TREE_CAVEAT = "tree_caveat"
+    BRANCH_PUT_BACK = "branch_put_back"
 
 
 class Payload(BaseModel):
     """Exactly these keys, of exactly these kinds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Started(Payload):
+    """A tree begins: on which host, for whose task, what is asked of whom."""
+
+    task: str
+    agent: str
+    action: str
+
+
+class TreeOver(Payload):
+    """A tree is closed; a blocked one can be opened again."""
+
+    state: str
+    jobs: int
+    tokens: int
+    cost_usd: float
+    cost_assumed: bool
+    elapsed: float
+
+
+class Queued(Payload):
+    """A job, or a new attempt of it, waits for its turn."""
+
+    leg: str | None
+    agent: str
+    action: str
+    attempt: int
+
+
+class Begun(Payload):
+    """The host of an attempt has begun it."""
+
+    attempt: int
+    runtime: str
+    model: str | None
+
+
+class Ended(Payload):
+    """A job has ended, or never ran; what all its attempts used."""
+
+    attempt: int
+    state: str
+    decision: str | None
+    tokens: int
+    cost_usd: float
+    cost_assumed: bool
+
+
+class Attempted(Payload):
+    """Which attempt of the job."""
+
+    attempt: int
+
+
+class Settled(Payload):
+    """Every leg of a batch has ended: how many in which state, and what the rules make of it."""
+
+    coordinator: str
+    verdict: Literal["proceed", "block", "replan", "stopped", "ending"]
+    reason: str
+    legs: list[str]
+    """`<leg>: <state>`, in the order of the result."""
+
+
+class Continued(Payload):
+    """A coordinator runs again: after which job, and why."""
+
+    after: str
+    flavour: str
+    notes: list[str]
 
 
 class Unroutable(Payload):
@@ -84,6 +171,7 @@ class DollarsSpent(Payload):
 
     cost_usd: float
     budget: float
+    price_assumed: bool = False
 
 
 class TooWide(Payload):
@@ -116,11 +204,12 @@ class Loop(Payload):
 
 
 class Killed(Payload):
-    """An operator ends the tree; the jobs that never start, and those that run on."""
+    """An operator ends the tree; the jobs that never start, those asked back from their host, those that run on."""
 
     actor: str
     immediate: bool
     cancelled: list[str]
+    asked_back: list[str]
     running: list[str]
 
 
@@ -163,6 +252,20 @@ class Ordered(Payload):
     actor: str
 
 
+class Lost(Payload):
+    """Its workflow was ended from outside: the jobs that ended with it, and the command to type."""
+
+    jobs: list[str]
+    next: str
+
+
+class TakenUp(Payload):
+    """Who has it go on, and the jobs that run again."""
+
+    actor: str
+    again: list[str]
+
+
 class Questions(Payload):
     """Questions to people, by id."""
 
@@ -191,13 +294,18 @@ class RoundOver(Payload):
 
 
 class Resumed(Payload):
-    """Who ended or extended a pause, from where, and how (ruling F6)."""
+    """Who ended or extended a pause, from where, and how (ruling F6); what was taken of the words (ruling F5)."""
 
     actor: str
     channel: str
     verb: str
     round: int
     digest: str
+    recorded: list[str]
+    """A line each: an answer with its id, a question that stays open, what became guidance."""
+    unanswered: list[str]
+    unmatched: list[str]
+    """What stood in an id's place and is none."""
 
 
 class NotResumed(Payload):
@@ -223,6 +331,31 @@ class KeysDropped(Payload):
     keys: list[str]
 
 
+class StartedAgain(Payload):
+    """A reader's program was started a second time, because nobody saw how the first one ended."""
+
+    attempt: int
+
+
+class Caveat(Payload):
+    """What the tree's result must be read with."""
+
+    caveat: str
+
+
+class PutBack(Payload):
+    """Branches that a reader had moved (ruling I2)."""
+
+    branches: list[str]
+
+
+class BegunAfresh(Payload):
+    """A continuation began a session of its own where it should have gone on in one (ruling K3)."""
+
+    session: str | None
+    why: str
+
+
 PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.DELEGATION_PREFLIGHT_FAILED: Unroutable,
     EventKind.DELEGATION_WALLTIME_EXCEEDED: TimeSpent,
@@ -236,6 +369,14 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.DELEGATION_FINALIZED: Ignored,
     EventKind.DELEGATION_DEPTH_EXCEEDED: TooDeep,
     EventKind.DELEGATION_BUDGET_EXCEEDED: TooMany,
+    EventKind.TREE_STARTED: Started,
+    EventKind.TREE_ENDED: TreeOver,
+    EventKind.JOB_QUEUED: Queued,
+    EventKind.JOB_BEGUN: Begun,
+    EventKind.JOB_ENDED: Ended,
+    EventKind.JOB_TAKEN_BACK: Attempted,
+    EventKind.BATCH_SETTLED: Settled,
+    EventKind.CONTINUATION_ENQUEUED: Continued,
     EventKind.DELEGATION_BUDGET_WARNING: BudgetNear,
     EventKind.DELEGATION_DROPPED: Ignored,
     EventKind.DELEGATION_IGNORED_EPHEMERAL: Ignored,
@@ -253,8 +394,15 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.ROUND_CLOSED: RoundOver,
     EventKind.RESUME_ACCEPTED: Resumed,
     EventKind.RESUME_REFUSED: NotResumed,
+    EventKind.TREE_LOST: Lost,
+    EventKind.TREE_TAKEN_UP: TakenUp,
+    EventKind.TASK_DISMISSED: Ordered,
     EventKind.RESULT_AMBIGUOUS: Ambiguous,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: KeysDropped,
+    EventKind.RUN_STARTED_AGAIN: StartedAgain,
+    EventKind.SESSION_NOT_RESUMED: BegunAfresh,
+    EventKind.TREE_CAVEAT: Caveat,
+    EventKind.BRANCH_PUT_BACK: PutBack,
 }
 
 

@@ -16,6 +16,10 @@ DISMISS = "service job dismiss"
 """What ends a blocked task that nothing can open again, followed by the root."""
 
 
+ENDING = "is being ended"
+"""How the reason of a task begins that ends early, until it has ended."""
+
+
 class JobRecord(Wire):
     """A job as people see it (rulings B2, B3)."""
 
@@ -49,7 +53,7 @@ class JobRecord(Wire):
     usage: Usage = Usage()
     cost_usd: float = 0.0
     price_assumed: bool = False
-    """The model is unknown to the price table: counted at the mid tier (ruling K5)."""
+    """Some of it was used by a model unknown to the price table, and counted at the mid tier (ruling K5)."""
     queued_at: float
     started_at: float | None = None
     ended_at: float | None = None
@@ -74,9 +78,14 @@ class TaskRecord(Wire):
     paused_since: float | None = None
 
     @property
+    def why(self) -> str:
+        """The reason where it tells more than the state; a task that is open simply goes on."""
+        return self.reason if self.state is not TaskState.OPEN or self.reason.startswith(ENDING) else ""
+
+    @property
     def may_go_on(self) -> bool:
         """Blocked, and an operator is waited for: to open it again or to dismiss it. A finalized one is over (D4)."""
-        return self.state is TaskState.BLOCKED and self.next.startswith((RETRY, DISMISS))
+        return self.state is TaskState.BLOCKED and (RETRY in self.next or DISMISS in self.next)
 
     def elapsed(self, now: float) -> float:
         """Wall-clock time without pauses (ruling C4)."""
@@ -139,9 +148,11 @@ class RoundRecord(Wire):
 
 
 class EventRecord(Wire):
-    """A lifecycle event (ruling B4): `<root>-e<n>`, a kind, a typed payload, one line for people."""
+    """A lifecycle event (rulings B4, B7): `<job>-e<n>`, a kind, a typed payload, one line for people."""
 
     event_id: str
+    seq: int = 0
+    """Its place in the tree's one sequence, operators' events included; given by the store."""
     job_id: str
     root_job_id: str
     kind: str
@@ -157,6 +168,19 @@ class Records(Wire):
     jobs: tuple[JobRecord, ...] = ()
     events: tuple[EventRecord, ...] = ()
     rounds: tuple[RoundRecord, ...] = ()
+    revision: int = 0
+    """The tree's, of the first step they are of; 0 where no step of a tree made them."""
+    whole: bool = False
+    """These are all rows of the tree: what else is open under its id is not of its course any more."""
+
+
+class Written(Wire):
+    """What the store says to rows it has taken."""
+
+    anew: bool = False
+    """They are the first of a workflow that goes on from an earlier state than the rows': it must write them all."""
+    event_shift: int = 0
+    """So much further on the tree's events are numbered in the store than by itself."""
 
 
 def merged(several: Sequence[Records]) -> Records | None:
@@ -168,4 +192,11 @@ def merged(several: Sequence[Records]) -> Records | None:
         jobs=tuple({job.job_id: job for each in several for job in each.jobs}.values()),
         events=tuple(event for each in several for event in each.events),
         rounds=tuple({each.round_id: each for one in several for each in one.rounds}.values()),
+        revision=several[0].revision,
     )
+
+
+def shifted(event: EventRecord, by: int) -> EventRecord:
+    """The event as the store numbers it."""
+    head, _, number = event.event_id.rpartition("-e")
+    return event.model_copy(update={"event_id": f"{head}-e{int(number) + by}"}) if by else event

@@ -2,21 +2,25 @@
 
 from typing import assert_never
 
-from workflows.tree import continuing, finalizing, reopening, resuming
-from workflows.tree.commands import Command, RunCoordinator
+from workflows.policy.resolution import Means, means_of
+from workflows.tree import continuing, finalizing, offers, reopening, resuming, story, taking_up, ways_out
+from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
 from workflows.tree.ending import job_ended, retry_due
 from workflows.tree.events import (
     Event,
+    JobBegun,
     JobEnded,
+    JobHeldUp,
     KillRequested,
     ResumeRequested,
     RetryRequested,
     TimerFired,
     TreeStarted,
+    TreeTakenUp,
 )
 from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
-from workflows.tree.offers import offer
+from workflows.tree.payloads import Data, EventKind
 from workflows.tree.records import TaskRecord
 from workflows.tree.settling import move_on
 from workflows.tree.state import Coordinator, TreeInput, TreeState
@@ -25,9 +29,10 @@ from workflows.tree.step import Step
 _OVER = frozenset({TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED})
 
 
-def new_tree(start: TreeInput) -> TreeState:
-    """A tree that has not begun: one queued root job, one open task."""
-    run = JobRun(
+def root_run(start: TreeInput) -> JobRun:
+    """The root job as its host is told of it, with model and effort resolved."""
+    means = means_of(Means(start.model, start.effort, start.timeout_seconds), start.worker, start.settings)
+    return JobRun(
         job_id=start.root_job_id,
         root_job_id=start.root_job_id,
         task_id=start.task_id,
@@ -35,14 +40,19 @@ def new_tree(start: TreeInput) -> TreeState:
         worker=start.worker,
         action=start.action,
         prompt=start.prompt,
-        model=start.model,
-        effort=start.effort,
+        model=means.model,
+        effort=means.effort,
         phase=start.phase,
-        timeout_seconds=start.timeout_seconds,
+        timeout_seconds=means.timeout_seconds,
         base=start.base,
         branch_deps=start.branch_deps,
         pull_request=start.pull_request,
     )
+
+
+def new_tree(start: TreeInput) -> TreeState:
+    """A tree that has not begun: one queued root job, one open task."""
+    run = root_run(start)
     task = TaskRecord(
         task_id=start.task_id,
         root_job_id=start.root_job_id,
@@ -57,7 +67,7 @@ def new_tree(start: TreeInput) -> TreeState:
         input=start,
         task=task,
         now=start.created_at,
-        jobs={root: continuing.record_of(run, start.created_at, JobState.QUEUED, "waits for its worker")},
+        jobs={root: continuing.record_of(run, start.created_at, "waits for a worker")},
         homes={root: root},
         coordinators={root: Coordinator(coordinator_id=root, run=run, job_id=root)},
     )
@@ -69,6 +79,10 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
     match event:
         case TreeStarted():
             _start(step)
+        case JobBegun():
+            offers.begun(step, event)
+        case JobHeldUp():
+            offers.held_up(step, event)
         case JobEnded():
             job_ended(step, event.outcome)
         case TimerFired():
@@ -80,6 +94,9 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
             reopening.retry(step, event.actor, event.job_id)
         case ResumeRequested():
             resuming.resume(step, event)
+        case TreeTakenUp():
+            taking_up.take_up(step, event.actor, event.why, event.since)
+            _start(step)
         case _ as never:
             assert_never(never)
     _advance(step)
@@ -92,14 +109,18 @@ def _start(step: Step) -> None:
     if state.started:
         return
     state.started = True
-    step.task(TaskState.OPEN, "the root job runs", "")
+    step.task(TaskState.OPEN, "goes on", "")
+    data: Data = {"task": state.input.task_id, "agent": state.input.worker.name, "action": state.input.action.value}
+    step.event(EventKind.TREE_STARTED, state.root_id, f"the tree starts: {state.input.title}", data)
+    if state.input.caveat:
+        step.event("tree_caveat", state.root_id, state.input.caveat, {"caveat": state.input.caveat})
     if state.input.legs:
         step.change(state.root_id, state=JobState.SUCCEEDED, reason="the legs are a recipe's", ended_at=step.now)
         recipe = JobOutcome(job_id=state.root_id, state=JobState.SUCCEEDED, delegations=state.input.legs)
         delegate(step, state.root, recipe)
         return
-    step.change(state.root_id, state=JobState.RUNNING, reason="", started_at=step.now)
-    step.command(RunCoordinator(run=state.root.run, summary=f"{state.input.worker.name}: root"))
+    step.event(*story.of_job(state.jobs[state.root_id]))
+    offers.offer_coordinator(step, state.root.run)
 
 
 def _advance(step: Step) -> None:
@@ -110,7 +131,7 @@ def _advance(step: Step) -> None:
     while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
         pass
     _end(step)
-    offer(step)
+    ways_out.show(step)
     step.warn()
 
 
@@ -118,9 +139,9 @@ def _end(step: Step) -> None:
     state, pending = step.state, step.state.finalize
     if state.closed or not state.started:
         return
-    if pending is not None and not pending.done and pending.job_id is None and not state.running:
+    if pending is not None and not pending.done and pending.job_id is None and not state.in_flight:
         if state.blocked:
-            finalizing.dismiss(step)
+            finalizing.dismiss(step, pending.reason)
         else:
             continuing.finalize(step, pending)
     over = pending is None or pending.done

@@ -63,9 +63,10 @@ def retry(step: Step, actor: str, job_id: str) -> None:
     opened = _reopen(step, chain, leg, actor)
     if not state.blocked:
         _unskip(step, [*opened, *(each.batch for each in frozen if each.batch)])
-    dispatch.start(step, chain, leg)
     for each in list(state.coordinators.values()):
         rounds.refresh(step, each)
+    if not state.paused:
+        dispatch.start(step, chain, leg)
 
 
 def _is_ended_root(state: TreeState, job_id: str) -> bool:
@@ -101,8 +102,8 @@ def _requeue(step: Step, leg: Leg, actor: str) -> None:
     step.state.coordinators.pop(leg.job_id, None)
     step.state.spent_jobs += 1
     leg.attempt, leg.escalated = leg.attempt + 1, False
-    reason = f"run again by {actor}; attempt {leg.attempt - 1} ended {leg.state}: {leg.reason}"
-    step.again(leg.job_id, leg.attempt, reason)
+    before, leg.state = leg.state, JobState.QUEUED
+    step.again(leg.job_id, leg.attempt, f"run again by {actor}; attempt {leg.attempt - 1} ended {before}: {leg.reason}")
 
 
 def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]:

@@ -1,8 +1,9 @@
 """Whether a resume is taken, without taking it: the same verdict for every surface and for the tree (ruling F4)."""
 
-from workflows.policy import bounds
+from workflows.policy import bounds, whole_answers
 from workflows.policy.bounds import Refusal
 from workflows.policy.verbs import No, Verb, refuse_verb
+from workflows.policy.whole_answers import Meant
 from workflows.tree import round_view
 from workflows.tree.events import ResumeRequested
 from workflows.tree.pauses import Round
@@ -20,7 +21,9 @@ def refuse_resume(state: TreeState, request: ResumeRequested) -> Refusal | None:
 
 def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Round, Verb] | Refusal:
     """The coordinator, the round and the verb; or the first thing that speaks against it."""
-    if request.job_id not in state.jobs:
+    if request.fault:
+        return Refusal(No.UNREADABLE, request.fault)
+    if request.job_id and request.job_id not in state.jobs:
         return Refusal(No.UNKNOWN_JOB, f"there is no job {request.job_id[:80]!r} in tree {state.root_id}")
     if _accepted_before(state, request.request_id):
         return Refusal(No.DUPLICATE, f"request {request.request_id[:80]!r} has been carried out already")
@@ -31,6 +34,7 @@ def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Roun
     refusal = (
         _other_round(state, chain, current, request)
         or refuse_verb(request.verb, request.text, current.kind, _ids(chain), _named(chain, current))
+        or _not_whole(chain, current, request)
         or _no_room(state, chain, current, request.verb)
     )
     return refusal or (chain, current, Verb(request.verb))
@@ -46,7 +50,8 @@ def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator,
 
     A coordinator that has been asked before is never passed over for another: the answer was meant for it.
     """
-    asked = [each for each in (request.job_id, state.homes[request.job_id]) if each in state.rounds][:1]
+    meant = (request.job_id, state.homes.get(request.job_id, ""))
+    asked = [each for each in meant if each in state.rounds][:1]
     waiting = [each for each in asked or state.rounds if state.open_round(each)]
     if len(waiting) > 1:
         names = ", ".join(waiting)
@@ -57,14 +62,21 @@ def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator,
 
 
 def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) -> Refusal:
-    over = _last_words(state, asked[0], request.round) if asked else ""
+    last = asked or _latest(state)
+    over = _last_words(state, last[0], request.round) if last else ""
     if state.closed:
         task = f"tree {state.root_id} is over: task {state.task.task_id} is {state.task.state}"
         return Refusal(No.TREE_OVER, f"{task}; {over}" if over else task)
     if not over:
-        return Refusal(No.NO_OPEN_ROUND, f"nobody is waited for: {request.job_id} has no open round")
+        name = request.job_id or state.root_id
+        return Refusal(No.NO_OPEN_ROUND, f"nobody is waited for: {name} has no open round")
     others = [record.commands[0] for record in round_view.open_rounds(state)]
     return Refusal(No.ROUND_OVER, f"{over}; open now: {others[0]}" if others else over)
+
+
+def _latest(state: TreeState) -> list[str]:
+    """The coordinator whose round was the last to open."""
+    return sorted(state.rounds, key=lambda each: state.rounds[each][-1].opened_at)[-1:]
 
 
 def _last_words(state: TreeState, coordinator_id: str, number: int | None) -> str:
@@ -87,6 +99,15 @@ def _other_round(state: TreeState, chain: Coordinator, current: Round, request: 
         message = f"round {current.number} of {cid} has changed since: look again with `service job show {cid}`"
         return Refusal(No.STALE_ROUND, message, {"round": current.number, "digest": current.digest})
     return None
+
+
+def _not_whole(chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
+    """An answer of which a part would be lost, where somebody is shown that (ruling F5)."""
+    if request.verb != Verb.ANSWER or not request.whole:
+        return None
+    asks = {each.id: each.question.choices for each in chain.asking}
+    meant = Meant(partial=request.partial, other=request.other)
+    return whole_answers.refuse(request.text, asks, meant, chain.coordinator_id, _named(chain, current))
 
 
 def _no_room(state: TreeState, chain: Coordinator, current: Round, verb: str) -> Refusal | None:

@@ -5,7 +5,7 @@ from typing import assert_never
 from workflows.contract.durations import format_duration
 from workflows.policy import answers, bounds
 from workflows.policy.verbs import No, Verb, duration
-from workflows.tree import ending, finalizing, resume_verdict, round_view, rounds
+from workflows.tree import confirming, ending, finalizing, resume_verdict, round_view, rounds
 from workflows.tree.events import ResumeRequested
 from workflows.tree.jobs import Answer, JobState
 from workflows.tree.pauses import Reply, Round, RoundEnd
@@ -32,15 +32,28 @@ def resume(step: Step, request: ResumeRequested) -> None:
         return
     chain, current, verb = found
     current.requests = [*current.requests, request.request_id][-50:] if request.request_id else current.requests
+    text = answers.clean(request.text).strip()
+    step.state.last_refusal = ""
+    _accepted(step, chain, current, verb, text, who)
+    _carry_out(step, chain, current, verb, f"by {who['actor']} ({who['channel']})", text)
+
+
+def _accepted(step: Step, chain: Coordinator, current: Round, verb: Verb, text: str, who: Data) -> None:
+    """The event repeats what is recorded: nobody may think that a slip was an answer (ruling F5)."""
+    ids = [each.id for each in chain.asking]
+    said = answers.parse(text, ids) if verb is Verb.ANSWER else answers.Answers()
+    lines = confirming.recorded(chain, verb, text, said)
     message = f"{who['actor']} ({who['channel']}): {verb} on round {current.number} of {chain.coordinator_id}"
-    accepted: Data = {**who, "verb": verb.value, "round": current.number, "digest": current.digest}
-    step.event("resume_accepted", chain.coordinator_id, message, accepted)
-    _carry_out(step, chain, current, verb, f"by {who['actor']} ({who['channel']})", answers.clean(request.text).strip())
+    data: Data = {**who, "verb": verb.value, "round": current.number, "digest": current.digest, "recorded": lines}
+    data["unanswered"] = [each for each in ids if verb is Verb.ANSWER and each not in said.by_id]
+    data["unmatched"] = list(said.unmatched)
+    step.event("resume_accepted", chain.coordinator_id, "; ".join([message, *lines]), data)
 
 
 def _refused(step: Step, request: ResumeRequested, refusal: bounds.Refusal, who: Data) -> None:
     """Said, unless the same request has been carried out before: then it is an echo."""
     if refusal.kind != No.DUPLICATE:
+        step.state.last_refusal = f"{who['actor']} ({who['channel']}), {round_view.clock(step.now)}: {refusal.message}"
         job_id = request.job_id if request.job_id in step.state.jobs else step.state.root_id
         why: Data = {"why": str(refusal.kind), "verb": answers.one_line(request.verb, 40), "round": request.round}
         step.event("resume_refused", job_id, refusal.message, {**who, **why})

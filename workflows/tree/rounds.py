@@ -6,7 +6,7 @@ While a round is open nothing of the whole tree starts; what runs ends, and what
 from collections.abc import Mapping
 
 from workflows.contract.durations import format_duration
-from workflows.tree import round_view
+from workflows.tree import offers, round_view
 from workflows.tree.commands import CancelTimer, StartTimer
 from workflows.tree.jobs import Answer, JobState, TaskState
 from workflows.tree.pauses import Reply, Round, RoundEnd, RoundKind
@@ -46,6 +46,7 @@ def _open(step: Step, chain: Coordinator, kind: RoundKind) -> None:
     )
     earlier.append(current)
     state.paused_since = step.now if state.paused_since is None else state.paused_since
+    offers.take_back(step)
     _arm(step, chain, current, "half")
     message = f"{round_view.about(chain, current)}; waits until {round_view.clock(current.expires_at)}"
     _say(step, chain, current, "round_opened", message)

@@ -2,11 +2,12 @@
 
 from workflows.policy import bounds, loops
 from workflows.policy.failure import escalated
-from workflows.policy.order import ready, settled, unreachable
+from workflows.policy.order import acting, ready, settled, unreachable
 from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
-from workflows.tree import continuing, dispatch, ending, finalizing
+from workflows.tree import continuing, dispatch, ending, finalizing, offers
 from workflows.tree.briefs import decision_of
-from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobState
+from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, JobState
+from workflows.tree.payloads import Data, EventKind
 from workflows.tree.state import Batch, Coordinator, Phase
 from workflows.tree.step import Step
 
@@ -14,10 +15,14 @@ from workflows.tree.step import Step
 def move_on(step: Step, chain: Coordinator) -> bool:
     """Everything a waiting chain can do now; True when it came further than starting legs."""
     batch = chain.batch
+    if batch is not None:
+        finalizing.stop_waiting(step, batch)
     if step.state.paused:
         return False
     if step.state.frozen:
         return _settle_blocked(step, chain, batch)
+    if chain.job_id in step.state.held_back:
+        return _offer_again(step, chain, step.state.held_back[chain.job_id])
     if chain.phase is Phase.HELD and chain.held is not None:
         return _release(step, chain, chain.held)
     if chain.phase is not Phase.WAITING or batch is None:
@@ -31,10 +36,22 @@ def move_on(step: Step, chain: Coordinator) -> bool:
     return True
 
 
+def _offer_again(step: Step, chain: Coordinator, run: JobRun) -> bool:
+    """A coordinator's job that was taken back goes out again, unless the tree ends (ruling B5)."""
+    if not finalizing.ending(step):
+        offers.offer_coordinator(step, run)
+        return False
+    finalizing.never_began(step, chain, *finalizing.unstarted(step))
+    if chain.phase is not Phase.OVER:
+        _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
+    return True
+
+
 def _settle_blocked(step: Step, chain: Coordinator, batch: Batch | None) -> bool:
     """In a blocked task only a blocked batch comes further: it blocks its leg. All else waits for a retry (D4)."""
     if chain.phase is not Phase.WAITING or batch is None or not batch.stopped or not settled(batch.legs):
         return False
+    _told(step, chain, batch, "stopped", batch.stopped)
     _blocked(step, chain, batch)
     return True
 
@@ -59,7 +76,7 @@ def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
 
 def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
     while not batch.stopped and not finalizing.ending(step):
-        leg = ready(batch.legs, step.state.busy_worktrees if _shares(batch) else ())
+        leg = ready(batch.legs, step.state.offers, step.state.busy_worktrees if _shares(batch) else ())
         if leg is None:
             return
         refusal = bounds.exhausted(step.state.input.settings.bounds, step.state.ledger())
@@ -78,11 +95,21 @@ def _shares(batch: Batch) -> bool:
 def _settle(step: Step, chain: Coordinator, batch: Batch) -> None:
     """Exactly one way on: an end, a block, or one continuation (ruling D1)."""
     if finalizing.ending(step):
+        _told(step, chain, batch, "ending", "the tree is being finalized")
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
     elif batch.stopped:
+        _told(step, chain, batch, "stopped", batch.stopped)
         _blocked(step, chain, batch)
     else:
         _synthesize(step, chain, batch)
+
+
+def _told(step: Step, chain: Coordinator, batch: Batch, verdict: str, reason: str) -> None:
+    ends = [f"{leg.id}: {acting(batch.legs, leg.id).state}" for leg in batch.legs.values()]
+    data: Data = {"coordinator": chain.coordinator_id, "verdict": verdict, "reason": reason, "legs": ends}
+    why = f" ({reason})" if reason else ""
+    message = f"the batch of {batch.parent_job_id} has settled, {verdict}{why}: {', '.join(ends)}"
+    step.event(EventKind.BATCH_SETTLED, batch.parent_job_id, message, data)
 
 
 def _end(step: Step, chain: Coordinator, state: JobState, reason: str) -> None:
@@ -105,6 +132,7 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     parts = [loops.part(leg) for leg in batch.legs.values() if not leg.twin]
     rung = loops.progressed(chain, parts, settings.max_delegation_non_progress_streak)
     verdict = judge(_ballots(step, batch), overruled=batch.approved or escalated(batch.legs.values()))
+    _told(step, chain, batch, verdict.result.value, verdict.reason)
     if verdict.result is Result.BLOCK:
         ballots = [leg for leg in batch.legs.values() if leg.outcome_job_id and decision_of(step, leg) not in APPROVING]
         ending.stop_batch(step, chain, batch, verdict.reason, ballots[0].job_id if ballots else chain.job_id)

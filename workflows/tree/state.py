@@ -37,6 +37,8 @@ class TreeInput(Wire):
     """Branches whose work every job of the tree must see."""
     legs: tuple[Delegation, ...] = ()
     """A recipe's legs: dispatched at once in place of a first run of the root job."""
+    caveat: str = ""
+    """What its result must be read with: told as it starts, to whoever sums up, and with the end."""
 
 
 class Leg(Memory):
@@ -154,6 +156,17 @@ class Finalize(Memory):
     """Everything that was not dispatched because of it: the finalize is told (ruling E6)."""
 
 
+class Offer(Memory):
+    """A job that its host has been given and has not begun (ruling B5)."""
+
+    number: int
+    attempt: int
+    run: JobRun | None = None
+    """A coordinator's job, whole, to be offered again as it is; a leg's is made anew from its leg."""
+    taken_back: bool = False
+    """The host has been asked for it back, and has not answered yet."""
+
+
 class TreeState(Memory):
     """Everything the reducer knows."""
 
@@ -165,11 +178,15 @@ class TreeState(Memory):
     closed_at: float | None = None
     revision: int = 0
     last_number: int = 0
-    last_event: int = 0
+    last_offer: int = 0
+    told: dict[str, int] = {}
+    """How many events of each job have been told."""
     spent_jobs: int = 0
     """Counted against the job budget: children, retries, continuations, re-runs (ruling C3)."""
     usage: Usage = Usage()
     cost_usd: float = 0.0
+    price_assumed: bool = False
+    """Some of it is a guess (ruling K5)."""
     warned: list[str] = []
     verify_attempts: int = 0
     paused_seconds: float = 0.0
@@ -178,9 +195,15 @@ class TreeState(Memory):
     """When the first of the rounds that are open now was opened (ruling F8)."""
     rounds: dict[str, list[Round]] = {}
     """By coordinator, which may be forgotten when its leg runs again; numbers never begin anew (ruling F1)."""
+    last_refusal: str = ""
+    """Who was refused last, when and why, until somebody is heard: who cannot be answered looks here (ruling F6)."""
     killed_by: str | None = None
     finalize: Finalize | None = None
     jobs: dict[str, JobRecord] = {}
+    offers: dict[str, Offer] = {}
+    """Jobs their host has been given and has not begun."""
+    held_back: dict[str, JobRun] = {}
+    """Coordinators' jobs that were taken back and wait to be offered again."""
     homes: dict[str, str] = {}
     """The coordinator each job belongs to: the one that runs in it, or the one that delegated it."""
     coordinators: dict[str, Coordinator] = {}
@@ -201,6 +224,11 @@ class TreeState(Memory):
         return [job.job_id for job in self.jobs.values() if job.state is JobState.RUNNING]
 
     @property
+    def in_flight(self) -> list[str]:
+        """Jobs an end will be told of: those that run, and those offered to their host."""
+        return [*self.running, *self.offers]
+
+    @property
     def timers(self) -> list[str]:
         """Timers whose firing still matters."""
         retries = [leg.timer for leg in self.legs() if leg.timer is not None]
@@ -208,8 +236,8 @@ class TreeState(Memory):
 
     @property
     def quiescent(self) -> bool:
-        """Nothing runs and no timer matters: a good place to continue as new."""
-        return not self.running and not self.timers
+        """Nothing is in flight and no timer matters: a good place to continue as new."""
+        return not self.in_flight and not self.timers
 
     @property
     def blocked(self) -> bool:
@@ -247,13 +275,15 @@ class TreeState(Memory):
             elapsed_seconds=self.elapsed(self.now),
             tokens=self.usage.total,
             cost_usd=self.cost_usd,
+            price_assumed=self.price_assumed,
         )
 
     @property
     def busy_worktrees(self) -> set[str]:
         """Shared worktrees a job runs in. Waiting for jobs, never for whole chains, cannot deadlock (ruling I3)."""
+        busy = set(self.in_flight)
         shared = (leg for leg in self.legs() if leg.worktree and not leg.twin)
-        return {leg.worktree for leg in shared if leg.worktree and self.jobs[leg.job_id].state is JobState.RUNNING}
+        return {leg.worktree for leg in shared if leg.worktree and leg.job_id in busy}
 
     def legs(self) -> list[Leg]:
         """The legs of every coordinator's latest batch."""

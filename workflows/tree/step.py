@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 from workflows.contract.models import Decision
 from workflows.contract.notices import Notice
 from workflows.policy.bounds import Refusal, near
+from workflows.tree import story
 from workflows.tree.commands import Command, Record
 from workflows.tree.jobs import Continuation, JobState, TaskState, Usage
 from workflows.tree.moves import check_job, check_task
@@ -63,13 +64,21 @@ class Step:
         """A job appears."""
         self.state.jobs[job.job_id] = job
         self._jobs[job.job_id] = None
+        if job.continuation is Continuation.NONE:  # why a coordinator runs again is told where that is decided
+            self._story(job)
 
     def change(self, job_id: str, **changes: Unpack[JobChange]) -> None:
-        """A job changes; an illegal move raises (ruling B2)."""
+        """A job changes, and what people would tell of it is told; an illegal move raises (rulings B2, B7)."""
         job = self.state.jobs[job_id]
         check_job(job_id, job.state, changes.get("state", job.state))
-        self.state.jobs[job_id] = job.model_copy(update=dict(changes))
+        changed = job.model_copy(update=dict(changes))
+        self.state.jobs[job_id] = changed
         self._jobs[job_id] = None
+        if (changed.state, changed.attempt) != (job.state, job.attempt):
+            self._story(changed)
+
+    def _story(self, job: JobRecord) -> None:
+        self.event(*story.of_job(job))
 
     def again(self, job_id: str, attempt: int, reason: str, next_step: str = "") -> None:
         """A new attempt begins with nothing made: what an earlier one left never stands for it (rulings D3, I1)."""
@@ -96,7 +105,10 @@ class Step:
         self._rounds[record.round_id] = record
 
     def event(self, kind: str, job_id: str, message: str, data: Data) -> None:
-        """A lifecycle event; a payload that does not fit its kind raises (ruling B4)."""
+        """A lifecycle event; a payload that does not fit its kind raises (ruling B4).
+
+        Events are numbered by job: they keep their ids whatever is told of other jobs meanwhile.
+        """
         check_payload(kind, data)
         self._tell(kind, job_id, message, data)
 
@@ -105,10 +117,10 @@ class Step:
         self._tell(notice.kind, job_id, notice.message, dict(notice.data))
 
     def _tell(self, kind: str, job_id: str, message: str, data: Data) -> None:
-        self.state.last_event += 1
+        number = self.state.told[job_id] = self.state.told.get(job_id, 0) + 1
         self._events.append(
             EventRecord(
-                event_id=f"{self.state.root_id}-e{self.state.last_event}",
+                event_id=f"{job_id}-e{number}",
                 job_id=job_id,
                 root_job_id=self.state.root_id,
                 kind=kind,
@@ -128,7 +140,8 @@ class Step:
             if name not in self.state.warned:
                 self.state.warned.append(name)
                 data: Data = {"of": name, "used": used, "budget": budget}
-                message = f"{name}: {used:,.10g} of {budget:,.10g} used"
+                guess = "~" if name == "cost_usd" and self.state.price_assumed else ""
+                message = f"{name}: {guess}{used:,.10g} of {budget:,.10g} used"
                 self.event("delegation_budget_warning", self.state.root_id, message, data)
 
     def finish(self) -> list[Command]:
@@ -150,5 +163,6 @@ class Step:
             jobs=tuple(state.jobs[job_id] for job_id in self._jobs),
             events=tuple(self._events),
             rounds=tuple(record.model_copy(update=update) for record in self._rounds.values()),
+            revision=state.revision,
         )
         return [Record(records=records), *self._commands]

@@ -128,7 +128,16 @@ def _add_orders(made: APIRouter, service: Service) -> None:
 
         async def resume(request_id: str | None) -> Answer:
             order = people.Resume(
-                job_id, body.verb, body.text, CHANNEL, CHANNEL, body.round, body.digest or "", request_id or ""
+                job_id,
+                body.verb,
+                body.text,
+                CHANNEL,
+                CHANNEL,
+                body.round,
+                body.digest or "",
+                request_id or "",
+                partial=body.partial,
+                other=body.other,
             )
             verdict = await people.resume(service, order)
             return {"job_id": job_id, "verb": body.verb, "message": verdict.message, "applied": verdict.applied}
@@ -140,10 +149,19 @@ def _add_orders(made: APIRouter, service: Service) -> None:
 
     @made.post("/v1/jobs/{job_id}/kill", response_model=KillAnswer, responses=errors(404, 409, 415))
     async def kill_job(job_id: JobId, body: KillRequest | None = None) -> Response:
-        """End the tree a job belongs to; killing it twice is killing it once."""
+        """End the tree a job belongs to; killing it twice is killing it once. A blocked one is over at once."""
         now = body is not None and body.now
-        root = await act(lambda: trees.kill(service, job_id, actor=CHANNEL, immediate=now))
-        return json_answer({"root_job_id": root})
+        return _killed(await act(lambda: trees.kill(service, job_id, actor=CHANNEL, immediate=now)))
+
+    @made.post("/v1/jobs/{job_id}/dismiss", response_model=KillAnswer, responses=errors(404, 409, 415))
+    async def dismiss_job(job_id: JobId) -> Response:
+        """Give a blocked task up: it is over, and its unmerged branches are named."""
+        return _killed(await act(lambda: trees.dismiss(service, job_id, actor=CHANNEL)))
+
+
+def _killed(killed: trees.Killed) -> Response:
+    unmerged = [leg.branch for leg in killed.unmerged]
+    return json_answer({"root_job_id": killed.root_job_id, "over": killed.over, "unmerged_branches": unmerged})
 
 
 def glance(service: Service) -> PlainRoute:
@@ -171,7 +189,7 @@ def _page(service: Service, wanted: jobs.Filter) -> bytes:
 def _events(service: Service, job_id: str, after: int, limit: int, whole_tree: bool | None) -> bytes:
     found = jobs.events(service, job_id, after=after, limit=limit + 1, whole_tree=whole_tree)
     page = found[:limit]
-    more = projections.seq(page[-1]) if len(found) > limit else None
+    more = page[-1].seq if len(found) > limit else None
     return projections.hidden(service, {"events": [projections.event(each) for each in page], "next_cursor": more})
 
 

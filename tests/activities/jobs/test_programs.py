@@ -45,6 +45,17 @@ async def test_a_job_that_goes_well(stage: Stage, users_home: Path, runtime: str
     assert not temporary.startswith(str(stage.context.home.runs)) or not Path(temporary).exists()
 
 
+@pytest.mark.ruling("K5")
+async def test_the_model_a_program_says_it_used_is_the_jobs_and_no_other_is(stage: Stage) -> None:
+    say = 'say(type="system", subtype="init", model="claude-sonnet-5-5" if number < 3 else None)\n'
+    draft = 'claude("a draft") if number == 1 else claude(RESULT)\n'
+    driven = driving(stage, "runtime_b", say + draft)
+    asked = a_job(driven, "runtime_b", model="sonnet")
+    assert (await driven.play(asked)).model == "claude-sonnet-5-5", "the repair's run, like the first"
+    silent = await driven.play(asked.model_copy(update={"job_id": "job-0123456789ac", "attempt": 1}))
+    assert (silent.state, silent.model) == (JobState.SUCCEEDED, None), "what was asked for is not what was used"
+
+
 @pytest.mark.parametrize("runtime", SAYS)
 @pytest.mark.ruling("A5", "spec:limits.token_capture")
 async def test_a_repair_goes_on_in_the_same_session_and_its_tokens_are_counted_once(
@@ -91,6 +102,8 @@ async def test_a_run_that_failed_has_no_result_whatever_it_printed(
     outcome = await driven.play(a_job(driven, runtime))
     assert (outcome.state, outcome.decision) == (state, None)
     assert said in outcome.reason
+    assert bool(outcome.first) is (state == "blocked")
+    assert outcome.first in outcome.reason
     assert calls(users_home) == 1, "what fails is not repaired"
 
 

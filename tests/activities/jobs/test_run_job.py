@@ -15,7 +15,7 @@ from activities.settings.model import Settings
 from activities.store import runs
 from tests.activities.jobs.conftest import Stage, git
 from workflows.contract.models import Action, Decision
-from workflows.tree.jobs import JobOutcome, JobState, Usage
+from workflows.tree.jobs import JobOutcome, JobState, Usage, Worker
 
 APPROVED = 'print(\'{"service_result": {"decision": "approved", "summary": "fine"}}\')\n'
 COUNT = "import os, sys; open(os.environ['HOME'] + '/count', 'a').write('x')\n"
@@ -211,6 +211,43 @@ async def test_a_reader_sees_the_merged_work_of_its_dependencies(stage: Stage) -
     branches = tuple(f"service/job-0123456789ab.{n}-leg" for n in (1, 2))
     await stage.play(stage.job(look + APPROVED, Action.REVIEW, branch_deps=branches))
     assert (stage.tmp / "h" / "seen").read_text() == "['.git', 'a.txt', 'b.txt', 'limiter.py']"
+
+
+@pytest.mark.ruling("I2", "spec:ephemeral.disposed")
+@pytest.mark.parametrize(
+    ("script", "fields"),
+    [
+        (APPROVED, {}),
+        ("sys.exit(3)", {}),
+        ("print('no result')", {}),
+        ("import time; time.sleep(60)", {"timeout_seconds": 0.3}),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", {}),
+        (APPROVED, {"worker": Worker(name="x", runtime="shell", ephemeral=True, command=("no-such-program",))}),
+        (APPROVED, {"worker": Worker(name="x", runtime="runtime_a", ephemeral=True)}),
+        (APPROVED, {"branch_deps": ("service/no-such-branch",)}),
+    ],
+    ids=["well", "failed", "invalid", "timeout", "killed", "missing", "unconfigured", "unmergeable"],
+)
+async def test_a_reader_s_worktree_is_gone_however_it_ended(stage: Stage, script: str, fields: dict[str, Any]) -> None:
+    await stage.play(stage.job(f"import sys\nopen('left', 'w')\n{script}", Action.REVIEW, **fields))
+    assert git(stage.repo, "worktree", "list").count("\n") == 1
+    assert [path.name for path in stage.context.home.worktrees.glob("*")] == []
+
+
+@pytest.mark.ruling("I2", "spec:orchestrate.verifier")
+@pytest.mark.parametrize("way", ["update-ref refs/heads/{0} HEAD~1", "checkout -q {0}"])
+async def test_a_reader_that_may_run_anything_does_not_move_the_branch_it_checks(stage: Stage, way: str) -> None:
+    made = await stage.play(stage.job("open('a', 'w').write('x')\n" + APPROVED, Action.IMPLEMENT))
+    branch = made.branch or ""
+    commit = "git add . && git -c user.name=x -c user.email=x commit -qm x"
+    script = f"import subprocess\nsubprocess.run('git {way.format(branch)}', shell=True, check=True)\n"
+    script += f"open('b', 'w')\nsubprocess.run('{commit}', shell=True, check=True)\n"
+    check = stage.job(script + APPROVED, Action.REVIEW, job_id="job-0123456789ab.2", branch_deps=(branch,))
+    outcome = await stage.play(check)
+    assert outcome.state is JobState.SUCCEEDED, outcome.reason
+    assert git(stage.repo, "rev-parse", branch).strip() == made.head_sha
+    assert [(notice.kind, notice.data) for notice in outcome.notices] == [("branch_put_back", {"branches": [branch]})]
+    assert git(stage.repo, "worktree", "list").count("\n") == 1
 
 
 @pytest.mark.ruling("I3")

@@ -38,6 +38,8 @@ def supervisor_of(request: RunRequest) -> int:
         ("job-a.3.2", ("job-a.3", 2)),
         ("job-a.3.2.again", ("job-a.3", 2)),
         ("job-a.1.repair", ("job-a", 1)),
+        ("job-a.1.try2", ("job-a", 1)),
+        ("job-a.3.2.try12.again", ("job-a.3", 2)),
         ("notes", None),
     ],
 )

@@ -1,9 +1,15 @@
 """Ruling K4: strict settings, every fault named, each value's origin known."""
 
-import pytest
+import tomllib
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from activities.settings import toml
 from activities.settings.home import Home
-from activities.settings.load import SettingsError, describe, load_settings
+from activities.settings.load import SettingsError, load, load_settings
+from activities.settings.reading import changes
 
 pytestmark = pytest.mark.ruling("K4")
 
@@ -76,6 +82,17 @@ def test_a_fault_is_one_sentence_that_names_the_key(home: Home, text: str, sente
     assert caught.value.hint == f"edit {home.config}, then: service config check"
 
 
+@pytest.mark.ruling("K5")
+def test_a_tiers_price_is_a_setting_and_a_tier_nobody_knows_is_not(home: Home) -> None:
+    text = '[prices."tier:deep"]\ninput = 1.0\noutput = 2.0\n[prices."gpt-*"]\ninput = 3.0\noutput = 4.0\n'
+    prices = load_settings(written(home, text), {}).snapshot().prices
+    assert prices == {"tier:deep": (1.0, 2.0), "gpt-*": (3.0, 4.0)}
+    with pytest.raises(SettingsError) as caught:
+        load_settings(written(home, text.replace("deep", "depe")), {})
+    tiers = "tier:mechanical, tier:cheap, tier:standard, tier:deep"
+    assert caught.value.message == f"[prices]: 'tier:depe' is not a tier; the tiers are {tiers}; did you mean \"deep\"?"
+
+
 def test_every_fault_is_told_at_once(home: Home) -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings(written(home, "[orchestrate]\na = 1\nmax_delegation_width = -1\n[nope]"), {})
@@ -128,7 +145,61 @@ def test_a_value_of_the_environment_that_is_out_of_range_is_named_by_its_variabl
 
 def test_the_environment_wins_over_the_file_and_the_origin_says_so(home: Home) -> None:
     written(home, "[orchestrate]\nmax_delegation_depth = 3\nmax_delegation_width = 4")
-    found = {s.key: (s.value, s.origin) for s in describe(home, {"SERVICE_MAX_DELEGATION_DEPTH": "5"})}
-    assert found["orchestrate.max_delegation_depth"] == (5, "environment SERVICE_MAX_DELEGATION_DEPTH")
-    assert found["orchestrate.max_delegation_width"] == (4, "config.toml")
-    assert found["orchestrate.max_delegation_total_jobs"] == (64, "default")
+    reading = load(home, {"SERVICE_MAX_DELEGATION_DEPTH": "5"}).reading
+    found = {path[-1]: (value, reading.origin(path)) for path, value in reading.values.items()}
+    assert found["max_delegation_depth"] == (5, "environment SERVICE_MAX_DELEGATION_DEPTH")
+    assert found["max_delegation_width"] == (4, "config.toml")
+    assert found["max_delegation_total_jobs"] == (64, "default")
+
+
+ODD = """
+[orchestrate]
+escalation_ttl = "24h"
+default_plan_timeout = "90s"
+max_delegation_cost_usd = 1
+inline_artifact_bodies = true
+
+[runtimes.shell]
+env = ["A", "B"]
+
+[worker]
+host = 'a "quoted" host'
+
+[prices."gpt-5.1*"]
+input = 1.5
+output = 6
+"""
+
+
+def test_every_setting_is_written_as_the_file_takes_it_and_read_back_as_the_same(home: Home) -> None:
+    first = load(written(home, ODD), {})
+    shown = "\n".join(toml.lines({**first.reading.values, **first.reading.typed}, {}))
+    for line in ('escalation_ttl = "24h"', 'default_plan_timeout = "90s"', "inline_artifact_bodies = true"):
+        assert line in shown
+    for line in ('keep_runs = "14d"', 'default_gate_timeout = ""', 'env = ["A", "B"]', '[prices."gpt-5.1*"]'):
+        assert line in shown
+    written(home, shown)
+    assert load(home, {}).settings == first.settings
+
+
+@given(text=st.text(), name=st.text())
+def test_any_text_and_any_name_is_read_back_as_it_is(text: str, name: str) -> None:
+    settings: dict[toml.Path, object] = {
+        ("table", name, "one"): text,
+        ("table", name, "two"): [text, text],
+        ("table", name, "three"): -0.25,
+    }
+    read = tomllib.loads("\n".join(toml.lines(settings, {("table", name, "one"): "a note"})))
+    assert read == {"table": {name: {"one": text, "two": [text, text], "three": -0.25}}}
+
+
+def test_what_differs_from_what_a_process_has_read_is_named_and_a_duration_counts_by_its_length(home: Home) -> None:
+    before = load(written(home, '[worker]\nstop_grace = "60s"\n[prices.a]\ninput = 1\noutput = 2\n'), {}).reading
+    now = load(written(home, '[worker]\nstop_grace = "1m"\nmax_parallel_jobs = 2\n'), {}).reading
+    assert [(each.key, each.here, each.there) for each in changes(now.told(), before.told())] == [
+        ("worker.max_parallel_jobs", "2", "8"),
+        ("prices.a.input", None, "1.0"),
+        ("prices.a.output", None, "2.0"),
+    ]
+    assert not changes(now.told(["bridge"]), before.told(["bridge"]))
+    assert before.file.digest != now.file.digest

@@ -1,7 +1,9 @@
 """The store on real SQLite: migrated before use, written at least once, read as values."""
 
 import sqlite3
-from concurrent.futures import ProcessPoolExecutor
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
 from activities.settings.home import Home
-from activities.store import agents, database, jobs, repos, runs
+from activities.store import agents, claims, database, events, jobs, repos, runs
+from activities.store.claims import Offered
 from activities.store.database import HEAD, MIGRATIONS, StoreNewerError, open_store
 from activities.store.schema import metadata
 from workflows.contract.models import Action, AutonomyPolicy, Decision
@@ -145,18 +148,35 @@ def test_a_late_or_repeated_record_changes_nothing(store: Engine) -> None:
     assert found.usage == Usage(input_tokens=3, output_tokens=4)
 
 
-@pytest.mark.ruling("B4")
+@pytest.mark.ruling("B4", "B7")
 def test_events_are_kept_once_and_read_in_order(store: Engine) -> None:
-    events = tuple(
+    told = tuple(
         EventRecord(
             event_id=f"{ROOT}-e{n}", job_id=ROOT, root_job_id=ROOT, kind="k", at=n, message=str(n), data={"n": n}
         )
         for n in (10, 2, 1)
     )
     for _ in range(2):
-        jobs.write(store, Records(events=events))
-    assert [event.message for event in jobs.events(store, ROOT)] == ["1", "2", "10"]
-    assert [event.data for event in jobs.events(store, ROOT, after=2)] == [{"n": 10}]
+        jobs.write(store, Records(events=told))
+    kept = events.of_tree(store, ROOT)
+    assert [(event.message, event.seq) for event in kept] == [("10", 1), ("2", 2), ("1", 3)]
+    assert [event.data for event in events.of_tree(store, ROOT, after=2)] == [{"n": 1}]
+
+
+@pytest.mark.ruling("B7")
+def test_several_writers_of_a_tree_make_one_sequence(store: Engine) -> None:
+    """The tree tells of its jobs, operators of what they did; a cursor passes nothing over."""
+
+    def tell(writer: int) -> None:
+        for n in range(20):
+            told = EventRecord(
+                event_id=f"{ROOT}-w{writer}-{n}", job_id=ROOT, root_job_id=ROOT, kind="k", at=n, message="said"
+            )
+            jobs.write(store, Records(events=(told,)))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(tell, range(4)))
+    assert [event.seq for event in events.of_tree(store, ROOT)] == list(range(1, 81))
 
 
 def test_a_tree_is_read_in_dispatch_order(store: Engine) -> None:
@@ -173,9 +193,44 @@ def test_jobs_are_found_newest_first_by_what_people_filter_by(store: Engine) -> 
     assert len(jobs.find(store, limit=1)) == 1
 
 
+@pytest.mark.ruling("B5")
+def test_an_offer_is_begun_or_taken_back_whoever_comes_first(store: Engine) -> None:
+    begun = claims.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
+    assert begun is not None
+    assert claims.take_back(store, Offered(ROOT, 1)) == begun.started_at
+    assert claims.take_back(store, Offered(ROOT, 2, 7)) is None
+    assert claims.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
+    assert claims.take_back(store, Offered(ROOT, 2, 7)) is None, "asked twice, it is the same answer"
+    assert claims.begin(store, Offered(ROOT, 2, 9), host="here", run_dir="/2"), "a later offer is another"
+    assert claims.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
+    assert claims.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
+    assert claims.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), "a tree that was reset finds its run"
+    assert [run.attempt for run in runs.of_job(store, ROOT)] == [1, 2], "what was taken back left no row"
+
+
+@pytest.mark.ruling("B5")
+def test_of_a_host_and_a_tree_at_the_same_moment_one_gets_the_offer(store: Engine) -> None:
+    for attempt in range(1, 31):
+        offered = Offered(ROOT, attempt)
+        both = threading.Barrier(2)
+
+        def begin(offered: Offered = offered, both: threading.Barrier = both) -> bool:
+            both.wait()
+            return claims.begin(store, offered, host="here", run_dir="/") is not None
+
+        def take_back(offered: Offered = offered, both: threading.Barrier = both) -> bool:
+            both.wait()
+            return claims.take_back(store, offered) is None
+
+        with ThreadPoolExecutor(2) as pool:
+            won = [pool.submit(begin), pool.submit(take_back)]
+        assert sorted(each.result() for each in won) == [False, True]
+
+
 def test_the_first_record_of_a_run_stands(store: Engine) -> None:
-    run = runs.open_run(store, job_id=ROOT, attempt=1, host="here", run_dir="/runs/1")
-    assert runs.open_run(store, job_id=ROOT, attempt=1, host="elsewhere", run_dir="/runs/2") == run
+    run = claims.begin(store, Offered(ROOT, 1), host="here", run_dir="/runs/1")
+    assert run is not None
+    assert claims.begin(store, Offered(ROOT, 1), host="elsewhere", run_dir="/runs/2") == run
     runs.place(store, run, worktree="/w", branch=None, base_sha="abc")
     runs.close(store, run, JobOutcome(job_id=ROOT, state=JobState.SUCCEEDED, decision=Decision.APPROVED), {"a": 1}, {})
     runs.close(store, run, JobOutcome(job_id=ROOT, state=JobState.FAILED), {}, {"late": True})
@@ -209,3 +264,21 @@ def test_agents_are_routable_only_where_they_are_allowed(store: Engine) -> None:
     again = agents.get(store, "builder")
     assert again is not None
     assert again.repos == ()
+
+
+@pytest.mark.ruling("engine:cluster")
+def test_a_driver_that_is_not_installed_is_named_with_the_extra_it_is_part_of(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(UsageError, match="PostgreSQL's driver psycopg, which is not installed for ") as lacking:
+        open_store(home, "postgresql://service@127.0.0.1/store")
+    assert lacking.value.hint == f"{sys.executable} -m pip install 'delegation-service[postgres]'"
+    with pytest.raises(UsageError, match=r"\[store\].url needs psycopg2: the store speaks PostgreSQL by psycopg"):
+        open_store(home, "postgresql+psycopg2://service@127.0.0.1/store")
+
+
+@pytest.mark.ruling("engine:cluster")
+def test_a_database_that_does_not_answer_is_said(home: Home) -> None:
+    with pytest.raises(UnreachableError, match=r"the store cannot be opened: .*refused"):
+        open_store(home, "postgresql://service@127.0.0.1:1/store")

@@ -116,6 +116,9 @@ async def test_a_member_that_is_killed_is_started_again_and_the_group_says_so_me
         wait_for(lambda: watcher.child("a").restarts == 1 and watcher.phase is Phase.RUNNING, "a restart")
 
     await while_running(Group([member(tmp_path, "a", GOOD)], watcher, QUICK), kill_it)
+    until_when = [child.again_at for _, (child,) in watcher.said]
+    assert any(until_when)
+    assert until_when[-1] is None, "it waits no more"
     downs = [children[0].note for phase, children in watcher.said if phase is Phase.DEGRADED and children[0].note]
     assert "ended (killed by SIGKILL); starting it again in 0.02 s" in downs
 

@@ -1,8 +1,10 @@
 """The embedded server: the real program, told exactly what to do."""
 
+import asyncio
 import json
 import subprocess
 import sys
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,46 @@ def test_a_taken_port_is_recognised_in_what_the_real_program_says(home: Home) ->
     with socket.create_server(("127.0.0.1", 0)) as taken:
         error = diagnose_server(_run_to_its_end(home, taken.getsockname()[1]), home)
     assert isinstance(error, PortTakenError)
+
+
+FORM = {"Content-Type": "text/plain", "Origin": "http://somewhere.example"}
+"""What any page in a browser of this machine may send without being asked."""
+WORKFLOW = json.dumps({"workflowType": {"name": "x"}, "taskQueue": {"name": "q"}})
+WORKFLOWS = "/api/v1/namespaces/service/workflows"
+
+
+@pytest.mark.ruling("engine:embedded")
+@pytest.mark.parametrize("closed", [True, False])
+async def test_no_page_in_a_browser_starts_a_workflow_and_the_web_ui_works(closed: bool) -> None:
+    """Without our setting the same post is taken: the test would see it."""
+    api, ui = choose_port(0, "the API").port, choose_port(0, "the web UI").port
+    command = [*server.server_command(None, choose_port(0, "Temporal").port, ui), "--http-port", str(api)]
+    if not closed:
+        where = next(number for number, word in enumerate(command) if "httpAllowedHosts" in word)
+        del command[where - 1 : where + 1]
+    with _running(command) as process:
+        try:
+            async with asyncio.timeout(60):
+                await server.server_answers(ui)
+            assert _http(api, "POST", f"{WORKFLOWS}/by-a-page") == (403 if closed else 200)
+            assert _http(ui, "POST", f"{WORKFLOWS}/by-the-ui") == 400
+            assert _http(ui, "GET", "/") == 200
+            assert _http(ui, "GET", f"{WORKFLOWS}/by-a-page") == (404 if closed else 200)
+        finally:
+            process.kill()
+
+
+def _running(command: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _http(port: int, method: str, path: str) -> int:
+    connection = HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request(method, path, WORKFLOW if method == "POST" else None, FORM if method == "POST" else {})
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 def _empty_database() -> bytes:

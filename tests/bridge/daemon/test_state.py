@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bridge.daemon.state import DaemonState, Phase, StateFile, read_pid, read_state
+from activities.ready import pid_of
+from bridge.daemon.state import DaemonState, Phase, StateFile, read_state
 
 SAID = DaemonState(pid=1, phase=Phase.STARTING, started_at=datetime.now(UTC), version="1")
 
@@ -32,7 +33,7 @@ def test_a_file_that_cannot_be_written_does_not_take_the_daemon_down(tmp_path: P
 
 def test_a_pid_is_read_only_where_there_is_one(tmp_path: Path) -> None:
     path = tmp_path / "worker.ready"
-    assert read_pid(path) is None
-    for text, pid in (("", None), ("[]", None), ('{"pid": "7"}', None), ('{"pid": 7}', 7)):
+    assert pid_of(path) is None
+    for text, pid in (("", None), ("[]", None), ('{"pid": "x"}', None), ('{"pid": 7}', 7)):
         path.write_text(text)
-        assert read_pid(path) == pid
+        assert pid_of(path) == pid

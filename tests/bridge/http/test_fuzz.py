@@ -28,6 +28,10 @@ include-operation-id = "list_runs"
 parameters = {{ cursor = "1.0~prun-0123456789ab" }}
 
 [[operations]]
+include-operation-id = "list_reviews"
+parameters = {{ cursor = "{cursor(1.0, "review-0123456789ab")}" }}
+
+[[operations]]
 include-operation-id = "ask_agent"
 parameters = {{ name = "scout" }}
 

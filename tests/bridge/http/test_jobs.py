@@ -181,8 +181,9 @@ class TestLists:
         assert sorted(await found(f"tree={ROOT}.1")) == [ROOT, f"{ROOT}.1"]
         assert (await call.get("/v1/jobs?state=done")).status_code == 400
         assert (await call.get("/v1/jobs?tree=job-999999999999")).status_code == 404
+        assert (await call.get("/v1/jobs?tree=")).status_code == 400, "the document's pattern takes no empty id"
 
-    @pytest.mark.parametrize("cursor", ["x", "e30", "W10", "WzEsMl0", "WyJhIiwgMV0", "bnVsbA", "%C3%A9"])
+    @pytest.mark.parametrize("cursor", ["", "x", "e30", "W10", "WzEsMl0", "WyJhIiwgMV0", "bnVsbA", "%C3%A9"])
     async def test_a_cursor_that_is_none_is_refused(self, call: httpx.AsyncClient, cursor: str) -> None:
         assert (await call.get(f"/v1/jobs?cursor={cursor}")).status_code == 400
 

@@ -189,7 +189,7 @@ class TestRuns:
             listed = (await client.get("/v1/runs?pipeline=told")).json()
         assert set(told) == {
             *("id", "pipeline", "trigger", "payload", "state", "reason", "halt_stage", "started_at"),
-            *("finished_at", "tokens", "cost_usd", "stages"),
+            *("finished_at", "tokens", "cost_usd", "price_assumed", "stages"),
         }
         assert set(told["stages"][0]) == {
             *("id", "kind", "needs", "state", "attempt", "job_id", "decision", "summary", "started_at"),
@@ -205,6 +205,7 @@ class TestRuns:
             first = (await client.get("/v1/runs?limit=2")).json()
             second = (await client.get(f"/v1/runs?limit=2&cursor={first['next_cursor']}")).json()
             assert (await client.get("/v1/runs?cursor=x")).status_code == 400
+            assert (await client.get("/v1/runs?cursor=")).status_code == 400
             assert (await client.get("/v1/runs?state=done")).status_code == 400
         assert [run["id"] for run in first["runs"] + second["runs"]] == made[::-1]
         assert second["next_cursor"] is None

@@ -83,6 +83,33 @@ class TestAsk:
         worker = (await workflow(again, job_id))["worker"]
         assert (worker["runtime"], worker["command"], worker["model"]) == ("runtime_a", [], None)
 
+    @pytest.mark.ruling("spec:delegation.model", "spec:delegation.effort")
+    @pytest.mark.parametrize(
+        ("body", "means"),
+        [
+            ({"model": "own", "effort": "high"}, ("own", "high")),
+            ({}, ("agents", "medium")),
+            ({"runtime": "runtime_a"}, ("usual", "low")),
+        ],
+    )
+    async def test_its_job_runs_with_its_own_model_the_agents_or_the_runtimes(
+        self, with_temporal: Service, body: dict[str, str], means: tuple[str, str]
+    ) -> None:
+        from activities.store import agents
+        from workflows.tree.jobs import Worker
+
+        config = with_temporal.home.config
+        runtime = '[runtimes.runtime_a]\nadapter = "script"\ncommand = ["cat"]\n'
+        config.write_text(f'{config.read_text()}{runtime}default_model = "usual"\ndefault_effort = "low"\n')
+        thinker = Worker(
+            name="thinker", runtime="shell", command=("cat",), capabilities=("ask",), model="agents", effort="medium"
+        )
+        agents.add(with_temporal.store, thinker, ("acme/shop",))
+        async with caller(Service(with_temporal.home)) as client:
+            job_id = (await client.post("/v1/agents/thinker/ask", json=BODY | body)).json()["job_id"]
+            told = (await client.get(f"/v1/jobs/{job_id}")).json()
+        assert (told["model"], told["effort"]) == means
+
     async def test_without_temporal_nothing_is_recorded_and_reads_still_answer(
         self, service: Service, temporal: str
     ) -> None:
@@ -193,6 +220,7 @@ class TestOrders:
             ("resume", {"verb": "answer", "round": True}, 400),
             ("kill", {}, 404),
             ("kill", {"now": 1}, 400),
+            ("dismiss", {}, 404),
         ],
     )
     async def test_a_job_that_is_not_there_takes_none(
@@ -204,4 +232,5 @@ class TestOrders:
         async with caller(with_temporal) as client:
             job_id = (await client.post(ASK, json=BODY)).json()["job_id"]
             answers = [await client.post(f"/v1/jobs/{job_id}/kill", json={"now": True}) for _ in range(2)]
-        assert [(each.status_code, each.json()) for each in answers] == [(200, {"root_job_id": job_id})] * 2
+        ends = {"root_job_id": job_id, "over": False, "unmerged_branches": []}
+        assert [(each.status_code, each.json()) for each in answers] == [(200, ends)] * 2

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from workflows.contract.models import Action, Delegation
+from workflows.policy.prices import dollars
 from workflows.policy.prompts.asks import TITLES, ask
 from workflows.policy.prompts.fences import cut, fenced, inline
 from workflows.tree.jobs import BriefLeg, BudgetLine, Continuation, ContinuationBrief, JobState, RefusedSet, Text
@@ -87,11 +88,11 @@ def _assignment(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
 
 def _budget(line: BudgetLine, *, last: bool) -> str:
     tokens = f" of {line.token_budget:,}" if line.token_budget else ""
-    dollars = f" of ${line.cost_budget_usd:.2f}" if line.cost_budget_usd else ""
+    budget = f" of ${line.cost_budget_usd:.2f}" if line.cost_budget_usd else ""
     used = (
         f"Jobs {line.jobs} of {line.jobs_cap}; depth {line.depth} of {line.depth_cap}; "
         f"time {_minutes(line.elapsed_seconds)} of {_minutes(line.wall_clock_seconds)}; "
-        f"tokens {line.tokens:,}{tokens}; cost ${line.cost_usd:.2f}{dollars}."
+        f"tokens {line.tokens:,}{tokens}; cost {dollars(line.cost_usd, assumed=line.price_assumed)}{budget}."
     )
     lines = [used]
     if line.warned:

@@ -1,0 +1,228 @@
+"""What the service needs of a server that is not its own: a namespace, and search attributes of the right type.
+
+`survey` looks, `require` says what is missing, `make` makes it where this caller may.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from activities.cluster_by_hand import Place, commands, removal
+from activities.temporal import RPC_TIMEOUT
+from workflows import search
+from workflows.contract.durations import format_duration
+from workflows.errors import ServiceError, UnreachableError
+
+if TYPE_CHECKING:
+    from temporalio.api.workflowservice.v1 import DescribeNamespaceResponse
+    from temporalio.client import Client
+    from temporalio.service import RPCError, RPCStatusCode
+
+RETENTION = timedelta(days=30)
+SETTLE_SECONDS = 60.0
+"""A server may take so long until all of it knows a new namespace or search attribute."""
+
+_PAUSE = 0.5
+_TYPE = "INDEXED_VALUE_TYPE_"
+
+
+class NotPreparedError(UnreachableError):
+    """The server is there, and lacks what the service needs; nothing was recorded."""
+
+    code = "cluster_not_prepared"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a server has of what is needed."""
+
+    place: Place
+    there: bool
+    """The namespace exists."""
+    retention: timedelta = timedelta()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Search attributes and the type they must have."""
+    wrong: Mapping[str, str] = field(default_factory=dict)
+    """Search attributes and the other type they have there."""
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """A sentence for each thing that must be otherwise."""
+        return (
+            *(() if self.there else (f"the namespace {self.place.namespace} does not exist at {self.place.address}",)),
+            *((f"the search attributes {', '.join(self.missing)} are missing",) if self.there and self.missing else ()),
+            *(
+                f"the search attribute {name} is {kind} there and must be {search.NAMES[name]}"
+                for name, kind in self.wrong.items()
+            ),
+        )
+
+    @property
+    def fix(self) -> str:
+        """The command that mends the first of them."""
+        return removal(self.place, tuple(self.wrong)) if self.wrong else "service cluster init"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made, what was there, and the commands for what this caller may not make."""
+
+    said: tuple[str, ...]
+    by_hand: tuple[str, ...] = ()
+
+
+async def survey(client: "Client") -> Survey:
+    """Look; nothing is changed."""
+    from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+    from temporalio.service import RPCError, RPCStatusCode
+
+    place = Place(client.service_client.config.target_host, client.namespace)
+    try:
+        described = await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=place.namespace), timeout=RPC_TIMEOUT
+        )
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return Survey(place, there=False, missing=search.NAMES)
+        raise UnreachableError(
+            f"{place.address} does not say whether there is a namespace {place.namespace}: {error.message}",
+            "check the API key or certificate in the TEMPORAL_* variables or the profile",
+        ) from None
+    kinds = await _kinds(client, described)
+    return Survey(
+        place,
+        there=True,
+        retention=described.config.workflow_execution_retention_ttl.ToTimedelta(),
+        missing={name: kind for name, kind in search.NAMES.items() if name not in kinds},
+        wrong={name: kinds[name] for name, kind in search.NAMES.items() if kinds.get(name, kind) != kind},
+    )
+
+
+async def require(client: "Client") -> Survey:
+    """All of it is there; else a sentence that says what is not, and the command that makes it."""
+    seen = await survey(client)
+    if seen.faults:
+        raise NotPreparedError("; ".join(seen.faults), seen.fix)
+    return seen
+
+
+async def not_taken(client: "Client", error: Exception, what: str) -> ServiceError:
+    """Why Temporal did not take it: what the server lacks, or else its own words."""
+    try:
+        await require(client)
+    except ServiceError as lacking:
+        return lacking
+    return UnreachableError(f"Temporal did not take {what}: {error}", "service daemon status")
+
+
+async def make(client: "Client", retention: timedelta | None) -> Made:
+    """Make what is missing, as often as one likes; a retention that is there stays unless another one is asked for."""
+    from temporalio.service import RPCError
+
+    seen, said = await survey(client), list[str]()
+    try:
+        said.append(await _make_namespace(client, seen, retention))
+        said += await _make_attributes(client, seen)
+    except RPCError as error:
+        if not _may_not(error):
+            raise UnreachableError(f"{seen.place.address} did not do it: {error.message}", "service doctor") from None
+        said.append(f"this caller may make nothing more at {seen.place.address}: {error.message}")
+        return Made(tuple(said), commands(await survey(client), retention or RETENTION))
+    wrong = removal(seen.place, tuple(seen.wrong)) if seen.wrong else ""
+    return Made((*said, *(await survey(client)).faults), (wrong, "service cluster init") if wrong else ())
+
+
+async def _make_namespace(client: "Client", seen: Survey, wanted: timedelta | None) -> str:
+    from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest, UpdateNamespaceRequest
+
+    name, length = seen.place.namespace, wanted or RETENTION
+    if not seen.there:
+        request = RegisterNamespaceRequest(namespace=name)
+        request.workflow_execution_retention_period.FromTimedelta(length)
+        await client.workflow_service.register_namespace(request, timeout=RPC_TIMEOUT)
+        return f"made the namespace {name}, which keeps what has ended for {_days(length)}"
+    if wanted is None or wanted == seen.retention:
+        return f"the namespace {name} was there; it keeps what has ended for {_days(seen.retention)}"
+    change = UpdateNamespaceRequest(namespace=name)
+    change.config.workflow_execution_retention_ttl.FromTimedelta(wanted)
+    await client.workflow_service.update_namespace(change, timeout=RPC_TIMEOUT)
+    before = f"{_days(seen.retention)} before"
+    return f"the namespace {name} was there; it keeps what has ended for {_days(wanted)} now, {before}"
+
+
+async def _make_attributes(client: "Client", seen: Survey) -> list[str]:
+    from temporalio.api.enums.v1 import IndexedValueType
+    from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+    from temporalio.service import RPCStatusCode
+
+    had = [name for name in search.NAMES if name not in seen.missing and name not in seen.wrong]
+    said = [f"{len(had)} search attributes were there: {', '.join(had)}"] if had else []
+    if not seen.missing:
+        return said
+    kinds = {name: IndexedValueType.Value(_TYPE + kind.upper()) for name, kind in seen.missing.items()}
+    request = AddSearchAttributesRequest(namespace=seen.place.namespace, search_attributes=kinds)
+    settling = RPCStatusCode.NOT_FOUND
+    await _until_known(lambda: client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT), settling)
+    await _until_known(lambda: _ask_for(client, seen.missing), RPCStatusCode.INVALID_ARGUMENT)
+    return [*said, f"made {len(kinds)} search attributes: {', '.join(kinds)}"]
+
+
+async def _ask_for(client: "Client", names: Mapping[str, str]) -> None:
+    """A query that names them all is refused until they can be used."""
+    await client.count_workflows(" AND ".join(f"{name} IS NULL" for name in names), rpc_timeout=RPC_TIMEOUT)
+
+
+async def _until_known(call: Callable[[], Awaitable[object]], settling: "RPCStatusCode") -> None:
+    from temporalio.service import RPCError
+
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        try:
+            await call()
+        except RPCError as error:
+            if error.status is not settling or time.monotonic() > deadline:
+                raise
+        else:
+            return
+        await asyncio.sleep(_PAUSE)
+
+
+async def _kinds(client: "Client", described: "DescribeNamespaceResponse") -> dict[str, str]:
+    """Name and type of every search attribute; who may not list them reads the namespace's own names of them."""
+    from temporalio.api.enums.v1 import IndexedValueType
+    from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+    from temporalio.service import RPCError, RPCStatusCode
+
+    try:
+        found = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=client.namespace), timeout=RPC_TIMEOUT
+        )
+    except RPCError as error:
+        # All of the server may not know yet a namespace that was just made.
+        if error.status is not RPCStatusCode.NOT_FOUND and not _may_not(error):
+            raise UnreachableError(
+                f"its search attributes cannot be listed: {error.message}", "service doctor"
+            ) from None
+        aliases = described.config.custom_search_attribute_aliases
+        return {name: column.rstrip("0123456789") for column, name in aliases.items()}
+    return {name: _kind(IndexedValueType.Name(kind)) for name, kind in found.custom_attributes.items()}
+
+
+def _kind(constant: str) -> str:
+    """As the `temporal` program names types: `KeywordList`."""
+    return "".join(word.capitalize() for word in constant.removeprefix(_TYPE).split("_"))
+
+
+def _may_not(error: "RPCError") -> bool:
+    """Temporal Cloud, and servers with an authorizer, leave this to other programs and other people."""
+    from temporalio.service import RPCStatusCode
+
+    refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.UNIMPLEMENTED}
+    return error.status in refusals
+
+
+def _days(length: timedelta) -> str:
+    return format_duration(length.total_seconds())

@@ -1,0 +1,70 @@
+"""The exact commands for what the service may not make itself on a server that is not its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from shlex import join
+from typing import Protocol
+
+_CLOUD = (".tmprl.cloud", ".api.temporal.io")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server and a namespace of it."""
+
+    address: str
+    namespace: str
+
+    @property
+    def cloud(self) -> bool:
+        """Temporal Cloud, where namespaces belong to an account and another program makes them."""
+        return self.address.partition(":")[0].endswith(_CLOUD)
+
+
+class Lacking(Protocol):
+    """What a survey of a server found."""
+
+    @property
+    def place(self) -> Place: ...
+    @property
+    def there(self) -> bool: ...
+    @property
+    def missing(self) -> Mapping[str, str]: ...
+
+
+def commands(seen: Lacking, retention: timedelta) -> tuple[str, ...]:
+    """All that is still missing, in order."""
+    namespace = () if seen.there else (_create(seen.place, retention),)
+    attributes = (_add(seen.place, seen.missing),) if seen.missing else ()
+    return (*namespace, *attributes)
+
+
+def removal(place: Place, names: Sequence[str]) -> str:
+    """A search attribute's type cannot be changed; only its owner knows whether it may go."""
+    if place.cloud:
+        return f"rename them in the namespace's page in Temporal Cloud: {', '.join(names)}"
+    return _temporal(
+        place, "search-attribute", "remove", *(word for name in names for word in ("--name", name)), "--yes"
+    )
+
+
+def _create(place: Place, retention: timedelta) -> str:
+    days = max(1, retention.days)
+    if not place.cloud:
+        return _temporal(place, "namespace", "create", "--retention", f"{days}d")
+    name = place.namespace.partition(".")[0]
+    options = ("--region", "REGION", "--retention-days", str(days), "--auth-method", "api_key")
+    return join(("tcld", "namespace", "create", "--namespace", name, *options))
+
+
+def _add(place: Place, missing: Mapping[str, str]) -> str:
+    if not place.cloud:
+        flags = (word for name, kind in missing.items() for word in ("--name", name, "--type", kind))
+        return _temporal(place, "search-attribute", "create", *flags)
+    flags = (word for name, kind in missing.items() for word in ("--search-attribute", f"{name}={kind}"))
+    return join(("tcld", "namespace", "search-attributes", "add", "--namespace", place.namespace, *flags))
+
+
+def _temporal(place: Place, *words: str) -> str:
+    return join(("temporal", "operator", *words, "--address", place.address, "--namespace", place.namespace))

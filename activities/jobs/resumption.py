@@ -1,0 +1,39 @@
+"""Which session a coordinator's continuation goes on in (ruling K3): the one its chain's last job left."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.jobs.context import Context
+from activities.store import runs
+from activities.store.runs import Run
+from workflows.tree.jobs import Continuation, JobRun, SessionScope
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """The session to go on in and the folder it works in; or why there is none where one was wanted."""
+
+    session: str | None = None
+    folder: Path | None = None
+    why_not: str = ""
+
+
+def resumption(context: Context, run: JobRun, row: Run) -> Resumption:
+    """The same whenever a run is asked about: programs know a session by its folder, so the run has that one again."""
+    if run.worker.session is not SessionScope.TREE or run.continuation is Continuation.NONE or not run.parent_job_id:
+        return Resumption()
+    if run.attempt > 1:
+        return Resumption(why_not="another attempt of a job begins afresh")
+    before = runs.of_job(context.store, run.parent_job_id)[-1:]
+    session = before[0].recorded.session if before and before[0].recorded else None
+    if not session or before[0].worktree is None:
+        return Resumption(why_not=f"{run.parent_job_id} left no session")
+    if before[0].host != context.host:
+        return Resumption(session, why_not=f"it is on the host {before[0].host}")
+    folder = context.home.worktrees / Path(before[0].worktree).name
+    if f"+{run.root_job_id}-shared+" in folder.name:
+        return Resumption(session, why_not="it worked in a worktree that legs share")
+    taken = folder.exists() if row.worktree is None else Path(row.worktree).name != folder.name
+    if taken:
+        return Resumption(session, why_not="the folder it worked in was not free")
+    return Resumption(session, folder)

@@ -1,0 +1,217 @@
+"""What Temporal ended from outside (terminated, timed out, deleted, namespace lost): found, and told (ruling G2)."""
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from sqlalchemy import Engine
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHistoryEventFilterType
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.jobs.context import Context
+from activities.runs import sweep
+from activities.store import jobs, pipeline_runs, runs, trees, writers
+from activities.temporal import RPC_TIMEOUT
+from workflows import search
+from workflows.delegation_tree import DelegationTree
+from workflows.notify import Notify
+from workflows.pipeline import ids
+from workflows.pipeline.plan import ENDED, OPEN_RUNS, RunState, StageState
+from workflows.pipeline.records import RunRecord, RunRecords
+from workflows.policy.telling import TELLS_PEOPLE
+from workflows.tree.jobs import JobOutcome, JobState
+from workflows.tree.records import Records
+from workflows.tree.state import TreeInput, TreeState
+
+log = logging.getLogger(__name__)
+
+QUERY_TIMEOUT = timedelta(seconds=10)
+"""How long the state of a tree is waited for that a worker has to build again from its history."""
+
+STOPPING = 60.0
+"""So long after a job ended in the rows its agent may still be on its way out by itself."""
+
+RUNNING = "WorkflowType = 'DelegationTree' AND ExecutionStatus = 'Running'"
+NOBODY = "Temporal has no workflow of it any more: it was deleted, or its namespace was lost"
+NO_REASON = "no reason was given"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A workflow that is over, and how Temporal says it ended."""
+
+    why: str
+    gone: bool = False
+    """Its history is not there either."""
+
+
+@dataclass
+class Lookout:
+    """Looks again and again, for as long as a worker lives."""
+
+    client: Client
+    context: Context
+    signalled: set[tuple[str, str]] = field(default_factory=set)
+
+    async def look(self) -> None:
+        """One look: trees, pipeline runs, agents nobody waits for."""
+        store = self.context.store
+        alive = {each.id: each.run_id async for each in self.client.list_workflows(RUNNING)}
+        for root in sorted(await asyncio.to_thread(jobs.open_trees, store)):
+            if root not in alive:
+                await settle(self.client, store, self.context.settings.temporal.task_queue, root)
+            elif await asyncio.to_thread(_is_another, store, root, alive[root]):
+                await self._has_it_write(root, alive[root])
+        for run in await asyncio.to_thread(_open_runs, store):
+            await settle_run(self.client, store, run)
+        await end_abandoned(self.context)
+
+    async def _has_it_write(self, root: str, run_id: str) -> None:
+        """A reset tree may have nothing to write for a long time; the rows are of the course it gave up."""
+        if (root, run_id) in self.signalled:
+            return
+        self.signalled.add((root, run_id))
+        handle = self.client.get_workflow_handle(root, run_id=run_id)
+        await handle.signal(DelegationTree.look_again, rpc_timeout=RPC_TIMEOUT)
+
+
+def _is_another(store: Engine, root: str, run_id: str) -> bool:
+    with store.connect() as connection:
+        writer = writers.get(connection, root)
+    return writer is not None and writer.run_id != run_id
+
+
+def _open_runs(store: Engine) -> list[RunRecord]:
+    return pipeline_runs.find(store, states=sorted(OPEN_RUNS), limit=1000)
+
+
+async def settle(client: Client, store: Engine, task_queue: str, root: str) -> Records | None:
+    """End the rows of a tree that has no running workflow; None when it has one, or its rows have ended."""
+    found = await ended(client, root)
+    if found is None:
+        return None
+    tree = await asyncio.to_thread(trees.get, store, root)
+    state = None if found.gone else await state_of(client, root)
+    again = anew(tree.start if tree else None)
+    rows = await asyncio.to_thread(jobs.close_lost, store, root, found.why, "" if state else again)
+    if rows is None:
+        return None
+    log.warning("the tree %s has no workflow any more: %s", root, found.why)
+    if tree is not None:
+        await asyncio.to_thread(trees.keep_interrupted, store, state, root)
+    await _tell_people(client, task_queue, rows)
+    return rows
+
+
+def anew(start: TreeInput | None) -> str:
+    """What starts the task again from its beginning."""
+    agent, repo = (start.worker.name, start.repo) if start else ("NAME", "OWNER/NAME")
+    if start and start.legs:
+        return f'service orchestrate {agent} "GOAL" --repo {repo}'
+    return f'service agent ask {agent} "MESSAGE" --repo {repo}'
+
+
+async def ended(client: Client, workflow_id: str, root: str = "") -> Found | None:
+    """How a workflow ended; None while it runs. With a root, another one of the same id does not count."""
+    handle = client.get_workflow_handle(workflow_id)
+    try:
+        described = await handle.describe(rpc_timeout=RPC_TIMEOUT)
+        if root and described.typed_search_attributes.get(search.ROOT) != root:
+            return Found(NOBODY, gone=True)
+        if described.status is WorkflowExecutionStatus.RUNNING:
+            return None
+        return Found(await _why(client, workflow_id, described.run_id, described.status))
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        return Found(NOBODY, gone=True)
+
+
+async def _why(client: Client, workflow_id: str, run_id: str, status: WorkflowExecutionStatus | None) -> str:
+    handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+    only_last = WorkflowHistoryEventFilterType.CLOSE_EVENT
+    async for event in handle.fetch_history_events(event_filter_type=only_last, rpc_timeout=RPC_TIMEOUT):
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+            told = event.workflow_execution_terminated_event_attributes
+            return f"terminated from outside by {told.identity or 'the server'}: {told.reason or NO_REASON}"
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+            failed = event.workflow_execution_failed_event_attributes.failure
+            return f"its workflow failed: {failed.message or NO_REASON}"
+    return f"its workflow ended as {status.name.lower() if status else 'unknown'} without a word to its rows"
+
+
+async def state_of(client: Client, root: str) -> TreeState | None:
+    """The state a tree was in when its workflow ended: a worker builds it again from the history Temporal keeps."""
+    handle = client.get_workflow_handle_for(DelegationTree.run, root)
+    try:
+        return await handle.query(DelegationTree.state, rpc_timeout=QUERY_TIMEOUT)
+    except (RPCError, RuntimeError) as error:
+        log.warning("the state of %s cannot be had from its history: %s", root, error)
+        return None
+
+
+async def _tell_people(client: Client, task_queue: str, rows: Records) -> None:
+    """As the tree itself would have."""
+    for event in rows.events:
+        if event.kind not in TELLS_PEOPLE:
+            continue
+        try:
+            await client.start_workflow(
+                Notify.run,
+                event.event_id,
+                id=f"notify-{event.event_id}",
+                task_queue=task_queue,
+                static_summary=event.kind,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                rpc_timeout=RPC_TIMEOUT,
+            )
+        except WorkflowAlreadyStartedError:
+            continue
+
+
+async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:
+    """End the rows of a pipeline run that has no running workflow."""
+    found = await ended(client, ids.workflow_id(run.pipeline), run.run_id)
+    if found is None:
+        return False
+    now = await asyncio.to_thread(pipeline_runs.get, store, run.run_id)
+    if now is None or now.record.state not in OPEN_RUNS:
+        return False
+    await asyncio.to_thread(close_run, store, now.record, found.why)
+    return True
+
+
+def close_run(store: Engine, run: RunRecord, why: str) -> None:
+    """Its workflow is gone, and did not come to write its end."""
+    left = {"finished_at": time.time(), "reason": why}
+    stages = [
+        stage.model_copy(update=left | {"revision": stage.revision + 1, "state": StageState.CANCELLED})
+        for stage in pipeline_runs.stages_of(store, run.run_id)
+        if stage.state not in ENDED
+    ]
+    over = f"{why}; start it again: service pipeline run {run.pipeline}"
+    update = left | {"reason": over, "revision": run.revision + 1, "state": RunState.CANCELLED}
+    pipeline_runs.write(store, RunRecords(run=run.model_copy(update=update), stages=tuple(stages)))
+
+
+async def end_abandoned(context: Context) -> int:
+    """End the agents of jobs that have ended without them: no activity of theirs will come back."""
+    left = await asyncio.to_thread(runs.abandoned, context.store, context.host, time.time() - STOPPING)
+    if not left:
+        return 0
+    keys = {(run.job_id, run.attempt): run for run in left}
+    alive = await asyncio.to_thread(sweep.find_orphans, context.home.runs, set())
+    orphans = [orphan for orphan in alive if sweep.key_of(orphan.run_dir.name) in keys]
+    await asyncio.to_thread(sweep.report, orphans, context.home.orphans)
+    await asyncio.gather(*(sweep.kill_orphan(orphan, context.settings.worker.stop_grace) for orphan in orphans))
+    for run in left:
+        outcome = JobOutcome(
+            job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason="its tree was ended from outside"
+        )
+        await asyncio.to_thread(runs.close, context.store, run, outcome, {}, {})
+    return len(orphans)

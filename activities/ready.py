@@ -1,0 +1,56 @@
+"""What a worker and a bridge say in the home once they work: who they are, where they listen, what they have read."""
+
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from activities.runs.processes import identity
+from activities.settings.reading import Told
+
+
+class Ready(BaseModel):
+    """A process that works, or did."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    pid: int
+    identity: str | None = None
+    """The same number is given to another process one day."""
+    address: str | None = None
+    settings: Told | None = None
+
+    @property
+    def alive(self) -> bool:
+        """It still runs."""
+        return self.identity is not None and identity(self.pid) == self.identity
+
+
+def say(path: Path, settings: Told, address: str | None = None) -> None:
+    """This process works."""
+    pid = os.getpid()
+    write_private(
+        path, Ready(pid=pid, identity=identity(pid), address=address, settings=settings).model_dump_json() + "\n"
+    )
+
+
+def read(path: Path) -> Ready | None:
+    """What was said last; None when nothing was, or it cannot be read."""
+    try:
+        return Ready.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def pid_of(path: Path) -> int | None:
+    """Who said it last."""
+    said = read(path)
+    return said.pid if said else None
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace the file in one step, readable by its owner only."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    draft.replace(path)

@@ -1,0 +1,60 @@
+"""Settings as the lines of a file that `tomllib` reads back: tables, quoted strings, lists, durations as text."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+Path = tuple[str, ...]
+"""The tables a setting stands in, and its name."""
+
+
+def dotted(path: Path) -> str:
+    """A setting's name as people are told it: `prices."gpt-5.1".input`."""
+    return ".".join(map(_key, path))
+
+
+def value(given: object) -> str:
+    """A value as it is typed; settings are texts, numbers, booleans and lists of them."""
+    match given:
+        case bool():
+            return "true" if given else "false"
+        case int() | float():
+            return repr(given)
+        case str():
+            return _quoted(given)
+        case list() | tuple():
+            return f"[{', '.join(map(value, given))}]"
+        case _:
+            raise TypeError(f"{given!r} is no setting")
+
+
+def lines(settings: Mapping[Path, object], notes: Mapping[Path, str]) -> Iterator[str]:
+    """The whole file, a table after another; a note stands behind its setting as a comment."""
+    table: Path | None = None
+    for path, given in settings.items():
+        if path[:-1] != table:
+            if table is not None:
+                yield ""
+            table = path[:-1]
+            yield f"[{dotted(table)}]"
+        note = f"  # {notes[path]}" if path in notes else ""
+        yield f"{_key(path[-1])} = {value(given)}{note}"
+
+
+def flattened(tables: Mapping[str, object], above: Path = ()) -> dict[Path, object]:
+    """Every setting by its path."""
+    flat: dict[Path, object] = {}
+    for key, given in tables.items():
+        flat |= flattened(given, (*above, key)) if isinstance(given, Mapping) else {(*above, key): given}
+    return flat
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """JSON's quoting is TOML's, but for the one control character that JSON lets through."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

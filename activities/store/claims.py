@@ -1,0 +1,49 @@
+"""Who has an offered attempt: its host, which begins it, or its tree, which has it back. Decided once (ruling B5)."""
+
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine, Row, select, update
+
+from activities.store import runs, schema
+from activities.store.database import insert_new
+from activities.store.runs import Run
+
+
+@dataclass(frozen=True)
+class Offered:
+    """One offer of one attempt of a job or a pipeline's stage."""
+
+    job_id: str
+    attempt: int
+    offer: int = 1
+
+
+def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Run | None:
+    """Take it, and open its run; the same again is the same run. None: it was taken back before.
+
+    A tree that was reset may offer what has begun under another number: it finds that run.
+    """
+    with engine.begin() as connection:
+        claim = _settle(connection, offered, begun_at=time.time())
+        if claim.begun_at is None or claim.offer > offered.offer:
+            return None
+        return runs.open_within(connection, offered.job_id, offered.attempt, host, run_dir, claim.begun_at)
+
+
+def take_back(engine: Engine, offered: Offered) -> float | None:
+    """Have it back for good; or when its host has begun it."""
+    with engine.begin() as connection:
+        claim = _settle(connection, offered, begun_at=None)
+    return float(claim.begun_at) if claim.begun_at is not None else None
+
+
+def _settle(connection: Connection, offered: Offered, begun_at: float | None) -> Row[int, float | None]:
+    """The first word on an offer stands; a later offer of an attempt that was taken back has another."""
+    table = schema.claims
+    key = (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
+    said = {"offer": offered.offer, "begun_at": begun_at}
+    insert_new(connection, table, [{"job_id": offered.job_id, "attempt": offered.attempt, **said}])
+    older = key & (table.c.offer < offered.offer) & table.c.begun_at.is_(None)
+    connection.execute(update(table).where(older).values(**said))
+    return connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one()

@@ -1,0 +1,49 @@
+"""Lifecycle events: written once under their ids, in one sequence for each tree, operators' events too (ruling B7)."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Engine, bindparam, func, select
+from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
+from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
+
+from activities.store import schema
+from activities.store.database import inserting
+from workflows.tree.records import EventRecord
+
+
+def tell(connection: Connection, events: Sequence[EventRecord]) -> None:
+    """Those that are new take the next places of their tree."""
+    if not events:
+        return
+    root = events[0].root_job_id
+    if connection.dialect.name == "postgresql":  # writers of one tree come one after another; in SQLite all do
+        connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(root))))
+    rows: list[dict[str, Any]] = [event.model_dump(mode="json", exclude={"seq"}) | {"tree": root} for event in events]
+    connection.execute(_in_sequence(connection.dialect.name), rows)
+
+
+@cache
+def _in_sequence(dialect_name: str) -> PostgresInsert | SqliteInsert:
+    earlier = schema.events.alias("earlier")
+    highest = select(func.coalesce(func.max(earlier.c.seq), 0) + 1)
+    place = highest.where(earlier.c.root_job_id == bindparam("tree")).scalar_subquery()
+    return inserting(dialect_name, schema.events).values(seq=place)
+
+
+def of_tree(
+    engine: Engine,
+    root_job_id: str,
+    *,
+    job_id: str | None = None,
+    after: int = 0,
+    limit: int | None = None,
+) -> list[EventRecord]:
+    """A tree's events, or one job's, in their order, beyond a place in it."""
+    query = select(schema.events).where(schema.events.c.root_job_id == root_job_id, schema.events.c.seq > after)
+    if job_id:
+        query = query.where(schema.events.c.job_id == job_id)
+    with engine.connect() as connection:
+        rows = connection.execute(query.order_by(schema.events.c.seq).limit(limit)).all()
+    return [EventRecord.model_validate(dict(row._mapping)) for row in rows]

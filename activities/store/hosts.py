@@ -1,0 +1,78 @@
+"""The hosts and their workers: each says that it is there, and everybody else reads when it was seen last."""
+
+import time
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from sqlalchemy import Engine, Subquery, func, select, update
+
+from activities.store import schema
+from activities.store.database import upsert
+from workflows.policy.hosts import HostSeen
+from workflows.tree.jobs import JobState
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host as `service daemon status --all` lists it."""
+
+    name: str
+    version: str
+    slots: int
+    started_at: float
+    seen_at: float
+    stopped_at: float | None
+    running: int = 0
+    """Jobs of its trees that run."""
+
+    @property
+    def seen(self) -> HostSeen:
+        return HostSeen(self.name, self.seen_at, self.stopped_at)
+
+
+def release() -> str:
+    """The version of the service that runs here."""
+    try:
+        return version("delegation-service")
+    except PackageNotFoundError:
+        return "unreleased"
+
+
+def see(engine: Engine, name: str, *, slots: int, started_at: float) -> None:
+    """This host's worker is there now."""
+    row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "seen_at": time.time()}
+    with engine.begin() as connection:
+        upsert(connection, schema.hosts, [row | {"stopped_at": None}])
+
+
+def stop(engine: Engine, name: str, *, started_at: float) -> None:
+    """It ends in order; unless another one has taken its place already."""
+    mine = (schema.hosts.c.name == name) & (schema.hosts.c.started_at == started_at)
+    with engine.begin() as connection:
+        connection.execute(update(schema.hosts).where(mine).values(stopped_at=time.time()))
+
+
+def every(engine: Engine) -> list[Host]:
+    """All that were ever seen, by name."""
+    table, running = schema.hosts, _running()
+    query = select(table, func.coalesce(running.c.running, 0).label("running"))
+    query = query.outerjoin(running, running.c.host == table.c.name).order_by(table.c.name)
+    with engine.connect() as connection:
+        return [Host(**row._mapping) for row in connection.execute(query)]
+
+
+def of_trees(engine: Engine, roots: set[str]) -> dict[str, HostSeen]:
+    """The host that each tree works on, and when its worker was seen."""
+    trees, table = schema.trees, schema.hosts
+    query = select(trees.c.root_job_id, trees.c.host, table.c.seen_at, table.c.stopped_at)
+    query = query.outerjoin(table, table.c.name == trees.c.host).where(trees.c.root_job_id.in_(roots))
+    with engine.connect() as connection:
+        rows = connection.execute(query).all() if roots else ()
+    return {row.root_job_id: HostSeen(row.host, row.seen_at, row.stopped_at) for row in rows}
+
+
+def _running() -> Subquery:
+    jobs, trees = schema.jobs, schema.trees
+    query = select(trees.c.host, func.count().label("running"))
+    query = query.join(jobs, jobs.c.root_job_id == trees.c.root_job_id)
+    return query.where(jobs.c.state == JobState.RUNNING).group_by(trees.c.host).subquery()

@@ -1,0 +1,106 @@
+"""Which run of a tree's workflow writes its rows. Temporal can reset a workflow: then a new run goes on from an earlier
+state, and numbers its rows and events as the one before did. Here they are numbered on (ruling B4: one order)."""
+
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, delete, func, select
+
+from activities.store import schema
+from activities.store.database import upsert
+from workflows.tree.records import Records, Written, shifted
+
+REMEMBERED = 50
+"""So many runs before the present one are known: what they still had to write is too late."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The run that writes. `anew`: its first rows, of revision `first`, were of an earlier state than the stored."""
+
+    run_id: str
+    first: int
+    anew: bool
+    shift: int
+    event_shift: int | None
+    """None until it writes its first event."""
+    former: tuple[str, ...]
+
+    def written(self, records: Records) -> Written:
+        """What it is told."""
+        return Written(anew=self.anew and self.first == records.revision, event_shift=self.event_shift or 0)
+
+
+def numbered(connection: Connection, root: str, run_id: str, records: Records) -> tuple[Records, Written] | None:
+    """The rows as they are stored; None for those of a run that another has followed."""
+    known = get(connection, root)
+    if known is None or known.run_id != run_id:
+        if known and run_id in known.former:
+            return None
+        known = _take_over(connection, root, run_id, records, known)
+    known = _number_events(connection, root, known, records)
+    return _shifted(records, known), known.written(records)
+
+
+def get(connection: Connection, root: str) -> Writer | None:
+    row = connection.execute(select(schema.writers).where(schema.writers.c.root_job_id == root)).one_or_none()
+    if row is None:
+        return None
+    values = dict(row._mapping) | {"former": tuple(row.former)}
+    return Writer(**{name: values[name] for name in Writer.__dataclass_fields__})
+
+
+def forget(connection: Connection, root: str) -> None:
+    """Nobody writes for this tree any more; whoever does again takes over."""
+    connection.execute(delete(schema.writers).where(schema.writers.c.root_job_id == root))
+
+
+def last_event(connection: Connection, root: str) -> int:
+    """The number of the tree's latest event."""
+    query = select(func.max(schema.events.c.seq)).where(schema.events.c.root_job_id == root)
+    return connection.execute(query).scalar() or 0
+
+
+def highest_revision(connection: Connection, root: str) -> int:
+    """Of all rows of the tree."""
+    tables = (schema.tasks, schema.jobs, schema.rounds)
+    queries = (select(func.max(table.c.revision)).where(table.c.root_job_id == root) for table in tables)
+    return max(connection.execute(query).scalar() or 0 for query in queries)
+
+
+def _take_over(connection: Connection, root: str, run_id: str, records: Records, before: Writer | None) -> Writer:
+    """A run that goes on from where the last one stopped numbers as that did; any other behind all that is there."""
+    first, highest = records.revision, highest_revision(connection, root)
+    shift = before.shift if before else 0
+    anew = first + shift <= highest
+    if anew:
+        shift = highest + 1 - first
+    former = (*before.former, before.run_id)[-REMEMBERED:] if before else ()
+    event_shift = None if anew else before.event_shift if before else 0
+    return _put(connection, root, Writer(run_id, first, anew, shift, event_shift, former))
+
+
+def _number_events(connection: Connection, root: str, writer: Writer, records: Records) -> Writer:
+    """Its first events decide."""
+    if writer.event_shift is not None or not records.events:
+        return writer
+    return _put(connection, root, replace(writer, event_shift=last_event(connection, root)))
+
+
+def _shifted(records: Records, writer: Writer) -> Records:
+    by, events = writer.shift, writer.event_shift or 0
+    if not by and not events:
+        return records
+    return records.model_copy(
+        update={
+            "task": records.task and records.task.model_copy(update={"revision": records.task.revision + by}),
+            "jobs": tuple(job.model_copy(update={"revision": job.revision + by}) for job in records.jobs),
+            "rounds": tuple(each.model_copy(update={"revision": each.revision + by}) for each in records.rounds),
+            "events": tuple(shifted(event, events) for event in records.events),
+        }
+    )
+
+
+def _put(connection: Connection, root: str, writer: Writer) -> Writer:
+    row = {"root_job_id": root, **writer.__dict__, "former": list(writer.former)}
+    upsert(connection, schema.writers, [row])
+    return writer

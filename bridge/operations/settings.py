@@ -1,0 +1,134 @@
+"""The settings in force, and which running process still works with others (ruling K4)."""
+
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from activities import ready
+from activities.settings import toml
+from activities.settings.load import SettingsError
+from activities.settings.reading import Change, Told, changes
+from bridge.daemon import control
+from bridge.operations.service import Service
+
+DAEMON_READS = ("temporal", "bridge")
+"""The sections the group itself goes by; its members read all."""
+
+RESTART = "service daemon stop && service daemon start"
+SERVE_AGAIN = "end that process, then: service bridge serve"
+_HANDED = "temporal.address"
+"""Members are told where the embedded server listens by the group, whatever the settings say."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A running process, what it has read, and what has changed since."""
+
+    name: str
+    pid: int
+    read: Told
+    changed: tuple[Change, ...]
+    restart: str
+    fault: str = ""
+    """The settings cannot be read any more: it goes on with what it has."""
+
+
+def lines(service: Service, *, origins: bool) -> Iterator[str]:
+    """A file that `service config check` takes, as typed; with comments on what is not in force yet."""
+    reading = service.reading
+    notes = {path: reading.origin(path) for path in reading.values} if origins else {}
+    yield from toml.lines({**reading.values, **reading.typed}, notes)
+    told = [line for process in processes(service) for line in (*in_words(process), *way_to_force(process))]
+    if told:
+        yield ""
+    yield from (f"# {line}" for line in told)
+
+
+def as_json(service: Service, *, origins: bool) -> dict[str, Any]:
+    """What `--json` prints: the settings by name, the file, and the processes that have read it."""
+    reading = service.reading
+    values = {**reading.values, **reading.typed}
+    return {
+        "settings": {
+            toml.dotted(path): {"value": value, "origin": reading.origin(path)} if origins else value
+            for path, value in values.items()
+        },
+        "file": reading.file.model_dump(),
+        "processes": [_process_as_json(process) for process in processes(service)],
+    }
+
+
+def processes(service: Service) -> tuple[Process, ...]:
+    """The processes of this home that run, each compared with the settings as they are now."""
+    return tuple(_compared(service))
+
+
+def changed(service: Service) -> tuple[Process, ...]:
+    """Those that work with other settings."""
+    return tuple(process for process in processes(service) if process.changed or process.fault)
+
+
+def in_words(process: Process) -> Iterator[str]:
+    """What it has read; and, when that is not what there is now, each difference and the command."""
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(process.read.file.read_at))
+    digest = f"sha256 {process.read.file.digest[:12]}" if process.read.file.digest else "not there"
+    who = f"the {process.name} (process {process.pid}) read {process.read.file.path} ({digest}) at {at}"
+    if process.fault:
+        yield f"{who}, and goes on with that: {process.fault}"
+    elif process.changed:
+        yield f"{who}; changed since:"
+        yield from (
+            f"  {each.key} is {each.there or 'not set'} there, {each.here or 'not set'} now" for each in process.changed
+        )
+    else:
+        yield f"{who}: it works with these settings"
+
+
+def way_to_force(process: Process) -> tuple[str, ...]:
+    """The command after which it works with the settings there are."""
+    return (f"  to put that in force: {process.restart}",) if process.changed else ()
+
+
+def _compared(service: Service) -> Iterator[Process]:
+    seen = control.status(service.home)
+    state = seen.state if seen.running else None
+    if state and state.settings:
+        yield _process(service, "daemon", state.pid, state.settings, RESTART, DAEMON_READS)
+    members = {child.pid for child in state.children} if state else set()
+    handed = toml.value(state.temporal_address) if state and state.temporal_address else None
+    for name, path in (("worker", service.home.worker_ready), ("bridge", service.home.bridge_ready)):
+        said = ready.read(path)
+        if said and said.settings and said.alive:
+            restart = RESTART if said.pid in members or name == "worker" else SERVE_AGAIN
+            yield _process(service, name, said.pid, said.settings, restart, handed=handed)
+
+
+def _process(
+    service: Service,
+    name: str,
+    pid: int,
+    read: Told,
+    restart: str,
+    sections: Collection[str] | None = None,
+    handed: str | None = None,
+) -> Process:
+    try:
+        now = service.reading.told(sections)
+    except SettingsError as error:
+        return Process(name, pid, read, (), restart, error.message)
+    found = changes(now, read)
+    ours = tuple(each for each in found if not _is_no_matter(each, name, handed))
+    return Process(name, pid, read, ours, restart)
+
+
+def _is_no_matter(change: Change, name: str, handed: str | None) -> bool:
+    """What a member was told by its group is no change, nor what another one goes by."""
+    if change.key == _HANDED:
+        return handed is not None and change.there == handed
+    return name == "worker" and change.key.startswith("bridge.")
+
+
+def _process_as_json(process: Process) -> dict[str, Any]:
+    told = asdict(process) | {"changed": [each.model_dump() for each in process.changed]}
+    return told | {"read": process.read.file.model_dump()}

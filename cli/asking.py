@@ -1,0 +1,105 @@
+"""Asking a person on the terminal what a round asks (rulings F5, F6)."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.output import plain
+from cli.words import clock, one_line
+
+if TYPE_CHECKING:
+    from workflows.tree.records import QuestionRecord, RoundRecord
+
+
+@dataclass
+class Said:
+    """What a person typed, and what of it is no slip."""
+
+    verb: str
+    text: str = ""
+    partial: bool = False
+    other: bool = False
+    lines: list[str] = field(default_factory=list)
+
+
+def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> Said | None:
+    """Question by question, or what to do about failures; None when it is left for later, where it may be."""
+    if not waiting.questions:
+        return _decide(waiting, may_wait=may_wait)
+    said = Said("answer")
+    for number, question in enumerate(waiting.questions):
+        text = _answer(question, said, may_wait=may_wait and number == 0)
+        if text is None:
+            return None
+        if text:
+            said.lines.append(f"{question.id}: {text}")
+    said.text = "\n".join(said.lines)
+    return said
+
+
+def shown(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
+    """What a round asks and what to type; briefly where it is about to be asked."""
+    lines = [f"{waiting.coordinator_id} waits for you until {clock(waiting.expires_at)} ({waiting.kind})"]
+    if briefly:
+        return lines
+    for question in waiting.questions:
+        lines += [f"  {question.id}: {one_line(question.prompt, 300)}", *_choices(question)]
+    for failing in waiting.failing:
+        lines.append(f"  {failing.leg} ({failing.job_id}) {failing.state}: {one_line(failing.reason, 300)}")
+    return [plain(line) for line in [*lines, *(f"  {command}" for command in waiting.commands)]]
+
+
+def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | None:
+    """One answer; empty when it is left open on purpose, None when all of it is left for later."""
+    from workflows.policy.whole_answers import is_choice
+
+    typer.echo(plain("\n".join([f"{question.id}: {question.prompt}", *_choices(question)])), err=True)
+    while True:
+        text = _prompt("answer", "")
+        if not text and may_wait:
+            return None
+        if not text:
+            if typer.confirm(f"leave {question.id} unanswered?", err=True):
+                said.partial = True
+                return ""
+            continue
+        text = _numbered(question).get(text, text)
+        if not question.choices or is_choice(text, question.choices):
+            return text
+        if typer.confirm("that is none of the choices; is it the answer?", err=True):
+            said.other = True
+            return text
+
+
+def _numbered(question: "QuestionRecord") -> dict[str, str]:
+    """The choices by number; where one is a number itself, only what is typed out counts."""
+    if any(each.strip().isdigit() for each in question.choices):
+        return {}
+    return {str(number): each for number, each in enumerate(question.choices, 1)}
+
+
+def _choices(question: "QuestionRecord") -> list[str]:
+    lines = [f"    {number}) {each}" for number, each in _numbered(question).items()]
+    return lines or [f"    - {each}" for each in question.choices]
+
+
+def _decide(waiting: "RoundRecord", *, may_wait: bool) -> Said | None:
+    for failing in waiting.failing:
+        typer.echo(plain(f"{failing.leg} ({failing.job_id}) {failing.state}: {failing.reason}"), err=True)
+    verbs = {str(number): each for number, each in enumerate(waiting.verbs, 1)}
+    for number, each in verbs.items():
+        typer.echo(f"    {number}) {each}", err=True)
+    verb = ""
+    while verb not in waiting.verbs:
+        typed = _prompt("what now", "" if may_wait else None)
+        if not typed:
+            return None
+        verb = verbs.get(typed, typed)
+    if verb == "extend":
+        return Said(verb, _prompt("how much longer"))
+    return Said(verb, _prompt("instructions, if any", ""))
+
+
+def _prompt(question: str, default: str | None = None) -> str:
+    return str(typer.prompt(question, default=default, show_default=False, err=True)).strip()

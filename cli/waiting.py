@@ -1,0 +1,80 @@
+"""Whoever waits for a tree on a terminal is asked there what the tree asks, and told how to come back."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.asking import ask, shown
+from cli.output import plain
+from cli.words import actor
+
+if TYPE_CHECKING:
+    from bridge.operations.service import Service
+    from workflows.tree.records import RoundRecord
+
+LEFT = 130
+"""The exit code of a command that was interrupted."""
+
+
+class Asker:
+    """Shows each round once, again when more has joined; on a terminal it offers to answer."""
+
+    def __init__(self, service: "Service", *, json: bool) -> None:
+        self._service = service
+        self._offers = not json and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+        self._seen: set[tuple[str, str]] = set()
+
+    def look(self, root: str) -> None:
+        """What this tree asks that was not shown yet."""
+        from bridge.operations import people
+
+        for each in people.open_rounds(self._service, root):
+            if (each.round_id, each.digest) not in self._seen:
+                self._seen.add((each.round_id, each.digest))
+                _say("", *shown(each, briefly=self._offers))
+                if self._offers:
+                    self._offer(each)
+
+    def _offer(self, waiting: "RoundRecord") -> None:
+        from bridge.operations import people
+        from workflows.errors import ServiceError
+
+        _say("Answer now, or press Enter for later.")
+        said = ask(waiting, may_wait=True)
+        if said is None:
+            _say(f"later: service resume {waiting.coordinator_id}")
+            return
+        order = people.Resume(
+            waiting.coordinator_id,
+            said.verb,
+            said.text,
+            actor(),
+            round=waiting.number,
+            digest=waiting.digest,
+            partial=said.partial,
+            other=said.other,
+        )
+        try:
+            _say(asyncio.run(people.resume(self._service, order)).message)
+        except ServiceError as error:
+            _say(f"error: {error.message}", f"try: {error.hint}")
+
+
+@contextmanager
+def left_alone(*commands: str) -> Iterator[None]:
+    """Ctrl-C ends the waiting, not the work: the commands that come back to it are said."""
+    try:
+        yield
+    except (KeyboardInterrupt, typer.Abort):
+        _say("", "It goes on without you. To come back:", *(f"  {each}" for each in commands))
+        raise SystemExit(LEFT) from None
+
+
+def _say(*lines: str) -> None:
+    """Beside the result, which alone goes to standard output."""
+    sys.stderr.write("".join(f"{plain(line)}\n" for line in lines))
+    sys.stderr.flush()

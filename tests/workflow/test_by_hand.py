@@ -1,0 +1,185 @@
+"""What people send from the Temporal web UI or its command line: heard, or refused in a sentence (rulings F4 to F6)."""
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import WorkflowTaskFailedCause
+from temporalio.client import Client, WorkflowUpdateFailedError
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+
+from tests.tree.simulator import delegation
+from tests.workflow.books import Books
+from tests.workflow.host import Handle, Host, serving, start
+from tests.workflow.people import asking, waits
+from tests.workflow.test_pauses import details, over
+from workflows.contract.models import HumanQuestion
+from workflows.tree.jobs import JobOutcome, JobRun
+
+pytestmark = pytest.mark.ruling("F6.by_hand")
+BROKEN = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b'{"verb": "answer", '))
+FOREIGN = RawValue(Payload(metadata={"encoding": b"json/protobuf", "messageType": b"no.Such"}, data=b"{}"))
+GARBAGE: dict[str, tuple[list[Any], str]] = {
+    "nothing": ([], "one value is taken, not 0"),
+    "two values": ([{"verb": "answer"}, {"verb": "retry"}], "one value is taken, not 2"),
+    "a text": (["abort"], "a text is no order: send an object such as"),
+    "a list": ([["answer"]], "a list is no order"),
+    "null": ([None], "a null is no order"),
+    "no verb": ([{"text": "q-root: red"}], "`verb` is missing: it is one of answer, retry, continue, abort, extend"),
+    "a number for a text": ([{"verb": "answer", "text": 5}], "`text` must be a text, not a number"),
+    "a text for a number": ([{"verb": "answer", "round": "1"}], "`round` must be a whole number, not a text"),
+    "an unknown key": ([{"verb": "answer", "txt": "red"}], "`txt` is no key, did you mean `text`?"),
+    "a word without end": ([{"verb": "answer" * 99}], "`verb` has 594 characters: 200 at most"),
+    "no JSON": ([BROKEN], "what was sent cannot be read as JSON"),
+    "another encoding": ([FOREIGN], "what was sent cannot be read as JSON"),
+}
+
+
+async def failed_tasks(tree: Handle) -> int:
+    """Workflow tasks that our code failed: one that does so on every try hangs the tree."""
+    events = (await tree.fetch_history()).events
+    failed = [each.workflow_task_failed_event_attributes for each in events]
+    ours = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE
+    return len([each for each in failed if each.cause == ours])
+
+
+async def shows(tree: Handle, text: str) -> str:
+    """The details, as soon as they say this."""
+    for _ in range(2000):
+        if text in " ".join((found := await details(tree)).split()):
+            return found
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{text!r} is not shown: {found}")
+
+
+async def test_whatever_is_sent_becomes_an_event_and_a_sentence(client: Client, queue: str) -> None:
+    host = Host(asking({}, "root"))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        shown = await waits(host)
+        for number, (what, why) in enumerate(GARBAGE.values(), 1):
+            await tree.signal("resume", args=what)
+            await shows(tree, why.replace("`", "'"))
+            assert "Refused: somebody (temporal), " in await details(tree)
+            told = [each for each in Books(host.written).events.values() if each.kind == "resume_refused"]
+            assert len(told) == number
+            assert why in told[-1].message
+            assert (told[-1].data["why"], told[-1].data["channel"]) == ("unreadable", "temporal")
+        assert await failed_tasks(tree) == 0
+        assert Books(host.written).open() == [shown]
+        await tree.signal("resume", {"verb": "answer", "text": "blue"})
+        await over(tree, host)
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+async def test_an_update_that_is_no_order_is_refused_in_the_same_words(client: Client, queue: str, kind: str) -> None:
+    host, (what, why) = Host(asking({}, "root")), GARBAGE[kind]
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host)
+        with pytest.raises(WorkflowUpdateFailedError) as caught:
+            await tree.execute_update("resume", args=what)
+        assert isinstance(caught.value.cause, ApplicationError)
+        assert why in caught.value.cause.message
+        assert caught.value.cause.type == "unreadable"
+        await tree.execute_update("resume", {"verb": "answer", "text": "blue"})
+        await over(tree, host)
+
+
+async def test_what_the_details_show_can_be_pasted(client: Client, queue: str) -> None:
+    host = Host(asking({}, "root"))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host)
+        [pasted] = re.findall(r"```json\n(.*?)```", await shows(tree, "json"), re.DOTALL)
+        assert max(len(line) for line in pasted.splitlines()) < 60
+        order = json.loads(pasted)
+        assert order == {"verb": "answer", "text": ["q-root: <red | blue>"]}
+        await tree.signal("resume", order | {"text": ["q-root: red"]})
+        _, books = await over(tree, host)
+        assert "Refused" not in await details(tree)
+    assert [each.questions[0].answer for each in books.rounds.values()] == ["red"]
+    heard = next(each for each in books.events.values() if each.kind == "resume_accepted")
+    assert heard.message.endswith("; q-root: red")
+
+
+async def test_of_several_open_rounds_one_must_be_named(client: Client, queue: str) -> None:
+    legs = (delegation("p", agent="lead"), delegation("q", agent="lead"))
+    host = Host(asking({"root": legs, "p": (delegation("x"),), "q": (delegation("y"),)}, "p", "q"))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host, rounds=2)
+        names = [each.coordinator_id for each in Books(host.written).open()]
+        await tree.signal("resume", {"verb": "answer", "text": "red"})
+        await host.until(lambda: "resume_refused" in Books(host.written).kinds())
+        refused = next(each for each in Books(host.written).events.values() if each.kind == "resume_refused")
+        assert refused.data["why"] == "ambiguous"
+        assert all(name in refused.message for name in names)
+        pasted = re.findall(r"```json\n(.*?)```", await shows(tree, "Refused"), re.DOTALL)
+        assert [json.loads(each)["job_id"] for each in pasted] == names
+        said: str = await tree.execute_update(
+            "resume", {"verb": "answer", "text": "red", "job_id": names[0]}, result_type=str
+        )
+        assert f"\nstill waiting: service resume {names[1]} answer" in said
+        await tree.signal("resume", {"verb": "answer", "text": "blue"})
+        await asyncio.wait_for(tree.result(), 20)
+
+
+async def test_an_update_is_whole_or_refused_and_a_signal_is_read_as_far_as_it_goes(client: Client, queue: str) -> None:
+    said = asking({}, "root")
+
+    def ask(run: JobRun) -> JobOutcome:
+        found = said(run)
+        second = (HumanQuestion(id="limit", prompt="how many?"),)
+        more = {"human_questions": (*found.human_questions, *second)} if run.parent_job_id is None else {}
+        return found.model_copy(update=more)
+
+    host = Host(ask)
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host)
+        with pytest.raises(WorkflowUpdateFailedError) as caught:
+            await tree.execute_update("resume", {"verb": "answer", "text": "q-rot: red\nlimits: 5"})
+        cause = caught.value.cause
+        assert isinstance(cause, ApplicationError)
+        assert cause.type == "not_whole"
+        assert "did you mean `q-root`?" in cause.message
+        assert cause.details[0]["commands"] == [f"service resume {tree.id} answer 'q-root: red' 'limit: 5'"]
+        await tree.signal("resume", {"verb": "answer", "text": "q-rot: red\nlimit: 5"})
+        _, books = await over(tree, host)
+    heard = next(each for each in books.events.values() if each.kind == "resume_accepted")
+    assert (heard.data["unanswered"], heard.data["unmatched"]) == (["q-root"], ["q-rot"])
+    assert "q-root stays unanswered; limit: 5" in heard.message
+    assert "no question has the id q-rot" in heard.message
+    assert "guidance to the coordinator: q-rot: red" in heard.message
+
+
+@pytest.mark.ruling("G2")
+@pytest.mark.parametrize("what", [[], [None], [{}], [{"immediate": True}]])
+async def test_a_kill_needs_no_words(client: Client, queue: str, what: list[Any]) -> None:
+    host = Host(asking({}, "root"))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host)
+        await tree.signal("kill", args=what)
+        closed, _ = await over(tree, host)
+        assert await failed_tasks(tree) == 0
+    assert closed.reason == "killed by somebody"
+
+
+@pytest.mark.ruling("G2")
+@pytest.mark.parametrize("what", [["now"], [{"immediate": "no"}], [{"now": True}], [{}, {}], [BROKEN]])
+async def test_a_kill_that_cannot_be_read_stops_nothing(client: Client, queue: str, what: list[Any]) -> None:
+    host = Host(asking({}, "root"))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host)
+        await tree.signal("kill", args=what)
+        await shows(tree, "the signal 'kill' takes nothing, or an object with 'actor' and 'immediate'")
+        assert await failed_tasks(tree) == 0
+        await tree.signal("resume", {"verb": "answer", "text": "blue"})
+        await over(tree, host)

@@ -1,0 +1,233 @@
+"""What the Temporal program does to a tree from outside: terminate, reset, delete; found, told, and gone on from."""
+
+import asyncio
+import subprocess
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from activities import outside
+from activities.jobs.context import Context
+from activities.outside import Lookout
+from activities.settings.home import Home
+from activities.store import events as stored_events
+from activities.store import jobs as stored_jobs
+from activities.store import outbox, rounds
+from activities.store import runs as stored_runs
+from bridge.daemon.server import find_program
+from bridge.operations import orders, people, trees
+from tests.workflow.pipeline_stage import PipelineHost, pipeline_host
+from workflows.errors import RefusedError
+from workflows.pipeline import ids
+from workflows.tree.jobs import JobState, TaskState
+from workflows.tree.records import TaskRecord
+
+REASON = "by hand, for a test"
+
+
+@pytest_asyncio.fixture
+async def host(
+    client: Client, queue: str, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[PipelineHost]:
+    monkeypatch.setenv("STAGE", str(tmp_path / "stage"))
+    made = pipeline_host(client, queue, home, tmp_path)
+    yield made
+    made.touch("go")  # whatever still waits for it
+
+
+async def temporal(host: PipelineHost, verb: str, workflow_id: str, *words: str) -> None:
+    """The program as an operator types it."""
+    command = [str(find_program()), "workflow", verb, "--workflow-id", workflow_id, *words]
+    config = host.client.service_client.config
+    command += ["--address", config.target_host, "--namespace", host.client.namespace]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+async def ask(host: PipelineHost, message: str) -> str:
+    return await orders.start(host.service, orders.Order("dev", "ask", message, "acme/shop"))
+
+
+def task(host: PipelineHost, root: str) -> TaskRecord:
+    found = stored_jobs.task_of(host.service.store, root)
+    assert found is not None
+    return found
+
+
+async def until_state(host: PipelineHost, root: str, *states: TaskState) -> TaskRecord:
+    await host.until(lambda: task(host, root).state in states)
+    return task(host, root)
+
+
+def lookout(host: PipelineHost) -> Lookout:
+    """Housekeeping, as a worker has it."""
+    return Lookout(host.client, Context(host.service.home, host.service.settings, host.service.store))
+
+
+async def until_seen(host: PipelineHost, root: str) -> None:
+    """A list of workflows may lag behind; housekeeping looks again and again."""
+    seen, deadline = lookout(host), time.monotonic() + 20
+    while root in stored_jobs.open_trees(host.service.store):
+        assert time.monotonic() < deadline
+        await seen.look()
+        await asyncio.sleep(0.1)
+
+
+@pytest.mark.ruling("engine:outside", "G2")
+async def test_a_terminated_tree_is_found_told_and_goes_on(host: PipelineHost) -> None:
+    async with host.working():
+        root = await ask(host, "STAY")
+        await host.until(lambda: host.there("held"))
+        await temporal(host, "terminate", root, "--reason", REASON)
+        await until_seen(host, root)
+        ended, job = task(host, root), stored_jobs.get(host.service.store, root)
+        assert job is not None
+        assert ended.state is TaskState.BLOCKED
+        assert ended.reason.startswith("terminated from outside by ")
+        assert REASON in ended.reason
+        assert ended.next == job.next == f"service job retry {root}"
+        assert (job.state, job.reason) == (JobState.CANCELLED, ended.reason)
+        told = stored_events.of_tree(host.service.store, root)[-1]
+        assert told.kind == "tree_lost"
+        assert outbox.get(host.service.store, told.event_id) is not None
+        await host.until(lambda: "tree_lost" in (host.service.home.root / "notifications.jsonl").read_text())
+        # Its agent ends by the heartbeat that no workflow waits for.
+        await host.until(lambda: stored_runs.get(host.service.store, root, 1).ended_at is not None)  # type: ignore[union-attr]
+
+        host.touch("go")
+        retried = await trees.retry(host.service, root, actor="ann")
+        assert retried.reopened
+        done = await until_state(host, root, TaskState.DONE)
+    again = stored_jobs.get(host.service.store, root)
+    assert again is not None
+    assert (done.state, again.state, again.attempt) == (TaskState.DONE, JobState.SUCCEEDED, 2)
+    kinds = [event.kind for event in stored_events.of_tree(host.service.store, root)]
+    assert kinds.count("tree_lost") == kinds.count("tree_taken_up") == 1
+    assert people.attention(host.service).blocked == ()
+
+
+@pytest.mark.ruling("engine:outside")
+async def test_a_paused_tree_that_was_terminated_asks_again_when_it_is_taken_up(host: PipelineHost) -> None:
+    async with host.working():
+        root = await ask(host, "ask a person")
+        await until_state(host, root, TaskState.AWAITING_HUMAN)
+        await temporal(host, "terminate", root, "--reason", REASON)
+        with pytest.raises(RefusedError, match=REASON) as refused:
+            await people.resume(host.service, people.Resume(root, "answer", "q: this one", "ann"))
+        assert refused.value.hint == f"service job retry {root}"
+        assert rounds.open_rounds(host.service.store, root=root) == []
+        await trees.retry(host.service, root, actor="ann")
+        await until_state(host, root, TaskState.AWAITING_HUMAN)
+        await host.until(lambda: bool(rounds.open_rounds(host.service.store, root=root)))
+        await people.resume(host.service, people.Resume(root, "answer", "q: this one", "ann"))
+        await until_state(host, root, TaskState.DONE)
+
+
+@pytest.mark.ruling("engine:outside")
+async def test_a_deleted_tree_ends_and_says_how_to_start_anew(host: PipelineHost) -> None:
+    async with host.working():
+        root = await ask(host, "ask a person")
+        await until_state(host, root, TaskState.AWAITING_HUMAN)
+        await temporal(host, "delete", root, "--yes")
+        await until_gone(host, root)
+        await until_seen(host, root)
+        ended = task(host, root)
+        assert (ended.state, ended.reason) == (TaskState.CANCELLED, outside.NOBODY)
+        with pytest.raises(RefusedError) as refused:
+            await trees.retry(host.service, root, actor="ann")
+        assert refused.value.hint == 'service agent ask dev "MESSAGE" --repo acme/shop'
+        with pytest.raises(RefusedError, match="nothing to end"):
+            await trees.kill(host.service, root, actor="ann", immediate=False)
+
+
+async def until_gone(host: PipelineHost, workflow_id: str) -> None:
+    for _ in range(200):
+        found = await outside.ended(host.client, workflow_id)
+        if found and found.gone:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("the server did not delete it")
+
+
+@pytest.mark.ruling("engine:outside", "engine:dismiss")
+async def test_a_terminated_tree_is_killed_for_good(host: PipelineHost) -> None:
+    async with host.working():
+        root = await ask(host, "STAY")
+        await host.until(lambda: host.there("held"))
+        await temporal(host, "terminate", root, "--reason", REASON)
+        killed = await trees.kill(host.service, root, actor="ann", immediate=False)
+        assert killed.over
+        assert task(host, root).state is TaskState.CANCELLED
+        assert REASON in task(host, root).reason
+        with pytest.raises(RefusedError, match="nothing to end"):
+            await trees.kill(host.service, root, actor="ann", immediate=False)
+
+
+@pytest.mark.ruling("engine:outside.reset")
+@pytest.mark.parametrize("while_paused", [True, False])
+async def test_a_reset_tree_goes_on_and_its_rows_with_it(host: PipelineHost, while_paused: bool) -> None:
+    """Back to before its question; or once it is done, to before its answer took effect."""
+    async with host.working():
+        root = await ask(host, "ask a person")
+        await until_state(host, root, TaskState.AWAITING_HUMAN)
+        events = len(stored_events.of_tree(host.service.store, root))
+        if not while_paused:
+            await people.resume(host.service, people.Resume(root, "answer", "q: this one", "ann"))
+            await until_state(host, root, TaskState.DONE)
+        await temporal(host, "reset", root, "--type", "FirstWorkflowTask", "--reason", REASON)
+        # The recorded outcome of its first run is found again; then it asks as it did.
+        await host.until(lambda: len(stored_events.of_tree(host.service.store, root)) > events + (not while_paused))
+        await until_state(host, root, TaskState.AWAITING_HUMAN)
+        waiting = rounds.open_rounds(host.service.store, root=root)
+        assert [each.number for each in waiting] == [1]
+        await people.resume(host.service, people.Resume(root, "answer", "q: this one", "ann"))
+        done = await until_state(host, root, TaskState.DONE)
+        jobs = stored_jobs.tree(host.service.store, root)
+    assert {job.state for job in jobs} == {JobState.SUCCEEDED}
+    told = stored_events.of_tree(host.service.store, root)
+    assert len({event.event_id for event in told}) == len(told)
+    assert [event.kind for event in told].count("round_opened") == 2
+    assert done.ended_at is not None
+
+
+@pytest.mark.ruling("engine:dismiss", "D4")
+async def test_a_blocked_task_is_dismissed(host: PipelineHost) -> None:
+    async with host.working():
+        root = await ask(host, "decide: failed")
+        await until_state(host, root, TaskState.BLOCKED)
+        assert [each.root_job_id for each in people.attention(host.service).blocked] == [root]
+        described = host.client.get_workflow_handle(root)
+        while (await described.describe()).status is WorkflowExecutionStatus.RUNNING:
+            await asyncio.sleep(0.02)
+        over = await trees.dismiss(host.service, root, actor="ann")
+        assert over == trees.Killed(root, over=True)
+        assert people.attention(host.service).blocked == ()
+        assert task(host, root).state is TaskState.CANCELLED
+        assert task(host, root).reason.startswith("dismissed by ann; it was blocked: ")
+        with pytest.raises(RefusedError, match="nothing to end"):
+            await trees.dismiss(host.service, root, actor="ann")
+        with pytest.raises(RefusedError, match="dismissed by ann"):
+            await trees.retry(host.service, root, actor="ann")
+
+
+@pytest.mark.ruling("engine:outside")
+async def test_a_pipeline_run_that_was_terminated_ends_with_its_stages(host: PipelineHost) -> None:
+    await host.add(
+        "name: p\nrepo: acme/shop\nstages:\n  - {id: think, kind: agent, agent: dev, action: ask, prompt: STAY}\n"
+    )
+    async with host.working():
+        run_id = await host.run()
+        await host.until(lambda: host.there("held"))
+        root = host.show(run_id).stages[0].job_id or ""
+        await temporal(host, "terminate", ids.workflow_id(host.name), "--reason", REASON)
+        await until_seen(host, root)
+        await lookout(host).look()
+    shown = host.show(run_id)
+    assert (shown.state, host.states(run_id)) == ("cancelled", {"think": "cancelled"})
+    assert REASON in shown.reason
+    assert "service pipeline run" in shown.reason
+    assert task(host, root).state is TaskState.BLOCKED

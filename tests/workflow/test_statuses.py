@@ -1,0 +1,106 @@
+"""Temporal's own lists tell the truth at a glance: what failed is Failed, what was cancelled is Canceled."""
+
+import asyncio
+
+import pytest
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from tests.tree.simulator import delegation
+from tests.workflow.books import Books
+from tests.workflow.host import Handle, Host, Line, an_input, ended, script, serving, start
+from workflows import search
+from workflows.delegation_tree import DelegationTree
+from workflows.messages import Kill
+from workflows.tree.commands import CloseTree
+from workflows.tree.jobs import TaskState, Usage
+
+FAILED, CANCELED, COMPLETED = (
+    WorkflowExecutionStatus.FAILED,
+    WorkflowExecutionStatus.CANCELED,
+    WorkflowExecutionStatus.COMPLETED,
+)
+
+
+async def status(client: Client, workflow_id: str) -> WorkflowExecutionStatus | None:
+    return (await client.get_workflow_handle(workflow_id).describe()).status
+
+
+async def failure(tree: Handle) -> ApplicationError:
+    with pytest.raises(WorkflowFailureError) as caught:
+        await asyncio.wait_for(tree.result(), 20)
+    assert isinstance(caught.value.cause, ApplicationError)
+    return caught.value.cause
+
+
+@pytest.mark.ruling("engine:ui.status")
+async def test_a_blocked_tree_is_failed_with_its_reason_and_its_outcome(client: Client, queue: str) -> None:
+    host = Host(script({"root": (delegation("a"), delegation("b", failure_policy="continue")), "a": "failed"}))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        error = await failure(tree)
+    assert "leg a ended failed" in error.message
+    assert (error.type, error.category) == ("Blocked", ApplicationErrorCategory.BENIGN)
+    assert CloseTree.model_validate(error.details[0]).task_state is TaskState.BLOCKED
+    assert await status(client, tree.id) is FAILED
+    assert await status(client, host.run("a").job_id) is FAILED
+    assert await status(client, host.run("b").job_id) is COMPLETED
+
+
+@pytest.mark.ruling("engine:ui.status")
+@pytest.mark.parametrize(
+    ("line", "wanted"), [("failed", FAILED), ("blocked", FAILED), (None, FAILED), ("changes_requested", COMPLETED)]
+)
+async def test_a_delegation_is_what_its_job_is(
+    client: Client, queue: str, line: Line, wanted: WorkflowExecutionStatus
+) -> None:
+    host = Host(script({"root": (delegation("a", failure_policy="continue"),), "a": line}))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        assert (await ended(tree)).task_state is TaskState.DONE
+    assert await status(client, tree.id) is COMPLETED
+    assert await status(client, host.run("a").job_id) is wanted
+    assert (Books(host.written).named("a").decision or None) == line, "the tree has read the whole outcome"
+
+
+@pytest.mark.ruling("engine:ui.status")
+@pytest.mark.parametrize("immediate", [False, True])
+async def test_a_killed_tree_is_cancelled(client: Client, queue: str, immediate: bool) -> None:
+    host = Host(script({"root": (delegation("a"),)}), held={"a"})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("a")
+        await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=immediate))
+        await host.until(lambda: "delegation_killed" in Books(host.written).kinds())
+        if not immediate:
+            host.release("a")
+        await asyncio.wait_for(ended(tree), 20)
+    assert await status(client, tree.id) is CANCELED
+    assert await status(client, host.run("a").job_id) is (CANCELED if immediate else COMPLETED)
+
+
+@pytest.mark.ruling("engine:ui.status")
+async def test_what_a_cancelled_delegation_has_spent_is_counted(client: Client, queue: str) -> None:
+    """Temporal keeps nothing of a cancelled workflow: its outcome reaches the tree all the same."""
+    host = Host(script({"root": (delegation("a", failure_policy="continue"),)}), held={"a"})
+    spent = Usage(input_tokens=700, output_tokens=70)
+    host.on_cancel = lambda said: said.model_copy(update={"usage": spent, "branch": "service/half"})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("a")
+        await client.get_workflow_handle(host.run("a").job_id).cancel()
+        await asyncio.wait_for(ended(tree), 20)
+    leg = Books(host.written).named("a")
+    assert (leg.usage, leg.branch, leg.reason) == (spent, "service/half", "stopped by order")
+    assert await status(client, leg.job_id) is CANCELED
+
+
+@pytest.mark.ruling("engine:ui.status")
+async def test_a_tree_that_is_over_needs_no_attention(client: Client, queue: str) -> None:
+    host = Host(script({"root": "failed"}))
+    async with serving(client, queue, host):
+        tree = await start(client, queue, an_input())
+        await failure(tree)
+    described = await tree.describe()
+    assert described.typed_search_attributes.get(search.ATTENTION) is None
+    assert described.typed_search_attributes[search.STATE] == "blocked"

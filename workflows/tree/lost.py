@@ -1,0 +1,96 @@
+"""The rows of a tree whose workflow was ended from outside: it cannot write them any more (ruling G2)."""
+
+from collections.abc import Iterable
+
+from workflows.tree.jobs import JobState, TaskState
+from workflows.tree.pauses import RoundEnd
+from workflows.tree.records import RETRY, EventRecord, JobRecord, Records, RoundRecord, TaskRecord
+from workflows.tree.round_view import clock
+from workflows.tree.state import TERMINAL
+
+OPEN_TASKS = frozenset({TaskState.OPEN, TaskState.AWAITING_HUMAN})
+REASON_LIMIT = 300
+
+
+def is_open(task: TaskRecord, jobs: Iterable[JobRecord]) -> bool:
+    """Whether its rows say that a workflow works on it."""
+    return task.state in OPEN_TASKS or any(job.state not in TERMINAL for job in jobs)
+
+
+def lost_rows(
+    task: TaskRecord,
+    jobs: Iterable[JobRecord],
+    rounds: Iterable[RoundRecord],
+    *,
+    why: str,
+    anew: str,
+    number: int,
+    now: float,
+) -> Records:
+    """Every open row ends with the reason. `anew` is what starts it anew: empty when it can be taken up instead."""
+    why, root = " ".join(why.split())[:REASON_LIMIT], task.root_job_id
+    what_next = anew or f"{RETRY} {root}"
+    state = TaskState.CANCELLED if anew else TaskState.BLOCKED
+    left = {"reason": why, "next": what_next, "ended_at": now}
+    still = [job for job in jobs if job.state not in TERMINAL]
+    return Records(
+        task=task.model_copy(update=_pause_over(task, now) | left | {"revision": task.revision + 1, "state": state}),
+        jobs=tuple(
+            job.model_copy(update=left | {"revision": job.revision + 1, "state": JobState.CANCELLED}) for job in still
+        ),
+        rounds=tuple(_closed(each, why, now) for each in rounds if each.end is None),
+        events=(
+            EventRecord(
+                event_id=f"{root}-e{number}",
+                job_id=root,
+                root_job_id=root,
+                kind="tree_lost",
+                at=now,
+                message=f"{why}; next: {what_next}",
+                data={"jobs": [job.job_id for job in still], "next": what_next},
+            ),
+        ),
+    )
+
+
+def dismissed_rows(task: TaskRecord, *, actor: str, number: int, now: float) -> Records:
+    """A blocked task that nobody will take up again."""
+    reason = f"dismissed by {actor}; it was blocked: {task.reason}"[:REASON_LIMIT]
+    root, update = task.root_job_id, {"state": TaskState.CANCELLED, "reason": reason, "next": "", "ended_at": now}
+    event = EventRecord(
+        event_id=f"{root}-e{number}",
+        job_id=root,
+        root_job_id=root,
+        kind="task_dismissed",
+        at=now,
+        message=reason,
+        data={"actor": actor},
+    )
+    return Records(task=task.model_copy(update=update | {"revision": task.revision + 1}), events=(event,))
+
+
+def given_up(
+    jobs: Iterable[JobRecord], rounds: Iterable[RoundRecord], whole: Records, *, revision: int, now: float
+) -> Records:
+    """What the rows still have and a tree that was reset does not know: it ended with the course that was given up."""
+    known = {job.job_id for job in whole.jobs} | {each.round_id for each in whole.rounds}
+    why = "given up: the tree was reset to a moment before it"
+    left = {"reason": why, "next": "", "ended_at": now, "revision": revision, "state": JobState.CANCELLED}
+    gone = [job for job in jobs if job.job_id not in known and job.state not in TERMINAL]
+    lost = [each for each in rounds if each.round_id not in known and each.end is None]
+    return Records(
+        jobs=tuple(job.model_copy(update=left) for job in gone),
+        rounds=tuple(_closed(each, why, now).model_copy(update={"revision": revision}) for each in lost),
+    )
+
+
+def _closed(each: RoundRecord, why: str, now: float) -> RoundRecord:
+    update: dict[str, object] = {"end": RoundEnd.KILLED, "closed_at": now, "verbs": (), "commands": ()}
+    closed = f"{RoundEnd.KILLED} by the end of its workflow at {clock(now)}: {why}"
+    return each.model_copy(update=update | {"closed": closed, "revision": each.revision + 1})
+
+
+def _pause_over(task: TaskRecord, now: float) -> dict[str, object]:
+    if task.paused_since is None:
+        return {}
+    return {"paused_seconds": task.paused_seconds + now - task.paused_since, "paused_since": None}
