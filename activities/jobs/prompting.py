@@ -41,7 +41,8 @@ def _write_briefs(context: Context, brief: ContinuationBrief) -> None:
     """The children's bodies in full, where a cut one points to (spec: optional inlining)."""
     for leg in brief.legs:
         if leg.artifact_digest and not leg.twin_of:
-            context.artifacts.add_to_brief(brief.parent_job_id, f"leg {leg.id}", leg.artifact_digest)
+            title = f"leg {leg.id} ({leg.job_id})"
+            context.artifacts.add_to_brief(leg.parent_job_id or brief.parent_job_id, title, leg.artifact_digest)
 
 
 def _texts(context: Context, digests: Iterable[str]) -> dict[str, str]:

@@ -122,6 +122,7 @@ def _said(context: Context, run: JobRun, result: ServiceResult, evidence: Eviden
             result, pull_request=run.pull_request, head_tree=evidence.head_tree, artifact_digest=body
         ),
         "agents": agents.routable(context.store, run.repo) if result.delegations else (),
+        "templates": agents.templates(context.store) if result.delegations else (),
     }
 
 

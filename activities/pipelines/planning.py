@@ -124,6 +124,9 @@ def _worker(store: Engine, settings: Settings, definition: Definition, stage: Ag
     """The gates of `service agent ask`, before anything starts (ruling C6 in spirit: nothing on any fault)."""
     where = f"stage {stage.id} of {definition.name}"
     if stage.ephemeral is not None:
+        template = stage.ephemeral.template
+        if template and template not in agents.templates(store):
+            raise NotRunnableError(f"{where}: no registered agent {template} with a template", "service agent list")
         if stage.ephemeral.runtime not in settings.configured_runtimes:
             raise NotRunnableError(f"{where}: {stage.ephemeral.runtime} is not configured here", "service config show")
         return ephemeral_worker(stage.id, stage.ephemeral)

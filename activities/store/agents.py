@@ -43,6 +43,11 @@ def routable(engine: Engine, repo: str) -> tuple[Worker, ...]:
     return tuple(agent.worker for agent in _read(engine) if repo in agent.repos)
 
 
+def templates(engine: Engine) -> tuple[str, ...]:
+    """The agents that have a template, by name: what an ephemeral worker may name as its own (ruling C6)."""
+    return tuple(agent.worker.name for agent in _read(engine) if agent.worker.template)
+
+
 def remove(engine: Engine, name: str) -> bool:
     with engine.begin() as connection:
         connection.execute(delete(schema.agent_repos).where(schema.agent_repos.c.agent == name))

@@ -63,6 +63,16 @@ def test_an_ephemeral_worker_that_implements_must_be_allowed_to_write() -> None:
 
 
 @pytest.mark.ruling("C6")
+def test_an_ephemeral_template_must_exist() -> None:
+    seeded = Ephemeral(runtime=Runtime.RUNTIME_A, template="careful")
+    leg = delegation("a", action="ask").model_copy(update={"agent": None, "ephemeral": seeded})
+    assert preflight.check([leg], AGENTS, TreeSettings(), ("careful", "fast")) is None
+    assert faults(leg) == [
+        'delegations[0] (id "a"): ephemeral.template "careful" is no registered agent with a template (there are: none)'
+    ]
+
+
+@pytest.mark.ruling("C6")
 def test_a_set_that_could_never_settle_is_refused_whole() -> None:
     assert faults(delegation("a", deps=("b",)), delegation("b", deps=("a",))) != []
     assert faults(delegation("a"), delegation("a")) != []

@@ -4,7 +4,7 @@ from tests.tree.simulator import CODER, World, delegation, outcome, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.policy.settings import Bounds
 from workflows.tree.events import JobEnded, KillRequested, ResumeRequested, RetryRequested, TimerFired
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Usage
 from workflows.tree.resume_verdict import refuse_resume
 from workflows.tree.state import TreeState
 
@@ -200,8 +200,20 @@ def _retry_something(choices: Choices, world: World) -> bool:
     job_id = _some(choices, list(world.state.jobs))
     if not choices.pick(3):
         return False
+    if choices.rare(10):
+        _dismiss(world)
+        return False
     world.feed(RetryRequested(now=world.now + 10_000, actor="ann", job_id=job_id))
     return True
+
+
+def _dismiss(world: World) -> None:
+    """A kill of a tree that is over: it ends a blocked task without a run, and changes nothing else."""
+    before, runs = world.task_state(), len(world.runs)
+    commands = world.feed(KillRequested(now=world.now + 10_000, actor="ann"))
+    assert bool(commands) == (before is TaskState.BLOCKED)
+    assert world.task_state() is (TaskState.CANCELLED if before is TaskState.BLOCKED else before)
+    assert (len(world.runs), world.state.closed) == (runs, True)
 
 
 def _some(choices: Choices, things: list[str]) -> str:

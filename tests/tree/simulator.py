@@ -9,6 +9,7 @@ from workflows.contract.models import Action, AutonomyPolicy, Decision, Delegati
 from workflows.policy.order import acting_deps
 from workflows.policy.outcome import state_of
 from workflows.policy.settings import Bounds, TreeSettings
+from workflows.policy.verbs import No
 from workflows.tree.commands import (
     CancelJob,
     CancelTimer,
@@ -33,8 +34,10 @@ from workflows.tree.events import (
 )
 from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState, TaskState, Text, Usage, Worker
 from workflows.tree.payloads import EventKind
-from workflows.tree.records import EventRecord, JobRecord, RoundRecord, TaskRecord
+from workflows.tree.records import DISMISS, RETRY, EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.tree.reducer import new_tree, reduce
+from workflows.tree.reopening import refuse_retry
+from workflows.tree.resume_verdict import refuse_resume
 from workflows.tree.round_view import open_rounds
 from workflows.tree.rounds import timers
 from workflows.tree.state import Leg, TreeInput, TreeState
@@ -332,6 +335,7 @@ class World:
                 "one continuation per batch, and per refused set"
             )
             self.continued.append((parent.job_id, parent.attempt))
+        assert run.attempt > 1 or not self.state.frozen, "a blocked task starts only what an operator runs again"
         self.dispatched = True
         self.offered[run.job_id] = run
         if run.continuation not in {Continuation.FINALIZE, Continuation.ANSWERED}:
@@ -366,13 +370,35 @@ class World:
         assert len(finals) <= 1
         counted = [r for r in counted if r.continuation is not Continuation.FINALIZE]
         assert len(counted) <= bounds.max_delegation_total_jobs
-        assert state.spent_jobs <= bounds.max_delegation_total_jobs + len(finals)
+        assert state.spent_jobs <= bounds.max_delegation_total_jobs, "the finalize is outside the count"
         self._check_pauses()
+        self._check_offers()
         alive = bool(self.flying or self.offered or self.timers)
         if state.started:
             assert state.closed is not alive, "an open tree has something to wait for, a closed one has not"
         assert all(self.jobs[job_id] == job for job_id, job in state.jobs.items() if job_id in self.jobs)
         assert self.task in (None, state.task)
+
+    def _check_offers(self) -> None:
+        """No printed command would be refused; below a blocked task nothing is asked and nothing starts (B3, D4)."""
+        state = self.state
+        for text in dict.fromkeys([state.task.next, *(job.next for job in state.jobs.values())]):
+            _, offered, job_id = text.partition(RETRY)
+            assert not offered or refuse_retry(state, job_id.strip()) is None, text
+        assert not state.frozen or RETRY in state.task.next or DISMISS in state.task.next
+        assert not state.blocked or not self.open()
+        for each in self.open():
+            self._check_round(each)
+
+    def _check_round(self, each: RoundRecord) -> None:
+        for command in each.commands:
+            job_id, verb, *rest = command.removeprefix("service resume ").split(" ", 2)
+            text = {"extend": "1h", "answer": " ".join(rest).replace("<text>", "yes")}.get(verb, "with care")
+            said = ResumeRequested(
+                now=self.now, actor="ann", channel="cli", job_id=job_id, verb=verb, text=text, round=each.number
+            )
+            refusal = refuse_resume(self.state, said)
+            assert refusal is None or refusal.kind == No.NO_ROOM, (command, refusal)
 
     def _host_knows_first(self) -> bool:
         """A begin that the tree has not been told of yet."""
@@ -389,7 +415,7 @@ class World:
         assert not (self.dispatched and self.was_open & {each.round_id for each in still}), (
             "a paused tree starts nothing"
         )
-        assert (state.task.state is TaskState.AWAITING_HUMAN) == (bool(still) and not state.blocked)
+        assert (state.task.state is TaskState.AWAITING_HUMAN) == bool(still)
         assert not still or state.finalize is None, "a tree that ends waits for nobody"
         counted = self.now - self.start.created_at - self.paused_seconds - self.closed_seconds
         assert state.closed or abs(state.elapsed(self.now) - counted) < 1e-6

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
-from workflows.contract.models import Delegation
+from tests.tree.simulator import LEAD, ROOT, World, delegation, done, tokens, tree_input
+from workflows.contract.models import Delegation, HumanQuestion
 from workflows.policy.settings import Bounds
 from workflows.tree.jobs import Continuation
 
@@ -139,3 +139,23 @@ def test_the_wall_clock_runs_from_the_root_s_creation() -> None:
     world.begin()
     world.coordinator("approved", delegation("a"), after=101)
     assert "delegation_walltime_exceeded" in world.kinds()
+
+
+@pytest.mark.ruling("C1", "spec:ephemeral.leaf_only")
+@pytest.mark.parametrize("decision", ["implemented", "failed"])
+def test_an_ephemeral_root_never_delegates(decision: str) -> None:
+    """A pipeline's stage: no leg, no continuation, and its decision is the tree's."""
+    world = World(tree_input(worker=LEAD.model_copy(update={"ephemeral": True}))).begin()
+    world.coordinator(decision, delegation("a"), delegation("b"))
+    assert world.kinds()[0] == "delegation_ignored_ephemeral"
+    assert "delegation_dropped" not in world.kinds()
+    assert (len(world.runs), world.state.closed, done(world)) == (1, True, decision == "implemented")
+
+
+@pytest.mark.ruling("C1", "F2")
+def test_an_ephemeral_root_may_ask_and_what_it_delegates_is_still_ignored() -> None:
+    world = World(tree_input(worker=LEAD.model_copy(update={"ephemeral": True}))).begin()
+    world.coordinator("approved", delegation("a"), human_questions=(HumanQuestion(id="q", prompt="?"),))
+    world.resume("answer", "yes")
+    assert world.last.brief is not None
+    assert (world.last.continuation, world.last.brief.refused) == (Continuation.ANSWERED, ())

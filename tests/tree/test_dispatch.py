@@ -190,7 +190,7 @@ def test_an_unroutable_set_is_refused_whole_and_can_be_corrected() -> None:
     brief = tree.last.brief
     assert brief is not None
     assert (tree.last.continuation, brief.valid_agents) == (Continuation.CORRECTIVE, ("coder", "lead", "reader"))
-    assert [leg.id for leg in brief.refused] == ["a", "b"]
+    assert [leg.id for each in brief.refused for leg in each.delegations] == ["a", "b"]
     tree.coordinator("approved", delegation("a"), delegation("b"))
     assert len(tree.flying) == 2, "the corrected set is no repetition: the refused one never entered the window"
 

@@ -2,9 +2,10 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, done, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
+from workflows.policy.prompts.render import render_continuation, wanted_digests
 from workflows.policy.settings import Bounds
 from workflows.tree.events import KillRequested, TreeStarted
-from workflows.tree.jobs import Continuation, JobState, TaskState
+from workflows.tree.jobs import Continuation, JobState, LongPrompt, TaskState
 from workflows.tree.reducer import reduce
 
 
@@ -206,3 +207,89 @@ def test_a_bound_tripped_in_a_delegated_coordinator_finalizes_the_tree_once_othe
     tree.coordinator("implemented")
     assert done(tree)
     assert tree.kinds().count("delegation_finalize_enqueued") == 1
+
+
+def refused(tree: World) -> list[str]:
+    """What the finalize is told was not dispatched."""
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert tree.last.brief is not None
+    return [leg.id for each in tree.last.brief.refused for leg in each.delegations]
+
+
+@pytest.mark.ruling("E6", "C1", "C4")
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        Bounds(max_delegation_width=1),
+        Bounds(max_delegation_depth=1),
+        Bounds(max_delegation_total_jobs=2),
+        Bounds(max_delegation_wall_clock_seconds=1),
+        Bounds(max_delegation_token_budget=5),
+        Bounds(max_delegation_cost_usd=0.00001),
+    ],
+)
+def test_a_finalize_is_told_every_set_a_bound_refused_complete(bounds: Bounds) -> None:
+    tree = World(tree_input(bounds)).begin()
+    tree.coordinator("approved", delegation("a"))
+    tree.leg("a", usage=tokens(10))
+    long = {"z": LongPrompt(digest="d-long", folded="f")}
+    tree.coordinator("approved", delegation("y"), delegation("z"), long_prompts=long)
+    assert refused(tree) == ["y", "z"]
+    assert tree.last.brief is not None
+    assert tree.last.brief.refused[0].long_prompts == {"z": "d-long"}
+    assert "d-long" in wanted_digests(tree.last.brief)
+    line = tree.last.brief.budget
+    assert (line.jobs, line.jobs_cap) == (tree.state.spent_jobs, bounds.max_delegation_total_jobs)
+    assert line.jobs <= line.jobs_cap
+    assert line.depth <= line.depth_cap
+
+
+@pytest.mark.ruling("E6", "C6", "H2")
+def test_a_finalize_is_told_the_set_that_preflight_or_the_ladder_refused_last() -> None:
+    for agent in ("ghost", "coder"):
+        tree = World(tree_input()).begin()
+        tree.coordinator("approved", delegation("a", agent))
+        while tree.last.continuation is not Continuation.FINALIZE:
+            if tree.last.delegation_id:
+                tree.leg("a")
+            tree.coordinator("approved", delegation("a", agent))
+        assert refused(tree) == ["a"]
+
+
+@pytest.mark.ruling("E6", "G2")
+def test_a_finalize_is_told_what_came_back_while_the_tree_was_ending() -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", delegation("left", "lead"), delegation("right", "lead"))
+    tree.kill()
+    tree.leg("left", "approved", delegation("x"))
+    tree.leg("right", "approved", delegation("x"), delegation("y"))
+    assert refused(tree) == ["x", "x", "y"]
+    assert tree.last.brief is not None
+    text = render_continuation(tree.last.brief, {})
+    assert f"(returned by `{ROOT}.1`), complete" in text
+    assert f"(returned by `{ROOT}.2`), complete" in text
+
+
+@pytest.mark.ruling("C3", "C4")
+def test_a_finalize_is_outside_the_count_that_prompts_and_people_are_shown() -> None:
+    tree = World(tree_input(Bounds(max_delegation_total_jobs=3))).begin()
+    tree.coordinator("approved", delegation("a"), delegation("b"))
+    tree.leg("a")
+    tree.leg("b")
+    tree.coordinator("approved", delegation("c"))
+    assert refused(tree) == ["c"]
+    assert tree.last.brief is not None
+    assert "Jobs 3 of 3;" in render_continuation(tree.last.brief, {})
+    assert tree.state.ledger().jobs == 3
+
+
+@pytest.mark.ruling("spec:inline_artifact_bodies", "G1")
+def test_a_leg_s_body_is_named_in_the_folder_of_the_job_that_delegated_it() -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", delegation("a", "lead"))
+    tree.leg("a", "approved", delegation("a"), artifact_digest="outer")
+    tree.leg("a", artifact_digest="inner")
+    tree.kill()
+    tree.end(tree.last.job_id, artifact_digest="outer")
+    assert tree.last.brief is not None
+    assert [(each.id, each.parent_job_id) for each in tree.last.brief.legs] == [("a", ROOT), ("a", f"{ROOT}.1")]

@@ -55,7 +55,7 @@ async def test_an_answer_goes_on(client: Client, queue: str, by: str) -> None:
     brief = host.run("answered").brief
     assert brief is not None
     assert [(each.id, each.text) for each in brief.answers] == [("q-root", "blue")]
-    assert [each.id for each in brief.refused] == ["a", "b"]
+    assert [leg.id for each in brief.refused for leg in each.delegations] == ["a", "b"]
     assert (books.rounds[shown.round_id].end, closed.task_state) == (RoundEnd.ANSWERED, TaskState.DONE)
 
 

@@ -181,7 +181,10 @@ async def test_a_set_that_cannot_be_routed_comes_back_whole(client: Client, queu
     assert host.names == ["root", "corrective", "l0", "normal"]
     brief = host.run("corrective").brief
     assert brief is not None
-    assert (brief.correction, [leg.id for leg in brief.refused]) == (Correction.PREFLIGHT, ["a", "b"])
+    assert (brief.correction, [leg.id for each in brief.refused for leg in each.delegations]) == (
+        Correction.PREFLIGHT,
+        ["a", "b"],
+    )
     assert brief.valid_agents == ("coder", "lead", "reader")
     assert books.kinds().count("delegation_preflight_failed") == 1
 

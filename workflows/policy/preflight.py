@@ -13,13 +13,16 @@ RUNTIME_NAMES = frozenset({"runtime_a", "runtime_b", "runtime_c", "shell"})
 ALTERNATIVE = 'or use "ephemeral": {"runtime": ...} instead of "agent" for a throwaway worker'
 
 
-def check(delegations: Sequence[Delegation], agents: Sequence[Worker], settings: TreeSettings) -> Refusal | None:
+def check(
+    delegations: Sequence[Delegation], agents: Sequence[Worker], settings: TreeSettings, templates: Sequence[str] = ()
+) -> Refusal | None:
     """All faults of a set in one refusal; one fault and nothing of it is dispatched."""
     by_name = {agent.name: agent for agent in agents}
     faults = [*_shape(delegations)]
     for index, delegation in enumerate(delegations):
         prefix = f'delegations[{index}] (id "{delegation.id}"): '
         faults += [prefix + fault for fault in _faults(delegation, by_name, settings)]
+        faults += [prefix + fault for fault in _template(delegation, templates)]
     if not faults:
         return None
     valid = sorted(by_name)
@@ -44,6 +47,14 @@ def _faults(delegation: Delegation, agents: Mapping[str, Worker], settings: Tree
         yield from _ephemeral(delegation.ephemeral, delegation.action, settings)
     elif delegation.agent is not None:
         yield from _registered(delegation.agent, delegation.action, agents, settings)
+
+
+def _template(delegation: Delegation, templates: Sequence[str]) -> Iterator[str]:
+    """An ephemeral worker is seeded by a registered agent's template, by that agent's name."""
+    name = delegation.ephemeral.template if delegation.ephemeral else None
+    if name and name not in templates:
+        there = ", ".join(templates) or "none"
+        yield f'ephemeral.template "{name}" is no registered agent with a template (there are: {there})'
 
 
 def _registered(name: str, action: Action, agents: Mapping[str, Worker], settings: TreeSettings) -> Iterator[str]:

@@ -45,7 +45,7 @@ def _budget(step: Step, depth: int) -> BudgetLine:
     return BudgetLine(
         jobs=used.jobs,
         jobs_cap=bounds.max_delegation_total_jobs,
-        depth=depth,
+        depth=min(depth, bounds.max_delegation_depth),
         depth_cap=bounds.max_delegation_depth,
         elapsed_seconds=used.elapsed_seconds,
         wall_clock_seconds=bounds.max_delegation_wall_clock_seconds,
@@ -69,6 +69,7 @@ def _leg(step: Step, batch: Batch, named: Leg, *, with_findings: bool) -> BriefL
     return BriefLeg(
         id=named.id,
         job_id=leg.job_id,
+        parent_job_id=batch.parent_job_id,
         worker=named.worker.name,
         ephemeral=named.worker.ephemeral,
         action=named.action,
@@ -110,6 +111,7 @@ def _job(step: Step, job: JobRecord, leg: Leg | None) -> BriefLeg:
     return BriefLeg(
         id=job.delegation_id or "",
         job_id=job.job_id,
+        parent_job_id=job.parent_job_id or "",
         worker=job.agent,
         ephemeral=job.ephemeral,
         action=job.action,

@@ -42,7 +42,7 @@ def finalize(step: Step, pending: Finalize) -> None:
     """The tree's last job: no bound refuses it (ruling C2)."""
     root = step.state.root
     notes = (f"the tree is being finalized: {pending.reason}",)
-    pending.job_id = _enqueue(step, root, Continuation.FINALIZE, notes, {})
+    pending.job_id = _enqueue(step, root, Continuation.FINALIZE, notes, {"refused": tuple(pending.refused)})
     message = f"finalize continuation {pending.job_id} enqueued: {pending.reason}"
     data: Data = {"cause": pending.kind, "reason": pending.reason}
     step.event("delegation_finalize_enqueued", pending.job_id, message, data)
@@ -52,7 +52,7 @@ def _enqueue(
     step: Step, chain: Coordinator, flavour: Continuation, notes: tuple[str, ...], extra: dict[str, object]
 ) -> str:
     depth = step.state.jobs[chain.job_id].delegation_depth + 1
-    step.state.spent_jobs += 1
+    step.state.spent_jobs += flavour is not Continuation.FINALIZE  # which is outside every count (ruling C4)
     told = brief(step, chain, flavour, depth, notes).model_copy(update=_replies(step, chain, flavour) | extra)
     run = chain.run.model_copy(
         update={

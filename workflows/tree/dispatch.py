@@ -9,7 +9,7 @@ from workflows.policy.bounds import Refusal
 from workflows.policy.fingerprints import twins
 from workflows.policy.resolution import asked_of, means_of, worker_of
 from workflows.tree import continuing, finalizing, offers, work
-from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, Text
+from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, RefusedSet, Text
 from workflows.tree.payloads import Data
 from workflows.tree.state import Batch, Coordinator, Leg, Phase
 from workflows.tree.step import Step
@@ -24,6 +24,20 @@ class Handed(StrEnum):
 
 
 def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Handed:
+    """A set goes out, comes back to be corrected, or is kept for the finalize to be told of, complete (ruling E6)."""
+    handed = _checked(step, chain, outcome)
+    if handed is Handed.DROPPED and step.state.finalize is not None:
+        step.state.finalize.refused.append(refused(outcome))
+    return handed
+
+
+def refused(outcome: JobOutcome) -> RefusedSet:
+    """A result's delegations as a prompt shows them."""
+    long = {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()}
+    return RefusedSet(job_id=outcome.job_id, delegations=outcome.delegations, long_prompts=long)
+
+
+def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Handed:
     """The checks of ruling C1 in their order; the first that trips decides, with one event."""
     if finalizing.ending(step):
         return _dropped_at_the_end(step, chain, outcome)
@@ -31,7 +45,7 @@ def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Handed:
     if refusal is not None:
         finalizing.tripped(step, refusal, chain.job_id)
         return Handed.DROPPED
-    refusal = preflight.check(outcome.delegations, outcome.agents, step.state.input.settings)
+    refusal = preflight.check(outcome.delegations, outcome.agents, step.state.input.settings, outcome.templates)
     if refusal is not None:
         return _unroutable(step, chain, outcome, refusal)
     signature = loops.signature(outcome.delegations, outcome.long_prompts)
@@ -107,8 +121,7 @@ def _correct(
     """The set comes back to its coordinator, complete."""
     extra: dict[str, object] = {
         "correction": what,
-        "refused": outcome.delegations,
-        "long_prompts": {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()},
+        "refused": (refused(outcome),),
         "valid_agents": valid,
     }
     done = continuing.proceed(step, chain, Continuation.CORRECTIVE, *notes, extra=extra)

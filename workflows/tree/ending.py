@@ -27,6 +27,7 @@ def job_ended(step: Step, outcome: JobOutcome) -> None:
         return
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = _record(step, outcome)
+    outcome = _leaf(step, outcome) if job.ephemeral else outcome
     found = state.find_leg(outcome.job_id)
     if state.finalize is not None and state.finalize.job_id == outcome.job_id:
         _finalize_ended(step, outcome, ended)
@@ -34,6 +35,16 @@ def job_ended(step: Step, outcome: JobOutcome) -> None:
         _leg_job_ended(step, *found, outcome, ended)
     elif job.delegation_id is None:
         _chain_job_ended(step, state.coordinators[state.homes[outcome.job_id]], outcome, ended)
+
+
+def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
+    """An ephemeral worker never delegates, as a leg, a root or a pipeline's stage (ruling C1)."""
+    if not outcome.delegations:
+        return outcome
+    ids = [each.id for each in outcome.delegations]
+    message = f"an ephemeral worker cannot delegate: {len(ids)} delegation(s) ignored"
+    step.event("delegation_ignored_ephemeral", outcome.job_id, message, {"delegations": ids})
+    return outcome.model_copy(update={"delegations": (), "long_prompts": {}})
 
 
 def _record(step: Step, outcome: JobOutcome) -> JobState:
@@ -107,18 +118,13 @@ def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) 
 
 def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
     """A delegated job: its leg is over, unless it became a coordinator of its own."""
-    coordinates = bool(outcome.delegations) and not leg.worker.ephemeral
-    if not coordinates or outcome.conflict:
+    if not outcome.delegations or outcome.conflict:
         asking.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
     _absorb(leg, outcome, parent.batch)
     if outcome.conflict:
         _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
         return
-    if leg.worker.ephemeral and outcome.delegations:
-        ids = [each.id for each in outcome.delegations]
-        message = f"an ephemeral worker cannot delegate: {len(ids)} delegation(s) ignored"
-        step.event("delegation_ignored_ephemeral", outcome.job_id, message, {"delegations": ids})
-    elif outcome.delegations:
+    if outcome.delegations:
         chain = Coordinator(coordinator_id=leg.job_id, run=dispatch.run_of(step, parent, leg), job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
         work.add(chain, work.own(step.state.jobs[leg.job_id]))

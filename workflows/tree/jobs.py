@@ -110,11 +110,22 @@ class LongPrompt(Wire):
     """Digest of the text with white space folded: what the loop signature compares (ruling H1)."""
 
 
+class RefusedSet(Wire):
+    """Delegations that were not dispatched, complete, and the job that returned them."""
+
+    job_id: str
+    delegations: tuple[Delegation, ...]
+    long_prompts: dict[str, str] = {}
+    """Digests of the prompts that are too long to stand here, by leg."""
+
+
 class BriefLeg(Wire):
     """One leg's outcome, as the coordinator is told it (ruling E6)."""
 
     id: str
     job_id: str
+    parent_job_id: str = ""
+    """The coordinator's job that delegated it: names the folder of its artifact body."""
     worker: str
     ephemeral: bool = False
     action: Action
@@ -178,7 +189,7 @@ class ContinuationBrief(Wire):
     assignment: Text | None = None
     """A delegated coordinator's own instructions; None for the root, whose instructions are the goal."""
     parent_job_id: str
-    """The coordinator job that delegated the legs: names the folder of their artifact bodies."""
+    """The coordinator job that delegated the latest legs."""
     answers: tuple[Answer, ...] = ()
     guidance: str = ""
     """What a person said beyond the answers."""
@@ -192,10 +203,8 @@ class ContinuationBrief(Wire):
     previous_summary: str = ""
     notes: tuple[str, ...] = ()
     """What was skipped or refused, and why."""
-    refused: tuple[Delegation, ...] = ()
-    """A set that was not dispatched, complete, to be corrected, issued again or dropped."""
-    long_prompts: dict[str, str] = {}
-    """Digests of the refused legs' prompts that are too long to stand here, by leg."""
+    refused: tuple[RefusedSet, ...] = ()
+    """Sets that were not dispatched: to be corrected, issued again or dropped; a finalize is told all of them."""
     valid_agents: tuple[str, ...] = ()
     attempt: int = 0
     attempts: int = 0
@@ -275,4 +284,6 @@ class JobOutcome(Wire):
     """What a person must type before it can end better; running it again at once would end the same (ruling B3)."""
     agents: tuple[Worker, ...] = ()
     """The agents routable on the repository; only when the result delegates (ruling C6)."""
+    templates: tuple[str, ...] = ()
+    """Registered agents whose template an ephemeral worker may name; only when the result delegates (ruling C6)."""
     notices: tuple[Notice, ...] = ()

@@ -84,8 +84,8 @@ class TaskRecord(Wire):
 
     @property
     def may_go_on(self) -> bool:
-        """Blocked, and an operator can open it again; a finalized one cannot be (ruling D4)."""
-        return self.state is TaskState.BLOCKED and RETRY in self.next
+        """Blocked, and an operator is waited for: to open it again or to dismiss it. A finalized one is over (D4)."""
+        return self.state is TaskState.BLOCKED and (RETRY in self.next or DISMISS in self.next)
 
     def elapsed(self, now: float) -> float:
         """Wall-clock time without pauses (ruling C4)."""

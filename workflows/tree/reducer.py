@@ -128,7 +128,9 @@ def _start(step: Step) -> None:
 
 
 def _advance(step: Step) -> None:
-    """Until nothing moves by itself any more; then the tree's own end, if it has come."""
+    """Until nothing moves by itself any more; then the tree's own end, if it has come. In a closed one nothing does."""
+    if step.state.closed:
+        return
     step.warn()
     while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
         pass

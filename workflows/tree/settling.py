@@ -68,10 +68,7 @@ def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
     if not asked:
         ending.go_on(step, chain, held, step.state.jobs[held.job_id].state)
         return True
-    extra: dict[str, object] = {
-        "refused": held.delegations,
-        "long_prompts": {leg: prompt.digest for leg, prompt in held.long_prompts.items()},
-    }
+    extra: dict[str, object] = {"refused": (dispatch.refused(held),) if held.delegations else ()}
     notes = ("the delegations below were held back while a person was asked",) if held.delegations else ()
     _continue(step, chain, Continuation.ANSWERED, *notes, extra=extra)
     return True

@@ -5,7 +5,7 @@ from enum import StrEnum
 from workflows.contract.models import Action, Delegation, FailurePolicy, SynthesisRule
 from workflows.policy.bounds import Ledger
 from workflows.policy.settings import TreeSettings
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Text, Usage, Wire, Worker
+from workflows.tree.jobs import JobOutcome, JobRun, JobState, RefusedSet, TaskState, Text, Usage, Wire, Worker
 from workflows.tree.pauses import Asked, Memory, Reply, Round
 from workflows.tree.records import JobRecord, TaskRecord
 
@@ -152,6 +152,8 @@ class Finalize(Memory):
     reason: str
     job_id: str | None = None
     done: bool = False
+    refused: list[RefusedSet] = []
+    """Everything that was not dispatched because of it: the finalize is told (ruling E6)."""
 
 
 class Offer(Memory):

@@ -20,6 +20,8 @@ def show(step: Step) -> None:
         if job.next != shown:
             step.change(job_id, next=shown)
     if not state.frozen:
+        if state.blocked and (RETRY in state.task.next or DISMISS in state.task.next):
+            step.next_step("")  # it is being ended
         return
     retry = next((each for each in _ways_on(state) if refuse_retry(state, each) is None), None)
     step.next_step(finalizing.way_back(step, retry) if retry else f"{DISMISS} {state.root_id}")

@@ -128,6 +128,18 @@ class TestRun:
         assert (answer.status_code, answer.json()["code"]) == (400, "pipeline_not_runnable")
         assert "stage look of crew: no agent nobody" in answer.json()["error"]
 
+    @pytest.mark.ruling("C6")
+    async def test_a_stage_whose_template_does_not_exist_cannot_be_run(
+        self, service: Service, call: httpx.AsyncClient, path: str
+    ) -> None:
+        worker = "{runtime: runtime_a, template: careful}"
+        stage = f"{{id: look, kind: agent, ephemeral: {worker}, action: ask, prompt: x}}"
+        text = f"name: crew\nrepo: acme/shop\nstages:\n- {stage}\n"
+        pipelines.put(service.store, read(text, Format.YAML), text, Format.YAML)
+        answer = await call.post(RUN.format("crew"))
+        assert (answer.status_code, answer.json()["code"]) == (400, "pipeline_not_runnable")
+        assert "stage look of crew: no registered agent careful with a template" in answer.json()["error"]
+
     @pytest.mark.parametrize("body", [None, {}, {"payload": {}}, {"payload": {"ticket": "SHOP-17"}}])
     async def test_it_starts_a_run_and_names_it(self, with_temporal: Service, body: Any) -> None:
         path = register(with_temporal, f"p{abs(hash(str(body)))}")

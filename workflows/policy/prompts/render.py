@@ -7,7 +7,7 @@ from workflows.contract.models import Action, Delegation
 from workflows.policy.prices import dollars
 from workflows.policy.prompts.asks import TITLES, ask
 from workflows.policy.prompts.fences import cut, fenced, inline
-from workflows.tree.jobs import BriefLeg, BudgetLine, Continuation, ContinuationBrief, JobState, Text
+from workflows.tree.jobs import BriefLeg, BudgetLine, Continuation, ContinuationBrief, JobState, RefusedSet, Text
 
 BODY_LIMIT = 8_000
 BODIES_LIMIT = 32_000
@@ -26,7 +26,8 @@ Inlined = dict[tuple[str, str], str]
 def wanted_digests(brief: ContinuationBrief) -> tuple[str, ...]:
     """The stored texts that `render_continuation` will look for."""
     bodies = [leg.artifact_digest for leg in brief.legs] if brief.inline_artifact_bodies else []
-    told = [brief.goal.digest, brief.assignment.digest if brief.assignment else None, *brief.long_prompts.values()]
+    told = [brief.goal.digest, brief.assignment.digest if brief.assignment else None]
+    told += [digest for each in brief.refused for digest in each.long_prompts.values()]
     return tuple(dict.fromkeys(each for each in [*told, *bodies] if each))
 
 
@@ -149,15 +150,16 @@ def _facts(leg: BriefLeg) -> Iterator[tuple[str, str]]:
 
 def _refused(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
     text = "\n".join(f"- {inline(note)}" for note in brief.notes)
-    if brief.refused:
-        shown = json.dumps([_delegation(each, brief, bodies) for each in brief.refused], indent=2, ensure_ascii=False)
-        text += f"\n\nThe delegations that were not dispatched, complete:\n\n{fenced(shown, 'json')}"
+    for each in brief.refused:
+        shown = json.dumps([_delegation(leg, each, bodies) for leg in each.delegations], indent=2, ensure_ascii=False)
+        by = f" (returned by {inline(each.job_id)})" if len(brief.refused) > 1 else ""
+        text += f"\n\nThe delegations that were not dispatched{by}, complete:\n\n{fenced(shown, 'json')}"
     return text.strip()
 
 
-def _delegation(each: Delegation, brief: ContinuationBrief, bodies: Mapping[str, str]) -> dict[str, object]:
+def _delegation(each: Delegation, of: RefusedSet, bodies: Mapping[str, str]) -> dict[str, object]:
     shown: dict[str, object] = each.model_dump(mode="json", exclude_defaults=True)
-    digest = brief.long_prompts.get(each.id)
+    digest = of.long_prompts.get(each.id)
     if digest is not None:
         shown["prompt"] = _text(Text(digest=digest), bodies)
     return shown
@@ -168,10 +170,10 @@ def _bodies(brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: 
     if not brief.inline_artifact_bodies:
         return {}
     left, parts = BODIES_LIMIT, Inlined()
-    whole = f"{artifact_root}/delegations/{brief.parent_job_id}/brief.md"
     for leg in brief.legs:
         if leg.artifact_digest is None or leg.twin_of:
             continue
+        whole = f"{artifact_root}/delegations/{leg.parent_job_id}/brief.md"
         body = _text(Text(digest=leg.artifact_digest), bodies)
         parts[leg.id, leg.job_id] = f"\n\nArtifact body:\n\n{fenced(cut(body, min(left, BODY_LIMIT), whole))}"
         left = max(0, left - min(len(body), BODY_LIMIT))

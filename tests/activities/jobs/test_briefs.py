@@ -1,0 +1,43 @@
+"""What a job hands to the tree and to the jobs after it through files and lists of its host."""
+
+import pytest
+
+from activities.jobs.prompting import prompt_of
+from activities.store import agents
+from tests.activities.jobs.conftest import Stage
+from tests.tree.simulator import World, delegation, tree_input
+from workflows.policy.settings import TreeSettings
+from workflows.tree.jobs import Text, Worker
+
+DELEGATES = """
+import json
+leg = {"id": "a", "agent": "careful", "action": "ask", "prompt": "look"}
+print(json.dumps({"service_result": {"decision": "approved", "summary": "s", "delegations": [leg]}}))
+"""
+
+
+@pytest.mark.ruling("spec:inline_artifact_bodies", "E6")
+def test_equal_leg_ids_of_different_batches_have_bodies_of_their_own(stage: Stage) -> None:
+    """The finalize sums up two legs called `a`: one of the root, one of the coordinator that the first became."""
+    bodies = {name: stage.context.artifacts.put(name.encode() * 5_000) for name in ("outer", "inner")}
+    tree = World(tree_input(settings=TreeSettings(inline_artifact_bodies=True), prompt=Text(inline="goal"))).begin()
+    tree.coordinator("approved", delegation("a", "lead"))
+    tree.leg("a", "approved", delegation("a"))
+    tree.leg("a", artifact_digest=bodies["inner"])
+    tree.kill()
+    tree.end(tree.last.job_id, artifact_digest=bodies["outer"])
+    prompt = prompt_of(stage.context, tree.last)
+    root, lead = (stage.context.artifacts.brief(job_id) for job_id in ("job-root", "job-root.1"))
+    assert str(root) in prompt
+    assert str(lead) in prompt
+    assert (root.read_text().count("outer"), root.read_text().count("inner")) == (5_000, 0)
+    assert (lead.read_text().count("outer"), lead.read_text().count("inner")) == (0, 5_000)
+
+
+@pytest.mark.ruling("C6")
+async def test_what_templates_exist_comes_with_a_result_that_delegates(stage: Stage) -> None:
+    plain = Worker(name="plain", runtime="shell", command=("cat",))
+    agents.add(stage.context.store, plain, ("acme/shop",))
+    agents.add(stage.context.store, plain.model_copy(update={"name": "careful", "template": "Be careful."}), ())
+    outcome = await stage.play(stage.job(DELEGATES))
+    assert ([agent.name for agent in outcome.agents], outcome.templates) == (["plain"], ("careful",))
