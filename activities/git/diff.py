@@ -24,7 +24,8 @@ def capture_diff(worktree: Worktree, limit: int = MAX_BYTES) -> Diff:
     """Everything since the job's base, untracked files too. The worktree and its index stay as they are."""
     with TemporaryDirectory() as folder:
         index = Path(folder) / "index"
-        shutil.copyfile(line(worktree.path, "rev-parse", "--path-format=absolute", "--git-path", "index"), index)
+        # With its time: to a copy that is newer, a file changed within a second of its checkout looks unchanged.
+        shutil.copy2(line(worktree.path, "rev-parse", "--path-format=absolute", "--git-path", "index"), index)
         env = {"GIT_INDEX_FILE": str(index)}
         git(worktree.path, "add", "--intent-to-add", *FROM_STDIN, stdin=addable(worktree.path), env=env)
         options = ("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short")
