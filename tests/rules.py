@@ -42,7 +42,9 @@ RULES: dict[str, dict[str, str]] = {
         "B2": "Jobs and tasks move by the table; any other move raises.",
         "B3": "Whatever waits or has ended says why, what comes next, and the command that moves it.",
         "B4": "Events have an id, job, root, kind, time, a payload of the kind's own shape, and one line for people.",
+        "B5": "A job is queued until its host has begun it; what has not begun is taken back at once, or begun, never both.",
         "B6": "Every text and list has a bound in one table, and is made storable; no write is retried for ever.",
+        "B7": "Events tell the whole story in one sequence per tree: jobs, batches, continuations, operators' orders.",
         "spec:linkage": "Every child carries parent, delegation, root, depth and task.",
     },
     "Dispatch": {
@@ -54,7 +56,7 @@ RULES: dict[str, dict[str, str]] = {
         "C6": "Preflight reports every fault of a set, dispatches nothing on one, and is bounded by the streak.",
         "C7": "A dependent runs only after success; otherwise it is skipped with the culprit's name, and so on down.",
         "C8": "One wide tree does not starve others: runs waiting for a host are shared out by tree.",
-        "C8.limits": "Runs are limited per repository and per runtime in settings.",
+        "C8.limits": "A host runs so many at once, of a repository, of a runtime; who waits for one place delays no other.",
         "spec:delegation.deps": "deps order siblings; a child runs after every listed one succeeded.",
         "spec:delegation.fingerprint": "Identical fingerprints are dispatched once.",
         "spec:delegation.retry": "A failing child is run again as often as its retry says.",
