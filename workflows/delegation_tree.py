@@ -114,7 +114,7 @@ class DelegationTree:
     @takes_anything
     def _may_resume(self, *said: object) -> None:
         refusal = refuse_resume(self._state, resume_requested(said, workflow.time(), asked_back=True))
-        if refusal and refusal.kind != No.DUPLICATE:
+        if refusal and refusal.kind not in {No.DUPLICATE, No.NO_ROOM}:  # these the reducer tells of
             raise _refused(refusal)
 
     @workflow.update(description="run a failed job again")

@@ -31,8 +31,9 @@ def test_a_running_job_shows_what_its_agent_says_even_without_a_worker(installed
     first = installed.json(*ask)["job_id"]
     installed.wait_for(lambda: "reading" in ((installed.json("job", "show", first)["live"] or {}).get("last_line", "")))
     second = installed.json(*ask)["job_id"]
-    installed.wait_for(lambda: installed.json("job", "show", second)["state"] == "running")
-    assert "waiting for a free slot" in installed("job", "show", second).stdout
+    waiting = installed.json("job", "show", second)
+    assert (waiting["state"], waiting["started_at"]) == ("queued", None)
+    assert "waits for a free place on its host" in installed("job", "show", second).stdout
     follow = subprocess.Popen(
         [sys.executable, "-m", "cli.main", "job", "events", first, "--follow"],
         env=installed.environment,

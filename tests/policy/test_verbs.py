@@ -53,8 +53,8 @@ def test_instructions_may_be_empty_and_nothing_may_be_endless() -> None:
 
 @pytest.mark.ruling("B3", "F4")
 def test_the_commands_are_the_ones_to_type() -> None:
-    assert commands("job-x", ASK, ["a", "b"]) == (
+    assert commands("job-x", TAKES[ASK], ["a", "b"]) == (
         'service resume job-x answer "a: <text>" "b: <text>"',
         "service resume job-x extend <duration>",
     )
-    assert commands("job-x", FAILURE, [])[0] == "service resume job-x retry"
+    assert commands("job-x", TAKES[FAILURE], [])[0] == "service resume job-x retry"

@@ -9,7 +9,6 @@ from workflows.contract.models import Action, AutonomyPolicy, Decision, Delegati
 from workflows.policy.order import acting_deps
 from workflows.policy.outcome import state_of
 from workflows.policy.settings import Bounds, TreeSettings
-from workflows.policy.verbs import No
 from workflows.tree.commands import (
     CancelJob,
     CancelTimer,
@@ -398,7 +397,7 @@ class World:
                 now=self.now, actor="ann", channel="cli", job_id=job_id, verb=verb, text=text, round=each.number
             )
             refusal = refuse_resume(self.state, said)
-            assert refusal is None or refusal.kind == No.NO_ROOM, (command, refusal)
+            assert refusal is None, (command, refusal)
 
     def _host_knows_first(self) -> bool:
         """A begin that the tree has not been told of yet."""

@@ -82,9 +82,22 @@ def test_a_retry_that_would_cross_the_job_budget_is_refused_and_the_round_stays(
     tree = batch(human("a"), bounds=Bounds(max_delegation_total_jobs=1))
     tree.leg("a", "failed")
     tree.resume("retry")
-    assert (tree.said[-1].kind, tree.said[-1].data["why"]) == ("resume_refused", "no_room")
-    assert "per-root job budget of 1" in tree.said[-1].message
-    assert len(tree.open()) == 1
+    refused, budget = tree.said[-2:]
+    assert (refused.kind, refused.data["why"]) == ("resume_refused", "no_room")
+    assert "per-root job budget of 1" in refused.message
+    assert (budget.kind, budget.data["cap"]) == ("delegation_budget_exceeded", 1)
+    [still] = tree.open()
+    assert still.verbs == ("continue", "abort", "extend"), "what can never succeed is not offered"
+    assert not any("retry" in command for command in still.commands)
+
+
+@pytest.mark.ruling("F3", "F4", "C3")
+def test_a_round_whose_retry_lost_its_room_meanwhile_offers_it_no_longer() -> None:
+    tree = batch(human("a"), delegation("b", retry=1), bounds=Bounds(max_delegation_total_jobs=3))
+    tree.leg("a", "failed")
+    assert "retry" in tree.open()[0].verbs
+    tree.leg("b", "failed")
+    assert "retry" not in tree.open()[0].verbs
 
 
 @pytest.mark.ruling("F3", "C3")

@@ -12,11 +12,11 @@ pytestmark = pytest.mark.ruling("B5")
 ASKS = (HumanQuestion(id="q", prompt="which?"),)
 
 
-def waiting(*legs: str, begun: int = 0, bounds: Bounds | None = None, **fields: object) -> World:
+def waiting(*legs: str, begun: int = 0, bounds: Bounds | None = None, agent: str = "coder") -> World:
     """A batch of so many legs on a host that has begun the first of them, and has no place for the others."""
     world = World(tree_input(bounds), patient=True).begin()
     world.begins(ROOT)
-    world.coordinator("approved", *(delegation(leg, **fields) for leg in legs))
+    world.coordinator("approved", *(delegation(leg, agent) for leg in legs))
     for leg in list(world.offered)[:begun]:
         world.begins(leg)
     return world

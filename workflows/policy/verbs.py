@@ -48,9 +48,9 @@ class No(StrEnum):
     NO_ROOM = "no_room"
 
 
-def commands(job_id: str, kind: RoundKind, question_ids: Sequence[str]) -> tuple[str, ...]:
-    """The exact commands a round takes, one per verb, the likeliest first."""
-    return tuple(_command(job_id, verb, question_ids) for verb in TAKES[kind])
+def commands(job_id: str, verbs: Sequence[Verb], question_ids: Sequence[str]) -> tuple[str, ...]:
+    """The exact commands, one per verb."""
+    return tuple(_command(job_id, verb, question_ids) for verb in verbs)
 
 
 def _command(job_id: str, verb: Verb, question_ids: Sequence[str]) -> str:

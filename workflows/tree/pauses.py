@@ -47,6 +47,8 @@ class Round(Memory):
     armed_at: float
     """When its time was last set: reminders are counted from here."""
     extensions: int = 0
+    shown: list[str] = []
+    """The verbs its row says it takes."""
     requests: list[str] = []
     """Ids of the requests it has accepted: none acts twice."""
     text: str = ""

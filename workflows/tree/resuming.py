@@ -59,6 +59,11 @@ def _refused(step: Step, request: ResumeRequested, refusal: bounds.Refusal, who:
         job_id = request.job_id if request.job_id in step.state.jobs else step.state.root_id
         why: Data = {"why": str(refusal.kind), "verb": answers.one_line(request.verb, 40), "round": request.round}
         step.event("resume_refused", job_id, refusal.message, {**who, **why})
+    if refusal.kind == No.NO_ROOM:
+        limits, used = step.state.input.settings.bounds, step.state.ledger()
+        over = bounds.jobs(limits, used, 1, "running a leg again")
+        if over is not None:
+            step.refused(over, step.state.root_id)
 
 
 def _carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: str, text: str) -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from workflows.policy import bounds
 from workflows.policy.digests import digest
-from workflows.policy.verbs import TAKES, commands
+from workflows.policy.verbs import TAKES, Verb, commands
 from workflows.tree.pauses import Round, RoundKind
 from workflows.tree.records import FailingRecord, QuestionRecord, RoundRecord
 from workflows.tree.state import Coordinator, Leg, TreeState
@@ -24,10 +25,18 @@ def escalated(chain: Coordinator) -> list[Leg]:
     return [leg for leg in chain.batch.legs.values() if leg.escalated] if chain.batch else []
 
 
+def takes(state: TreeState, current: Round) -> tuple[Verb, ...]:
+    """The verbs that end or extend it, the likeliest first; not a retry for which no job is left (rulings C3, F4)."""
+    limits = state.input.settings.bounds
+    full = bounds.jobs(limits, state.ledger(), 1, "") is not None
+    return tuple(verb for verb in TAKES[current.kind] if verb is not Verb.RETRY or not full)
+
+
 def record(
     state: TreeState, chain: Coordinator, current: Round, answers: Mapping[str, str] | None = None
 ) -> RoundRecord:
     """The round's row as of now."""
+    verbs = takes(state, current) if current.open else ()
     asks = current.kind is RoundKind.ASK
     ids = [each.id for each in chain.asking]
     return RoundRecord(
@@ -43,8 +52,8 @@ def record(
         revision=state.revision,
         questions=_questions(chain, answers or {}) if asks else (),
         failing=() if asks else _failing(chain),
-        verbs=TAKES[current.kind] if current.open else (),
-        commands=commands(chain.coordinator_id, current.kind, ids) if current.open else (),
+        verbs=verbs,
+        commands=commands(chain.coordinator_id, verbs, ids),
         opened_at=current.opened_at,
         expires_at=current.expires_at,
         end=current.end,

@@ -180,8 +180,20 @@ def _say(step: Step, chain: Coordinator, current: Round, kind: str, message: str
         "handle": step.state.input.settings.escalation_handle,
     }
     step.event(kind, chain.coordinator_id, message, data)
+    current.shown = list(record.verbs)
     step.round(record)
     show(step)
+
+
+def show_verbs(step: Step) -> None:
+    """A round that takes other verbs than its row says, because the job budget was used up meanwhile, says so."""
+    for chain in step.state.coordinators.values():
+        current = step.state.open_round(chain.coordinator_id)
+        if current is not None and current.shown != list(round_view.takes(step.state, current)):
+            record = round_view.record(step.state, chain, current)
+            current.shown = list(record.verbs)
+            step.round(record)
+            show(step)
 
 
 def show(step: Step) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from workflows.policy.synthesis import APPROVING
-from workflows.tree import finalizing
+from workflows.tree import finalizing, rounds
 from workflows.tree.ending import culprit
 from workflows.tree.records import DISMISS, RETRY
 from workflows.tree.reopening import refuse_retry
@@ -13,6 +13,7 @@ from workflows.tree.step import Step
 
 def show(step: Step) -> None:
     """What each row says a person can type is what this state takes; nothing is offered that would be refused."""
+    rounds.show_verbs(step)
     state = step.state
     wanted = {job_id: finalizing.way_back(step, again) for job_id, again in _jobs(state)}
     for job_id, job in list(state.jobs.items()):
