@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from activities.store import events
 from tests.e2e.conftest import Installed
 
 pytestmark = pytest.mark.ruling("B5", "C8.limits")
@@ -56,10 +57,14 @@ class Wide:
         return {each["delegation_id"]: each["state"] for each in jobs if each["delegation_id"]}
 
     def settled(self, job: str, state: str) -> bool:
-        """What has not begun is in this state. The place of the leg that ended may have gone to one more before."""
-        states = self.states(job)
-        others = [leg for leg in LEGS if states[leg] == state]
-        return len(others) in (len(LEGS) - PLACES, len(LEGS) - PLACES - 1) and not set(others) & set(self.begun)
+        """Each leg has begun or is taken back, for good; a freed place may have gone to one more before."""
+        told = events.of_tree(self.service.seen.store, job)
+        back = {event.job_id for event in told if event.kind == "job_taken_back"}
+        jobs = [each for each in self.service.tree(job)["jobs"] if each["delegation_id"]]
+        assert not {each["delegation_id"] for each in jobs if each["job_id"] in back} & set(self.begun)
+        return len(back) + len(self.begun) == len(LEGS) and {
+            each["state"] for each in jobs if each["job_id"] in back
+        } == {state}
 
     def go(self, name: str = "go") -> None:
         (Path(f"{self.service.tmp / 'proof'}.{name}")).touch()
