@@ -5,6 +5,7 @@ it is what trees that wait out there look like.
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -60,6 +61,19 @@ async def killed(client: Client, queue: str) -> Handle:
         tree = await start(client, queue)
         await host.until_running("a")
         await kill(tree, immediate=True)
+        await ended(tree)
+    return tree
+
+
+async def taken_back(client: Client, queue: str) -> Handle:
+    """Killed while one leg has begun and another waits for its place."""
+    host = Host(script({"root": (delegation("a"), delegation("b"))}), held={"b"}, waiting={"a"})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("b")
+        await kill(tree)
+        await host.until(lambda: "back" in host.claims.values())
+        host.release("b")
         await ended(tree)
     return tree
 
@@ -143,7 +157,7 @@ async def answered(client: Client, queue: str) -> Handle:
     return tree
 
 
-_WHOLE = (plain, fan_out, replan, killed, continued_as_new, reopened_by_an_operator, answered)
+_WHOLE = (plain, fan_out, replan, killed, taken_back, continued_as_new, reopened_by_an_operator, answered)
 _PAUSED = (asks, failure, joined, nested, near_its_end, paused_after_continuing)
 _TREES: dict[str, Callable[[Client, str], Awaitable[Handle]]] = {shape.__name__: shape for shape in _WHOLE + _PAUSED}
 SHAPES = _TREES | golden_pipelines.SHAPES
@@ -159,7 +173,8 @@ async def record(client: Client, shape: str) -> None:
     for number, each in enumerate(sorted(found, key=lambda each: each.start_time)):
         history = await client.get_workflow_handle(each.id, run_id=each.run_id).fetch_history()
         text = re.sub(r'"[0-9]+@[^"]*"', '"somebody"', history.to_json())
-        (FOLDER / f"{shape}-{number}.json").write_text(text)
+        events = ",\n".join(json.dumps(event, separators=(",", ":")) for event in json.loads(text)["events"])
+        (FOLDER / f"{shape}-{number}.json").write_text(f'{{"events": [\n{events}\n]}}\n')
 
 
 async def main() -> None:

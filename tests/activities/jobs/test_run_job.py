@@ -12,7 +12,8 @@ from temporalio.testing import ActivityEnvironment
 from activities.agents.shell import Shell
 from activities.jobs.run_job import Jobs
 from activities.settings.model import Settings
-from activities.store import runs
+from activities.store import claims, runs
+from activities.store.claims import Offered
 from tests.activities.jobs.conftest import Stage, git
 from workflows.contract.models import Action, Decision
 from workflows.tree.jobs import JobOutcome, JobState, Usage, Worker
@@ -283,6 +284,51 @@ async def test_no_more_run_at_once_than_the_settings_allow(stage: Stage, limits:
     ended = await asyncio.gather(*(ActivityEnvironment().run(limited.run_job, job) for job in jobs))
     assert {outcome.state for outcome in ended} == {JobState.SUCCEEDED}, [o.reason for o in ended]
     assert max((home / "seen").read_text()) == "2"
+
+
+@pytest.mark.ruling("B5", "C8.limits")
+async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(stage: Stage) -> None:
+    settings = Settings.model_validate({"worker": {"max_parallel_jobs": 1}})
+    limited = Jobs(replace(stage.context, settings=settings), {"shell": Shell(())})
+    first = asyncio.create_task(
+        ActivityEnvironment().run(
+            limited.run_job, stage.job("import time; time.sleep(60)", job_id="job-0123456789ab.1")
+        )
+    )
+    while runs.get(stage.context.store, "job-0123456789ab.1", 1) is None:
+        await asyncio.sleep(0.02)
+    environment, waiting = ActivityEnvironment(), stage.job(APPROVED, Action.IMPLEMENT, job_id="job-0123456789ab.2")
+    second = asyncio.create_task(environment.run(limited.run_job, waiting))
+    await asyncio.sleep(0.3)
+    assert not second.done()
+    environment.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    assert runs.get(stage.context.store, "job-0123456789ab.2", 1) is None
+    assert not list(stage.context.home.worktrees.glob("*ab.2*"))
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+
+
+@pytest.mark.ruling("B5")
+async def test_what_was_taken_back_never_begins(stage: Stage) -> None:
+    job = stage.job("open('ran', 'w')\n" + APPROVED, Action.IMPLEMENT)
+    assert claims.take_back(stage.context.store, Offered(job.job_id, job.attempt, job.offer)) is None
+    outcome = await stage.play(job)
+    assert (outcome.state, outcome.begun_at) == (JobState.CANCELLED, None)
+    assert runs.get(stage.context.store, job.job_id, job.attempt) is None
+    assert not list(stage.context.home.worktrees.glob("*"))
+    assert stage.context.reports.waiting == {}
+
+
+@pytest.mark.ruling("B5")
+async def test_a_begin_is_reported_and_stands_in_the_outcome(stage: Stage) -> None:
+    job = stage.job(APPROVED)
+    outcome = await stage.play(job)
+    row = runs.get(stage.context.store, job.job_id, job.attempt)
+    assert row is not None
+    assert outcome.begun_at == row.started_at
+    assert stage.context.reports.waiting == {job.root_job_id: []}, "what has ended needs no report any more"
 
 
 async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: Stage) -> None:
