@@ -189,8 +189,6 @@ class DelegationTree:
     async def _tell_people(self, rows: Records, shift: int) -> None:
         """Each in a workflow of its own, named after the event: it is told once, and outlives this tree."""
         told = [event for event in rows.events if event.kind in TELLS_PEOPLE]
-        if not told or not workflow.patched("tells-people"):  # trees that began before this told nobody
-            return
         for event in told:
             stored = shifted(event, shift).event_id
             with suppress(WorkflowAlreadyStartedError):
@@ -289,12 +287,12 @@ class DelegationTree:
 
     def _answered(self, offer: calls.Offer, task: asyncio.Task[calls.Claim]) -> None:
         """What is the tree's again ends without having run; what its host has begun is known to have begun."""
-        begun_at = task.result().begun_at
-        if begun_at is None:
+        lost = task.cancelled() or task.exception() is not None
+        if lost or task.result().begun_at is None:
             self._turns.stop(offer.job_id)
-        else:
-            begun = e.JobBegun(now=workflow.time(), job_id=offer.job_id, offer=offer.offer, at=begun_at)
-            self._turns.inbox.append(begun)
+            return
+        begun_at = task.result().begun_at or 0.0
+        self._turns.inbox.append(e.JobBegun(now=workflow.time(), job_id=offer.job_id, offer=offer.offer, at=begun_at))
 
     def _fired(self, key: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():

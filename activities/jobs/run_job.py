@@ -163,9 +163,9 @@ class Jobs:
             async with self.places.taken(need, runs_already=runs_already):
                 beat.begun()
                 ended = await self._run(run, beat)
-        self._context.reports.ended(run)
         if isinstance(ended, Deferral):
             raise deferring.error(ended)
+        self._context.reports.ended(run)
         return ended
 
     async def _run(self, run: JobRun, beat: Heartbeat) -> JobOutcome | Deferral:

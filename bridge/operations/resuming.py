@@ -47,16 +47,14 @@ async def resume(service: Service, root: str, order: "Resume") -> "Verdict":
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             await outside.settle(client, service.store, service.settings.temporal.task_queue, root)
-            raise RefusedError(verdicts.too_late(service, root, order), f"service job tree {root}") from None
+            raise RefusedError(verdicts.too_late(service, root, order), _way_on(service, root)) from None
         raise UnreachableError(f"Temporal did not take it: {error}", "service daemon status") from None
 
 
-def _over(service: Service, root: str) -> RefusedError:
-    """Why nothing waits any more, and what goes on from there."""
+def _way_on(service: Service, root: str) -> str:
+    """What the task says to type; where it says nothing, the tree is there to be looked at."""
     task = stored_jobs.task_of(service.store, root)
-    why = f" ({task.state}: {task.reason})" if task else ""
-    what_next = task.next if task and task.next else f"service job tree {root}"
-    return RefusedError(f"the tree {root} has ended{why}; nothing in it waits", what_next)
+    return task.next if task and task.next else f"service job tree {root}"
 
 
 async def _ask(handle: "WorkflowHandle[DelegationTree, CloseTree]", said: ResumeOrder) -> "Verdict":

@@ -72,7 +72,7 @@ async def serve(address: str, home: Home) -> None:
         client,
         task_queue=QUEUE,
         workflows=WORKFLOWS,
-        activities=[recorder.record, recorder.keep_tree, Deliverer(context).deliver],
+        activities=[*recorder.activities, Deliverer(context).deliver],
         activity_executor=threads,
         workflow_runner=runner(),
         max_cached_workflows=CACHED_TREES,

@@ -59,7 +59,7 @@ async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
         client,
         task_queue="ours",
         workflows=WORKFLOWS,
-        activities=[recorder.record, recorder.keep_tree, books.record_run],
+        activities=[*recorder.activities, books.record_run],
         activity_executor=ThreadPoolExecutor(8),
         workflow_runner=runner(),
     )

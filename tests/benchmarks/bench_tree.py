@@ -88,7 +88,7 @@ async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
         client,
         task_queue="ours",
         workflows=WORKFLOWS,
-        activities=[recorder.record, recorder.keep_tree],
+        activities=[*recorder.activities],
         activity_executor=ThreadPoolExecutor(8),
         workflow_runner=runner(),
     )

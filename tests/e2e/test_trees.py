@@ -148,7 +148,7 @@ def test_a_blocked_tree_says_how_to_go_on_and_goes_on(script: Script) -> None:
     assert states(tree) == {"none": "succeeded", "work": "succeeded", "after": "succeeded", "normal": "succeeded"}
     assert job not in script.service("attention").stdout
     again = script.service("job", "retry", f"{job}.1", code=3).stderr
-    assert "nothing in it waits to be run again" in again
+    assert "waits to be run again; it is done" in again
 
 
 @pytest.mark.ruling("G2", "G1", "spec:states.kill")
@@ -156,7 +156,8 @@ def test_a_killed_tree_lets_what_runs_finish_and_sums_up(script: Script) -> None
     script.answers(none={"delegations": [leg("slow", "ask"), leg("never", "ask", deps=["slow"])]}, slow={"wait": "go"})
     job = script.ask()
     script.service.wait_for(lambda: states(script.tree(job)).get("slow") == "running")
-    assert script.service.json("job", "kill", f"{job}.1") == {"root_job_id": job}
+    killed = script.service.json("job", "kill", f"{job}.1")
+    assert killed == {"root_job_id": job, "over": False, "unmerged_branches": []}
     script.service("job", "kill", job)
     (script.plans / "go").touch()
     tree = script.until_over(job)

@@ -152,4 +152,5 @@ def _timeless(job: JobRecord) -> JobRecord:
 def _of_any_time(event: EventRecord) -> EventRecord:
     """A pause that begins later ends later, and says so."""
     message = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "", event.message)
-    return event.model_copy(update={"at": 0.0, "message": message, "data": event.data | {"expires_at": 0.0}})
+    timeless = {"expires_at": 0.0, "elapsed": 0.0}
+    return event.model_copy(update={"at": 0.0, "message": message, "data": event.data | timeless})

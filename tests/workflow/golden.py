@@ -173,6 +173,7 @@ async def record(client: Client, shape: str) -> None:
     for number, each in enumerate(sorted(found, key=lambda each: each.start_time)):
         history = await client.get_workflow_handle(each.id, run_id=each.run_id).fetch_history()
         text = re.sub(r'"[0-9]+@[^"]*"', '"somebody"', history.to_json())
+        text = re.sub(r'"stackTrace": *"(?:[^"\\]|\\.)*"', '"stackTrace": ""', text)
         events = ",\n".join(json.dumps(event, separators=(",", ":")) for event in json.loads(text)["events"])
         (FOLDER / f"{shape}-{number}.json").write_text(f'{{"events": [\n{events}\n]}}\n')
 

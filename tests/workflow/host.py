@@ -100,7 +100,7 @@ class Host:
                 await asyncio.sleep(0.01)
         except asyncio.CancelledError:
             self.cancelled.append(name_of(run))
-            said = outcome(run, None, state=JobState.CANCELLED, reason="stopped by order")
+            said = self.on_cancel(outcome(run, None, state=JobState.CANCELLED, reason="stopped by order"))
         else:
             said = self.answer(run)
         self.ended.append(name_of(run))

@@ -22,12 +22,15 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
 from activities.jobs.context import Context
+from activities.jobs.record import Recorder
 from activities.pipelines.record import PipelineBooks
 from activities.settings.home import Home
 from activities.settings.model import Settings
+from activities.store import claims, pipeline_runs, trees
 from activities.store import jobs as stored
-from activities.store import pipeline_runs, trees
+from activities.store.claims import Offered
 from activities.store.database import open_store
+from activities.store.runs import Run
 from tests.tree.simulator import AGENTS, delegation, outcome
 from workflows import calls
 from workflows.contract.models import HumanQuestion
@@ -36,7 +39,7 @@ from workflows.pipeline.records import RunRecords
 from workflows.pipeline.stage_run import StageRun
 from workflows.policy import retries
 from workflows.runner import WORKFLOWS, runner
-from workflows.tree.jobs import JobOutcome, JobRun
+from workflows.tree.jobs import JobOutcome, JobRun, JobState
 from workflows.tree.records import Records
 from workflows.tree.state import TreeState
 
@@ -125,11 +128,27 @@ class MortalHost:
 
     @activity.defn(name="run_job")
     def run_job(self, run: JobRun) -> JobOutcome:
+        row = self.claimed(Offered(run.job_id, run.attempt, run.offer))
+        if row is None:
+            return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED)
         said = self.once((run.job_id, run.attempt), lambda: answer(run).model_dump_json())
-        return JobOutcome.model_validate_json(said)
+        return JobOutcome.model_validate_json(said).model_copy(update={"begun_at": row.started_at})
+
+    def claimed(self, offered: Offered) -> Run | None:
+        self.passes()
+        return claims.begin(self.store, offered, host="here", run_dir="/nowhere")
+
+    @activity.defn(name="take_back")
+    def take_back(self, offer: calls.Offer) -> calls.Claim:
+        self.passes()
+        claim = Recorder(Context(self.home, Settings(), self.store)).take_back(offer)
+        self.passes()
+        return claim
 
     @activity.defn(name="run_stage")
     def run_stage(self, run: StageRun) -> StageOutcome:
+        if self.claimed(Offered(run.job_id, run.attempt)) is None:
+            return StageOutcome(state=StageState.CANCELLED)
         pipeline_runs.stage_begins(self.store, run.row)
         said = self.once((run.job_id, run.attempt), lambda: stage_answer(run).model_dump_json())
         outcome = StageOutcome.model_validate_json(said)
@@ -161,7 +180,7 @@ async def serve(address: str, queue: str, home: Home, moment: int) -> None:
         client,
         task_queue=queue,
         workflows=WORKFLOWS,
-        activities=[host.record, host.keep_tree, host.deliver, host.record_run],
+        activities=[host.record, host.take_back, host.keep_tree, host.deliver, host.record_run],
         activity_executor=threads,
         workflow_runner=runner(),
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=0.2),

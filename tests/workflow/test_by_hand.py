@@ -166,9 +166,9 @@ async def test_a_kill_needs_no_words(client: Client, queue: str, what: list[Any]
         tree = await start(client, queue)
         await waits(host)
         await tree.signal("kill", args=what)
-        closed, _ = await over(tree, host)
+        _, books = await over(tree, host)
         assert await failed_tasks(tree) == 0
-    assert closed.reason == "killed by somebody"
+    assert books.task.reason == "killed by somebody"
 
 
 @pytest.mark.ruling("G2")

@@ -24,6 +24,7 @@ from tests.workflow.host import Handle, an_input, ended, start
 from tests.workflow.mortal_worker import effects
 from tests.workflow.people import order, send
 from tests.workflow.test_kill import kill
+from workflows.delegation_tree import DelegationTree
 from workflows.messages import TreeStart
 from workflows.policy.settings import Bounds
 from workflows.tree.commands import CloseTree
@@ -89,15 +90,16 @@ async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twic
         closed = await asyncio.wait_for(asyncio.gather(*(ended(tree) for tree in trees)), 120)
         blocked = trees[SHAPES.index("blocked")]
         again = await reopen(client, queue, store, blocked)
+        states = [await tree.query(DelegationTree.state) for tree in trees]
     assert again.task_state is TaskState.DONE
     assert [end.task_state for end in closed[:4]] == [TaskState.DONE] * 3 + [TaskState.BLOCKED]
-    for tree, end in zip(trees, closed, strict=True):
+    for tree, state in zip(trees, states, strict=True):
         told, ran = books(store, tree.id), begun(home, tree.id)
         told.check([], Bounds())
-        assert set(ran.values()) == {1}, "every attempt acted once"
+        assert set(ran.values()) == {1} or (tree is trees[-1] and not ran), "every attempt acted once, if it ever began"
         attempted = {(job.job_id, job.attempt) for job in told.jobs.values() if job.started_at is not None}
         assert attempted <= set(ran)
-        assert len(told.jobs) == (again if tree is blocked else end).jobs, "no row of a job that never was"
+        assert set(told.jobs) == set(state.jobs), "no row of a job that never was"
 
 
 @pytest.mark.ruling("engine:restores", "F3", "F4")

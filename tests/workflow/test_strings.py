@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 from activities.store import refusals
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
-from tests.workflow.host import Host, an_input, name_of, play, says, script, serving, start
+from tests.workflow.host import Host, an_input, ended, name_of, play, says, script, serving, start
 from workflows import search
 from workflows.calls import REFUSED
 from workflows.contract.models import Ephemeral, HumanQuestion, Runtime
@@ -99,7 +99,7 @@ async def test_a_row_the_store_never_takes_leaves_a_tree_that_can_be_seen_and_ki
         told = str(await tree.query("__temporal_workflow_metadata"))
         assert ".1 a coder implement" in told
         await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=True))
-        closed = await asyncio.wait_for(tree.result(), 30)
+        closed = await asyncio.wait_for(ended(tree), 30)
     assert closed.task_state is TaskState.CANCELLED
     books = Books(host.written)
     books.check(host.runs, Bounds())
@@ -133,16 +133,19 @@ async def test_the_largest_questions_of_a_whole_tree_survive_continue_as_new(cli
         return plain(run)
 
     bounds = Bounds(max_delegation_width=width)
-    host = Host(answer)
+    names = [leg.id for leg in legs]
+    host = Host(answer, held=set(names))
     tree = an_input(settings=TreeSettings(bounds=bounds))
     from workflows.messages import TreeStart
 
     first = TreeStart(input=tree, host=queue, history_limit=20)
     async with serving(client, queue, host):
         handle = await start(client, queue, first)
+        await host.until(lambda: set(names) <= set(host.names), 60)
+        host.release(*names)
         await host.until(lambda: len(host.ended) > width, 60)
         await host.until(lambda: Books(host.written).task_state is TaskState.AWAITING_HUMAN, 30)
         await handle.signal(DelegationTree.kill, Kill(actor="ann"))
-        closed = await asyncio.wait_for(handle.result(), 60)
+        closed = await asyncio.wait_for(ended(handle), 60)
     assert closed.task_state is TaskState.CANCELLED
     Books(host.written).check(host.runs, bounds)

@@ -11,15 +11,13 @@ from temporalio.testing import ActivityEnvironment
 from activities.agents.faults import Blocker, BlockerKind
 from activities.jobs import deferring
 from activities.settings.model import RuntimeSection
-from activities.store import deferrals, jobs
+from activities.store import deferrals
 from activities.store.deferrals import Deferral
 from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.programs import a_job, calls, driving
-from tests.tree.simulator import delegation, tree_input
 from workflows.contract.models import Action, AutonomyPolicy
+from workflows.messages import Begun, HeldUp
 from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState, Usage
-from workflows.tree.records import Records
-from workflows.tree.reducer import new_tree
 
 LIMITED = "claude('You have hit your usage limit', True, 429, tokens=3)"
 
@@ -153,20 +151,14 @@ async def test_a_run_that_is_never_better_ends_after_its_last_try(stage: Stage, 
 async def test_everybody_sees_what_it_waits_for_and_until_when(stage: Stage) -> None:
     driven = limited(stage, LIMITED, rate_limit_backoff="1h")
     job = a_job(driven, "runtime_b")
-    state = new_tree(tree_input(root_job_id=job.job_id, legs=(delegation("a"),)))
-    record = state.jobs[job.job_id].model_copy(update={"state": JobState.RUNNING})
-    jobs.write(stage.context.store, Records(task=state.task, jobs=(record,)))
     await put_off(driven, job)
-    seen = jobs.get(stage.context.store, job.job_id)
-    assert seen is not None
-    assert seen.reason.startswith("waits for runtime_b until 20")
-    assert "usage limit" in seen.reason
-    assert seen.next.endswith(f"service job kill {job.job_id} --now")
-    assert seen.revision == record.revision
-    jobs.write(stage.context.store, Records(jobs=(record.model_copy(update={"revision": record.revision + 1}),)))
-    after = jobs.get(stage.context.store, job.job_id)
-    assert after is not None
-    assert after.reason == record.reason, "what the tree writes next stands"
+    begun, held_up = stage.context.reports.waiting[job.root_job_id]
+    assert isinstance(begun, Begun)
+    assert isinstance(held_up, HeldUp)
+    assert (held_up.job_id, held_up.attempt) == (job.job_id, job.attempt)
+    assert held_up.reason.startswith("waits for runtime_b until 20")
+    assert "usage limit" in held_up.reason
+    assert held_up.next.endswith(f"service job kill {job.job_id} --now")
 
 
 async def test_an_order_to_stop_that_comes_as_it_is_put_off_ends_it(

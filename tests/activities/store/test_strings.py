@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, String
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
 from activities.jobs.context import Context
 from activities.jobs.record import Recorder
@@ -132,8 +133,8 @@ def test_a_registration_at_its_bounds_is_stored(store: Engine) -> None:
     assert found.worker == worker
 
 
-def recorder(store: Engine, home: Home) -> Recorder:
-    return Recorder(Context(home, Settings(), store))
+def record(store: Engine, home: Home, records: Records) -> None:
+    ActivityEnvironment().run(Recorder(Context(home, Settings(), store)).record, records)
 
 
 HOSTILE: dict[str, dict[str, Any]] = {
@@ -156,11 +157,11 @@ def test_a_row_that_never_fits_is_refused_once_and_taken_when_it_is_shortened(
     row = job().model_copy(update=(HOSTILE | HOSTILE_TO_POSTGRES)[what])
     records = everything().model_copy(update={"jobs": (row,)})
     with pytest.raises(ApplicationError, match=r"^\w+Error: |^\w+: ") as refused:
-        recorder(store, home).record(records)
+        record(store, home, records)
     assert refused.value.non_retryable
     assert refused.value.type == REFUSED
     assert jobs.task_of(store, ROOT) is None, "all of it or nothing of it"
-    recorder(store, home).record(reduced(records))
+    record(store, home, reduced(records))
     assert jobs.task_of(store, ROOT) is not None
     found = jobs.get(store, ROOT)
     assert found is not None
@@ -171,8 +172,8 @@ def test_an_event_that_never_fits_is_taken_when_it_is_shortened(store: Engine, h
     told = event(message="m\ud800", kind="k" * 70, data={"x\0": ["\ud800"], "n": 10**400, "f": float("inf")})
     records = Records(events=(told,))
     with pytest.raises(ApplicationError):
-        recorder(store, home).record(records)
-    recorder(store, home).record(reduced(records))
+        record(store, home, records)
+    record(store, home, reduced(records))
     assert [each.event_id for each in events.of_tree(store, ROOT)] == [told.event_id]
 
 
@@ -194,11 +195,11 @@ def test_a_store_that_is_locked_is_waited_for(home: Home) -> None:
         with store.connect() as connection:
             connection.exec_driver_sql("PRAGMA busy_timeout=1")
         with pytest.raises(Exception, match="database is locked") as waits:
-            recorder(store, home).record(Records(task=task()))
+            record(store, home, Records(task=task()))
         other.execute("ROLLBACK")
     assert not isinstance(waits.value, ApplicationError)
     assert not refusals.for_good(waits.value)
-    recorder(store, home).record(Records(task=task()))
+    record(store, home, Records(task=task()))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -122,9 +123,10 @@ class TestAsk:
             assert started(service) == [seeds.ROOT]
             host, _, port = temporal.partition(":")
             service.home.daemon_state.write_text(json.dumps({"temporal_address": f"{host}:{port}"}))
-            vars(service)["settings"] = service.settings.model_copy(
+            settings = service.settings.model_copy(
                 update={"temporal": service.settings.temporal.model_copy(update={"namespace": "default"})}
             )
+            vars(service)["_loaded"] = replace(vars(service)["_loaded"], settings=settings)
             again = await client.post(ASK, json=BODY, headers={"Idempotency-Key": "k"})
             assert again.status_code == 200, "it recovers without a restart"
 
