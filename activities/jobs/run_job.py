@@ -2,10 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from temporalio import activity
@@ -55,6 +55,23 @@ class Playable(Protocol[T]):
     def called_off(self, ended: T) -> T:
         """What it ends as when it was ordered to stop while its end was being recorded."""
         ...
+
+
+@dataclass
+class Over(Generic[T]):
+    """An attempt that ended as it began: taken back before, or refused."""
+
+    outcome: T
+    finishing: bool = True
+
+    async def play(self) -> T:
+        return self.outcome
+
+    async def stop(self) -> None:
+        """There is nothing to stop."""
+
+    def called_off(self, ended: T) -> T:
+        return ended
 
 
 @dataclass
@@ -162,38 +179,25 @@ class Jobs:
             need = Need(run.root_job_id, run.repo, run.worker.runtime)
             async with self.places.taken(need, runs_already=runs_already):
                 beat.begun()
-                ended = await self._run(run, beat)
+                ended = await from_begin_to_end(lambda: self._begin(run, beat))
         if isinstance(ended, Deferral):
             raise deferring.error(ended)
         self._context.reports.ended(run)
         return ended
 
-    async def _run(self, run: JobRun, beat: Heartbeat) -> JobOutcome | Deferral:
-        """From its begin to its end; an order to stop that comes in between finds something that can be stopped."""
-        beginning = asyncio.create_task(asyncio.to_thread(self._begin, run, beat))
-        try:
-            begun = await asyncio.shield(beginning)
-        except asyncio.CancelledError:
-            begun = await beginning
-            if isinstance(begun, Attempt):
-                if await still_wanted():
-                    raise
-                await begun.stop()
-        return await to_its_end(begun) if isinstance(begun, Attempt) else begun
-
-    def _begin(self, run: JobRun, beat: Heartbeat) -> Attempt | JobOutcome:
+    def _begin(self, run: JobRun, beat: Heartbeat) -> Playable[JobOutcome | Deferral]:
         """Its claim first: what was taken back leaves no trace (ruling B5)."""
         offered = Offered(run.job_id, run.attempt, run.offer)
         run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"
         row = claims.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
         if row is None:
             reason = "taken back before it began"
-            return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason=reason)
+            return Over(JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason=reason))
         self._context.reports.begun(run, row.started_at)
         try:
             return self._prepare(run, row, beat)
         except ServiceError as fault:
-            return self._refuse(run, row, fault)
+            return Over(self._refuse(run, row, fault))
 
     def _runs(self, row: Run) -> bool:
         """Whether a program of this attempt has been started already."""
@@ -235,6 +239,19 @@ class Jobs:
         facts = storable_value({"error": fault.message} | workspace.conflict_facts(fault))
         stored_runs.close(self._context.store, row, outcome, {}, dict(facts) if isinstance(facts, dict) else {})
         return outcome
+
+
+async def from_begin_to_end(begin: Callable[[], Playable[T]]) -> T:
+    """Begin the attempt and play it. An order to stop that comes in between finds something that can be stopped."""
+    beginning = asyncio.create_task(asyncio.to_thread(begin))
+    try:
+        attempt = await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        attempt = await beginning
+        if await still_wanted():
+            raise
+        await attempt.stop()
+    return await to_its_end(attempt)
 
 
 async def to_its_end(attempt: Playable[T]) -> T:

@@ -16,7 +16,7 @@ from activities.git.merge import merge
 from activities.heartbeat import Heartbeat, beating
 from activities.jobs.context import Context
 from activities.jobs.places import Need, Places
-from activities.jobs.run_job import still_wanted, to_its_end
+from activities.jobs.run_job import Over, Playable, from_begin_to_end
 from activities.jobs.workspace import conflict
 from activities.runs import run as runs
 from activities.runs.output import last_lines, last_words
@@ -115,33 +115,20 @@ class Stages:
             runs_already = known is not None and Claim.read(Path(known.run_dir)) is not None
             async with self._places.taken(Need(run.run_id, run.repo, "shell"), runs_already=runs_already):
                 beat.begun()
-                return await self._run(run, beat)
+                return await from_begin_to_end(lambda: self._begin(run, beat))
 
-    async def _run(self, run: StageRun, beat: Heartbeat) -> StageOutcome:
-        """From its begin to its end; an order to stop that comes in between finds something that can be stopped."""
-        beginning = asyncio.create_task(asyncio.to_thread(self._begin, run, beat))
-        try:
-            begun = await asyncio.shield(beginning)
-        except asyncio.CancelledError:
-            begun = await beginning
-            if isinstance(begun, StageAttempt):
-                if await still_wanted():
-                    raise
-                await begun.stop()
-        return await to_its_end(begun) if isinstance(begun, StageAttempt) else begun
-
-    def _begin(self, run: StageRun, beat: Heartbeat) -> StageAttempt | StageOutcome:
+    def _begin(self, run: StageRun, beat: Heartbeat) -> Playable[StageOutcome]:
         """Its claim first: what was stopped before leaves no trace (ruling B5)."""
         run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"
         offered = Offered(run.job_id, run.attempt)
         row = claims.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
         if row is None:
-            return StageOutcome(state=StageState.CANCELLED, reason="stopped before it began")
+            return Over(StageOutcome(state=StageState.CANCELLED, reason="stopped before it began"))
         pipeline_runs.stage_begins(self._context.store, run.row)
         try:
             return StageAttempt(self._context, run, row, self._prepare(run, row), beat.see)
         except ServiceError as fault:
-            return self._refuse(run, row, fault)
+            return Over(self._refuse(run, row, fault))
 
     def _prepare(self, run: StageRun, row: Run) -> Place:
         """A worktree at the run's commit, with the work of the stages it needs merged in; recorded first."""

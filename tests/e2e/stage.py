@@ -16,7 +16,7 @@ from tests.e2e.conftest import Installed
 from tests.e2e.fake_model_server import FakeModelServer
 from tests.e2e.programs import PROGRAMS, available
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds until something must have come true, on a machine that has much else to do."""
 
 

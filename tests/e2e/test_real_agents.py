@@ -230,7 +230,7 @@ def test_a_model_that_never_answers_is_left_at_the_timeout_and_the_coordinator_g
 
 
 def sleeping(how: str, program: str) -> str:
-    return f"python3 -c 'import time; time.sleep(90)  # {how} {program}'"
+    return f"python3 -c 'import time; time.sleep(300)  # {how} {program}'"
 
 
 def interrupted(stage: Stage, program: str, how: str) -> Ended:

@@ -140,7 +140,7 @@ class Host:
     def run(self, name: str, attempt: int = 1) -> JobRun:
         return next(run for run in self.runs if name_of(run) == name and run.attempt == attempt)
 
-    async def until(self, what: Callable[[], bool], seconds: float = 20) -> None:
+    async def until(self, what: Callable[[], bool], seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds
         while not what():
             assert time.monotonic() < deadline, f"ran {self.names}, ended {self.ended}"

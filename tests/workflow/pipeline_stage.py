@@ -71,7 +71,7 @@ class PipelineHost:
     def show(self, run_id: str) -> RunView:
         return pipeline_runs.show_run(self.service, run_id)
 
-    async def until(self, what: Callable[[], bool], seconds: float = 30) -> None:
+    async def until(self, what: Callable[[], bool], seconds: float = 90) -> None:
         deadline = time.monotonic() + seconds
         while not what():
             assert time.monotonic() < deadline, pipeline_runs.list_runs(self.service, pipeline_runs.RunFilter())

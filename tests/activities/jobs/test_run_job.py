@@ -290,14 +290,12 @@ async def test_no_more_run_at_once_than_the_settings_allow(stage: Stage, limits:
 async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(stage: Stage) -> None:
     settings = Settings.model_validate({"worker": {"max_parallel_jobs": 1}})
     limited = Jobs(replace(stage.context, settings=settings), {"shell": Shell(())})
-    first = asyncio.create_task(
-        ActivityEnvironment().run(
-            limited.run_job, stage.job("import time; time.sleep(60)", job_id="job-0123456789ab.1")
-        )
-    )
+    script = "import os, time\ntime.sleep(60 * os.environ['SERVICE_JOB_ID'].endswith('.1'))\n" + APPROVED
+    holds = stage.job(script, job_id="job-0123456789ab.1")
+    first = asyncio.create_task(ActivityEnvironment().run(limited.run_job, holds))
     while runs.get(stage.context.store, "job-0123456789ab.1", 1) is None:
         await asyncio.sleep(0.02)
-    environment, waiting = ActivityEnvironment(), stage.job(APPROVED, Action.IMPLEMENT, job_id="job-0123456789ab.2")
+    environment, waiting = ActivityEnvironment(), stage.job(script, Action.IMPLEMENT, job_id="job-0123456789ab.2")
     second = asyncio.create_task(environment.run(limited.run_job, waiting))
     await asyncio.sleep(0.3)
     assert not second.done()
