@@ -94,7 +94,8 @@ async def test_a_terminated_tree_is_found_told_and_goes_on(host: PipelineHost) -
         told = stored_events.of_tree(host.service.store, root)[-1]
         assert told.kind == "tree_lost"
         assert outbox.get(host.service.store, told.event_id) is not None
-        await host.until(lambda: "tree_lost" in (host.service.home.root / "notifications.jsonl").read_text())
+        log = host.service.home.root / "notifications.jsonl"
+        await host.until(lambda: log.exists() and "tree_lost" in log.read_text())
         # Its agent ends by the heartbeat that no workflow waits for.
         await host.until(lambda: stored_runs.get(host.service.store, root, 1).ended_at is not None)  # type: ignore[union-attr]
 
