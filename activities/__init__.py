@@ -1,1 +1,1 @@
-"""Side effects: agent runs, git, the store, artifacts, settings."""
+"""Side effects: agents' programs, git, what is kept, settings, telling people. See README.md beside this."""

@@ -10,12 +10,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from activities.jobs.context import Context
-from activities.outside import Lookout
-from activities.runs import sweep
-from activities.runs.sweep import Key
-from activities.store import hosts, runs
-from workflows.errors import ServiceError
+from activities.host.context import Context
+from activities.outside import OutsideWatch
+from activities.runs import orphans
+from activities.runs.orphans import Key
+from activities.store import attempts, hosts
+from workflows.model.errors import ServiceError
 
 log = logging.getLogger(__name__)
 
@@ -28,16 +28,10 @@ SEEN_SECONDS = 10.0
 
 async def end_orphans(context: Context) -> int:
     """Report, then end, what runs in this home for nobody. A run without an outcome is left: it is attached to."""
-    wanted = await asyncio.to_thread(runs.all_open, context.store)
-    orphans = await asyncio.to_thread(sweep.find_orphans, context.home.runs, set(wanted))
-    if not orphans:
-        return 0
-    await asyncio.to_thread(sweep.report, orphans, context.home.orphans)
-    grace = context.settings.worker.stop_grace
-    left = sum(await asyncio.gather(*(sweep.kill_orphan(orphan, grace) for orphan in orphans)))
-    if left:
-        log.error("%d processes could not be ended; look at %s", left, context.home.orphans)
-    return len(orphans)
+    wanted = await asyncio.to_thread(attempts.all_open, context.store)
+    found = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set(wanted))
+    await orphans.end(found, context.home.orphans, context.settings.worker.stop_grace)
+    return len(found)
 
 
 async def keep_tidy(context: Context) -> None:
@@ -54,10 +48,10 @@ async def keep_tidy(context: Context) -> None:
 
 async def keep_true(client: Client, context: Context) -> None:
     """What Temporal ended from outside ends in the rows too, for as long as the worker lives."""
-    lookout = Lookout(client, context)
+    watch = OutsideWatch(client, context)
     while True:
         try:
-            await lookout.look()
+            await watch.look()
         except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
             log.warning("what Temporal ended from outside cannot be looked for: %s", error)
         await asyncio.sleep(LOOK_SECONDS)
@@ -67,10 +61,10 @@ def tidy(context: Context) -> int:
     """Remove the output of runs that were recorded longer ago than `[worker].keep_runs`."""
 
     def recorded_at(key: Key) -> float | None:
-        run = runs.get(context.store, *key)
+        run = attempts.get(context.store, *key)
         return run.ended_at if run else None
 
-    return sweep.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
+    return orphans.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
 
 
 @contextlib.asynccontextmanager

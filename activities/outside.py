@@ -13,19 +13,20 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.jobs.context import Context
-from activities.runs import sweep
-from activities.store import jobs, pipeline_runs, runs, trees, writers
+from activities.host.context import Context
+from activities.runs import orphans
+from activities.store import attempts, jobs, pipeline_runs, trees, writers
 from activities.temporal import RPC_TIMEOUT
-from workflows import search
-from workflows.delegation_tree import DelegationTree
-from workflows.notify import Notify
+from workflows.model.jobs import JobOutcome
+from workflows.model.rows import Records
+from workflows.model.states import JobState
 from workflows.pipeline import ids
-from workflows.pipeline.plan import ENDED, OPEN_RUNS, RunState, StageState
-from workflows.pipeline.records import RunRecord, RunRecords
-from workflows.policy.telling import TELLS_PEOPLE
-from workflows.tree.jobs import JobOutcome, JobState
-from workflows.tree.records import Records
+from workflows.pipeline.plan import OPEN_RUNS
+from workflows.pipeline.records import RunRecord
+from workflows.policy.told_to_people import TELLS_PEOPLE
+from workflows.temporal import search
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.notify import Notify
 from workflows.tree.state import TreeInput, TreeState
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class Found:
 
 
 @dataclass
-class Lookout:
+class OutsideWatch:
     """Looks again and again, for as long as a worker lives."""
 
     client: Client
@@ -67,7 +68,8 @@ class Lookout:
                 await settle(self.client, store, self.context.settings.temporal.task_queue, root)
             elif await asyncio.to_thread(_is_another, store, root, alive[root]):
                 await self._has_it_write(root, alive[root])
-        for run in await asyncio.to_thread(_open_runs, store):
+        open_runs = await asyncio.to_thread(pipeline_runs.find, store, states=sorted(OPEN_RUNS), limit=1000)
+        for run in open_runs:
             await settle_run(self.client, store, run)
         await end_abandoned(self.context)
 
@@ -84,10 +86,6 @@ def _is_another(store: Engine, root: str, run_id: str) -> bool:
     with store.connect() as connection:
         writer = writers.get(connection, root)
     return writer is not None and writer.run_id != run_id
-
-
-def _open_runs(store: Engine) -> list[RunRecord]:
-    return pipeline_runs.find(store, states=sorted(OPEN_RUNS), limit=1000)
 
 
 async def settle(client: Client, store: Engine, task_queue: str, root: str) -> Records | None:
@@ -110,7 +108,7 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
 
 def anew(start: TreeInput | None) -> str:
     """What starts the task again from its beginning."""
-    agent, repo = (start.worker.name, start.repo) if start else ("NAME", "OWNER/NAME")
+    agent, repo = (start.assignment.worker.name, start.repo) if start else ("NAME", "OWNER/NAME")
     if start and start.legs:
         return f'service orchestrate {agent} "GOAL" --repo {repo}'
     return f'service agent ask {agent} "MESSAGE" --repo {repo}'
@@ -179,39 +177,21 @@ async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:
     found = await ended(client, ids.workflow_id(run.pipeline), run.run_id)
     if found is None:
         return False
-    now = await asyncio.to_thread(pipeline_runs.get, store, run.run_id)
-    if now is None or now.record.state not in OPEN_RUNS:
-        return False
-    await asyncio.to_thread(close_run, store, now.record, found.why)
-    return True
-
-
-def close_run(store: Engine, run: RunRecord, why: str) -> None:
-    """Its workflow is gone, and did not come to write its end."""
-    left = {"finished_at": time.time(), "reason": why}
-    stages = [
-        stage.model_copy(update=left | {"revision": stage.revision + 1, "state": StageState.CANCELLED})
-        for stage in pipeline_runs.stages_of(store, run.run_id)
-        if stage.state not in ENDED
-    ]
-    over = f"{why}; start it again: service pipeline run {run.pipeline}"
-    update = left | {"reason": over, "revision": run.revision + 1, "state": RunState.CANCELLED}
-    pipeline_runs.write(store, RunRecords(run=run.model_copy(update=update), stages=tuple(stages)))
+    return await asyncio.to_thread(pipeline_runs.close_lost, store, run.run_id, found.why)
 
 
 async def end_abandoned(context: Context) -> int:
     """End the agents of jobs that have ended without them: no activity of theirs will come back."""
-    left = await asyncio.to_thread(runs.abandoned, context.store, context.host, time.time() - STOPPING)
+    left = await asyncio.to_thread(attempts.abandoned, context.store, context.host, time.time() - STOPPING)
     if not left:
         return 0
     keys = {(run.job_id, run.attempt): run for run in left}
-    alive = await asyncio.to_thread(sweep.find_orphans, context.home.runs, set())
-    orphans = [orphan for orphan in alive if sweep.key_of(orphan.run_dir.name) in keys]
-    await asyncio.to_thread(sweep.report, orphans, context.home.orphans)
-    await asyncio.gather(*(sweep.kill_orphan(orphan, context.settings.worker.stop_grace) for orphan in orphans))
+    alive = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set())
+    found = [orphan for orphan in alive if orphans.key_of(orphan.run_dir.name) in keys]
+    await orphans.end(found, context.home.orphans, context.settings.worker.stop_grace)
     for run in left:
         outcome = JobOutcome(
-            job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason="its tree was ended from outside"
+            job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason="its job ended without it"
         )
-        await asyncio.to_thread(runs.close, context.store, run, outcome, {}, {})
-    return len(orphans)
+        await asyncio.to_thread(attempts.close, context.store, run, outcome, {}, {})
+    return len(found)

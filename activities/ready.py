@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from activities.runs.processes import identity
+from activities.runs.os_processes import identity
 from activities.settings.reading import Told
 
 

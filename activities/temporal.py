@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from workflows.errors import UnreachableError, UsageError
+from workflows.model.errors import UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from temporalio.client import Client

@@ -15,21 +15,22 @@ from temporalio.worker import Worker
 
 from activities import cluster, ready
 from activities.agents.registry import adapters_of
+from activities.host.context import Context
+from activities.host.slots import Slots
+from activities.host.tree_reports import TreeReports
 from activities.housekeeping import end_orphans, keep_tidy, keep_true, seen
-from activities.jobs.context import Context
-from activities.jobs.record import Recorder
-from activities.jobs.reports import Reports
+from activities.jobs.record_tree import TreeRecorder
 from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
-from activities.pipelines.record import PipelineBooks
+from activities.pipelines.record_run import RunRecorder
 from activities.pipelines.run_stage import Stages
 from activities.settings.home import Home
 from activities.settings.load import load
 from activities.store.database import open_store
 from activities.temporal import connect
-from workflows.calls import agents_queue
-from workflows.errors import ServiceError
-from workflows.runner import WORKFLOWS, runner
+from workflows.model.errors import ServiceError
+from workflows.temporal.calls import agents_queue
+from workflows.temporal.runner import WORKFLOWS, runner
 
 STICKY_TIMEOUT = timedelta(seconds=2)
 """How long a task waits for a worker that died before another one takes it."""
@@ -41,14 +42,15 @@ CACHED_TREES = 24
 THREADS = 8
 
 WAITING_ROOM = 1000
-"""Runs this host keeps at hand; how many of them go on at once is for its places to say (ruling C8)."""
+"""Runs this host keeps at hand; how many of them go on at once is for its slots to say (ruling C8)."""
 
 
 def workers(client: Client, context: Context) -> list[Worker]:
     """The tree worker and this host's agent worker."""
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="activity")
-    recorder, books = Recorder(context), PipelineBooks(context)
-    jobs = Jobs(context, adapters_of(context.settings, context.environ))
+    recorder, books = TreeRecorder(context), RunRecorder(context)
+    slots = Slots(context.settings)
+    jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
     trees = Worker(
         client,
         task_queue=context.settings.temporal.task_queue,
@@ -68,7 +70,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
     agents = Worker(
         client,
         task_queue=agents_queue(context.host),
-        activities=[jobs.run_job, Stages(context, jobs.places).run_stage],
+        activities=[jobs.run_job, Stages(context, slots).run_stage],
         max_concurrent_activities=WAITING_ROOM,
         max_heartbeat_throttle_interval=timedelta(seconds=2),
         graceful_shutdown_timeout=timedelta(seconds=1),
@@ -83,7 +85,7 @@ async def serve(home: Home) -> None:
     context = Context(home.ensure(), settings, open_store(home, settings.store.url))
     client = await connect(home, settings)
     await cluster.require(client)
-    context = replace(context, reports=Reports(client, asyncio.get_running_loop()))
+    context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))
     await end_orphans(context)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -161,17 +161,17 @@ def _start(name: str, action: str, message: str, repo: str, model: str, effort: 
     import asyncio
     import sys
 
-    from bridge.operations import orders
+    from bridge.operations import new_jobs
     from bridge.operations.service import Service
     from cli.follow import follow
 
     if message == "-":
         message = sys.stdin.read()
     service = Service.locate()
-    order = orders.Order(
+    new = new_jobs.NewJob(
         agent=name, action=action, message=message, repo=repo, model=model or None, effort=effort or None
     )
-    job_id = asyncio.run(orders.start(service, order))
+    job_id = asyncio.run(new_jobs.start(service, new))
     if wait:
         raise typer.Exit(follow(service, job_id, json=json))
     say_json({"job_id": job_id}) if json else say(f"{job_id}\nwatch it: service job tree {job_id} --watch")

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.output import plain
-from cli.words import clock, one_line
+from cli.words import actor, clock, one_line
 
 if TYPE_CHECKING:
-    from workflows.tree.records import QuestionRecord, RoundRecord
+    from workflows.model.orders import ResumeOrder
+    from workflows.model.rows import QuestionRecord, RoundRecord
 
 
 @dataclass
@@ -21,6 +22,23 @@ class Said:
     partial: bool = False
     other: bool = False
     lines: list[str] = field(default_factory=list)
+
+    def order(self, job_id: str, round_: int | None, digest: str) -> "ResumeOrder":
+        """As it is carried to the tree; what a terminal lets through and no store takes is made storable."""
+        from workflows.model.orders import ResumeOrder
+        from workflows.policy.answers import clean
+
+        return ResumeOrder(
+            actor=actor(),
+            channel="cli",
+            job_id=clean(job_id),
+            verb=clean(self.verb),
+            text=clean(self.text),
+            round=round_,
+            digest=digest,
+            partial=self.partial,
+            other=self.other,
+        )
 
 
 def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> Said | None:

@@ -10,7 +10,7 @@ from cli.output import say, say_json
 from cli.words import ago, clock, one_line, way_out_in_words
 
 if TYPE_CHECKING:
-    from bridge.operations.people import Attention, Waiting
+    from bridge.operations.attention import Attention, WaitingTree
 
 app = typer.Typer(rich_markup_mode=None)
 INTERVAL = 1.0
@@ -23,15 +23,15 @@ def attention(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List what waits for a person, oldest first, each with the exact command to type."""
-    from bridge.operations import people
+    from bridge.operations import attention as operation
     from bridge.operations.service import Service
 
     service = Service.locate()
     shown = None
     while True:
-        found = people.attention(service)
+        found = operation.find(service)
         if found != shown:
-            say_json(people.as_json(found)) if json else say("\n".join([*_lines(found), *([""] if watch else [])]))
+            say_json(operation.as_json(found)) if json else say("\n".join([*_lines(found), *([""] if watch else [])]))
             sys.stdout.flush()
             shown = found
         if not watch:
@@ -69,7 +69,7 @@ def _lines(found: "Attention") -> list[str]:
     return lines or ["nothing waits for a person"]
 
 
-def _waiting(each: "Waiting") -> list[str]:
+def _waiting(each: "WaitingTree") -> list[str]:
     from workflows.policy.prices import dollars
 
     waits = each.round

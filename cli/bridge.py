@@ -17,21 +17,24 @@ def serve(
     ] = False,
 ) -> None:
     """Serve in the foreground until Ctrl-C; the daemon does so too, in the background."""
-    from bridge.operations import bridge
+    from bridge.http import process
+    from bridge.machine import token
     from bridge.operations.service import Service
 
     service = Service.locate()
-    told = f"token: {bridge.token_path(service)}"
-    bridge.serve(service, addr, allow_remote=allow_remote, announce=lambda url: say(f"bridge listens on {url}\n{told}"))
+    told = f"token: {token.ensure(service.home)}"
+    process.serve(
+        service, addr, allow_remote=allow_remote, announce=lambda url: say(f"bridge listens on {url}\n{told}")
+    )
 
 
-@app.command()
-def token(
+@app.command("token")
+def token_path(
     rotate: Annotated[bool, typer.Option("--rotate", help="Replace it; the old one opens nothing more.")] = False,
 ) -> None:
     """Print the path of the token's file, never the token."""
-    from bridge.operations import bridge
-    from bridge.operations.service import Service
+    from activities.settings.home import Home
+    from bridge.machine import token
 
-    service = Service.locate()
-    say(str(bridge.rotate_token(service) if rotate else bridge.token_path(service)))
+    home = Home.locate()
+    say(str(token.rotate(home) if rotate else token.ensure(home)))

@@ -8,8 +8,7 @@ from cli.output import say, say_json
 
 if TYPE_CHECKING:
     from activities.store.hosts import Host
-    from bridge.daemon.state import ChildState
-    from bridge.operations.daemon import DaemonStatus
+    from bridge.machine.daemon_state import ChildState, DaemonStatus
     from bridge.operations.service import Service
 
 app = typer.Typer(help="Run the server, the worker and the bridge.", no_args_is_help=True, rich_markup_mode=None)
@@ -25,10 +24,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 @app.command()
 def run(temporal_port: TemporalPort = None, ui_port: UiPort = None, strict_ports: StrictPorts = False) -> None:
     """Run everything in the foreground until Ctrl-C."""
-    from bridge.operations import daemon
+    from bridge.daemon import control
     from bridge.operations.service import Service
 
-    daemon.run(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports)
+    control.run(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports)
 
 
 @app.command()
@@ -39,19 +38,19 @@ def start(
     as_json: AsJson = False,
 ) -> None:
     """Start everything in the background and wait until it works."""
-    from bridge.operations import daemon
+    from bridge.daemon import control
     from bridge.operations.service import Service
 
-    _show(daemon.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports), as_json)
+    _show(control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports), as_json)
 
 
 @app.command()
 def stop() -> None:
     """Stop everything. Agents that are at work go on, and are found again at the next start."""
-    from bridge.operations import daemon
+    from bridge.daemon import control
     from bridge.operations.service import Service
 
-    say("stopped" if daemon.stop(Service.locate()) else "not running")
+    say("stopped" if control.stop(Service.locate()) else "not running")
 
 
 @app.command()
@@ -60,12 +59,13 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Say what runs and where to look. Exit status 1 when nothing runs."""
-    from bridge.operations import daemon, hosts
+    from bridge.daemon import control
+    from bridge.operations import hosts
     from bridge.operations.service import Service
 
     service = Service.locate()
-    seen = daemon.status(service)
-    failures = daemon.preflight_failures(service)
+    seen = control.status(service)
+    failures = control.preflight_failures(service)
     if as_json:
         listed = {"hosts": [hosts.as_json(host) for host in hosts.every(service)]} if every else {}
         say_json(seen.model_dump(mode="json") | {"preflight_failures": failures} | listed)

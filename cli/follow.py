@@ -12,7 +12,7 @@ from cli.words import clock, event_in_words, in_words
 if TYPE_CHECKING:
     from bridge.operations.jobs import Tree
     from bridge.operations.service import Service
-    from workflows.tree.records import EventRecord, JobRecord
+    from workflows.model.rows import EventRecord, JobRecord
 
 INTERVAL = 0.2
 LINE_INTERVAL = 2.0

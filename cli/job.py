@@ -36,9 +36,9 @@ def list_(
     from bridge.operations import jobs
     from bridge.operations.service import Service
     from cli.words import ago, one_line
-    from workflows.policy.outcome import decided
+    from workflows.policy.decisions import decided
 
-    wanted = jobs.Filter(repo, agent, state, tree, roots, preflight_failed, limit)
+    wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit)
     found = jobs.find(Service.locate(), wanted)
     if json:
         say_json([job.model_dump(mode="json", exclude={"revision"}) for job in found])
@@ -222,7 +222,7 @@ def reviews(
     from bridge.operations.service import Service
     from cli.words import review_row
 
-    found = [recorded.as_json(each) for each in recorded.find(Service.locate(), recorded.Filter(repo, pr, limit))]
+    found = [recorded.as_json(each) for each in recorded.find(Service.locate(), recorded.ReviewFilter(repo, pr, limit))]
     if json:
         say_json(found)
         return

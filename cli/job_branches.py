@@ -28,11 +28,11 @@ def merge(
     """Merge what legs did into the branch of their task; all of them, or none. No checkout is touched."""
     from dataclasses import asdict
 
-    from bridge.operations import merging
+    from bridge.operations import merges
     from bridge.operations.service import Service
     from cli.words import actor
 
-    done = merging.merge(Service.locate(), legs, actor=actor())
+    done = merges.merge(Service.locate(), legs, actor=actor())
     if json:
         say_json(asdict(done))
         return
@@ -75,15 +75,15 @@ def drop(
     """Remove a leg's branch. It stays until its work is merged, or you say --force."""
     from dataclasses import asdict
 
-    from bridge.operations import merging
+    from bridge.operations import merges
     from bridge.operations.service import Service
     from cli.words import actor
 
-    gone = merging.drop(Service.locate(), leg, actor=actor(), force=force)
+    gone = merges.drop(Service.locate(), leg, actor=actor(), force=force)
     if json:
         say_json(asdict(gone))
         return
-    say(f"{gone.branch} is dropped\nbring it back: {merging.restore(gone.path, gone.branch, gone.head_sha)}")
+    say(f"{gone.branch} is dropped\nbring it back: {merges.restore(gone.path, gone.branch, gone.head_sha)}")
 
 
 def diff(

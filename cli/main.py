@@ -67,7 +67,7 @@ def _root() -> None:
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code; nothing but a bug raises."""
-    from workflows.errors import ServiceError
+    from workflows.model.errors import ServiceError
 
     command = typer.main.get_command(app)
     try:

@@ -63,7 +63,7 @@ def list_(
     from bridge.operations.service import Service
     from cli.words import ago, one_line
 
-    found = memory.find(Service.locate(), memory.Filter(agent, shared, repo, state, limit))
+    found = memory.find(Service.locate(), memory.MemoryFilter(agent, shared, repo, state, limit))
     if json:
         say_json([memory.as_json(entry) for entry in found])
         return
@@ -148,7 +148,7 @@ def recall(
 def _read(text: str) -> str:
     import sys
 
-    from workflows.errors import UsageError
+    from workflows.model.errors import UsageError
 
     try:
         return sys.stdin.read() if text == "-" else text

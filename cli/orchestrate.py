@@ -54,7 +54,7 @@ def _start(recipe: str, goal: str, repo: str | None, runtimes: str, legs: int | 
     import asyncio
     import sys
 
-    from bridge.operations import orders
+    from bridge.operations import new_jobs
     from bridge.operations.service import Service
     from cli.follow import follow
     from workflows.policy.recipes import Recipe
@@ -62,8 +62,8 @@ def _start(recipe: str, goal: str, repo: str | None, runtimes: str, legs: int | 
     service = Service.locate()
     named = tuple(name.strip() for name in runtimes.split(",") if name.strip())
     text = sys.stdin.read() if goal == "-" else goal
-    order = orders.RecipeOrder(Recipe(recipe), text, repo, named, legs)
-    started = asyncio.run(orders.orchestrate(service, order))
+    new = new_jobs.NewRecipe(Recipe(recipe), text, repo, named, legs)
+    started = asyncio.run(new_jobs.orchestrate(service, new))
     job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
     if wait:
         sys.stderr.write("".join(f"{line}\n" for line in told))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cli.output import say, say_json, say_table
-from workflows.errors import UsageError
+from workflows.model.errors import UsageError
 
 app = typer.Typer(help="Register pipelines, and run them.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

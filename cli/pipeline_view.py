@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cli.output import say, say_fields, say_json
 from cli.waiting import Asker, left_alone
 from cli.words import clock, one_line
-from workflows.errors import UsageError
+from workflows.model.errors import UsageError
 
 if TYPE_CHECKING:
     from bridge.operations.pipeline_runs import RunView, StageView
@@ -123,7 +123,7 @@ def lines(run: "RunView") -> Iterator[str]:
 
 
 def _stage(stage: "StageView") -> str:
-    from workflows.policy.outcome import decided
+    from workflows.policy.decisions import decided
 
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""

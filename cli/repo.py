@@ -56,12 +56,12 @@ def sweep(
     json: Json = False,
 ) -> None:
     """List worktrees, merged branches and locks that killed processes left; never removes work that is nowhere else."""
-    from bridge.operations import sweeping
+    from bridge.operations import leftovers
     from bridge.operations.service import Service
 
-    swept = sweeping.sweep(Service.locate(), name, yes=yes)
+    swept = leftovers.sweep(Service.locate(), name, yes=yes)
     if json:
-        say_json([sweeping.as_json(one) for one in swept])
+        say_json([leftovers.as_json(one) for one in swept])
         return
     rows = [(one.repo, "problem", one.problem, "") for one in swept if one.problem]
     rows += [

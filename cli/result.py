@@ -69,7 +69,7 @@ def _read(file: str) -> bytes:
     import sys
     from pathlib import Path
 
-    from workflows.errors import NotFoundError, UsageError
+    from workflows.model.errors import NotFoundError, UsageError
 
     if file != "-":
         try:

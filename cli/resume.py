@@ -25,11 +25,11 @@ def resume(
     import asyncio
     import sys
 
-    from bridge.operations import people
+    from bridge.operations import resume as operation
+    from bridge.operations import rounds
     from bridge.operations.service import Service
     from cli.asking import Said, ask
-    from cli.words import actor
-    from workflows.errors import UsageError
+    from workflows.model.errors import UsageError
 
     service = Service.locate()
     if file and text:
@@ -41,15 +41,12 @@ def resume(
         words = _read(file) if file else ("\n" if verb == "answer" else " ").join(text or ())
         said = Said(verb, words, partial, other)
     else:
-        waiting = people.open_round(service, job_id)
+        waiting = rounds.get_open(service, job_id)
         if file or sys.stdin is None or not sys.stdin.isatty():
             raise UsageError(f"{job_id} waits for {' or '.join(waiting.verbs)}", "\n     ".join(waiting.commands))
         said = ask(waiting) or Said("")
         round_, digest = waiting.number, waiting.digest
-    order = people.Resume(
-        job_id, said.verb, said.text, actor(), "cli", round_, digest, partial=said.partial, other=said.other
-    )
-    verdict = asyncio.run(people.resume(service, order))
+    verdict = asyncio.run(operation.resume(service, said.order(job_id, round_, digest)))
     if json:
         say_json({"job_id": job_id, "verb": said.verb, "message": verdict.message, "applied": verdict.applied})
     else:
@@ -58,7 +55,7 @@ def resume(
 
 def _read(path: Path) -> str:
     """All of it or nothing: a text that was read wrongly is worse than one that is asked for again."""
-    from workflows.errors import NotFoundError, UsageError
+    from workflows.model.errors import NotFoundError, UsageError
 
     piped = str(path) == "-"
     name = "standard input" if piped else path

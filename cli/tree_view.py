@@ -21,7 +21,7 @@ UP = "\x1b[{}A\x1b[J"
 
 def lines(tree: "Tree") -> Iterator[str]:
     """The whole view, top down."""
-    from workflows.tree.view import nested, spend
+    from workflows.tree.details import nested, spend
 
     task = tree.task
     yield f"{task.task_id}  {task.state}  {one_line(task.title, WIDTH)}"

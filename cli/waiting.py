@@ -10,11 +10,10 @@ import typer
 
 from cli.asking import ask, shown
 from cli.output import plain
-from cli.words import actor
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
-    from workflows.tree.records import RoundRecord
+    from workflows.model.rows import RoundRecord
 
 LEFT = 130
 """The exit code of a command that was interrupted."""
@@ -30,9 +29,9 @@ class Asker:
 
     def look(self, root: str) -> None:
         """What this tree asks that was not shown yet."""
-        from bridge.operations import people
+        from bridge.operations import rounds
 
-        for each in people.open_rounds(self._service, root):
+        for each in rounds.open_of(self._service, root):
             if (each.round_id, each.digest) not in self._seen:
                 self._seen.add((each.round_id, each.digest))
                 _say("", *shown(each, briefly=self._offers))
@@ -40,26 +39,17 @@ class Asker:
                     self._offer(each)
 
     def _offer(self, waiting: "RoundRecord") -> None:
-        from bridge.operations import people
-        from workflows.errors import ServiceError
+        from bridge.operations.resume import resume
+        from workflows.model.errors import ServiceError
 
         _say("Answer now, or press Enter for later.")
         said = ask(waiting, may_wait=True)
         if said is None:
             _say(f"later: service resume {waiting.coordinator_id}")
             return
-        order = people.Resume(
-            waiting.coordinator_id,
-            said.verb,
-            said.text,
-            actor(),
-            round=waiting.number,
-            digest=waiting.digest,
-            partial=said.partial,
-            other=said.other,
-        )
+        order = said.order(waiting.coordinator_id, waiting.number, waiting.digest)
         try:
-            _say(asyncio.run(people.resume(self._service, order)).message)
+            _say(asyncio.run(resume(self._service, order)).message)
         except ServiceError as error:
             _say(f"error: {error.message}", f"try: {error.hint}")
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from cli import observation
 
 if TYPE_CHECKING:
-    from activities.runs.live import Live
+    from activities.runs.status import RunStatus
     from bridge.operations.branches import WayOut
-    from bridge.operations.jobs import Detail
-    from workflows.tree.records import EventRecord
+    from bridge.operations.jobs import JobDetail
+    from workflows.model.rows import EventRecord
 
 ENDED_BADLY = ("failed", "blocked", "cancelled")
 WAITING = ("blocked", "awaiting_human")
@@ -77,13 +77,14 @@ def review_row(review: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def in_words(detail: "Detail") -> str:
+def in_words(detail: "JobDetail") -> str:
     """A job as a person reads it: state first, evidence last."""
-    from workflows.policy.outcome import decided
+    from workflows.policy.decisions import decided
     from workflows.policy.prices import dollars
 
     job, task = detail.job, detail.task
-    stuck = task if task and (job.state in ENDED_BADLY or task.state in WAITING) else None
+    waits = task if task and (task.state in WAITING or task.ending) else None
+    stuck = waits or (task if job.state in ENDED_BADLY else None)
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
     fields: list[tuple[str, object]] = [
@@ -95,7 +96,7 @@ def in_words(detail: "Detail") -> str:
         ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),
         ("task", f"{task.task_id} {task.state}: {task.title}" if task else ""),
-        ("because", task.reason if task and task.state in WAITING else ""),
+        ("because", waits.reason if waits else ""),
         ("parent", job.parent_job_id),
         ("attempt", job.attempt if job.attempt > 1 else ""),
         ("branch", job.branch),
@@ -112,7 +113,7 @@ def in_words(detail: "Detail") -> str:
     return "\n".join([*lines, *_result(detail.payload or {}), *_diagnostics(detail.diagnostics or {})])
 
 
-def _live(live: "Live") -> str:
+def _live(live: "RunStatus") -> str:
     """What the agent is doing and what it said last."""
     if live.stage == "waiting for a free slot":
         return live.stage

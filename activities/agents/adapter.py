@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Protocol
 
 from activities.agents.faults import Fault
-from activities.runs.run import RunEnd
-from workflows.errors import ServiceError
-from workflows.tree.jobs import JobRun, Usage
+from activities.runs.supervised_run import RunEnd
+from workflows.model.errors import ServiceError
+from workflows.model.jobs import JobRun
+from workflows.model.spend import Usage
 
 
 @dataclass(frozen=True)
-class Order:
+class ProgramCall:
     """One run of an agent's program: what it is to do, and where."""
 
     run: JobRun
@@ -36,7 +37,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Report:
+class ProgramReport:
     """What an agent's program said: the raw text a result is looked for in, and what it used."""
 
     text: bytes
@@ -59,10 +60,10 @@ class CannotLaunchError(ServiceError):
 class Adapter(Protocol):
     """One runtime."""
 
-    def launch(self, order: Order) -> Launch:
+    def launch(self, call: ProgramCall) -> Launch:
         """The program, fresh or going on in a session."""
         ...
 
-    def read(self, order: Order, end: RunEnd) -> Report:
+    def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """What a program that is no longer running printed."""
         ...

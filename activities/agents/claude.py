@@ -4,14 +4,13 @@ import os
 import uuid
 from dataclasses import dataclass
 
-from activities.agents.adapter import Launch, Order, Report
-from activities.agents.driver import Driver
+from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
+from activities.agents.installed_program import InstalledProgram
 from activities.agents.streams import Messages, Record, busiest, chunks, count, model_of, records, text_of, usage_of
-from activities.runs.run import RunEnd
+from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.models import AutonomyPolicy
-from workflows.tree.jobs import Usage
 
 ISOLATED = ("--setting-sources", "user", "--strict-mcp-config")
 """Else hooks and servers that the repository brings along would run, even in a job that may only read."""
@@ -45,51 +44,52 @@ class _Stream:
 class Claude:
     """Permission mode and model are given with every call: a resumed session remembers no mode."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    def __init__(self, installed: InstalledProgram) -> None:
+        self._installed = installed
 
-    def launch(self, order: Order) -> Launch:
+    def launch(self, call: ProgramCall) -> Launch:
         """The session's id is ours, so that it is known whatever becomes of the run."""
-        policy = order.run.worker.autonomy_policy
-        session = ("--resume", order.session) if order.session else ("--session-id", session_of(order))
-        argv = [*self._driver.start, *ISOLATED, "--permission-mode", _MODE[policy], *session]
+        policy = call.run.assignment.worker.autonomy_policy
+        session = ("--resume", call.session) if call.session else ("--session-id", session_of(call))
+        argv = [*self._installed.start, *ISOLATED, "--permission-mode", _MODE[policy], *session]
         argv += ["-p", "--output-format", "stream-json", "--verbose"]
-        if order.run.model:
-            argv += ["--model", order.run.model]
-        argv += self._driver.arguments
+        argv += [*self._installed.model(call.run.assignment.model), *self._installed.arguments]
         own = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
         if policy is AutonomyPolicy.DANGER_FULL_ACCESS and os.geteuid() == 0:
             own["IS_SANDBOX"] = "1"  # as root it refuses otherwise
-        return Launch(tuple(argv), self._driver.environment(order, **own), order.prompt)
+        return Launch(tuple(argv), self._installed.environment(call, **own), call.prompt)
 
-    def read(self, order: Order, end: RunEnd) -> Report:
+    def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """The envelope's tokens are this run's, also in a resumed session."""
         stream = _read(end)
-        usage = usage_of(stream.envelope.get("usage")) if stream.envelope else Usage()
-        session = stream.session or order.session or session_of(order)
-        return Report(stream.messages.text, usage, session, _model(stream), fault=self._fault(order, end, stream))
+        usage = usage_of(stream.envelope.get("usage")) if stream.envelope else None
+        session = stream.session or call.session or session_of(call)
+        fault = self._fault(call, end, stream)
+        return self._installed.report(stream.messages.text, usage, session, _model(stream), fault)
 
-    def _fault(self, order: Order, end: RunEnd, stream: _Stream) -> Fault | None:
-        if early := self._driver.early_fault(order, end):
+    def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
+        if early := self._installed.early_fault(call, end):
             return early
         if end.kind is not EndKind.EXITED:
             return None
         envelope = stream.envelope
         if envelope is None:
             if end.exit_code == 0:
-                return Failed(f"claude on {order.run.worker.runtime} ended without a result; was it interrupted?")
-            return self._driver.fault(self._driver.ended_with(end))
+                return Failed(
+                    f"claude on {call.run.assignment.worker.runtime} ended without a result; was it interrupted?"
+                )
+            return self._installed.fault(self._installed.ended_with(end))
         if envelope.get("is_error") is not False:
             status = envelope.get("api_error_status")
-            return self._driver.fault(_words(envelope), status if type(status) is int else None, stream.resets_at)
-        if end.exit_code == 0 or (end.exit_code == 1 and UNCHECKED in self._driver.stderr(end)):
+            return self._installed.fault(_words(envelope), status if type(status) is int else None, stream.resets_at)
+        if end.exit_code == 0 or (end.exit_code == 1 and UNCHECKED in self._installed.stderr(end)):
             return None
-        return self._driver.fault(self._driver.ended_with(end))
+        return self._installed.fault(self._installed.ended_with(end))
 
 
-def session_of(order: Order) -> str:
+def session_of(call: ProgramCall) -> str:
     """A fresh run's session: the same whenever the run is asked about, another for another run."""
-    return str(uuid.uuid5(_SESSIONS, str(order.run_dir.absolute())))
+    return str(uuid.uuid5(_SESSIONS, str(call.run_dir.absolute())))
 
 
 def _words(envelope: Record) -> str:

@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field
 from glob import escape
 
-from activities.agents.adapter import Launch, Order, Report
-from activities.agents.driver import Driver
+from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
+from activities.agents.installed_program import InstalledProgram
 from activities.agents.streams import Messages, chunks, model_of, records, text_of, usage_of
 from activities.runs.output import read_bounded
-from activities.runs.run import RunEnd
+from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.models import AutonomyPolicy
-from workflows.tree.jobs import Usage
+from workflows.model.spend import Usage
 
 QUIET = (
     *("-c", "analytics.enabled=false", "-c", "check_for_update_on_startup=false"),
@@ -56,43 +56,44 @@ class _Kept:
 class Codex:
     """Sandbox, model and effort are given with every call: a resumed session remembers none of them."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    def __init__(self, installed: InstalledProgram) -> None:
+        self._installed = installed
 
-    def launch(self, order: Order) -> Launch:
+    def launch(self, call: ProgramCall) -> Launch:
         """`-s` stands before `resume`, which does not know it and without it is read-only."""
-        own_tmp = order.run_dir / "tmp"
+        own_tmp = call.run_dir / "tmp"
         own_tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
-        sandbox = _SANDBOX[order.run.worker.autonomy_policy]
-        argv = [*self._driver.start, "exec", "--json", "-s", sandbox, *QUIET, *NO_SECRETS]
+        sandbox = _SANDBOX[call.run.assignment.worker.autonomy_policy]
+        argv = [*self._installed.start, "exec", "--json", "-s", sandbox, *QUIET, *NO_SECRETS]
         if sandbox == "workspace-write":
             argv += OWN_WORKTREE_ONLY
-        if order.run.model:
-            argv += ["--model", order.run.model]
-        if order.run.effort:
-            argv += ["-c", f"model_reasoning_effort={order.run.effort}"]
-        argv += self._driver.arguments
-        argv += ["resume", order.session, "-"] if order.session else ["-"]
-        return Launch(tuple(argv), self._driver.environment(order, TMPDIR=str(own_tmp)), order.prompt)
+        argv += self._installed.model(call.run.assignment.model)
+        if call.run.assignment.effort:
+            argv += ["-c", f"model_reasoning_effort={call.run.assignment.effort}"]
+        argv += self._installed.arguments
+        argv += ["resume", call.session, "-"] if call.session else ["-"]
+        return Launch(tuple(argv), self._installed.environment(call, TMPDIR=str(own_tmp)), call.prompt)
 
-    def read(self, order: Order, end: RunEnd) -> Report:
+    def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """The session's tokens so far are in the last event of a turn that completed, else in the session's file.
 
         Which model it was stands in that file only.
         """
-        stream = _read(end)
-        session = stream.session or order.session
+        stream = _Stream(Messages())
+        for event in records(chunks(end.stdout)):
+            _take(stream, event)
+        session = stream.session or call.session
         kept = self._kept(session)
         usage = stream.usage if stream.finished else kept.usage
-        fault = self._fault(order, end, stream)
+        fault = self._fault(call, end, stream)
         text = stream.messages.text
         if not stream.events and fault is None:  # a version without events: its output is its text, and uses nothing
             text = read_bounded(end.stdout, 0, PLAIN_LIMIT).tail
-        return Report(text, usage or Usage(), session, kept.model, cumulative=usage is not None, fault=fault)
+        return self._installed.report(text, usage, session, kept.model, fault)
 
     def _kept(self, session: str | None) -> _Kept:
         """A turn that failed has no tokens in its events, and its requests have used some."""
-        home, kept = self._driver.program.home(self._driver.environ), _Kept()
+        home, kept = self._installed.program.home(self._installed.environ), _Kept()
         files = home.glob(f"sessions/*/*/*/rollout-*{escape(session)}.jsonl") if session else ()
         for line in (line for file in files for line in records(chunks(file))):
             match line.get("type"), line.get("payload"):
@@ -102,23 +103,16 @@ class Codex:
                     kept.usage = usage_of(total)
         return kept
 
-    def _fault(self, order: Order, end: RunEnd, stream: _Stream) -> Fault | None:
-        if early := self._driver.early_fault(order, end):
+    def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
+        if early := self._installed.early_fault(call, end):
             return early
         if end.kind is not EndKind.EXITED:
             return None
         if end.exit_code == 0 and not stream.failure:
             if stream.events and not stream.finished:
-                return Failed(f"codex on {order.run.worker.runtime} ended in the middle of its turn")
+                return Failed(f"codex on {call.run.assignment.worker.runtime} ended in the middle of its turn")
             return None
-        return self._driver.fault(stream.failure or self._driver.ended_with(end))
-
-
-def _read(end: RunEnd) -> _Stream:
-    stream = _Stream(Messages())
-    for event in records(chunks(end.stdout)):
-        _take(stream, event)
-    return stream
+        return self._installed.fault(stream.failure or self._installed.ended_with(end))
 
 
 def _take(stream: _Stream, event: dict[str, object]) -> None:

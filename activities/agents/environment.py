@@ -3,15 +3,19 @@
 import os
 from collections.abc import Iterable, Mapping
 
-from workflows.tree.jobs import JobRun
+from workflows.model.jobs import JobRun
 
 ALLOWED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 
 
 def environment(run: JobRun, granted: Iterable[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The whole environment of a run; nothing else of the worker's reaches the agent."""
-    passed = {name: environ[name] for name in (*ALLOWED, *granted) if name in environ}
-    return passed | job_variables(run)
+    return passed(granted, environ) | job_variables(run)
+
+
+def passed(granted: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """What any program of the service's gets to see: the allow-list, and what the settings grant."""
+    return {name: environ[name] for name in (*ALLOWED, *granted) if name in environ}
 
 
 def job_variables(run: JobRun) -> dict[str, str]:
@@ -23,11 +27,11 @@ def job_variables(run: JobRun) -> dict[str, str]:
         "SERVICE_DELEGATION_ID": run.delegation_id or "",
         "SERVICE_DELEGATION_DEPTH": str(run.delegation_depth),
         "SERVICE_TASK_ID": run.task_id,
-        "SERVICE_AGENT": run.worker.name,
-        "SERVICE_ACTION": run.action.value,
-        "SERVICE_MODEL": run.model or "",
-        "SERVICE_EFFORT": run.effort or "",
-        "SERVICE_PHASE": run.phase or "",
+        "SERVICE_AGENT": run.assignment.worker.name,
+        "SERVICE_ACTION": run.assignment.action.value,
+        "SERVICE_MODEL": run.assignment.model or "",
+        "SERVICE_EFFORT": run.assignment.effort or "",
+        "SERVICE_PHASE": run.assignment.phase or "",
         "SERVICE_ATTEMPT": str(run.attempt),
         "SERVICE_CONTINUATION": run.continuation.value,
     }

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.agents import kimi_home
-from activities.agents.adapter import Launch, Order, Report
-from activities.agents.driver import Driver
+from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
+from activities.agents.installed_program import InstalledProgram
 from activities.agents.streams import Messages, busiest, chunks, count, model_of, records, text_of
-from activities.runs.run import RunEnd
+from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.models import AutonomyPolicy
-from workflows.tree.jobs import Usage
+from workflows.model.spend import Usage
 
 ARGUMENT_LIMIT = 100_000
 """Bytes of prompt that fit on the command line; the system's limit for one argument is 128 KiB."""
@@ -34,60 +34,63 @@ class _Stream:
 class Kimi:
     """It has no permission flags: a home of the service's own, with a hook that refuses tools, does that."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    def __init__(self, installed: InstalledProgram) -> None:
+        self._installed = installed
 
-    def launch(self, order: Order) -> Launch:
+    def launch(self, call: ProgramCall) -> Launch:
         """A long prompt goes into a file that it is told to read: it has no other channel."""
         own = {"KIMI_DISABLE_TELEMETRY": "1", "KIMI_CODE_NO_AUTO_UPDATE": "1"}
-        policy = order.run.worker.autonomy_policy
+        policy = call.run.assignment.worker.autonomy_policy
         if policy is not AutonomyPolicy.DANGER_FULL_ACCESS:
-            home = kimi_home.prepare(self._home(order), self._users_home, policy)
-            own |= {"KIMI_CODE_HOME": str(home), kimi_home.WORKTREE: str(order.cwd)}
-        env = self._driver.environment(order, **own)
-        argv = [*self._driver.start, *(("-S", order.session) if order.session else ()), "-p", _prompt(order)]
+            home = kimi_home.prepare(self._home(call), self._users_home, policy)
+            own |= {"KIMI_CODE_HOME": str(home), kimi_home.WORKTREE: str(call.cwd)}
+        env = self._installed.environment(call, **own)
+        argv = [*self._installed.start, *(("-S", call.session) if call.session else ()), "-p", _prompt(call)]
         argv += ["--output-format", "stream-json"]
-        if order.run.model and "KIMI_MODEL_API_KEY" in env:
-            env["KIMI_MODEL_NAME"] = order.run.model
-        elif order.run.model:
-            argv += ["-m", order.run.model]
-        argv += self._driver.arguments
+        if call.run.assignment.model and "KIMI_MODEL_API_KEY" in env:
+            env["KIMI_MODEL_NAME"] = call.run.assignment.model
+        else:
+            argv += self._installed.model(call.run.assignment.model)
+        argv += self._installed.arguments
         return Launch(tuple(argv), env)
 
-    def read(self, order: Order, end: RunEnd) -> Report:
+    def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """A usage object on any line is taken, the last if there are several; else what the session's file tells."""
         stream = _read(end)
-        session = stream.session or order.session or _session_in(self._home(order), order.cwd)
-        kept, model = _from_session(self._home(order), session, end.started_at)
-        return Report(stream.messages.text, stream.usage or kept, session, model, fault=self._fault(order, end, stream))
+        session = stream.session or call.session or _session_in(self._home(call), call.cwd)
+        kept, model = _from_session(self._home(call), session, end.started_at)
+        fault = self._fault(call, end, stream)
+        return self._installed.report(stream.messages.text, stream.usage or kept, session, model, fault)
 
     @property
     def _users_home(self) -> Path:
-        return self._driver.program.home(self._driver.environ)
+        return self._installed.program.home(self._installed.environ)
 
-    def _home(self, order: Order) -> Path:
+    def _home(self, call: ProgramCall) -> Path:
         """The user's own for full access, else the one with the hook."""
-        policy = order.run.worker.autonomy_policy
-        return self._users_home if policy is AutonomyPolicy.DANGER_FULL_ACCESS else kimi_home.place(order.home, policy)
+        policy = call.run.assignment.worker.autonomy_policy
+        return self._users_home if policy is AutonomyPolicy.DANGER_FULL_ACCESS else kimi_home.place(call.home, policy)
 
-    def _fault(self, order: Order, end: RunEnd, stream: _Stream) -> Fault | None:
-        if early := self._driver.early_fault(order, end):
+    def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
+        if early := self._installed.early_fault(call, end):
             return early
         if end.kind is not EndKind.EXITED:
             return None
         if end.exit_code == 0:
             said = bool(stream.messages)
-            return None if said else Failed(f"kimi on {order.run.worker.runtime} ended without saying anything")
-        errors = [line for line in self._driver.stderr(end).splitlines() if line.startswith(_ERROR)]
-        return self._driver.fault(errors[-1].removeprefix(_ERROR) if errors else self._driver.ended_with(end))
+            return (
+                None if said else Failed(f"kimi on {call.run.assignment.worker.runtime} ended without saying anything")
+            )
+        errors = [line for line in self._installed.stderr(end).splitlines() if line.startswith(_ERROR)]
+        return self._installed.fault(errors[-1].removeprefix(_ERROR) if errors else self._installed.ended_with(end))
 
 
-def _prompt(order: Order) -> str:
-    if len(order.prompt) <= ARGUMENT_LIMIT:
-        return order.prompt.decode()
-    file = order.run_dir / "prompt.md"
-    order.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file.write_bytes(order.prompt)
+def _prompt(call: ProgramCall) -> str:
+    if len(call.prompt) <= ARGUMENT_LIMIT:
+        return call.prompt.decode()
+    file = call.run_dir / "prompt.md"
+    call.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.write_bytes(call.prompt)
     return f"Your instructions are in the file {file}. Read the whole of it first, then do what it says."
 
 

@@ -1,15 +1,22 @@
-"""Which adapter drives which runtime on this host."""
+"""Which adapter drives which runtime on this host: the table's programs as the settings have them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from activities.agents.adapter import Adapter
 from activities.agents.claude import Claude
 from activities.agents.codex import Codex
-from activities.agents.driver import Driver
+from activities.agents.installed_program import InstalledProgram
 from activities.agents.kimi import Kimi
-from activities.agents.programs import CLAUDE, CODEX, Program, program_of
 from activities.agents.shell import Shell
-from activities.settings.model import RUNTIMES, RuntimeSection, Settings
+from activities.runtimes.table import CLAUDE, CODEX, KIMI, RUNTIMES, program_of
+from activities.settings.model import RuntimeSection, Settings
+
+ADAPTERS: Mapping[str, Callable[[InstalledProgram], Adapter]] = {
+    CODEX.name: Codex,
+    CLAUDE.name: Claude,
+    KIMI.name: Kimi,
+}
+"""By the program's name. What has none of its own speaks the shell's protocol."""
 
 
 def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Adapter]:
@@ -21,10 +28,6 @@ def _adapter(runtime: str, section: RuntimeSection, environ: Mapping[str, str]) 
     program = program_of(runtime, section.adapter)
     if program is None:
         return Shell(section.env, environ, section.command)
-    return _driving(program, Driver(runtime, program, section.command, section.arguments, section.env, environ))
-
-
-def _driving(program: Program, driver: Driver) -> Adapter:
-    if program is CODEX:
-        return Codex(driver)
-    return Claude(driver) if program is CLAUDE else Kimi(driver)
+    return ADAPTERS[program.name](
+        InstalledProgram(runtime, program, section.command, section.arguments, section.env, environ)
+    )

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from activities.agents.adapter import Launch, Order, Report
+from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.environment import environment
 from activities.agents.faults import Failed
 from activities.agents.streams import busiest, model_of
 from activities.runs.output import read_bounded
-from activities.runs.run import RunEnd
-from workflows.tree.jobs import Usage
+from activities.runs.supervised_run import RunEnd
+from workflows.model.spend import Usage
 
 TEXT_LIMIT = 16 * 1024 * 1024
 """Bytes of output, from its end, in which a result is looked for."""
@@ -33,25 +33,25 @@ class Shell:
         self._environ = environ
         self._command = tuple(command)
 
-    def launch(self, order: Order) -> Launch:
+    def launch(self, call: ProgramCall) -> Launch:
         """The command; it has no sessions."""
-        argv = order.run.worker.command or self._command
-        return Launch(argv, environment(order.run, self._granted, self._environ), order.prompt)
+        argv = call.run.assignment.worker.command or self._command
+        return Launch(argv, environment(call.run, self._granted, self._environ), call.prompt)
 
-    def read(self, order: Order, end: RunEnd) -> Report:
+    def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """The end of the output, and the sum of the usage lines in all of it; any exit code but 0 is a failure."""
         fault = Failed(f"the agent's program ended with {_how(end)}") if end.exit_code or end.signal else None
         try:
             file = end.stdout.open("rb")
         except FileNotFoundError:
-            return Report(b"", Usage(), fault=fault)
+            return ProgramReport(b"", Usage(), fault=fault)
         with file:
             usage, used = Usage(), Counter[str]()
             for line in _usage_lines(file):
                 usage += line.usage
                 used.update({line.model: line.usage.total} if line.model else {})
             file.seek(max(0, file.tell() - TEXT_LIMIT))
-            return Report(file.read(TEXT_LIMIT), usage, model=busiest(used), fault=fault)
+            return ProgramReport(file.read(TEXT_LIMIT), usage, model=busiest(used), fault=fault)
 
 
 def _how(end: RunEnd) -> str:

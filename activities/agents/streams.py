@@ -1,4 +1,7 @@
-"""Reading a stream of JSON records, one per line, in bounded memory however long the stream or a line of it is."""
+"""Reading a stream of JSON records, one per line, in bounded memory however long the stream or a line of it is.
+
+No library: readers of JSON lines keep a line whole before they look at it, and one of an agent may be of any length.
+"""
 
 import json
 from collections import deque
@@ -8,7 +11,7 @@ from typing import Any
 
 from workflows.contract.locate import KEY, locate
 from workflows.contract.strings import MOST_TOKENS
-from workflows.tree.jobs import Usage
+from workflows.model.spend import Usage
 
 CHUNK = 256 * 1024
 RECORD_LIMIT = 16 * 1024 * 1024

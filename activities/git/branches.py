@@ -75,9 +75,7 @@ def delete(repo: Path, branch: str, old: str) -> None:
 def changes(repo: Path, base: str, head: str) -> tuple[FileChange, ...]:
     """The files that differ, each with its lines added and removed; a rename is its two paths."""
     options = ("--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", "-z")
-    return tuple(_change(entry) for entry in paths(git(repo, "diff", *options, base, head)))
-
-
-def _change(entry: str) -> FileChange:
-    added, removed, path = entry.split("\t", 2)
-    return FileChange(path, *(None if count == "-" else int(count) for count in (added, removed)))
+    listed = (entry.split("\t", 2) for entry in paths(git(repo, "diff", *options, base, head)))
+    return tuple(
+        FileChange(path, *(None if count == "-" else int(count) for count in counts)) for *counts, path in listed
+    )

@@ -1,5 +1,6 @@
 """The one way to run git: the repository's own configuration only, no hooks, no prompts, no network helpers.
 
+No library: GitPython starts the same program in the caller's environment, pygit2 reads fewer kinds of repository.
 Names of files cross as `surrogateescape` text, so that any bytes survive; `printable` makes them fit for records.
 """
 
@@ -9,7 +10,7 @@ import subprocess
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from workflows.errors import ServiceError
+from workflows.model.errors import ServiceError
 
 OLDEST_GIT = (2, 38)
 """The first that merges without a checkout; older ones also list worktrees in a form that not every path survives."""

@@ -1,11 +1,11 @@
 """Keeping what an agent left uncommitted (ruling I1)."""
 
+from activities.git.branches import contains
 from activities.git.command import git, line, printable, says_yes
 from activities.git.locks import clear_stale_locks
-from activities.git.merge import is_ancestor
-from activities.git.untracked import FROM_STDIN, addable
+from activities.git.worktree_changes import FROM_STDIN, addable
 from activities.git.worktrees import Worktree, commit_of
-from workflows.errors import RefusedError
+from workflows.model.errors import RefusedError
 
 
 def commit_all(worktree: Worktree, job_id: str, subject: str) -> str | None:
@@ -32,7 +32,7 @@ def _bring_home(worktree: Worktree, head: str) -> None:
     tip = commit_of(worktree.path, f"refs/heads/{worktree.branch}")
     if tip == head:
         return
-    if not is_ancestor(worktree.path, tip, head):
+    if not contains(worktree.path, head, tip):
         where = printable(str(worktree.path))
         raise RefusedError(
             f"the job left {where} at {head}, which does not contain its branch {worktree.branch}",

@@ -1,4 +1,7 @@
-"""Locks that end with their holder, however it ends, and that work across processes."""
+"""Locks that end with their holder, however it ends, and that work across processes.
+
+No library: those for lock files neither pass a lock on to the git they start nor take the file away when it is free.
+"""
 
 import contextlib
 import fcntl

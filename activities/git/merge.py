@@ -1,12 +1,17 @@
 """Merging the work of legs for those that depend on it (rulings I1, I2, I5)."""
 
+import re
 from collections.abc import Sequence
-from pathlib import Path
 
-from activities.git.command import GitError, all_printable, git, paths, says_yes
+from pydantic import JsonValue
+
+from activities.git.branches import contains
+from activities.git.command import GitError, all_printable, git, paths
 from activities.git.locks import clear_stale_locks
 from activities.git.worktrees import Worktree, commit_of, mark_base
-from workflows.errors import RefusedError
+from workflows.model.errors import RefusedError
+
+_LEG = re.compile(r"service/job-[0-9a-v]{12}(?:\.\d+)?-(?P<leg>.+?)(?:-attempt\d+)?")
 
 
 class MergeConflict(RefusedError):  # noqa: N818
@@ -23,35 +28,38 @@ class MergeConflict(RefusedError):  # noqa: N818
         hint = f"git merge {against[0] if against else 'the base'} (on {branch}), resolve, commit"
         super().__init__(f"merging {branch} conflicts with {other} in {', '.join(files)}", hint)
 
+    @property
+    def in_legs(self) -> str:
+        """The same by the legs' own names (spec: legs not file-disjoint)."""
+        others = " and ".join(map(_leg, self.against)) or "what is on the task's branch already"
+        return f"leg {_leg(self.branch)} conflicts with {others} in {', '.join(self.files)}"
+
+    @property
+    def facts(self) -> dict[str, JsonValue]:
+        """The same for programs: what the ways out of it are made from."""
+        return {"branch": self.branch, "against": list(self.against), "files": list(self.files)}
+
+
+def _leg(branch: str) -> str:
+    match = _LEG.fullmatch(branch)
+    return f"{match['leg']} ({branch})" if match else branch
+
 
 def merge(worktree: Worktree, branches: Sequence[str]) -> Worktree:
     """Merge one after another; the result is what the job starts from.
 
     Does nothing once the recorded base has it all: a job may be running in the worktree by then.
     """
-    pending = [branch for branch in branches if not _contains(worktree.path, worktree.base, branch)]
-    if not pending:
+    wanted = [commit_of(worktree.path, branch) for branch in branches]  # all of them, before anything is merged
+    if all(contains(worktree.path, worktree.base, commit) for commit in wanted):
         return worktree
     clear_stale_locks(worktree.path, worktree.branch)
-    _tidy(worktree.path)
+    # A killed merge leaves half of its files behind; no job has worked here yet.
+    git(worktree.path, "reset", "--quiet", "--hard")
+    git(worktree.path, "clean", "--quiet", "-ffd")
     for done, branch in enumerate(branches):
         _merge_one(worktree, branch, branches[:done])
     return mark_base(worktree.path)
-
-
-def is_ancestor(path: Path, older: str, newer: str) -> bool:
-    """Whether `newer` contains `older`."""
-    return says_yes(path, "merge-base", "--is-ancestor", older, newer)
-
-
-def _contains(path: Path, base: str, branch: str) -> bool:
-    return is_ancestor(path, commit_of(path, branch), base)
-
-
-def _tidy(path: Path) -> None:
-    """A killed merge leaves half of its files behind; no job has worked here yet."""
-    git(path, "reset", "--quiet", "--hard")
-    git(path, "clean", "--quiet", "-ffd")
 
 
 def _merge_one(worktree: Worktree, branch: str, earlier: Sequence[str]) -> None:
@@ -60,7 +68,8 @@ def _merge_one(worktree: Worktree, branch: str, earlier: Sequence[str]) -> None:
     try:
         git(worktree.path, "merge", *options, "-m", f"Merge {branch}", commit)
     except GitError:
-        files = _unmerged(worktree.path)
+        unmerged = paths(git(worktree.path, "ls-files", "--unmerged", "-z"))
+        files = {entry.partition("\t")[2] for entry in unmerged}
         git(worktree.path, "reset", "--quiet", "--hard")
         if not files:
             raise
@@ -68,11 +77,6 @@ def _merge_one(worktree: Worktree, branch: str, earlier: Sequence[str]) -> None:
         raise MergeConflict(branch, against, all_printable(files)) from None
 
 
-def _unmerged(path: Path) -> set[str]:
-    return {entry.partition("\t")[2] for entry in paths(git(path, "ls-files", "--unmerged", "-z"))}
-
-
 def _touched_by(worktree: Worktree, branch: str) -> set[str]:
-    commit = commit_of(worktree.path, branch)
-    since = f"{worktree.base}...{commit}"
+    since = f"{worktree.base}...{commit_of(worktree.path, branch)}"
     return set(paths(git(worktree.path, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", since)))

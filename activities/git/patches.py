@@ -29,10 +29,6 @@ def changes_of(text: str) -> tuple[FileChange, ...]:
         elif row.startswith("@@ "):
             in_hunk = True
         elif found and in_hunk and row[:1] in {"+", "-"}:
-            found[-1] = _counted(found[-1], row[0])
+            change, plus = found[-1], row[0] == "+"
+            found[-1] = FileChange(change.path, (change.added or 0) + plus, (change.removed or 0) + (not plus))
     return tuple(found)
-
-
-def _counted(change: FileChange, sign: str) -> FileChange:
-    plus = sign == "+"
-    return FileChange(change.path, (change.added or 0) + plus, (change.removed or 0) + (not plus))

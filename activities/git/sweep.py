@@ -20,7 +20,7 @@ from activities.git.worktrees import (
     entries,
     find,
 )
-from workflows.errors import ServiceError
+from workflows.model.errors import ServiceError
 
 STALE_SECONDS = 600.0
 LEG_BRANCHES = "refs/heads/service/job-"
@@ -99,8 +99,9 @@ def worth_keeping(repo: Path, path: Path, *, known: bool = True) -> str:
     if not known or find(path) is None:
         return "it cannot be read as a worktree of the repository: look into it, then delete it"
     try:
-        if changes := _uncommitted(path):
-            return f"{changes} uncommitted files"
+        status = ("--porcelain", "--untracked-files=all", "--ignore-submodules=none", "--no-renames", "-z")
+        if changes := paths(git(path, "status", *status)):
+            return f"{len(changes)} uncommitted files"
         only_here = ("rev-list", "--max-count=1", "HEAD", "--not", BASE_REF, "--branches", "--tags")
         return f"commits on no branch: git -C {printable(str(path))} branch NAME" if git(path, *only_here) else ""
     except GitError as error:
@@ -116,11 +117,6 @@ def _commit_of_the_gone(repo: Path, path: Path) -> str:
             if git(repo, "rev-list", "--max-count=1", head, "--not", base, "--branches", "--tags"):
                 return f"its commit {commit} is on no branch: git -C {printable(str(repo))} branch NAME {commit}"
     return ""
-
-
-def _uncommitted(path: Path) -> int:
-    options = ("--porcelain", "--untracked-files=all", "--ignore-submodules=none", "--no-renames", "-z")
-    return len(paths(git(path, "status", *options)))
 
 
 def _remove_worktree(ground: Ground, path: Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from activities.git import branches
 from activities.git.command import OLDEST_GIT, GitError, all_printable, answer, git, paths
-from workflows.errors import RefusedError
+from workflows.model.errors import RefusedError
 
 TRIES = 5
 

@@ -18,7 +18,7 @@ from activities.git.command import GitError, git, line, printable, says_yes
 from activities.git.locks import clear_ref_lock, held
 from activities.git.submodules import fill_submodules
 from workflows.contract.worktree_names import RULE, stays_below
-from workflows.errors import NotFoundError, RefusedError
+from workflows.model.errors import NotFoundError, RefusedError
 
 BASE_REF = "refs/worktree/service-base"
 BRANCH_REF = "refs/worktree/service-branch"
@@ -57,6 +57,16 @@ def place(worktrees: Path, name: str) -> Path:
     if len(folder) > LONGEST_FOLDER:
         folder = f"{folder[: LONGEST_FOLDER - 17]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     return worktrees / folder
+
+
+def worktree_name(repo: str, work: str) -> str:
+    """What a worktree of a registered repository is called."""
+    return f"{repo.replace('/', '--')}/{work}"
+
+
+def worktree_prefix(repo: str) -> str:
+    """How the folders of a repository's worktrees begin."""
+    return worktree_name(repo, "").replace("/", "+")
 
 
 def add_branch(repo: Path, path: Path, branch: str, base: str) -> Worktree:

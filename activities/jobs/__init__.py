@@ -1,1 +1,1 @@
-"""One attempt of one job, from its worktree to its recorded outcome."""
+"""What is a job's own in its attempt: prompt, worktree, program, verdict, outcome; and the rows of its tree."""

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from activities.git import branches
-from activities.jobs.context import Context
+from activities.host.context import Context
 from activities.store import branches as told
 from activities.store import jobs as stored
-from workflows.tree.branch_events import BranchEventKind
-from workflows.tree.jobs import JobRun
+from workflows.model.branch_events import BranchEventKind
+from workflows.model.jobs import JobRun
 
 
 def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
@@ -21,14 +21,11 @@ def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
         for kind, _, event in told.told(context.store, run.root_job_id)
         if kind is BranchEventKind.DROPPED and not event.merged
     }
-    return tuple(
-        _revision(repo, branch, heads.get(branch))
-        for branch in run.branch_deps
-        if branches.tip(repo, branch) or branch not in unwanted
-    )
-
-
-def _revision(repo: Path, branch: str, head: str | None) -> str:
-    if branches.tip(repo, branch) or head is None:
-        return branch
-    return branches.commit(repo, head) or branch
+    revisions = []
+    for branch in run.branch_deps:
+        if branches.tip(repo, branch):
+            revisions.append(branch)
+        elif branch not in unwanted:
+            head = heads.get(branch)
+            revisions.append((head and branches.commit(repo, head)) or branch)
+    return tuple(revisions)

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from activities.agents.adapter import Adapter, CannotLaunchError, Order, Report
+from activities.agents.adapter import Adapter, CannotLaunchError, ProgramCall, ProgramReport
 from activities.agents.faults import Blocker, BlockerKind, SessionLost
-from activities.jobs.context import Context
+from activities.host.context import Context
 from activities.jobs.resumption import Resumption
-from activities.runs import run as runs
+from activities.runs import supervised_run as runs
 from activities.runs.output import read_bounded
-from activities.runs.run import Progress, RunEnd, RunRequest
+from activities.runs.supervised_run import Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.store import sessions
 from workflows.contract.models import Action
 from workflows.contract.strings import storable, too_long
-from workflows.tree.jobs import JobRun, Usage
+from workflows.model.jobs import JobRun
+from workflows.model.spend import Usage
 
 STDERR_LIMIT = 4096
 AGAIN, FRESH = ".again", ".fresh"
@@ -31,7 +32,7 @@ class Executed:
     """A program that ended, and what it said."""
 
     end: RunEnd
-    report: Report
+    report: ProgramReport
     stderr: str
 
 
@@ -52,17 +53,14 @@ class Execution:
 
         A session that is lost is begun anew: the prompt has everything in it.
         """
-        executed = await self._in("", prompt, self._session)
+        session = self.resumption.session if self.resumption.folder else None
+        executed = await self._in("", prompt, session)
         if isinstance(executed.report.fault, SessionLost):
             executed = await self._in(FRESH, prompt, None)
-        if executed.end.kind is EndKind.UNKNOWN and self.run.action is not Action.IMPLEMENT:
+        if executed.end.kind is EndKind.UNKNOWN and self.run.assignment.action is not Action.IMPLEMENT:
             self.context.reports.held_up(self.run, AGAIN_REASON, "")
             return await self._in(AGAIN, prompt, None)
         return executed
-
-    @property
-    def _session(self) -> str | None:
-        return self.resumption.session if self.resumption.folder else None
 
     async def repair(self, prompt: str, session: str | None) -> Executed:
         """Run the program once more in the same session, with the faults (ruling A5)."""
@@ -77,40 +75,37 @@ class Execution:
         return self.run_dir.with_name(self.run_dir.name + suffix)
 
     async def _in(self, suffix: str, prompt: str, session: str | None) -> Executed:
-        order = Order(self.run, prompt.encode(), session, self._dir(suffix), self.cwd, self._home)
+        home = self.context.home.runtimes / self.run.assignment.worker.runtime
+        call = ProgramCall(self.run, prompt.encode(), session, self._dir(suffix), self.cwd, home)
         try:
-            launch = await asyncio.to_thread(self.adapter.launch, order)
+            launch = await asyncio.to_thread(self.adapter.launch, call)
         except CannotLaunchError as refused:
             fault = Blocker(BlockerKind.PROGRAM, refused.message, hint=refused.hint)
-            not_started = RunEnd(EndKind.NOT_STARTED, order.run_dir, error=refused.message)
-            return Executed(not_started, Report(b"", Usage(), fault=fault), "")
+            not_started = RunEnd(EndKind.NOT_STARTED, call.run_dir, error=refused.message)
+            return Executed(not_started, ProgramReport(b"", Usage(), fault=fault), "")
         request = RunRequest(
-            run_dir=order.run_dir,
+            run_dir=call.run_dir,
             argv=launch.argv,
             prompt=launch.stdin,
             cwd=self.cwd,
             env=launch.env,
-            timeout_seconds=self.run.timeout_seconds,
+            timeout_seconds=self.run.assignment.timeout_seconds,
             grace_seconds=self.context.settings.worker.stop_grace,
         )
         end = await runs.run(request, self.on_progress)
-        return await asyncio.to_thread(self._read, order, end)
+        return await asyncio.to_thread(self._read, call, end)
 
-    @property
-    def _home(self) -> Path:
-        return self.context.home.runtimes / self.run.worker.runtime
-
-    def _read(self, order: Order, end: RunEnd) -> Executed:
+    def _read(self, call: ProgramCall, end: RunEnd) -> Executed:
         stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
-        report = self.adapter.read(order, end)
-        shutil.rmtree(order.run_dir / "tmp", ignore_errors=True)
-        return Executed(end, replace(report, usage=self._spent(order, report)), stderr)
+        report = self.adapter.read(call, end)
+        shutil.rmtree(call.run_dir / "tmp", ignore_errors=True)
+        return Executed(end, replace(report, usage=self._spent(call, report)), stderr)
 
-    def _spent(self, order: Order, report: Report) -> Usage:
+    def _spent(self, call: ProgramCall, report: ProgramReport) -> Usage:
         """What this run used, where its program counts the whole session."""
         if not report.cumulative or not report.session or too_long("session", storable(report.session)):
             return report.usage
-        fresh = order.session is None
-        runtime, turn = self.run.worker.runtime, order.run_dir.name
+        fresh = call.session is None
+        runtime, turn = self.run.assignment.worker.runtime, call.run_dir.name
         session = storable(report.session)
         return sessions.spent(self.context.store, runtime, session, turn, report.usage, fresh=fresh)

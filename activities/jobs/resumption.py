@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.jobs.context import Context
-from activities.store import runs
-from activities.store.runs import Run
-from workflows.tree.jobs import Continuation, JobRun, SessionScope
+from activities.host.context import Context
+from activities.store import attempts
+from activities.store.attempts import AttemptRow
+from workflows.model.jobs import JobRun
+from workflows.model.states import Continuation
+from workflows.model.workers import SessionScope
 
 
 @dataclass(frozen=True)
@@ -18,13 +20,17 @@ class Resumption:
     why_not: str = ""
 
 
-def resumption(context: Context, run: JobRun, row: Run) -> Resumption:
+def resumption(context: Context, run: JobRun, row: AttemptRow) -> Resumption:
     """The same whenever a run is asked about: programs know a session by its folder, so the run has that one again."""
-    if run.worker.session is not SessionScope.TREE or run.continuation is Continuation.NONE or not run.parent_job_id:
+    if (
+        run.assignment.worker.session is not SessionScope.TREE
+        or run.continuation is Continuation.NONE
+        or not run.parent_job_id
+    ):
         return Resumption()
     if run.attempt > 1:
         return Resumption(why_not="another attempt of a job begins afresh")
-    before = runs.of_job(context.store, run.parent_job_id)[-1:]
+    before = attempts.of_job(context.store, run.parent_job_id)[-1:]
     session = before[0].recorded.session if before and before[0].recorded else None
     if not session or before[0].worktree is None:
         return Resumption(why_not=f"{run.parent_job_id} left no session")

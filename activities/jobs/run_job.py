@@ -1,86 +1,45 @@
-"""The activity that runs one attempt of a job to its recorded outcome, exactly once however often it is called."""
+"""The activity that runs one attempt of a job: its program, one repair, its evidence, its record. How an attempt is
+opened, found again and stopped says `host.attempt`; what an ended program means says `verdict`."""
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Generic, Protocol, TypeVar
-from weakref import WeakValueDictionary
+from pathlib import Path
 
 from temporalio import activity
-from temporalio.client import WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
 
 from activities.agents.adapter import Adapter
 from activities.agents.faults import Blocker
-from activities.heartbeat import Heartbeat, beating
-from activities.jobs import deferring, notices, report, workspace
-from activities.jobs.context import Context
+from activities.git.merge import MergeConflict
+from activities.host.attempt import Attempts, Work, with_way_out
+from activities.host.context import Context
+from activities.host.heartbeat import Heartbeat
+from activities.host.slots import Need, Slots
+from activities.jobs import attempt_notices, attempt_outcome, deferral, workspace
 from activities.jobs.execution import Executed, Execution
-from activities.jobs.places import Need, Places
-from activities.jobs.prompting import prompt_of
+from activities.jobs.prompt import prompt_of
 from activities.jobs.resumption import resumption
 from activities.jobs.verdict import Failure, Settled, Verdict, as_failure, judge
-from activities.runs.run import Claim
-from activities.store import claims, deferrals
-from activities.store import runs as stored_runs
+from activities.store import attempts, deferrals
+from activities.store.attempts import AttemptRow
 from activities.store.claims import Offered
 from activities.store.deferrals import Deferral
-from activities.store.runs import Run
 from workflows.contract.parse import Rejected
 from workflows.contract.repair import repair_prompt, same_output
 from workflows.contract.strings import storable_value
-from workflows.errors import ServiceError
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
-
-DESCRIBE_TIMEOUT = timedelta(seconds=5)
-T = TypeVar("T")
-
-
-class Playable(Protocol[T]):
-    """An attempt as its activity sees it."""
-
-    finishing: bool
-    """Its program is gone; what is left is recording its end."""
-
-    async def play(self) -> T:
-        """To its recorded end."""
-        ...
-
-    async def stop(self) -> None:
-        """End the program; `play` still records."""
-        ...
-
-    def called_off(self, ended: T) -> T:
-        """What it ends as when it was ordered to stop while its end was being recorded."""
-        ...
+from workflows.model.errors import ServiceError
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.spend import Usage
+from workflows.model.states import JobState
 
 
 @dataclass
-class Over(Generic[T]):
-    """An attempt that ended as it began: taken back before, or refused."""
-
-    outcome: T
-    finishing: bool = True
-
-    async def play(self) -> T:
-        return self.outcome
-
-    async def stop(self) -> None:
-        """There is nothing to stop."""
-
-    def called_off(self, ended: T) -> T:
-        return ended
-
-
-@dataclass
-class Attempt:
+class JobAttempt:
     """One attempt in flight."""
 
     context: Context
     run: JobRun
-    row: Run
+    row: AttemptRow
     place: workspace.Workspace
     execution: Execution
     before: tuple[Deferral, ...] = ()
@@ -91,7 +50,7 @@ class Attempt:
     async def play(self) -> JobOutcome | Deferral:
         """Program, verdict, one repair if it helps, evidence, record; or the run is put off."""
         first = await self.execution.first(await asyncio.to_thread(self._prompt))
-        verdict = judge(first, self.run.timeout_seconds)
+        verdict = judge(first, self.run.assignment.timeout_seconds)
         runs = [first]
         if isinstance(verdict, Rejected) and not self.stopping:
             again, verdict = await self._repair(first, verdict)
@@ -115,20 +74,20 @@ class Attempt:
 
     def _prompt(self) -> str:
         prompt = prompt_of(self.context, self.run)
-        return deferring.note(self.before) + prompt if self.place.worktree.branch else prompt
+        return deferral.note(self.before) + prompt if self.place.worktree.branch else prompt
 
     async def _repair(self, first: Executed, refused: Rejected) -> tuple[Executed, Verdict]:
         said = first.report.text
         prompt = repair_prompt(refused.faults, said)
         again = await self.execution.repair(prompt, first.report.session)
-        verdict = judge(again, self.run.timeout_seconds, after_repair=True)
+        verdict = judge(again, self.run.assignment.timeout_seconds, after_repair=True)
         if isinstance(verdict, Rejected) and (reason := same_output(said, again.report.text)):
             return again, Failure(reason)
         return again, verdict
 
     def _defer(self, blocker: Blocker, runs: list[Executed]) -> JobOutcome | Deferral:
         used = sum((executed.report.usage for executed in runs), Usage())
-        deferred = blocker if self.stopping else deferring.defer(self.context, self.run, blocker, used)
+        deferred = blocker if self.stopping else deferral.defer(self.context, self.run, blocker, used)
         if isinstance(deferred, Blocker):
             return self._finish(as_failure(deferred), runs)
         workspace.rest(self.place)
@@ -139,149 +98,106 @@ class Attempt:
         evidence = workspace.collect(self.place, self.run, result)
         usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]
         usage = sum(usages, Usage())
-        outcome = report.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
-        told = (*outcome.notices, *notices.of_evidence(self.run, evidence))
-        told += notices.of_attempt(self.run, self.row, self.before, self.execution.resumption)
+        outcome = attempt_outcome.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
+        told = (*outcome.notices, *attempt_notices.of_evidence(self.run, evidence))
+        told += attempt_notices.of_attempt(self.run, self.row, self.before, self.execution.resumption)
         outcome = outcome.model_copy(update={"begun_at": self.row.started_at, "notices": told})
         if runs:
             said = [executed.report.model for executed in runs if executed.report.model]
             session = runs[-1].report.session
             outcome = outcome.model_copy(update={"session": session, "model": said[-1] if said else None})
-        outcome = report.travelling(outcome)
-        payload = report.payload(verdict, evidence)
-        diagnostics = report.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}
-        stored_runs.close(self.context.store, self.row, outcome, payload, diagnostics)
+        outcome = attempt_outcome.travelling(outcome)
+        payload = attempt_outcome.payload(verdict, evidence)
+        diagnostics = attempt_outcome.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}
+        attempts.close(self.context.store, self.row, outcome, payload, diagnostics)
         workspace.dispose(self.place, self.run, evidence)
+        return outcome
+
+
+@dataclass(frozen=True)
+class JobWork:
+    """What an attempt of a job is: an agent's program in a worktree of its own."""
+
+    context: Context
+    run: JobRun
+    adapter: Adapter | None
+    """None when this host has none for the runtime."""
+
+    @property
+    def offered(self) -> Offered:
+        return Offered(self.run.job_id, self.run.attempt, self.run.offer)
+
+    @property
+    def need(self) -> Need:
+        return Need(self.run.root_job_id, self.run.repo, self.run.assignment.worker.runtime)
+
+    def recorded(self, row: AttemptRow) -> JobOutcome | None:
+        """Its worktree goes too, when the run was killed before it could remove that."""
+        if row.recorded:
+            workspace.settle(self.context, self.run, row)
+        return row.recorded
+
+    def run_dir(self, row: AttemptRow) -> Path:
+        return deferral.try_dir(row, deferrals.of_run(self.context.store, row.job_id, row.attempt))
+
+    def taken_back(self) -> JobOutcome:
+        reason = "taken back before it began"
+        return JobOutcome(job_id=self.run.job_id, attempt=self.run.attempt, state=JobState.CANCELLED, reason=reason)
+
+    def prepare(self, row: AttemptRow, beat: Heartbeat) -> JobAttempt:
+        context, run = self.context, self.run
+        context.reports.begun(run, row.started_at)
+        if self.adapter is None:
+            raise ServiceError(
+                f"the runtime {run.assignment.worker.runtime} is not configured on {context.host}",
+                f"service config show; [runtimes.{run.assignment.worker.runtime}] needs an adapter",
+            )
+        before = deferrals.of_run(context.store, run.job_id, run.attempt)
+        deferral.begin(context, run, before)
+        run_dir = deferral.try_dir(row, before)
+        goes_on = resumption(context, run, row)
+        place = workspace.prepare(context, run, row, run_dir, goes_on.folder)
+        execution = Execution(context, self.adapter, run, place.worktree.path, run_dir, beat.see, goes_on)
+        return JobAttempt(context, run, row, place, execution, before)
+
+    def refuse(self, row: AttemptRow, fault: ServiceError) -> JobOutcome:
+        run = self.run
+        workspace.abandon(self.context, run, row)
+        conflict = fault if isinstance(fault, MergeConflict) else None
+        outcome = attempt_outcome.travelling(
+            JobOutcome(
+                job_id=run.job_id,
+                attempt=run.attempt,
+                state=JobState.BLOCKED if conflict else JobState.FAILED,
+                begun_at=row.started_at,
+                reason=with_way_out(fault.message, fault.hint),
+                conflict=conflict.in_legs if conflict else "",
+                first="" if conflict else fault.hint,
+            )
+        )
+        facts = {"error": storable_value(fault.message)}
+        if conflict:
+            facts["conflict"] = storable_value(conflict.facts)
+        attempts.close(self.context.store, row, outcome, {}, facts)
         return outcome
 
 
 class Jobs:
     """The activity, bound to its host."""
 
-    def __init__(self, context: Context, adapters: Mapping[str, Adapter]) -> None:
+    def __init__(self, context: Context, adapters: Mapping[str, Adapter], slots: Slots) -> None:
         self._context = context
         self._adapters = adapters
-        self.places = Places(context.settings)
-        self._locks: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
-        """One call at a time for an attempt: a call that lost its server must be gone before the next one goes on."""
+        self._attempts = Attempts(context, slots)
 
     @activity.defn(name="run_job")
     async def run_job(self, run: JobRun) -> JobOutcome:
-        """Start, or re-attach to, one attempt of a job; a recorded outcome is returned as it is."""
-        beat = Heartbeat()
-        async with self._locks.setdefault((run.job_id, run.attempt), asyncio.Lock()), beating(beat):
-            known = await asyncio.to_thread(stored_runs.get, self._context.store, run.job_id, run.attempt)
-            if known and known.recorded:
-                await asyncio.to_thread(workspace.settle, self._context, run, known)
-                return known.recorded
-            # A run that goes on already is found again, however many there are.
-            runs_already = known is not None and await asyncio.to_thread(self._runs, known)
-            need = Need(run.root_job_id, run.repo, run.worker.runtime)
-            async with self.places.taken(need, runs_already=runs_already):
-                beat.begun()
-                ended = await from_begin_to_end(lambda: self._begin(run, beat))
+        """One attempt of a job; one that has to wait for its runtime frees its slot until Temporal calls again."""
+        work: Work[JobOutcome | Deferral] = JobWork(
+            self._context, run, self._adapters.get(run.assignment.worker.runtime)
+        )
+        ended = await self._attempts.attempt(work)
         if isinstance(ended, Deferral):
-            raise deferring.error(ended)
+            raise deferral.error(ended)
         self._context.reports.ended(run)
         return ended
-
-    def _begin(self, run: JobRun, beat: Heartbeat) -> Playable[JobOutcome | Deferral]:
-        """Its claim first: what was taken back leaves no trace (ruling B5)."""
-        offered = Offered(run.job_id, run.attempt, run.offer)
-        run_dir = self._context.home.runs / f"{run.job_id}.{run.attempt}"
-        row = claims.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
-        if row is None:
-            reason = "taken back before it began"
-            return Over(JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason=reason))
-        self._context.reports.begun(run, row.started_at)
-        try:
-            return self._prepare(run, row, beat)
-        except ServiceError as fault:
-            return Over(self._refuse(run, row, fault))
-
-    def _runs(self, row: Run) -> bool:
-        """Whether a program of this attempt has been started already."""
-        before = deferrals.of_run(self._context.store, row.job_id, row.attempt)
-        return Claim.read(deferring.try_dir(row, before)) is not None
-
-    def _prepare(self, run: JobRun, row: Run, beat: Heartbeat) -> Attempt:
-        adapter = self._adapters.get(run.worker.runtime)
-        if adapter is None:
-            raise ServiceError(
-                f"the runtime {run.worker.runtime} is not configured on {self._context.host}",
-                f"service config show; [runtimes.{run.worker.runtime}] needs an adapter",
-            )
-        before = deferrals.of_run(self._context.store, run.job_id, run.attempt)
-        deferring.begin(self._context, run, before)
-        run_dir = deferring.try_dir(row, before)
-        goes_on = resumption(self._context, run, row)
-        place = workspace.prepare(self._context, run, row, run_dir, goes_on.folder)
-        execution = Execution(self._context, adapter, run, place.worktree.path, run_dir, beat.see, goes_on)
-        return Attempt(self._context, run, row, place, execution, before)
-
-    def _refuse(self, run: JobRun, row: Run, fault: ServiceError) -> JobOutcome:
-        """The job cannot be started where it belongs: that is its outcome, with the way out."""
-        reason = f"{fault.message} (try: {fault.hint})" if fault.hint else fault.message
-        workspace.abandon(self._context, run, row)
-        conflict = workspace.conflict(fault)
-        state = JobState.BLOCKED if conflict else JobState.FAILED
-        outcome = report.travelling(
-            JobOutcome(
-                job_id=run.job_id,
-                attempt=run.attempt,
-                state=state,
-                begun_at=row.started_at,
-                reason=reason,
-                conflict=conflict,
-                first="" if conflict else fault.hint,
-            )
-        )
-        facts = storable_value({"error": fault.message} | workspace.conflict_facts(fault))
-        stored_runs.close(self._context.store, row, outcome, {}, dict(facts) if isinstance(facts, dict) else {})
-        return outcome
-
-
-async def from_begin_to_end(begin: Callable[[], Playable[T]]) -> T:
-    """Begin the attempt and play it. An order to stop that comes in between finds something that can be stopped."""
-    beginning = asyncio.create_task(asyncio.to_thread(begin))
-    try:
-        attempt = await asyncio.shield(beginning)
-    except asyncio.CancelledError:
-        attempt = await beginning
-        if await still_wanted():
-            raise
-        await attempt.stop()
-    return await to_its_end(attempt)
-
-
-async def to_its_end(attempt: Playable[T]) -> T:
-    """Play the attempt. An order to stop ends the agent; a call that merely ends before the agent does leaves it."""
-    playing = asyncio.create_task(attempt.play())
-    try:
-        return await asyncio.shield(playing)
-    except asyncio.CancelledError:
-        if attempt.finishing:
-            ended = await playing
-            return ended if await still_wanted() else await asyncio.to_thread(attempt.called_off, ended)
-        if await still_wanted():
-            playing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await playing
-            raise
-        await attempt.stop()
-        return await playing
-
-
-async def still_wanted() -> bool:
-    """Whether this call was cancelled only because the worker stops, or because a later call took the run over."""
-    why = activity.cancellation_details()
-    if why is None or why.cancel_requested:
-        return False
-    if why.worker_shutdown:
-        return True
-    info = activity.info()
-    handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
-    try:
-        return (await handle.describe(rpc_timeout=DESCRIBE_TIMEOUT)).status is WorkflowExecutionStatus.RUNNING
-    except RPCError as error:
-        return error.status is not RPCStatusCode.NOT_FOUND

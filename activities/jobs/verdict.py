@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from activities.agents.faults import Blocker, BlockerKind
+from activities.host.attempt import with_way_out
 from activities.jobs.execution import Executed
 from activities.runs.supervisor import EndKind
 from workflows.contract import durations
 from workflows.contract.parse import Accepted, Rejected, read_result
-from workflows.tree.jobs import JobState
+from workflows.model.states import JobState
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def judge(executed: Executed, timeout_seconds: float | None, *, after_repair: bo
 
 def as_failure(blocker: Blocker) -> Failure:
     """A blocker as the job's end: blocked when a person must do something first, with what to type."""
-    reason = f"{blocker.message} (try: {blocker.hint})" if blocker.hint else blocker.message
+    reason = with_way_out(blocker.message, blocker.hint)
     match blocker.kind:
         case BlockerKind.LOGIN | BlockerKind.PROGRAM:
             return Failure(reason, JobState.BLOCKED, first=blocker.hint)

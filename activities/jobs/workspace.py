@@ -4,28 +4,25 @@ import contextlib
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from activities.git import guard, worktrees
 from activities.git.command import GitError, line, says_yes
 from activities.git.commit import commit_all
-from activities.git.diff import Diff, capture_diff
-from activities.git.merge import MergeConflict, merge
-from activities.git.observation import touched_files
+from activities.git.merge import merge
 from activities.git.sweep import worth_keeping
+from activities.git.worktree_changes import Diff, capture_diff, touched_files
 from activities.git.worktrees import Worktree
-from activities.jobs.context import Context
+from activities.host.context import Context
 from activities.jobs.dependencies import needed
-from activities.runs.run import Claim
-from activities.store import repos, runs
-from activities.store.runs import Run
+from activities.runs.supervised_run import Claim
+from activities.store import attempts, repos
+from activities.store.attempts import AttemptRow
 from workflows.contract.models import Action, ServiceResult
-from workflows.errors import NotFoundError, ServiceError
+from workflows.model.errors import ServiceError
+from workflows.model.jobs import JobRun
 from workflows.policy.observation import Observation, Touched, observe
-from workflows.tree.jobs import JobRun
 
 _NO_REF = re.compile(r"\.(?=\.|/|$|lock(?:/|$))|(?<=/)\.")
-_LEG = re.compile(r"service/job-[0-9a-v]{12}(?:\.\d+)?-(?P<leg>.+?)(?:-attempt\d+)?")
 
 
 @dataclass(frozen=True)
@@ -52,16 +49,16 @@ class Evidence:
     """Why the work could not be kept on its branch; the worktree then stays as it is."""
 
 
-def prepare(context: Context, run: JobRun, row: Run, run_dir: Path, folder: Path | None = None) -> Workspace:
+def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folder: Path | None = None) -> Workspace:
     """The run's worktree, recorded before it is made; repaired after a crash, but never once its agent has begun.
 
     A run that goes on in a session has the `folder` the session is known by.
     """
-    repo = _checkout(context, run)
+    repo = repos.path_of(context.store, run.repo)
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
     base = row.base_sha or worktrees.commit_of(repo, _base(repo, run))
-    runs.place(context.store, row, worktree=str(path), branch=branch, base_sha=base)
+    attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
     if begun:  # for a writer also by an earlier try, whose work stays; a reader's later try begins anew
         return Workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
@@ -78,7 +75,7 @@ def branch_name(run: JobRun) -> str | None:
     if run.shared_worktree:
         # `a` and `a/b` are two worktrees, and git has no branch below another one.
         return f"service/{run.root_job_id}-shared-{_ref_part(run.shared_worktree.replace('/', '+'))}"
-    if run.action is not Action.IMPLEMENT:
+    if run.assignment.action is not Action.IMPLEMENT:
         return None
     leg = f"-{_ref_part(run.delegation_id)}" if run.delegation_id else ""
     attempt = f"-attempt{run.attempt}" if run.attempt > 1 else ""
@@ -103,12 +100,12 @@ def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evid
     except GitError as error:
         observed = observe(result.changes_made, None) if result else None
         return Evidence(None, observation=observed, problem=f"the worktree cannot be read: {error.message}")
-    if run.action is not Action.IMPLEMENT:
+    if run.assignment.action is not Action.IMPLEMENT:
         put_back = guard.put_back(place.worktree, run.branch_deps)
         return Evidence(touched, capture_diff(place.worktree) if touched.files else None, put_back=put_back)
     observed = observe(result.changes_made, touched) if result else None
     try:
-        subject = f"{run.action} for {run.job_id} by {run.worker.name}"
+        subject = f"{run.assignment.action} for {run.job_id} by {run.assignment.worker.name}"
         head = commit_all(place.worktree, run.job_id, subject)
         tree = line(place.worktree.path, "rev-parse", "HEAD^{tree}")
         return Evidence(touched, observation=observed, head_sha=head, head_tree=tree)
@@ -118,7 +115,7 @@ def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evid
 
 def dispose(place: Workspace, run: JobRun, evidence: Evidence) -> None:
     """Remove the worktree; a branch stays until it is merged or dropped. Work on no branch stays where it is."""
-    if run.action is not Action.IMPLEMENT or not evidence.problem:
+    if run.assignment.action is not Action.IMPLEMENT or not evidence.problem:
         worktrees.dispose(place.repo, place.worktree.path)
 
 
@@ -128,65 +125,36 @@ def rest(place: Workspace) -> None:
         worktrees.dispose(place.repo, place.worktree.path)
 
 
-def abandon(context: Context, run: JobRun, row: Run) -> None:
+def abandon(context: Context, run: JobRun, row: AttemptRow) -> None:
     """Leave no worktree of a run that never began; a fault on the way is not worth another."""
     if Claim.read(Path(row.run_dir)) is None:
         with contextlib.suppress(ServiceError, OSError):
-            placed = runs.get(context.store, run.job_id, run.attempt) or row
+            placed = attempts.get(context.store, run.job_id, run.attempt) or row
             own = worktrees.place(context.home.worktrees, _name(run))
             path = own.with_name(Path(placed.worktree).name) if placed.worktree else own
-            worktrees.dispose(_checkout(context, run), path)
+            worktrees.dispose(repos.path_of(context.store, run.repo), path)
 
 
-def settle(context: Context, run: JobRun, row: Run) -> None:
+def settle(context: Context, run: JobRun, row: AttemptRow) -> None:
     """Remove the worktree of a recorded run that was killed before it could; never work that is nowhere else."""
     if row.worktree is None or run.shared_worktree or not Path(row.worktree).exists():
         return
     path = Path(row.worktree)
     with contextlib.suppress(ServiceError, OSError):
-        repo = _checkout(context, run)
+        repo = repos.path_of(context.store, run.repo)
         worktrees.dispose(repo, path, unless=lambda: worth_keeping(repo, path) if row.branch else "")
 
 
-def conflict(fault: ServiceError) -> str:
-    """The legs and files of a merge that failed (spec: legs not file-disjoint); empty for any other fault."""
-    if not isinstance(fault, MergeConflict):
-        return ""
-    others = " and ".join(map(_leg, fault.against)) or "what is on the task's branch already"
-    return f"leg {_leg(fault.branch)} conflicts with {others} in {', '.join(fault.files)}"
-
-
-def conflict_facts(fault: ServiceError) -> dict[str, Any]:
-    """The same for programs: what the ways out of it are made from."""
-    if not isinstance(fault, MergeConflict):
-        return {}
-    return {"conflict": {"branch": fault.branch, "against": list(fault.against), "files": list(fault.files)}}
-
-
-def _leg(branch: str) -> str:
-    match = _LEG.fullmatch(branch)
-    return f"{match['leg']} ({branch})" if match else branch
-
-
-def worktree_prefix(repo: str) -> str:
-    """How the folders of a repository's worktrees begin."""
-    return f"{repo.replace('/', '--')}+"
-
-
 def _name(run: JobRun) -> str:
-    repo = run.repo.replace("/", "--")
     if run.shared_worktree:
-        return f"{repo}/{run.root_job_id}-shared/{run.shared_worktree}"
-    return f"{repo}/{run.job_id}-{run.attempt}"
+        return worktrees.worktree_name(run.repo, f"{run.root_job_id}-shared/{run.shared_worktree}")
+    return worktrees.worktree_name(run.repo, f"{run.job_id}-{run.attempt}")
 
 
 def _base(repo: Path, run: JobRun) -> str:
     branch = task_branch(run)
-    return branch if says_yes(repo, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}") else run.base or "HEAD"
-
-
-def _checkout(context: Context, run: JobRun) -> Path:
-    repo = repos.get(context.store, run.repo)
-    if repo is None:
-        raise NotFoundError(f"the repository {run.repo} is not registered", f"service repo add {run.repo} PATH")
-    return Path(repo.path)
+    return (
+        branch
+        if says_yes(repo, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
+        else run.assignment.base or "HEAD"
+    )

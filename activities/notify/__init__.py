@@ -1,1 +1,1 @@
-"""Telling people: one module per channel, all of the same shape."""
+"""Telling people: the channels, what a notification says in full, and its delivery."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.heartbeat import Heartbeat, beating
-from activities.jobs.context import Context
-from activities.notify import telling
+from activities.host.context import Context
+from activities.host.heartbeat import Heartbeat, beating
+from activities.notify import message as telling
 from activities.notify.channels import Channel, Command, DeliveryError, LogFile, Webhook
 from activities.store import outbox
 

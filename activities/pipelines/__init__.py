@@ -1,1 +1,1 @@
-"""What pipelines do to the world: planning a run, running its shell stages, writing its rows."""
+"""What pipelines do to the world: planning a run, what is a shell stage's own in its attempt, the rows of a run."""

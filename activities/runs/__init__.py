@@ -1,1 +1,1 @@
-"""Agent processes that outlive the worker that asked for them (spec: agent runs survive the worker)."""
+"""Programs that outlive the worker that asked for them: started once, found again, ended, seen by what they print."""

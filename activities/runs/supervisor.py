@@ -1,5 +1,6 @@
 """Runs one command to its end, whatever becomes of whoever asked for it.
 
+No library: process managers restart what ends; this must start a command once, ever, and leave nothing of it behind.
 A program of its own, standard library only: `python -I -S supervisor.py <run_dir>`. The run directory is the whole
 interface: `spec.json` and `prompt` go in; `claim`, `stdout.log`, `stderr.log` and `exit.json` come out. The claim is
 made once, before the command starts, and never taken back: so no command ever starts twice. When `exit.json` is
@@ -24,7 +25,7 @@ from typing import Any
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.runs.processes import MARK, descendants, identity, kill_all, marked, send
+from activities.runs.os_processes import MARK, descendants, identity, kill_all, marked, send
 
 RESERVED_BYTES = 8192
 ERROR_CHARS = 1000

@@ -1,4 +1,7 @@
-"""Reading `config.toml` and the environment into `Settings`, with every fault at once (ruling K4)."""
+"""Reading `config.toml` and the environment into `Settings`, with every fault at once (ruling K4).
+
+No library: pydantic-settings tells neither where a value in force comes from nor a fault in the file's own words.
+"""
 
 import difflib
 import os
@@ -14,7 +17,7 @@ from activities.settings import toml
 from activities.settings.home import Home
 from activities.settings.model import Section, Settings
 from activities.settings.reading import File, Reading
-from workflows.errors import UsageError
+from workflows.model.errors import UsageError
 
 ENVIRONMENT: dict[str, tuple[str, str]] = {
     "SERVICE_MAX_DELEGATION_DEPTH": ("orchestrate", "max_delegation_depth"),

@@ -4,13 +4,16 @@ import socket
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic_core import PydanticCustomError
 
-from activities.agents import programs
+from activities.runtimes import programs
+from activities.runtimes.programs import Program
+from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL
 from workflows.contract.durations import format_duration, parse_duration
 from workflows.contract.faults import nearest
 from workflows.contract.models import Tier
+from workflows.model.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
 from workflows.policy.prices import TIER
-from workflows.policy.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
 
 
 def _seconds(value: object) -> object:
@@ -32,8 +35,15 @@ def _runtime_names(value: dict[str, "RuntimeSection"]) -> dict[str, "RuntimeSect
     unknown = sorted(set(value) - set(RUNTIMES))
     if unknown:
         raise ValueError(f"{unknown[0]} is not a runtime; the runtimes are {', '.join(RUNTIMES)}")
-    if "shell" in value and value["shell"].adapter:
+    if SHELL in value and value[SHELL].adapter:
         raise ValueError("shell has no adapter: it runs the command its agent was registered with")
+    return value
+
+
+def _adapter_name(value: str) -> str:
+    if value not in ("", *PROGRAMS, SCRIPT):
+        known = f"{', '.join(map(repr, ('', *PROGRAMS)))} or {SCRIPT!r}"
+        raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": known})
     return value
 
 
@@ -48,10 +58,11 @@ def _price_names(value: dict[str, "Price"]) -> dict[str, "Price"]:
     return value
 
 
-RUNTIMES = ("runtime_a", "runtime_b", "runtime_c", "shell")
 _AS_TYPED = PlainSerializer(lambda seconds: "" if seconds is None else format_duration(seconds), when_used="json")
 """Written as JSON, a setting has the form that the file takes."""
 Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0), _AS_TYPED]
+_BOUNDS, _TREE = Bounds(), TreeSettings()
+"""What a tree lives by where nobody says otherwise: said once, beside the rules."""
 Timeout = Annotated[float | None, BeforeValidator(_seconds_or_unset), _AS_TYPED]
 
 
@@ -64,17 +75,17 @@ class Section(BaseModel):
 class Orchestrate(Section):
     """`[orchestrate]`: what bounds a tree."""
 
-    max_delegation_depth: int = Field(default=8, ge=1)
-    max_delegation_total_jobs: int = Field(default=64, ge=1)
-    max_delegation_wall_clock: Duration = 7200.0
-    max_delegation_width: int = Field(default=16, ge=1)
-    max_delegation_token_budget: int = Field(default=0, ge=0)
-    max_delegation_cost_usd: float = Field(default=0.0, ge=0)
-    max_delegation_non_progress_streak: int = Field(default=2, ge=1)
-    max_verify_replan_attempts: int = Field(default=2, ge=0)
-    escalation_ttl: Duration = 86_400.0
+    max_delegation_depth: int = Field(default=_BOUNDS.max_delegation_depth, ge=1)
+    max_delegation_total_jobs: int = Field(default=_BOUNDS.max_delegation_total_jobs, ge=1)
+    max_delegation_wall_clock: Duration = _BOUNDS.max_delegation_wall_clock_seconds
+    max_delegation_width: int = Field(default=_BOUNDS.max_delegation_width, ge=1)
+    max_delegation_token_budget: int = Field(default=_BOUNDS.max_delegation_token_budget, ge=0)
+    max_delegation_cost_usd: float = Field(default=_BOUNDS.max_delegation_cost_usd, ge=0)
+    max_delegation_non_progress_streak: int = Field(default=_BOUNDS.max_delegation_non_progress_streak, ge=1)
+    max_verify_replan_attempts: int = Field(default=_BOUNDS.max_verify_replan_attempts, ge=0)
+    escalation_ttl: Duration = _TREE.escalation_ttl_seconds
     escalation_handle: str = ""
-    inline_artifact_bodies: bool = False
+    inline_artifact_bodies: bool = _TREE.inline_artifact_bodies
     default_plan_timeout: Timeout = None
     default_implement_timeout: Timeout = None
     default_review_timeout: Timeout = None
@@ -86,7 +97,7 @@ class Orchestrate(Section):
 class RuntimeSection(Section):
     """`[runtimes.<name>]`: what drives a runtime, and what it uses where a delegation and its agent say nothing."""
 
-    adapter: Literal["", "codex", "claude", "kimi", "script"] = ""
+    adapter: Annotated[str, AfterValidator(_adapter_name)] = ""
     """Empty: the runtime's own program. `script`: the command speaks the shell protocol in the runtime's place."""
     command: list[str] = []
     """The program, when it is not the one of that name on the PATH."""
@@ -111,9 +122,9 @@ class RuntimeSection(Section):
 
     @model_validator(mode="after")
     def _has_a_command(self) -> Self:
-        if self.adapter == "script" and not self.command:
+        if self.adapter == SCRIPT and not self.command:
             raise ValueError("adapter script needs a command")
-        if self.adapter == "script" and self.arguments:
+        if self.adapter == SCRIPT and self.arguments:
             raise ValueError("adapter script takes no arguments beside its command")
         return self
 
@@ -203,12 +214,12 @@ class Settings(Section):
     @property
     def configured_runtimes(self) -> tuple[str, ...]:
         """The runtimes ephemeral workers and recipes may use: those set up here, and those whose program is found."""
-        return tuple(name for name in programs.DEFAULTS if self._configured(name))
+        return tuple(name for name, program in DRIVEN.items() if self._configured(name, program))
 
-    def _configured(self, name: str) -> bool:
+    def _configured(self, name: str, program: Program) -> bool:
         """A section that says what drives the runtime counts even when that is missing: its jobs then say so."""
         section = self.runtimes.get(name, RuntimeSection())
-        return bool(section.adapter or section.command or programs.find(programs.DEFAULTS[name]))
+        return bool(section.adapter or section.command or programs.find(program))
 
     def snapshot(self) -> TreeSettings:
         """What a tree takes with it at its start (ruling K4)."""

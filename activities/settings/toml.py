@@ -1,4 +1,7 @@
-"""Settings as the lines of a file that `tomllib` reads back: tables, quoted strings, lists, durations as text."""
+"""Settings as the lines of a file that `tomllib` reads back: tables, quoted strings, lists, durations as text.
+
+No library: settings are texts, numbers, booleans and lists of them, and what writes those takes less than a page.
+"""
 
 import json
 import re

@@ -1,1 +1,1 @@
-"""The read model and the home of what is not orchestration: one module per table, plain rows in, plain values out."""
+"""What is kept: rows, one module per table or subject, plain values in and out; and artifacts by digest."""

@@ -3,11 +3,13 @@
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, Row, delete, insert, select
+from sqlalchemy import Engine, delete, insert, select
 
 from activities.store import schema
 from activities.store.database import insert_new
-from workflows.tree.jobs import Worker
+from workflows.contract.models import WRITE_POLICIES, Action
+from workflows.model.errors import RefusedError
+from workflows.model.workers import Worker
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,17 @@ class Agent:
     worker: Worker
     repos: tuple[str, ...]
     added_at: float
+
+    def check(self, action: str, repo: str) -> None:
+        """The one gate of whoever asks a registered agent for something: whether it may do this, here."""
+        name, worker = self.worker.name, self.worker
+        if repo not in self.repos:
+            raise RefusedError(f"{name} is not allowed on {repo}", f"service agent allow {name} {repo}")
+        if action not in worker.capabilities:
+            able = ", ".join(worker.capabilities)
+            raise RefusedError(f"{name} cannot {action}; it can {able}", f"service agent show {name}")
+        if action == Action.IMPLEMENT and worker.autonomy_policy not in WRITE_POLICIES:
+            raise RefusedError(f"{name} has no write policy", f"service agent show {name}")
 
 
 def add(engine: Engine, worker: Worker, repos: tuple[str, ...]) -> bool:
@@ -75,8 +88,7 @@ def _read(engine: Engine, name: str | None = None) -> list[Agent]:
         repos: dict[str, list[str]] = {}
         for pair in connection.execute(allowed):
             repos.setdefault(pair.agent, []).append(pair.repo)
-        return [_agent(row, tuple(repos.get(row.name, ()))) for row in connection.execute(agents)]
-
-
-def _agent(row: Row[tuple[object, ...]], repos: tuple[str, ...]) -> Agent:
-    return Agent(Worker.model_validate(dict(row._mapping)), repos, row.added_at)
+        return [
+            Agent(Worker.model_validate(dict(row._mapping)), tuple(repos.get(row.name, ())), row.added_at)
+            for row in connection.execute(agents)
+        ]

@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import Engine, select
 
 from activities.store import events, schema
-from workflows.tree.branch_events import BranchEvent, BranchEventKind
-from workflows.tree.ids import root_of
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.records import EventRecord
+from workflows.model.branch_events import BranchEvent, BranchEventKind
+from workflows.model.ids import root_of
+from workflows.model.rows import EventRecord
+from workflows.model.states import JobState, TaskState
 
 
 @dataclass(frozen=True)

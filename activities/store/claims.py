@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine, Row, select, update
 
-from activities.store import runs, schema
+from activities.store import attempts, schema
+from activities.store.attempts import AttemptRow
 from activities.store.database import insert_new
-from activities.store.runs import Run
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Offered:
     offer: int = 1
 
 
-def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Run | None:
+def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> AttemptRow | None:
     """Take it, and open its run; the same again is the same run. None: it was taken back before.
 
     A tree that was reset may offer what has begun under another number: it finds that run.
@@ -28,7 +28,7 @@ def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Run |
         claim = _settle(connection, offered, begun_at=time.time())
         if claim.begun_at is None or claim.offer > offered.offer:
             return None
-        return runs.open_within(connection, offered.job_id, offered.attempt, host, run_dir, claim.begun_at)
+        return attempts.open_within(connection, offered.job_id, offered.attempt, host, run_dir, claim.begun_at)
 
 
 def take_back(engine: Engine, offered: Offered) -> float | None:

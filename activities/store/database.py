@@ -16,10 +16,10 @@ from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
 from activities.settings.home import Home
-from workflows.errors import ServiceError, UnreachableError, UsageError
+from workflows.model.errors import ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0009_strings"
+HEAD = "0001"
 """The newest migration; a test compares it with what alembic finds."""
 
 
@@ -52,20 +52,13 @@ def _engine(home: Home, url: str) -> Engine:
     try:
         return create_engine(url, pool_pre_ping=True)
     except ModuleNotFoundError as error:
-        raise _without_driver(error.name or "") from None
+        if error.name != "psycopg":
+            why = f"[store].url needs {error.name}: the store speaks PostgreSQL by psycopg"
+            raise UsageError(why, "postgresql+psycopg://...") from None
+        why = f"[store].url needs PostgreSQL's driver psycopg, which is not installed for {sys.executable}"
+        raise UsageError(why, f"{sys.executable} -m pip install 'delegation-service[postgres]'") from None
     except ArgumentError as error:
         raise UsageError(f"[store].url cannot be used: {error}", "service config show --origin") from None
-
-
-def _without_driver(name: str) -> UsageError:
-    if name != "psycopg":
-        return UsageError(
-            f"[store].url needs {name}: the store speaks PostgreSQL by psycopg", "postgresql+psycopg://..."
-        )
-    return UsageError(
-        f"[store].url needs PostgreSQL's driver psycopg, which is not installed for {sys.executable}",
-        f"{sys.executable} -m pip install 'delegation-service[postgres]'",
-    )
 
 
 def upsert(

@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, Engine, or_, select
 
 from activities.store import schema
 from activities.store.database import insert_new
-from workflows.tree.jobs import Usage
+from workflows.model.spend import Usage
 
 
 @dataclass(frozen=True)

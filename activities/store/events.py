@@ -10,7 +10,7 @@ from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 from activities.store import schema
 from activities.store.database import inserting
-from workflows.tree.records import EventRecord
+from workflows.model.rows import EventRecord
 
 
 def tell(connection: Connection, events: Sequence[EventRecord]) -> None:

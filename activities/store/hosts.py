@@ -4,12 +4,12 @@ import time
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-from sqlalchemy import Engine, Subquery, func, select, update
+from sqlalchemy import Engine, func, select, update
 
 from activities.store import schema
 from activities.store.database import upsert
+from workflows.model.states import JobState
 from workflows.policy.hosts import HostSeen
-from workflows.tree.jobs import JobState
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,10 @@ def stop(engine: Engine, name: str, *, started_at: float) -> None:
 
 def every(engine: Engine) -> list[Host]:
     """All that were ever seen, by name."""
-    table, running = schema.hosts, _running()
+    table, jobs, trees = schema.hosts, schema.jobs, schema.trees
+    counted = select(trees.c.host, func.count().label("running"))
+    counted = counted.join(jobs, jobs.c.root_job_id == trees.c.root_job_id)
+    running = counted.where(jobs.c.state == JobState.RUNNING).group_by(trees.c.host).subquery()
     query = select(table, func.coalesce(running.c.running, 0).label("running"))
     query = query.outerjoin(running, running.c.host == table.c.name).order_by(table.c.name)
     with engine.connect() as connection:
@@ -69,10 +72,3 @@ def of_trees(engine: Engine, roots: set[str]) -> dict[str, HostSeen]:
     with engine.connect() as connection:
         rows = connection.execute(query).all() if roots else ()
     return {row.root_job_id: HostSeen(row.host, row.seen_at, row.stopped_at) for row in rows}
-
-
-def _running() -> Subquery:
-    jobs, trees = schema.jobs, schema.trees
-    query = select(trees.c.host, func.count().label("running"))
-    query = query.join(jobs, jobs.c.root_job_id == trees.c.root_job_id)
-    return query.where(jobs.c.state == JobState.RUNNING).group_by(trees.c.host).subquery()

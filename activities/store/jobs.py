@@ -8,10 +8,11 @@ from sqlalchemy import Connection, Engine, Row, Select, func, select, tuple_
 
 from activities.store import events, outbox, rounds, schema, writers
 from activities.store.database import upsert
-from workflows.policy.telling import TELLS_PEOPLE
+from workflows.model.rows import JobRecord, Records, TaskRecord, Written
+from workflows.model.spend import Usage
+from workflows.model.states import JobState, TaskState
+from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.tree import lost
-from workflows.tree.jobs import JobState, TaskState, Usage
-from workflows.tree.records import JobRecord, Records, TaskRecord, Written
 
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED)
 

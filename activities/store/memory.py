@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from activities.store import schema
 from activities.store.database import insert_new
-from workflows.policy.digests import digest
+from workflows.model.digests import digest
 from workflows.policy.memory import Entry, MemoryState, Recalled, wanted_words, words
 
 _memory = schema.memory.c

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, select, update
 
 from activities.store import schema
 from activities.store.database import insert_new
-from workflows.tree.records import EventRecord
+from workflows.model.rows import EventRecord
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Row, bindparam, select, tuple_, update
+from sqlalchemy import Connection, Engine, Row, bindparam, select, tuple_, update
 
 from activities.store import schema
 from activities.store.database import insert_new, upsert
-from workflows.pipeline.plan import OPEN_RUNS, RunState, StageOutcome
+from workflows.pipeline.plan import ENDED, OPEN_RUNS, RunState, StageOutcome, StageState
 from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
 from workflows.pipeline.rows import ended_row
 
@@ -35,30 +35,54 @@ class StoredRun:
 
 def write(engine: Engine, records: RunRecords, begun: Begun | None = None) -> None:
     """Write one step of a run in one transaction; `begun` comes with the first."""
-    run = records.run.model_dump(mode="json")
     with engine.begin() as connection:
         if begun is not None:
-            insert_new(connection, runs, [run | {"definition": begun.definition, "payload": begun.payload}])
-        if records.run.revision:
-            connection.execute(_OLDER, run | {"of_run": records.run.run_id, "newest": records.run.revision})
-        rows = [stage.model_dump(mode="json") for stage in records.stages]
-        upsert(connection, stages, rows, only_if_newer="revision")
+            row = records.run.model_dump(mode="json") | {"definition": begun.definition, "payload": begun.payload}
+            insert_new(connection, runs, [row])
+        _write(connection, records)
+
+
+def close_lost(engine: Engine, run_id: str, why: str) -> bool:
+    """End every open row of a run whose workflow is gone; False when it has ended. Told once, whoever finds it."""
+    with engine.begin() as connection:
+        row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
+        if row is None or row.state not in OPEN_RUNS:
+            return False
+        run, left = _run(row), {"finished_at": time.time(), "reason": why}
+        cancelled = [
+            stage.model_copy(update=left | {"revision": stage.revision + 1, "state": StageState.CANCELLED})
+            for stage in _stages(connection, run_id)
+            if stage.state not in ENDED
+        ]
+        over = f"{why}; start it again: service pipeline run {run.pipeline}"
+        ended = left | {"reason": over, "revision": run.revision + 1, "state": RunState.CANCELLED}
+        _write(connection, RunRecords(run=run.model_copy(update=ended), stages=tuple(cancelled)))
+    return True
+
+
+def _write(connection: Connection, records: RunRecords) -> None:
+    if records.run.revision:
+        run = records.run.model_dump(mode="json")
+        connection.execute(_OLDER, run | {"of_run": records.run.run_id, "newest": records.run.revision})
+    _write_stages(connection, records.stages)
 
 
 def stage_begins(engine: Engine, row: StageRecord) -> None:
     """One attempt of a shell stage begins, however often its activity is called."""
-    _put_stage(engine, row)
+    with engine.begin() as connection:
+        _write_stages(connection, (row,))
 
 
 def stage_ends(engine: Engine, row: StageRecord, outcome: StageOutcome) -> None:
     """The attempt is over; its end is written before anything is told of it."""
     if ended := ended_row(row, outcome, time.time()):
-        _put_stage(engine, ended)
+        with engine.begin() as connection:
+            _write_stages(connection, (ended,))
 
 
-def _put_stage(engine: Engine, row: StageRecord) -> None:
-    with engine.begin() as connection:
-        upsert(connection, stages, [row.model_dump(mode="json")], only_if_newer="revision")
+def _write_stages(connection: Connection, records: Sequence[StageRecord]) -> None:
+    """By the run and by a stage's own activity alike: only what is newer is taken."""
+    upsert(connection, stages, [record.model_dump(mode="json") for record in records], only_if_newer="revision")
 
 
 def get(engine: Engine, run_id: str) -> StoredRun | None:
@@ -69,9 +93,13 @@ def get(engine: Engine, run_id: str) -> StoredRun | None:
 
 def stages_of(engine: Engine, run_id: str) -> list[StageRecord]:
     """In the definition's order."""
-    query = select(stages).where(stages.c.run_id == run_id).order_by(stages.c.number)
     with engine.connect() as connection:
-        return [StageRecord.model_validate(dict(row._mapping)) for row in connection.execute(query)]
+        return _stages(connection, run_id)
+
+
+def _stages(connection: Connection, run_id: str) -> list[StageRecord]:
+    query = select(stages).where(stages.c.run_id == run_id).order_by(stages.c.number)
+    return [StageRecord.model_validate(dict(row._mapping)) for row in connection.execute(query)]
 
 
 def active(engine: Engine, pipeline: str) -> RunRecord | None:

@@ -3,15 +3,16 @@
 A database that is locked, gone or full takes the same row later; a value that fits no column fits it no better then.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from temporalio.exceptions import ApplicationError
 
-from workflows.calls import REFUSED
 from workflows.contract.strings import fitted
-from workflows.errors import NotFoundError
+from workflows.model.errors import NotFoundError
+from workflows.temporal.calls import REFUSED
 
 T = TypeVar("T")
 
@@ -31,8 +32,15 @@ def for_good(error: BaseException) -> bool:
 
 def written(write: Callable[[], T]) -> T:
     """Write; what can never succeed is said to be so, and Temporal does not try it again."""
-    try:
+    with translated():
         return write()
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """The same for every write of a longer piece of work; all other errors stay as they are."""
+    try:
+        yield
     except Exception as error:
         if not for_good(error):
             raise

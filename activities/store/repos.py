@@ -2,11 +2,13 @@
 
 import time
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from sqlalchemy import Engine, delete, select
 
 from activities.store import schema
 from activities.store.database import upsert
+from workflows.model.errors import NotFoundError
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,14 @@ def get(engine: Engine, name: str) -> Repo | None:
     with engine.connect() as connection:
         row = connection.execute(select(schema.repos).where(schema.repos.c.name == name)).one_or_none()
     return Repo(**row._mapping) if row else None
+
+
+def path_of(engine: Engine, name: str) -> Path:
+    """Where its checkout is, on its host."""
+    repo = get(engine, name)
+    if repo is None:
+        raise NotFoundError(f"the repository {name} is not registered", f"service repo add {name} PATH")
+    return Path(repo.path)
 
 
 def every(engine: Engine) -> list[Repo]:

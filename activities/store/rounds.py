@@ -6,7 +6,7 @@ from sqlalchemy import Connection, Engine, Row, select
 
 from activities.store import schema
 from activities.store.database import upsert
-from workflows.tree.records import RoundRecord
+from workflows.model.rows import RoundRecord
 
 
 def write(connection: Connection, records: tuple[RoundRecord, ...]) -> None:

@@ -6,7 +6,7 @@ from sqlalchemy import Engine, Row, select
 
 from activities.store import schema
 from activities.store.database import upsert
-from workflows.tree.jobs import Usage
+from workflows.model.spend import Usage
 
 
 def spent(engine: Engine, runtime: str, session: str, turn: str, total: Usage, *, fresh: bool) -> Usage:

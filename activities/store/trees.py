@@ -6,7 +6,7 @@ from sqlalchemy import Engine, select, update
 
 from activities.store import jobs, schema, writers
 from activities.store.database import insert_new
-from workflows.tree.records import Records
+from workflows.model.rows import Records
 from workflows.tree.state import TreeInput, TreeState
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, func, select
 
 from activities.store import schema
 from activities.store.database import upsert
-from workflows.tree.records import Records, Written, shifted
+from workflows.model.rows import Records, Written, shifted
 
 REMEMBERED = 50
 """So many runs before the present one are known: what they still had to write is too late."""

@@ -4,9 +4,9 @@ import sys
 
 from activities.settings.home import Home
 from bridge.daemon.foreground import run_foreground
-from bridge.daemon.locks import FileLock
 from bridge.daemon.options import DaemonOptions
-from workflows.errors import ServiceError
+from bridge.machine.locks import FileLock
+from workflows.model.errors import ServiceError
 
 
 def main(arguments: list[str]) -> None:

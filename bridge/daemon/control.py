@@ -1,149 +1,71 @@
-"""Start, stop and see the daemon of a home, and find the Temporal it talks to."""
+"""What `service daemon` does: run, start and stop the group of a home as its settings want it, and see it."""
 
-import os
-import signal
-import subprocess
 import sys
-import threading
-import time
-from datetime import UTC, datetime, timedelta
-from urllib.parse import quote
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, computed_field
-
-from activities.settings.home import Home
-from bridge.daemon.cluster import importable, usable
-from bridge.daemon.locks import FileLock, holder
-from bridge.daemon.member import log_end, open_log, quoted
+from activities.settings.model import BridgeSection
+from activities.temporal import external_config
+from bridge.daemon import background
+from bridge.daemon.foreground import run_foreground
 from bridge.daemon.options import DaemonOptions
-from bridge.daemon.state import DaemonState, Phase, read_state
-from workflows.errors import ServiceError
-
-_START_SECONDS = 150.0
-"""Longer than all members together may take: the daemon itself says first what went wrong."""
-_STOP_SECONDS = 40.0
-VIEWS = {
-    "waiting": '`SvcAttention` IS NOT NULL AND `ExecutionStatus`="Running"',
-    "running": '`ExecutionStatus`="Running" AND `WorkflowType`!="Notify"',
-    "failed today": '`ExecutionStatus`="Failed" AND `WorkflowType`!="Notify" AND `CloseTime`>="{today}"',
-}
-"""What each list asks Temporal for; what only tells people of a tree is in none of them."""
-
-_PAUSE = 0.05
-_ENDING = (Phase.STOPPING, Phase.STOPPED, Phase.FAILED)
+from bridge.machine import address, daemon_state
+from bridge.machine.daemon_state import DaemonStatus
+from bridge.operations import cluster, jobs
+from bridge.operations.service import Service
+from bridge.operations.settings import DAEMON_READS
+from workflows.temporal import search
 
 
-class DaemonStatus(BaseModel):
-    """What can be known from outside. When it does not run, `state` is the last thing a daemon of this home said."""
-
-    model_config = ConfigDict(frozen=True)
-
-    running: bool
-    home: str
-    pid: int | None = None
-    uptime_seconds: float | None = None
-    state: DaemonState | None = None
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def views(self) -> dict[str, str]:
-        """Lists in Temporal's web UI that people look at, ready to open."""
-        state = self.state
-        if not self.running or state is None or not state.ui_url:
-            return {}
-        today = datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")
-        where = f"{state.ui_url}/namespaces/{state.namespace}/workflows?query="
-        return {name: where + quote(query.format(today=today), safe="") for name, query in VIEWS.items()}
-
-    @property
-    def uptime(self) -> timedelta | None:
-        """Whole seconds since the start."""
-        return None if self.uptime_seconds is None else timedelta(seconds=int(self.uptime_seconds))
+def run(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> None:
+    """Run the whole group in the foreground until it is told to stop."""
+    cluster.require(service)
+    run_foreground(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
 
-def status(home: Home) -> DaemonStatus:
-    """Whether it runs, by its lock and not by its file: a daemon that was killed cannot have said so."""
-    pid = holder(home.daemon_lock)
-    state = read_state(home.daemon_state)
-    if pid is None:
-        return DaemonStatus(running=False, home=str(home.root), state=state)
-    if state is None or state.pid != pid:
-        return DaemonStatus(running=True, home=str(home.root), pid=pid)
-    uptime = (datetime.now(UTC) - state.started_at).total_seconds()
-    return DaemonStatus(running=True, home=str(home.root), pid=pid, uptime_seconds=uptime, state=state)
+def start(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> DaemonStatus:
+    """Start it in the background; returns once everything works."""
+    if not daemon_state.status(service.home).running:
+        cluster.require(service)
+    return background.start(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
 
-def start(home: Home, options: DaemonOptions) -> DaemonStatus:
-    """Start it in the background and wait until it works; starting a running one changes nothing."""
-    usable(home)
-    _let_it_end(home)
-    lock = FileLock.take(home.daemon_lock, wait=0.2)
-    return _wait_until_up(home, _spawn(home, options, lock) if lock else None)
+def stop(service: Service) -> bool:
+    """Stop it; False when it did not run."""
+    return background.stop(service.home)
 
 
-def stop(home: Home) -> bool:
-    """Stop it and wait until nothing of it runs; False when there was nothing to stop."""
-    pid = holder(home.daemon_lock)
-    if pid is None:
-        return False
-    os.kill(pid, signal.SIGTERM)
-    if not _released_within(home, pid, _STOP_SECONDS):
-        os.kill(pid, signal.SIGKILL)
-        if not _released_within(home, pid, _PAUSE * 100):
-            raise ServiceError(f"the daemon (process {pid}) does not end", f"ps -p {pid} -o stat,wchan")
-    return True
+def status(service: Service) -> DaemonStatus:
+    """What runs, where it listens, how well."""
+    return daemon_state.status(service.home)
 
 
-def _spawn(home: Home, options: DaemonOptions, lock: FileLock) -> subprocess.Popen[bytes]:
-    """The daemon holds its lock from its first moment on, so that a stop finds it however young it is."""
-    with open_log(home.logs / "daemon.log") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "bridge.daemon", options.model_dump_json(), str(lock.fd)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=home.root,
-            env={**os.environ, "SERVICE_HOME": str(home.root), **importable()},
-            start_new_session=True,
-            pass_fds=(lock.fd,),
-        )
-    lock.mark(process.pid)
-    lock.release()
-    # It outlives this call on purpose; a caller that lives long must still not keep its corpse.
-    threading.Thread(target=process.wait, daemon=True).start()
-    return process
+def preflight_failures(service: Service) -> int:
+    """Coordinators whose delegations could not be routed; 0 while there is no store."""
+    return jobs.preflight_failures(service) if service.settings.store.url or service.home.store.exists() else 0
 
 
-def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None) -> DaemonStatus:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
-        seen = status(home)
-        if seen.state is not None and seen.running and seen.state.phase in (Phase.RUNNING, Phase.DEGRADED):
-            return seen
-        if not seen.running and (ours is None or ours.poll() is not None):
-            raise _why_not(home, seen.state, ours)
-        time.sleep(_PAUSE)
-    raise ServiceError(f"the daemon is still not ready after {_START_SECONDS:g} s", "service daemon status")
+def _options(service: Service, temporal_port: int | None, ui_port: int | None, strict_ports: bool) -> DaemonOptions:
+    """No server of our own where the settings, the environment or a profile name a cluster."""
+    wanted = service.settings.temporal
+    options = DaemonOptions(
+        temporal_port=wanted.port if temporal_port is None else temporal_port,
+        ui_port=wanted.ui_port if ui_port is None else ui_port,
+        strict_ports=strict_ports,
+        namespace=wanted.namespace,
+        search_attributes=tuple(search.NAMES.items()),
+        settings=service.reading.told(DAEMON_READS),
+        **_bridge(service.settings.bridge),
+    )
+    if external := external_config(service.settings):
+        changes = {"embedded": False, "address": external["target_host"], "namespace": external["namespace"]}
+        return options.model_copy(update=changes)
+    return options
 
 
-def _why_not(home: Home, said: DaemonState | None, ours: subprocess.Popen[bytes] | None) -> ServiceError:
-    if said is not None and said.problem and (ours is None or said.pid == ours.pid):
-        return ServiceError(said.problem, said.hint)
-    log = home.logs / "daemon.log"
-    return ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"less {log}")
-
-
-def _let_it_end(home: Home) -> None:
-    """A daemon on its way out is waited for, not taken for a running one."""
-    seen = status(home)
-    if seen.pid is not None and seen.state is not None and seen.state.phase in _ENDING:
-        _released_within(home, seen.pid, _STOP_SECONDS)
-
-
-def _released_within(home: Home, pid: int, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while holder(home.daemon_lock) == pid:
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(_PAUSE)
-    return True
+def _bridge(wanted: BridgeSection) -> dict[str, Any]:
+    """The bridge as a member; an address that others could reach is refused here already, unless that is allowed."""
+    if not wanted.enabled:
+        return {}
+    where = address.wanted(wanted, None, allow_remote=False)
+    command = (sys.executable, "-P", "-m", "bridge.http")
+    return {"bridge_command": command, "bridge_addr": where.host, "bridge_port": where.port}

@@ -6,8 +6,9 @@ Its output is all it gives; no exit code tells one cause from another.
 import re
 
 from activities.settings.home import Home
-from bridge.daemon.ports import port_taken
-from workflows.errors import ServiceError
+from bridge.machine.ports import port_taken
+from bridge.machine.writable import not_writable
+from workflows.model.errors import ServiceError
 
 _PORT = re.compile(r"can't set (frontend|UI) port (\d+)")
 _BRIDGE_PORT = re.compile(r"error: port (\d+), fixed for the bridge, is taken")
@@ -38,14 +39,6 @@ def diagnose_server(log: str, home: Home) -> ServiceError | None:
     if _LOCKED.search(log):
         return ServiceError(f"another program keeps {home.temporal_db} locked", f"fuser -v {home.temporal_db}")
     return None
-
-
-def not_writable(home: Home, why: str) -> ServiceError:
-    """The home cannot be used."""
-    return ServiceError(
-        f"cannot write to the service home {home.root}: {why}",
-        f"chown -R $(id -un) {home.root}  (or choose another: export SERVICE_HOME=/some/folder)",
-    )
 
 
 def database_in_use(home: Home, pid: int | None) -> ServiceError:

@@ -1,16 +1,243 @@
-"""The group in this process, telling its story on standard error."""
+"""The group in this process, telling its story on standard error: one per home, until it is told to stop."""
 
 import asyncio
+import contextlib
 import logging
+import os
+import signal
 import sys
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 
+from activities.ready import pid_of
 from activities.settings.home import Home
-from bridge.daemon.cluster import run_cluster
-from bridge.daemon.locks import FileLock
+from activities.store.hosts import release
+from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server
+from bridge.daemon.group import Group
+from bridge.daemon.member import Member, until
 from bridge.daemon.options import DaemonOptions
+from bridge.daemon.server import (
+    find_program,
+    prepare_namespace,
+    server_answers,
+    server_command,
+    server_environment,
+)
+from bridge.machine.daemon_state import ChildState, DaemonState, Phase, StateFile
+from bridge.machine.locks import FileLock, holder
+from bridge.machine.ports import LOOPBACK, PortTakenError, choose_port
+from bridge.machine.writable import usable
+from workflows.model.errors import RefusedError, ServiceError
+
+log = logging.getLogger(__name__)
+
+_PORT_RACES = 5
+_LAST_ONE_ENDING = 2.0
+"""Seconds a process that was killed may need to let go of its lock."""
 
 
 def run_foreground(home: Home, options: DaemonOptions, lock: FileLock | None = None) -> None:
     """Return after a stop; raise when the group cannot be started. `lock` is the daemon's, when it was handed over."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    asyncio.run(run_cluster(home, options, lock))
+    asyncio.run(_run(home, options, lock))
+
+
+async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> None:
+    """Run all members until SIGTERM, SIGINT or SIGHUP. Raises when they cannot be started, or when others run."""
+    usable(home)
+    if lock is None:
+        _be_the_only_one(home)
+    first_word = DaemonState(
+        pid=os.getpid(),
+        phase=Phase.STARTING,
+        started_at=datetime.now(UTC),
+        version=release(),
+        namespace=options.namespace,
+        settings=options.settings,
+    )
+    state = StateFile(home.daemon_state, first_word)
+    try:
+        with _stop_signals() as stop:
+            await _run_members(home, options, state, stop)
+    except ServiceError as error:
+        state.update(phase=Phase.FAILED, problem=error.message, hint=error.hint)
+        raise
+    state.update(phase=Phase.STOPPED)
+
+
+async def _run_members(home: Home, options: DaemonOptions, state: StateFile, stop: asyncio.Event) -> None:
+    if not options.embedded:
+        await _with_free_ports(options, lambda: _supervise(_external(home, options, state), state, stop))
+        return
+    with _server_lock(home) as lock:
+        await _with_free_ports(options, lambda: _supervise(_embedded(home, options, state, lock), state, stop))
+
+
+async def _with_free_ports(options: DaemonOptions, supervise: Callable[[], Awaitable[None]]) -> None:
+    """A port that was free a moment ago may be taken by now; then others are picked."""
+    for race in range(1, _PORT_RACES + 1):
+        try:
+            return await supervise()
+        except PortTakenError as error:
+            if options.strict_ports or race == _PORT_RACES:
+                raise
+            log.warning("%s; choosing another", error.message)
+    return None
+
+
+async def _supervise(members: list[Member], state: StateFile, stop: asyncio.Event) -> None:
+    def announce(phase: Phase, children: tuple[ChildState, ...]) -> None:
+        if phase is Phase.RUNNING and state.state.phase is not Phase.RUNNING:
+            log.info("everything runs; look at %s", state.state.ui_url or "the web UI of your cluster")
+        state.update(phase=phase, children=children)
+
+    await Group(members, announce).run(stop)
+
+
+def _external(home: Home, options: DaemonOptions, state: StateFile) -> list[Member]:
+    state.update(temporal_address=options.address, namespace=options.namespace, notes=())
+    environment = dict(os.environ)
+    return [_worker(home, options, environment), *_bridge(home, options, environment, state)]
+
+
+def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLock) -> list[Member]:
+    """Pick the ports, say which, and tie the worker to them."""
+    front = choose_port(options.temporal_port, "Temporal", strict=options.strict_ports)
+    ui = choose_port(options.ui_port, "the web UI", strict=options.strict_ports, avoid={front.port})
+    notes = tuple(note for note in (front.note("Temporal"), ui.note("the web UI")) if note)
+    for note in notes:
+        log.warning("%s", note)
+    address = f"{LOOPBACK}:{front.port}"
+    state.update(
+        temporal_address=address, namespace=options.namespace, ui_url=f"http://{LOOPBACK}:{ui.port}", notes=notes
+    )
+    handed = {**server_environment(), "SERVICE_TEMPORAL_ADDRESS": address}
+    server = _server(home, options, front.port, ui.port, lock)
+    bridge = _bridge(home, options, handed, state, avoid={front.port, ui.port})
+    return [server, _worker(home, options, handed), *bridge]
+
+
+def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: FileLock) -> Member:
+    program = find_program()
+
+    async def ready(pid: int) -> None:
+        lock.mark(pid)
+        await server_answers(ui_port, options.namespace)
+        await prepare_namespace(
+            f"{LOOPBACK}:{port}",
+            namespace=options.namespace,
+            search_attributes=options.search_attributes,
+            program=program,
+        )
+
+    return Member(
+        name="server",
+        argv=server_command(
+            home,
+            port,
+            ui_port,
+            namespace=options.namespace,
+            search_attributes=options.search_attributes,
+            program=program,
+        ),
+        env=server_environment(),
+        ready=ready,
+        ready_timeout=60.0,
+        log=home.logs / "server.log",
+        cwd=home.root,
+        explain=partial(diagnose_server, home=home),
+        inherit=(lock.fd,),
+        umask=0o077,
+    )
+
+
+def _worker(home: Home, options: DaemonOptions, env: dict[str, str]) -> Member:
+    home.worker_ready.unlink(missing_ok=True)
+
+    async def ready(pid: int) -> None:
+        await until(lambda: pid_of(home.worker_ready) == pid)
+
+    return Member(
+        name="worker",
+        argv=options.worker_command,
+        env={**env, "SERVICE_HOME": str(home.root), **importable()},
+        ready=ready,
+        log=home.logs / "worker.log",
+        cwd=home.root,
+        explain=diagnose_said,
+    )
+
+
+def _bridge(
+    home: Home, options: DaemonOptions, env: dict[str, str], state: StateFile, avoid: Collection[int] = ()
+) -> list[Member]:
+    """The HTTP bridge, if it is wanted, on its port or the next free one."""
+    if not options.bridge_command:
+        return []
+    home.bridge_ready.unlink(missing_ok=True)
+    host = options.bridge_addr
+    port = choose_port(options.bridge_port, "the bridge", strict=options.strict_ports, avoid=avoid, host=host)
+    if note := port.note("the bridge"):
+        log.warning("%s", note)
+        state.update(notes=(*state.state.notes, note))
+    where = f"[{host}]:{port.port}" if ":" in host else f"{host}:{port.port}"
+    state.update(bridge_url=f"http://{where}")
+
+    async def ready(pid: int) -> None:
+        await until(lambda: pid_of(home.bridge_ready) == pid)
+
+    bridge = Member(
+        name="bridge",
+        argv=(*options.bridge_command, where),
+        env={**env, "SERVICE_HOME": str(home.root), **importable()},
+        ready=ready,
+        log=home.logs / "bridge.log",
+        cwd=home.root,
+        explain=diagnose_bridge,
+        umask=0o077,
+    )
+    return [bridge]
+
+
+def importable() -> dict[str, str]:
+    """A relative PYTHONPATH, which a change of folder would break, made absolute."""
+    given = os.environ.get("PYTHONPATH")
+    if not given:
+        return {}
+    return {"PYTHONPATH": os.pathsep.join(str(Path(part).absolute()) for part in given.split(os.pathsep) if part)}
+
+
+def _be_the_only_one(home: Home) -> None:
+    """The lock is never released: whoever waits for it waits for the end of this process."""
+    if FileLock.take(home.daemon_lock, wait=1.0) is None:
+        raise RefusedError(
+            f"a daemon (process {holder(home.daemon_lock)}) already runs for {home.root}",
+            "service daemon status  (or, to end it: service daemon stop)",
+        )
+
+
+@contextlib.contextmanager
+def _server_lock(home: Home) -> Iterator[FileLock]:
+    lock = FileLock.take(home.server_lock, wait=_LAST_ONE_ENDING)
+    if lock is None:
+        raise database_in_use(home, holder(home.server_lock))
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def _stop_signals() -> Iterator[asyncio.Event]:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bridge.daemon.member import Member, MemberProcess
-from bridge.daemon.state import ChildPhase, ChildState, Phase
-from workflows.errors import ServiceError
+from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
+from workflows.model.errors import ServiceError
 
 log = logging.getLogger(__name__)
 

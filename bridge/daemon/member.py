@@ -1,4 +1,4 @@
-"""One process of the group: started on a leash, waited for until it is ready, stopped for good."""
+"""One process of the group: tied to this one, waited for until it is ready, stopped for good."""
 
 import asyncio
 import contextlib
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from bridge.daemon import leash
-from workflows.errors import ServiceError
+from bridge.daemon import tied
+from workflows.model.errors import ServiceError
 
 KEEP_LOG_BYTES = 8 * 1024 * 1024
 _EXPLAIN_BYTES = 64 * 1024
@@ -21,10 +21,6 @@ class MemberFailedError(ServiceError):
     """A member did not come up."""
 
     code = "member_failed"
-
-
-def _nothing_known(_log: str) -> ServiceError | None:
-    return None
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class Member:
     """Given the pid, returns once the member does its work."""
     log: Path
     cwd: Path
-    explain: Callable[[str], ServiceError | None] = _nothing_known
+    explain: Callable[[str], ServiceError | None] = lambda _: None
     """The cause of a failed start, if what it printed says so."""
     ready_timeout: float = 30.0
     grace: float = 10.0
@@ -64,7 +60,7 @@ class MemberProcess:
         """Start it in a session of its own: a Ctrl-C in our terminal is ours to pass on, in order."""
         with open_log(member.log) as log:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *member.argv),
+                *(sys.executable, "-I", "-S", tied.__file__, str(os.getpid()), *member.argv),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -5,8 +5,8 @@ import sys
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.settings.reading import Told
-from bridge.daemon.ports import LOOPBACK
 from bridge.daemon.server import NAMESPACE
+from bridge.machine.ports import LOOPBACK
 
 
 class DaemonOptions(BaseModel):

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from activities.settings.home import Home
 from bridge.daemon.member import until
-from bridge.daemon.ports import LOOPBACK
-from workflows.errors import ServiceError
+from bridge.machine.ports import LOOPBACK
+from workflows.model.errors import ServiceError
 
 NAMESPACE = "service"
 RETENTION = "30d"

@@ -4,16 +4,16 @@ import logging
 import os
 import sys
 
-from bridge.operations import bridge
+from bridge.http import process
 from bridge.operations.service import Service
-from workflows.errors import ServiceError
+from workflows.model.errors import ServiceError
 
 
 def main(arguments: list[str]) -> int:
     """Exit as the `service` command would."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
-        bridge.serve(Service.locate(), arguments[0], allow_remote=False, announce=logging.getLogger("service").info)
+        process.serve(Service.locate(), arguments[0], allow_remote=False, announce=logging.getLogger("service").info)
     except ServiceError as error:
         sys.stderr.write(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else ""))
         return error.exit_code

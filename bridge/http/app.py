@@ -1,15 +1,15 @@
 """The bridge as an application: the gates in the order of ruling J2, then the routes."""
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 
-from bridge.http import documented, errors, token
 from bridge.http.gates.audit import AuditGate, AuditLog
 from bridge.http.gates.auth import AuthGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import SizeGate
 from bridge.http.routes import agents, health, jobs, memory, pipelines, reviews
+from bridge.http.wire import document, refusals
+from bridge.machine import token
 from bridge.operations.service import Service
 
 DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."
@@ -24,14 +24,13 @@ def create_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=_operation_id,
+        generate_unique_id_function=lambda route: route.name,
     )
     for routes in (health, jobs, agents, pipelines, memory, reviews):
         app.include_router(routes.router(service))
-    app.router.routes.insert(0, jobs.glance(service))
-    errors.install(app)
+    refusals.install(app)
     _add_gates(app, service)
-    app.openapi = lambda: documented.document(app)  # type: ignore[method-assign]
+    app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
 
 
@@ -44,7 +43,3 @@ def _add_gates(app: FastAPI, service: Service) -> None:
     app.add_middleware(AuthGate, token=token.Token(token.ensure(service.home)), rate=strangers)
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts)
     app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit))
-
-
-def _operation_id(route: APIRoute) -> str:
-    return route.name

@@ -5,16 +5,15 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from activities.agents import programs
-from activities.settings.model import RUNTIMES
+from activities.runtimes.table import RUNTIMES, runtime_of
 from activities.store import agents as stored
 from activities.store.agents import Agent
 from bridge.operations import repos
 from bridge.operations.service import Service
-from bridge.operations.words import bounded, bounded_or_none
+from bridge.operations.texts import bounded, bounded_or_none
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
-from workflows.errors import NotFoundError, RefusedError, UsageError
-from workflows.tree.jobs import SessionScope, Worker
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.workers import SessionScope, Worker
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -89,7 +88,7 @@ def as_json(agent: Agent) -> dict[str, Any]:
 def _worker(new: NewAgent) -> Worker:
     _check_name(new.name)
     if new.runtime not in RUNTIMES:
-        driven = programs.runtime_of(new.runtime)
+        driven = runtime_of(new.runtime)
         hint = f"--runtime {driven}, which {new.runtime} drives" if driven else ""
         raise UsageError(f"{new.runtime!r} is not a runtime; the runtimes are {', '.join(RUNTIMES)}", hint)
     capabilities = tuple(dict.fromkeys(word.strip() for word in new.capabilities.split(",") if word.strip()))
@@ -128,8 +127,9 @@ def _session(new: NewAgent) -> SessionScope:
         scope = SessionScope(new.session)
     except ValueError:
         raise UsageError(f"{new.session!r} is no way to keep a session; there are {', '.join(SessionScope)}") from None
-    if scope is SessionScope.TREE and new.runtime == "shell":
-        raise UsageError("the shell runtime has no sessions to go on in", "--session fresh, or another --runtime")
+    if scope is SessionScope.TREE and not RUNTIMES[new.runtime].sessions:
+        why = f"the {new.runtime} runtime has no sessions to go on in"
+        raise UsageError(why, "--session fresh, or another --runtime")
     return scope
 
 
@@ -147,7 +147,7 @@ def _check_capabilities(name: str, capabilities: tuple[str, ...], policy: Autono
 
 
 def _command(new: NewAgent) -> tuple[str, ...]:
-    if new.runtime != "shell":
+    if RUNTIMES[new.runtime].program:
         if new.command:
             raise UsageError(f"--command is for the shell runtime; {new.runtime} brings its own program")
         return ()

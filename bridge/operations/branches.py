@@ -1,7 +1,7 @@
 """The branches of a tree: what is where, merging and dropping them by an operator's word (ruling I5)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -9,17 +9,17 @@ from typing import Any
 from activities.git import branches as git
 from activities.git.command import printable
 from activities.git.worktrees import common_directory
+from activities.store import attempts as stored_runs
 from activities.store import branches as told
 from activities.store import repos as stored_repos
-from activities.store import runs as stored_runs
 from activities.store.repos import Repo
 from bridge.operations import jobs
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.errors import NotFoundError, RefusedError, ServiceError
-from workflows.tree.branch_events import BranchEventKind
-from workflows.tree.jobs import JobState
-from workflows.tree.records import JobRecord
+from workflows.model.branch_events import BranchEventKind
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError
+from workflows.model.rows import JobRecord
+from workflows.model.states import JobState
 
 
 class BranchState(StrEnum):
@@ -117,12 +117,13 @@ class _Look:
         run = next((run for run in reversed(runs) if run.branch and job.branch in (run.branch, None)), None)
         branch = job.branch or (run.branch if run else None) or ""
         base = run.base_sha if run else None
-        seen = LegBranch(_leg(job), job.job_id, job.state, branch, job.head_sha, base, BranchState.UNKNOWN)
+        name = job.delegation_id or ("root" if job.continuation == "none" else str(job.continuation))
+        seen = LegBranch(name, job.job_id, job.state, branch, job.head_sha, base, BranchState.UNKNOWN)
         if job.state in {JobState.QUEUED, JobState.RUNNING}:
             state = BranchState.RUNNING if branch else BranchState.WAITING
-            return LegBranch(**{**asdict(seen), "state": state})
+            return replace(seen, state=state)
         if job.head_sha is None:
-            return LegBranch(**{**asdict(seen), "state": BranchState.EMPTY})
+            return replace(seen, state=BranchState.EMPTY)
         return self._seen(seen, job.head_sha) if self._repo else seen
 
     def _seen(self, leg: LegBranch, recorded: str) -> LegBranch:
@@ -135,7 +136,7 @@ class _Look:
             other = self._head or leg.base_sha or head
             found |= asdict(git.distance(repo, head, other))
             found["files"] = len(git.changes(repo, leg.base_sha or other, head))
-        return LegBranch(**{**asdict(leg), **found})
+        return replace(leg, **found)
 
     def _state(self, leg: LegBranch, tip: str | None, head: str | None) -> BranchState:
         repo = self._repo or Path()
@@ -146,10 +147,6 @@ class _Look:
         if tip is not None:
             return BranchState.UNMERGED
         return BranchState.DROPPED if leg.branch in self._dropped else BranchState.GONE
-
-
-def _leg(job: JobRecord) -> str:
-    return job.delegation_id or ("root" if job.continuation == "none" else str(job.continuation))
 
 
 def as_json(found: Branches) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from activities.temporal import connect, external_config
 from bridge.operations import doctor
 from bridge.operations.service import Service
 from workflows.contract.durations import DurationError, parse_duration
-from workflows.errors import RefusedError, UsageError
+from workflows.model.errors import RefusedError, UsageError
 
 __all__ = ["Made", "init", "require"]
 
@@ -21,7 +21,12 @@ def init(service: Service, retention: str | None) -> Made:
             "no server is named, so the daemon runs one of its own and prepares it itself",
             "service daemon start  (or, for a cluster of your own: export TEMPORAL_ADDRESS=host:7233)",
         )
-    return asyncio.run(_make(service, _length(retention) if retention else None))
+    length = _length(retention) if retention else None
+
+    async def make() -> Made:
+        return await cluster.make(await connect(service.home, service.settings), length)
+
+    return asyncio.run(make())
 
 
 def require(service: Service) -> None:
@@ -30,10 +35,6 @@ def require(service: Service) -> None:
     if wrong:
         fixes = dict.fromkeys(found.fix for found in wrong if found.fix)
         raise NotPreparedError("\n".join(f"{found.about}: {found.says}" for found in wrong), "\n     ".join(fixes))
-
-
-async def _make(service: Service, retention: timedelta | None) -> Made:
-    return await cluster.make(await connect(service.home, service.settings), retention)
 
 
 def _length(text: str) -> timedelta:

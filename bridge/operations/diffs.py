@@ -9,16 +9,16 @@ from activities.git import branches as git
 from activities.git import worktrees
 from activities.git.branches import FileChange
 from activities.git.command import printable
-from activities.git.diff import capture_diff
 from activities.git.patches import changes_of, patch
-from activities.store import runs as stored_runs
-from activities.store.runs import Run
+from activities.git.worktree_changes import capture_diff
+from activities.store import attempts as stored_runs
+from activities.store.attempts import AttemptRow
 from bridge.operations import branches, jobs
 from bridge.operations.service import Service
 from workflows.contract.redact import redact
-from workflows.errors import NotFoundError
-from workflows.tree.jobs import JobState
-from workflows.tree.records import JobRecord
+from workflows.model.errors import NotFoundError
+from workflows.model.rows import JobRecord
+from workflows.model.states import JobState
 
 JSON_LIMIT = 1_000_000
 
@@ -60,7 +60,7 @@ def of_job(service: Service, job_id: str) -> JobDiff:
     return JobDiff(job_id, "discarded", text=text)
 
 
-def _unfinished(job: JobRecord, runs: list[Run]) -> JobDiff:
+def _unfinished(job: JobRecord, runs: list[AttemptRow]) -> JobDiff:
     worktree = worktrees.find(Path(runs[-1].worktree)) if runs and runs[-1].worktree else None
     if worktree is None:
         raise NotFoundError(f"{job.job_id} is {job.state} and has no worktree here", f"service job show {job.job_id}")
@@ -68,7 +68,7 @@ def _unfinished(job: JobRecord, runs: list[Run]) -> JobDiff:
     return JobDiff(job.job_id, "worktree", text=redact(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
 
 
-def _committed(service: Service, job: JobRecord, runs: list[Run]) -> JobDiff:
+def _committed(service: Service, job: JobRecord, runs: list[AttemptRow]) -> JobDiff:
     repo = Path(branches.checkout(service, job.repo).path)
     run = next((run for run in reversed(runs) if run.branch == job.branch), None)
     head = job.head_sha or ""

@@ -13,10 +13,15 @@ from enum import StrEnum
 from typing import Any
 
 from activities.git.command import OLDEST_GIT
-from activities.runs.sweep import recent
+from activities.runs.orphans import recent
 from activities.settings.load import SettingsError
+from bridge.machine import daemon_state
+from bridge.machine.locks import holder
+from bridge.machine.writable import usable
+from bridge.operations import runtimes as installed
+from bridge.operations import settings as settings_in_force
 from bridge.operations.service import Service
-from workflows.errors import ServiceError, UnreachableError
+from workflows.model.errors import ServiceError, UnreachableError
 
 PYTHON = (3, 11)
 
@@ -82,8 +87,6 @@ def git(_: Service) -> Iterator[Finding]:
 
 
 def home(service: Service) -> Iterator[Finding]:
-    from bridge.daemon.cluster import usable
-
     root = service.home.root
     if not root.exists():
         yield Finding("home", Level.OK, f"{root} is made at first use")
@@ -125,7 +128,7 @@ def temporal(service: Service) -> Iterator[Finding]:
     from activities import cluster
     from activities.temporal import connect, external_config
 
-    runs = _daemon_runs(service)
+    runs = holder(service.home.daemon_lock) is not None
     if not runs and external_config(service.settings) is None:  # what answers at the default port is somebody else's
         yield Finding("temporal", Level.WARNING, "its server runs with the daemon", "service daemon start")
         return
@@ -146,9 +149,7 @@ def temporal(service: Service) -> Iterator[Finding]:
 
 
 def daemon(service: Service) -> Iterator[Finding]:
-    from bridge.daemon import control
-
-    seen = control.status(service.home)
+    seen = daemon_state.status(service.home)
     if not seen.running:
         problem = f"; the last start failed: {seen.state.problem}" if seen.state and seen.state.problem else ""
         yield Finding("daemon", Level.WARNING, f"not running, so nothing is worked on{problem}", "service daemon start")
@@ -163,24 +164,14 @@ def daemon(service: Service) -> Iterator[Finding]:
 
 def stale(service: Service) -> Iterator[Finding]:
     """Processes that work with other settings than those there are now (ruling K4)."""
-    from bridge.operations import settings
-
-    for process in settings.changed(service):
-        yield Finding("settings", Level.WARNING, "\n".join(settings.in_words(process)), process.restart)
-
-
-def _daemon_runs(service: Service) -> bool:
-    from bridge.daemon.locks import holder
-
-    return holder(service.home.daemon_lock) is not None
+    for process in settings_in_force.changed(service):
+        yield Finding("settings", Level.WARNING, "\n".join(settings_in_force.in_words(process)), process.restart)
 
 
 def runtimes(service: Service) -> Iterator[Finding]:
     """One is enough, and without one the shell runtime's agents still work: nothing here is wrong."""
-    from bridge.operations import runtimes
-
-    found = [runtime for runtime in runtimes.check(service) if runtime.name != "shell"]
-    if not (some := runtimes.any_works(found)):
+    found = [runtime for runtime in installed.check(service) if runtime.name != "shell"]
+    if not (some := installed.any_works(found)):
         says = "none works: only agents of the shell runtime can do anything"
         yield Finding("runtimes", Level.WARNING, says, "service runtime check")
     for runtime in found:

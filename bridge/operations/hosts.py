@@ -8,13 +8,13 @@ from typing import Any
 from activities.store import hosts as stored
 from activities.store import jobs as stored_jobs
 from bridge.operations.service import Service
+from workflows.model.rows import JobRecord
 from workflows.policy.hosts import UNSEEN_SECONDS, HostSeen, lacks_worker, unseen, way_back
-from workflows.tree.records import JobRecord
-from workflows.tree.round_view import clock
+from workflows.tree.round_rows import clock
 
 
 @dataclass(frozen=True)
-class Absent:
+class AbsentHost:
     """A host that jobs wait for."""
 
     host: str
@@ -49,7 +49,7 @@ def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
     return job.model_copy(update={"reason": reason(host), "next": way_back(host.name)})
 
 
-def absent(service: Service) -> list[Absent]:
+def absent(service: Service) -> list[AbsentHost]:
     """The hosts that jobs have waited for, for a minute and longer (ruling B3)."""
     open_jobs = stored_jobs.open_jobs(service.store)
     found, now = _of(service, open_jobs), time.time()
@@ -58,7 +58,7 @@ def absent(service: Service) -> list[Absent]:
         host = found.get(job.root_job_id)
         if host and unseen(host, now) and now - job.queued_at > UNSEEN_SECONDS:
             waiting.setdefault(host, []).append(job.job_id)
-    return [Absent(host.name, reason(host), way_back(host.name), tuple(ids)) for host, ids in waiting.items()]
+    return [AbsentHost(host.name, reason(host), way_back(host.name), tuple(ids)) for host, ids in waiting.items()]
 
 
 def reason(host: HostSeen) -> str:

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from activities.store import idempotency as stored
 from bridge.operations.service import Service
-from workflows.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 Answer = dict[str, Any]
 Act = Callable[[str | None], Awaitable[Answer]]

@@ -5,25 +5,25 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from activities.runs.live import Live, Stage, look
+from activities.runs.status import RunStatus, Stage, look
+from activities.store import attempts as stored_runs
 from activities.store import deferrals as stored_deferrals
 from activities.store import events as stored_events
 from activities.store import jobs as stored
-from activities.store import runs as stored_runs
 from activities.store import trees as stored_trees
 from bridge.operations import hosts
 from bridge.operations.service import Service
-from workflows.errors import NotFoundError, UsageError
-from workflows.policy.bounds import Ledger
-from workflows.policy.settings import Bounds
-from workflows.tree import ids
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.records import EventRecord, JobRecord, TaskRecord
-from workflows.tree.round_view import clock
+from workflows.model import ids
+from workflows.model.errors import NotFoundError, UsageError
+from workflows.model.rows import EventRecord, JobRecord, TaskRecord
+from workflows.model.settings import Bounds
+from workflows.model.spend import Ledger
+from workflows.model.states import JobState, TaskState
+from workflows.tree.round_rows import clock
 
 
 @dataclass(frozen=True)
-class Detail:
+class JobDetail:
     """Everything there is to say about one job."""
 
     job: JobRecord
@@ -31,7 +31,7 @@ class Detail:
     payload: dict[str, Any] | None
     diagnostics: dict[str, Any] | None
     worktree: str | None
-    live: Live | None = None
+    live: RunStatus | None = None
 
 
 def get(service: Service, job_id: str) -> JobRecord:
@@ -47,7 +47,7 @@ def get(service: Service, job_id: str) -> JobRecord:
 
 
 @dataclass(frozen=True)
-class Filter:
+class JobFilter:
     """Which jobs `job list` shows."""
 
     repo: str | None = None
@@ -61,7 +61,7 @@ class Filter:
     """The time and id of the last one seen."""
 
 
-def find(service: Service, wanted: Filter) -> list[JobRecord]:
+def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
     """The newest jobs that match."""
     if wanted.state is not None and wanted.state not in list(JobState):
         raise UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
@@ -163,12 +163,12 @@ def waits(service: Service, job_id: str) -> list[EventRecord]:
     ]
 
 
-def detail(service: Service, job_id: str) -> Detail:
+def detail(service: Service, job_id: str) -> JobDetail:
     """One job with its result, its observation and the evidence of its last run."""
     [job] = hosts.told(service, [get(service, job_id)])
     runs = stored_runs.of_job(service.store, job_id)
     last = runs[-1] if runs else None
-    return Detail(
+    return JobDetail(
         job=job,
         task=stored.task_of(service.store, job.root_job_id),
         payload=last.payload if last else None,
@@ -178,13 +178,13 @@ def detail(service: Service, job_id: str) -> Detail:
     )
 
 
-def live(service: Service, job: JobRecord) -> Live | None:
+def live(service: Service, job: JobRecord) -> RunStatus | None:
     """What a running job's agent is doing; None when it does not run, or runs on another host."""
     if job.state is not JobState.RUNNING:
         return None
     run = stored_runs.get(service.store, job.job_id, job.attempt)
     if run is None:
-        return Live()
+        return RunStatus()
     if run.host != service.settings.host:
         return None
     seen = look(Path(run.run_dir))
@@ -193,7 +193,7 @@ def live(service: Service, job: JobRecord) -> Live | None:
     return replace(seen, stage=Stage.PUT_OFF) if waits else seen
 
 
-def as_json(detail: Detail) -> dict[str, Any]:
+def as_json(detail: JobDetail) -> dict[str, Any]:
     """What `--json` prints."""
     job = detail.job.model_dump(mode="json", exclude={"revision"})
     task = detail.task.model_dump(mode="json", exclude={"revision"}) if detail.task else None

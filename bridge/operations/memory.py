@@ -13,7 +13,7 @@ from bridge.operations import agents, jobs, repos
 from bridge.operations.service import Service
 from workflows.contract.hygiene import unclean
 from workflows.contract.redact import redact
-from workflows.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.policy.memory import CONTENT_LIMIT, KEY_LIMIT, Entry, MemoryState, Recalled
 
 _ID = re.compile(r"mem-([1-9][0-9]{0,8})")
@@ -41,7 +41,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Filter:
+class MemoryFilter:
     """Which entries `memory list` shows."""
 
     agent: str | None = None
@@ -113,7 +113,7 @@ def propose(service: Service, proposal: Proposal) -> Entry:
     return stored.write(service.store, written)
 
 
-def find(service: Service, wanted: Filter) -> list[Entry]:
+def find(service: Service, wanted: MemoryFilter) -> list[Entry]:
     """The newest entries that match."""
     if wanted.state is not None and wanted.state not in list(MemoryState):
         raise UsageError(f"{wanted.state!r} is not a state of memory; they are {', '.join(MemoryState)}")

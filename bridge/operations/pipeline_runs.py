@@ -4,17 +4,23 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
+from activities.store import attempts as stored_attempts
 from activities.store import pipeline_runs as stored
-from activities.store import runs as stored_attempts
 from bridge.operations.service import Service
 from workflows.contract.faults import nearest
 from workflows.contract.models import Decision
-from workflows.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageOutcome, StageState, Trigger
 from workflows.pipeline.records import RunRecord, StageRecord
 
 MOST_LISTED = 1000
+
+
+class ActiveRunError(RefusedError):
+    """The pipeline already has an active run (ruling J4)."""
+
+    code = "active_run"
 
 
 class _View(BaseModel):

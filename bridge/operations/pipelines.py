@@ -1,47 +1,42 @@
-"""Pipelines: registering them, running them (rulings K1, J4)."""
+"""Pipelines: registering them, running them (rulings K1, J4).
+
+What speaks to Temporal is imported where it is used: its client takes longer to import than a list takes to show.
+"""
 
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from activities.pipelines import planning
+from activities.pipelines import plan as planning
 from activities.store import pipeline_runs as stored_runs
 from activities.store import pipelines as stored
 from activities.store.pipelines import Pipeline
 from bridge.operations import pipeline_runs
+from bridge.operations.pipeline_runs import ActiveRunError
 from bridge.operations.service import Service
-from workflows.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.ids import RANDOM_BITS
 from workflows.pipeline import ids
 from workflows.pipeline.definition import Definition
 from workflows.pipeline.payload import check_payload
 from workflows.pipeline.plan import OPEN_RUNS, Trigger
 from workflows.pipeline.read import read
 from workflows.pipeline.text import Format
-from workflows.tree.ids import RANDOM_BITS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FORMATS = {".yaml": Format.YAML, ".yml": Format.YAML, ".toml": Format.TOML}
 
 
-class ActiveRunError(RefusedError):
-    """The pipeline already has an active run (ruling J4)."""
-
-    code = "active_run"
-    status = 409
-
-
 async def add(service: Service, text: str, format_: Format) -> Pipeline:
     """Register a definition, or replace the one of its name; its schedule follows it. Running runs keep theirs."""
-    from bridge.operations import scheduling
+    from bridge.operations import pipeline_schedules
 
     definition = read(text, format_)
     old = stored.get(service.store, definition.name)
     if definition.schedule or (old and old.scheduled):
-        await scheduling.put(service, definition)
+        await pipeline_schedules.put(service, definition)
     return stored.put(service.store, definition, text, format_)
 
 
@@ -81,7 +76,7 @@ def definition_of(pipeline: Pipeline) -> Definition:
 async def run(
     service: Service,
     name: str,
-    payload: "Mapping[str, str] | None" = None,
+    payload: Mapping[str, str] | None = None,
     trigger: Trigger = Trigger.CLI,
     run_id: str | None = None,
 ) -> str:
@@ -89,7 +84,7 @@ async def run(
 
     A caller that brings a `run_id` may ask as often as it likes: it is one run.
     """
-    from bridge.operations import running
+    from bridge.operations import pipeline_workflows
 
     checked = check_payload({} if payload is None else payload)
     if run_id is not None and not ids.is_run_id(run_id):
@@ -105,7 +100,7 @@ async def run(
         trigger=trigger,
         payload=checked,
     )
-    return await running.start(service, start)
+    return await pipeline_workflows.start(service, start)
 
 
 def new_run_id() -> str:
@@ -115,12 +110,12 @@ def new_run_id() -> str:
 
 async def cancel(service: Service, run_id: str, *, actor: str) -> pipeline_runs.RunView:
     """End a run: its commands and agents are stopped. The order waits for a worker if there is none."""
-    from bridge.operations import running
+    from bridge.operations import pipeline_workflows
 
     record = pipeline_runs.get(service, run_id).record
     if record.state not in OPEN_RUNS:
         raise RefusedError(f"the run {run_id} has ended ({record.state})", f"service pipeline watch {run_id}")
-    await running.cancel(service, record, actor)
+    await pipeline_workflows.cancel(service, record, actor)
     return pipeline_runs.show_run(service, run_id)
 
 
@@ -136,21 +131,21 @@ async def disable(service: Service, name: str) -> Pipeline:
 
 async def remove(service: Service, name: str) -> None:
     """Forget a pipeline and its schedule; its runs stay to be looked at."""
-    from bridge.operations import scheduling
+    from bridge.operations import pipeline_schedules
 
     pipeline = get(service, name)
     if active := stored_runs.active(service.store, name):
         raise ActiveRunError(f"{name} has an active run, {active.run_id}", f"service pipeline cancel {active.run_id}")
     if pipeline.scheduled:
-        await scheduling.delete(service, name)
+        await pipeline_schedules.delete(service, name)
     stored.remove(service.store, name)
 
 
 async def _switch(service: Service, name: str, *, enabled: bool) -> Pipeline:
-    from bridge.operations import scheduling
+    from bridge.operations import pipeline_schedules
 
     pipeline = get(service, name)
     if pipeline.scheduled:
-        await scheduling.put(service, definition_of(pipeline).model_copy(update={"enabled": enabled}))
+        await pipeline_schedules.put(service, definition_of(pipeline).model_copy(update={"enabled": enabled}))
     stored.enable(service.store, name, enabled=enabled)
     return get(service, name)

@@ -10,9 +10,9 @@ from activities.store import jobs as stored_jobs
 from activities.store import repos as stored
 from activities.store.repos import Repo
 from bridge.operations.service import Service
-from bridge.operations.words import bounded
+from bridge.operations.texts import bounded
 from workflows.contract.strings import storable
-from workflows.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

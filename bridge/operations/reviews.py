@@ -3,20 +3,58 @@
 import re
 import secrets
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from activities.store import reviews as stored
 from activities.store.reviews import Review
 from bridge.operations import repos
 from bridge.operations.service import Service
-from bridge.operations.words import bounded
+from bridge.operations.texts import bounded
 from workflows.contract.redact import redact
 from workflows.contract.strings import storable
-from workflows.errors import NotFoundError, RefusedError, UsageError
-from workflows.tree import ids
+from workflows.model import ids
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+
+
+class ReviewStatus(_View):
+    """What its author says; no gate reads it."""
+
+    state: Literal["open", "closed"]
+    grade: Literal["reported"] = "reported"
+    label: Literal["non_authoritative"] = "non_authoritative"
+    verdict: str | None
+
+
+class ReviewNote(_View):
+    """A progress note."""
+
+    author_asserted: str = Field(description="Who wrote it, as the caller says.")
+    text: str
+    at: float
+
+
+class ReviewView(_View):
+    """A review of a pull request that somebody says they are doing (spec: In-session review state)."""
+
+    review_id: str
+    type: Literal["review"] = "review"
+    repo: str | None
+    pull_request: int
+    head_sha: str
+    workflow: str
+    opened_at: float
+    closed_at: float | None
+    review_status: ReviewStatus
+    notes: list[ReviewNote]
 
 
 def open_review(
@@ -49,7 +87,7 @@ def get(service: Service, review_id: str) -> Review:
 
 
 @dataclass(frozen=True)
-class Filter:
+class ReviewFilter:
     """Which reviews are listed."""
 
     repo: str | None = None
@@ -59,7 +97,7 @@ class Filter:
     """The time and id of the last one seen."""
 
 
-def find(service: Service, wanted: Filter) -> list[Review]:
+def find(service: Service, wanted: ReviewFilter) -> list[Review]:
     """The newest reviews that match."""
     return stored.find(
         service.store,
@@ -88,22 +126,14 @@ def close(service: Service, review_id: str, verdict: str) -> Review:
     return get(service, review_id)
 
 
+def shown(review: Review) -> ReviewView:
+    """As every surface tells of it."""
+    status = ReviewStatus(state="closed" if review.closed_at else "open", verdict=review.verdict)
+    notes = [ReviewNote(author_asserted=each.author, text=each.text, at=each.at) for each in review.notes]
+    told = {name: value for name, value in asdict(review).items() if name in ReviewView.model_fields}
+    return ReviewView(**told | {"review_status": status, "notes": notes})
+
+
 def as_json(review: Review) -> dict[str, Any]:
-    """What `--json` prints: always graded reported, always labeled non_authoritative."""
-    return {
-        "review_id": review.review_id,
-        "type": "review",
-        "repo": review.repo,
-        "pull_request": review.pull_request,
-        "head_sha": review.head_sha,
-        "workflow": review.workflow,
-        "opened_at": review.opened_at,
-        "closed_at": review.closed_at,
-        "review_status": {
-            "state": "closed" if review.closed_at else "open",
-            "grade": "reported",
-            "label": "non_authoritative",
-            "verdict": review.verdict,
-        },
-        "notes": [{"author_asserted": n.author, "text": n.text, "at": n.at} for n in review.notes],
-    }
+    """What `--json` prints."""
+    return shown(review).model_dump(mode="json")

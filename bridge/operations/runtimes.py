@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from activities.agents import programs
-from activities.agents.environment import ALLOWED
-from activities.agents.programs import Program
-from activities.settings.model import RUNTIMES, RuntimeSection
+from activities.agents.environment import passed
+from activities.runtimes import programs
+from activities.runtimes.programs import Program
+from activities.runtimes.table import RUNTIMES, SHELL, program_of, runtime_of
+from activities.settings.model import RuntimeSection
 from bridge.operations.service import Service
 from workflows.contract.redact import redact
-from workflows.errors import NotFoundError
+from workflows.model.errors import NotFoundError
 
 SECONDS = 20.0
 SAID = 200
@@ -38,18 +39,18 @@ class Runtime:
 def check(service: Service, name: str | None = None) -> list[Runtime]:
     """Every runtime, or the named one; their programs are asked for their version, all at once."""
     if name is not None and name not in RUNTIMES:
-        driven = programs.runtime_of(name)
+        driven = runtime_of(name)
         hint = f"service runtime check {driven}" if driven else "service runtime list"
         raise NotFoundError(f"no runtime {name}; the runtimes are {', '.join(RUNTIMES)}", hint)
     sections = service.settings.runtimes
-    wanted = [name] if name else RUNTIMES
+    wanted = [name] if name else [*RUNTIMES]
     with ThreadPoolExecutor(len(RUNTIMES)) as pool:
         return list(pool.map(lambda each: look(each, sections.get(each, RuntimeSection())), wanted))
 
 
 def any_works(runtimes: list[Runtime]) -> bool:
     """One is enough. `shell` is none: its agents bring their own command."""
-    return any(runtime.works for runtime in runtimes if runtime.name != "shell" or len(runtimes) == 1)
+    return any(runtime.works for runtime in runtimes if runtime.name != SHELL or len(runtimes) == 1)
 
 
 def as_json(runtimes: list[Runtime]) -> dict[str, Any]:
@@ -59,8 +60,8 @@ def as_json(runtimes: list[Runtime]) -> dict[str, Any]:
 
 def look(name: str, section: RuntimeSection, environ: Mapping[str, str] = os.environ) -> Runtime:
     """What stands behind a runtime, and whether it would work."""
-    program = programs.program_of(name, section.adapter)
-    if name == "shell":
+    program = program_of(name, section.adapter)
+    if name == SHELL:
         return Runtime(name, "the command of each agent", works=True, says="needs nothing")
     if program is None:
         return _script(name, section, environ)
@@ -104,8 +105,7 @@ def _judged(seen: Runtime, program: Program, *, old: bool) -> Runtime:
 
 def _version(program: Program, section: RuntimeSection, environ: Mapping[str, str]) -> tuple[str, str]:
     """What it prints, and what went wrong; run with the environment an agent gets, and nothing more."""
-    names = (*ALLOWED, *section.env, *program.passes)
-    environment = {name: environ[name] for name in names if name in environ}
+    environment = passed((*section.env, *program.passes), environ)
     try:
         done = subprocess.run(
             programs.version_command(program, section.command),

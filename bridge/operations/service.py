@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from activities.artifacts import Artifacts
 from activities.settings.home import Home
+from activities.store.artifacts import Artifacts
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

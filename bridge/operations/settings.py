@@ -9,7 +9,7 @@ from activities import ready
 from activities.settings import toml
 from activities.settings.load import SettingsError
 from activities.settings.reading import Change, Told, changes
-from bridge.daemon import control
+from bridge.machine import daemon_state
 from bridge.operations.service import Service
 
 DAEMON_READS = ("temporal", "bridge")
@@ -91,7 +91,7 @@ def way_to_force(process: Process) -> tuple[str, ...]:
 
 
 def _compared(service: Service) -> Iterator[Process]:
-    seen = control.status(service.home)
+    seen = daemon_state.status(service.home)
     state = seen.state if seen.running else None
     if state and state.settings:
         yield _process(service, "daemon", state.pid, state.settings, RESTART, DAEMON_READS)

@@ -2,40 +2,42 @@
 
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
-from temporalio.client import (
-    Client,
-    WorkflowHandle,
-    WorkflowUpdateFailedError,
-    WorkflowUpdateRPCTimeoutOrCancelledError,
-)
+from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
-from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
 
 from activities import outside
-from activities.cluster import not_taken
-from activities.settings.model import Settings
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored
-from activities.temporal import RPC_TIMEOUT, connect
+from activities.temporal import RPC_TIMEOUT
 from bridge.operations import branches, jobs
 from bridge.operations.branches import BranchState, LegBranch
 from bridge.operations.service import Service
-from workflows import search
-from workflows.delegation_tree import DelegationTree
-from workflows.errors import RefusedError, UnreachableError
-from workflows.messages import Kill, Retry, TreeStart
-from workflows.tree import ids, lost
-from workflows.tree.commands import CloseTree
+from bridge.operations.temporal import (
+    AlreadyStartedError,
+    DeclinedError,
+    NoWorkerError,
+    NoWorkflowError,
+    client_of,
+    settled,
+    starting,
+    translated,
+)
+from workflows.model import ids
+from workflows.model.errors import RefusedError
+from workflows.model.orders import Kill, Retry
+from workflows.model.rows import Records
+from workflows.model.states import JobState, TaskState
+from workflows.temporal import search
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.messages import TreeStart
+from workflows.tree import lost
 from workflows.tree.events import RetryRequested, TreeTakenUp
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.records import Records
 from workflows.tree.reducer import new_tree, root_run
-from workflows.tree.reopening import refuse_retry
+from workflows.tree.retry import refuse_retry, refuse_taking_up
 from workflows.tree.state import TreeInput
-from workflows.tree.taking_up import refuse_taking_up
 
 SUMMARY_LIMIT = 200
 
@@ -65,16 +67,16 @@ def new_root_id() -> str:
     return ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
 
 
+def _summary(tree: TreeInput) -> str:
+    asked = tree.assignment
+    return f"{asked.action} {tree.repo} - {asked.worker.name}: {tree.title}"[:SUMMARY_LIMIT]
+
+
 async def start(service: Service, tree: TreeInput, host: str) -> str:
     """Start a tree; either it exists in full, or nothing was recorded. Starting it again changes nothing."""
-    client = await connect(service.home, service.settings)
-    try:
+    with suppress(AlreadyStartedError):
         first = TreeStart(input=tree, host=host)
-        await _start_workflow(client, service.settings, first, WorkflowIDReusePolicy.REJECT_DUPLICATE)
-    except WorkflowAlreadyStartedError:
-        pass
-    except (RPCError, RuntimeError, OSError) as error:
-        raise await not_taken(client, error, "the job") from None
+        await _start_workflow(service, await client_of(service), first, WorkflowIDReusePolicy.REJECT_DUPLICATE)
     state = new_tree(tree)
     stored.begin(service.store, tree, host, Records(task=state.task, jobs=tuple(state.jobs.values())))
     return tree.root_job_id
@@ -87,15 +89,14 @@ async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) ->
     """
     root = jobs.get(service, job_id).root_job_id
     _refuse_over(service, root)
-    client = await connect(service.home, service.settings)
+    client = await client_of(service)
     try:
-        order = Kill(actor=actor, immediate=immediate)
-        await client.get_workflow_handle(root).signal(DelegationTree.kill, order, rpc_timeout=RPC_TIMEOUT)
-        return Killed(root, over=False)
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise UnreachableError(f"Temporal did not take the order: {error}", "service daemon status") from None
-    return await _end_closed(service, client, root, actor)
+        with translated():
+            order = Kill(actor=actor, immediate=immediate)
+            await client.get_workflow_handle(root).signal(DelegationTree.kill, order, rpc_timeout=RPC_TIMEOUT)
+    except NoWorkflowError:
+        return await _end_closed(service, client, root, actor)
+    return Killed(root, over=False)
 
 
 async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
@@ -103,8 +104,8 @@ async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
     root = jobs.get(service, job_id).root_job_id
     task = stored_jobs.task_of(service.store, root)
     if task is not None and task.state in lost.OPEN_TASKS:
-        client = await connect(service.home, service.settings)
-        if await _settled(service, client, root) is None:
+        client = await client_of(service)
+        if await settled(service, client, root) is None:
             raise RefusedError(f"the tree {root} is not blocked: {task.state}", f"service job kill {root}")
         return await _end_closed(service, client, root, actor)
     return await kill(service, root, actor=actor, immediate=True)
@@ -112,7 +113,7 @@ async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
 
 async def _end_closed(service: Service, client: Client, root: str, actor: str) -> Killed:
     """No workflow takes the order: a blocked task is dismissed here, whether it closed or was ended from outside."""
-    await _settled(service, client, root)
+    await settled(service, client, root)
     _refuse_over(service, root)
     task = stored_jobs.task_of(service.store, root)
     if task is None or task.state is not TaskState.BLOCKED:
@@ -130,42 +131,24 @@ def _refuse_over(service: Service, root: str) -> None:
         raise RefusedError(over, f"service job tree {root}")
 
 
-async def _settled(service: Service, client: Client, root: str) -> Records | None:
-    """What housekeeping would find, found now."""
-    try:
-        return await outside.settle(client, service.store, service.settings.temporal.task_queue, root)
-    except RPCError as error:
-        raise UnreachableError(f"Temporal cannot say how {root} ended: {error}", "service daemon status") from None
-
-
 async def retry(service: Service, job_id: str, *, actor: str) -> Retried:
     """Run a failed job again, opening its tree again where that has closed blocked (ruling D4)."""
     root = jobs.get(service, job_id).root_job_id
-    client = await connect(service.home, service.settings)
-    handle = client.get_workflow_handle_for(DelegationTree.run, root)
+    client = await client_of(service)
+    handle, order = client.get_workflow_handle_for(DelegationTree.run, root), Retry(actor=actor, job_id=job_id)
     try:
-        return await _retry_open(handle, Retry(actor=actor, job_id=job_id))
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise UnreachableError(f"Temporal did not take the order: {error}", "service daemon status") from None
-    await _settled(service, client, root)
+        with translated():
+            await handle.execute_update(DelegationTree.retry, order, rpc_timeout=RPC_TIMEOUT)
+        return Retried(job_id, reopened=False)
+    except DeclinedError as no:
+        raise RefusedError(no.message, f"service job tree {job_id}") from None
+    except NoWorkerError as late:
+        raise NoWorkerError(late.message, f"service job show {job_id}") from None
+    except NoWorkflowError:
+        await settled(service, client, root)
     if await _was_lost(service, root):
         return await _take_up(service, client, root, actor)
     return await _reopen(service, client, root, RetryRequested(now=time.time(), actor=actor, job_id=job_id))
-
-
-async def _retry_open(handle: WorkflowHandle[DelegationTree, CloseTree], order: Retry) -> Retried:
-    try:
-        await handle.execute_update(DelegationTree.retry, order, rpc_timeout=RPC_TIMEOUT)
-    except WorkflowUpdateFailedError as error:
-        cause = error.cause
-        why = cause.message if isinstance(cause, ApplicationError) else str(cause)
-        raise RefusedError(why, f"service job tree {order.job_id}") from None
-    except WorkflowUpdateRPCTimeoutOrCancelledError:
-        raise UnreachableError(
-            "no worker took the order in time; it may still be carried out", f"service job show {order.job_id}"
-        ) from None
-    return Retried(order.job_id, reopened=False)
 
 
 async def _reopen(service: Service, client: Client, root: str, order: RetryRequested) -> Retried:
@@ -177,10 +160,7 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
     if why_not := refuse_retry(tree.state, order.job_id):
         raise RefusedError(why_not, f"service job tree {root}")
     again = TreeStart(input=tree.start, host=tree.host, state=tree.state, retry=order)
-    try:
-        await _start_workflow(client, service.settings, again)
-    except WorkflowAlreadyStartedError:
-        raise RefusedError(f"the tree {root} was opened again by somebody else", f"service job tree {root}") from None
+    await _open_again(service, client, again)
     return Retried(order.job_id, reopened=True)
 
 
@@ -201,28 +181,34 @@ async def _take_up(service: Service, client: Client, root: str, actor: str) -> R
     now = time.time()
     order = TreeTakenUp(now=now, actor=actor, why=task.reason, since=task.ended_at or now)
     again = TreeStart(input=tree.start, host=tree.host, state=tree.state, taken_up=order)
-    try:
-        await _start_workflow(client, service.settings, again)
-    except WorkflowAlreadyStartedError:
-        raise RefusedError(f"the tree {root} was opened again by somebody else", f"service job tree {root}") from None
+    await _open_again(service, client, again)
     return Retried(root, reopened=True)
 
 
+async def _open_again(service: Service, client: Client, again: TreeStart) -> None:
+    root = again.input.root_job_id
+    try:
+        await _start_workflow(service, client, again)
+    except AlreadyStartedError:
+        raise RefusedError(f"the tree {root} was opened again by somebody else", f"service job tree {root}") from None
+
+
 async def _start_workflow(
+    service: Service,
     client: Client,
-    settings: Settings,
     tree: TreeStart,
     reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
 ) -> None:
     first = tree.input
-    await client.start_workflow(
-        DelegationTree.run,
-        tree,
-        id=first.root_job_id,
-        id_reuse_policy=reuse,
-        task_queue=settings.temporal.task_queue,
-        static_summary=f"{first.action} {first.repo} - {first.worker.name}: {first.title}"[:SUMMARY_LIMIT],
-        static_details=f"In a terminal: `service job tree {first.root_job_id} --watch`",
-        search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),
-        rpc_timeout=RPC_TIMEOUT,
-    )
+    async with starting(client, "the job"):
+        await client.start_workflow(
+            DelegationTree.run,
+            tree,
+            id=first.root_job_id,
+            id_reuse_policy=reuse,
+            task_queue=service.settings.temporal.task_queue,
+            static_summary=_summary(first),
+            static_details=f"In a terminal: `service job tree {first.root_job_id} --watch`",
+            search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),
+            rpc_timeout=RPC_TIMEOUT,
+        )

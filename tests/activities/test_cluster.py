@@ -18,8 +18,8 @@ from activities import cluster
 from activities.cluster import NotPreparedError, Survey
 from activities.cluster_by_hand import Place, commands, removal
 from bridge.daemon.server import find_program
-from workflows import search
-from workflows.errors import UnreachableError
+from workflows.model.errors import UnreachableError
+from workflows.temporal import search
 
 pytestmark = pytest.mark.ruling("engine:cluster")
 

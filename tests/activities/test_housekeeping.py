@@ -10,19 +10,22 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from activities import housekeeping
-from activities.jobs.context import Context
-from activities.runs import sweep
-from activities.runs.processes import marked
-from activities.runs.run import RunRequest, mark_of, run, stop
-from activities.runs.sweep import Orphan
+from activities import housekeeping, outside
+from activities.host.context import Context
+from activities.runs import orphans as sweep
+from activities.runs.orphans import Orphan
+from activities.runs.os_processes import marked
+from activities.runs.supervised_run import RunRequest, mark_of, run, stop
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import claims, hosts, runs, schema
+from activities.store import attempts, claims, hosts, jobs, schema
 from activities.store.claims import Offered
 from activities.store.database import open_store
 from tests.activities.runs.conftest import until
-from workflows.tree.jobs import JobOutcome, JobState
+from tests.bridge.http import seeds
+from workflows.model.jobs import JobOutcome
+from workflows.model.rows import Records
+from workflows.model.states import JobState
 
 pytestmark = pytest.mark.ruling("engine:runs")
 
@@ -33,14 +36,14 @@ def context(home: Home) -> Context:
     return Context(home, settings, open_store(home))
 
 
-def row(context: Context, job: str, *, recorded: float | None = None) -> runs.Run:
+def row(context: Context, job: str, *, recorded: float | None = None) -> attempts.AttemptRow:
     """A run's row; with the outcome it got so many seconds ago."""
     run_dir = str(context.home.runs / f"{job}.1")
     opened = claims.begin(context.store, Offered(job, 1), host=context.host, run_dir=run_dir)
     assert opened is not None
     if recorded is not None:
         outcome = JobOutcome(job_id=job, attempt=1, state=JobState.SUCCEEDED)
-        runs.close(context.store, opened, outcome, {}, {})
+        attempts.close(context.store, opened, outcome, {}, {})
         with context.store.begin() as connection:
             ago = update(schema.runs).where(schema.runs.c.job_id == job)
             connection.execute(ago.values(ended_at=time.time() - recorded))
@@ -100,7 +103,7 @@ async def test_the_output_of_old_recorded_runs_is_removed_and_their_record_stays
     assert housekeeping.tidy(context) == 1
     assert housekeeping.tidy(context) == 0
     assert {path.name for path in context.home.runs.iterdir()} == {"job-young.1", "job-open.1"}
-    old = runs.get(context.store, "job-old", 1)
+    old = attempts.get(context.store, "job-old", 1)
     assert old is not None
     assert old.recorded is not None
 
@@ -139,3 +142,50 @@ async def test_a_store_that_cannot_be_told_does_not_end_the_worker(context: Cont
         schema.hosts.drop(connection)
     async with housekeeping.seen(context):
         pass
+
+
+def tell(context: Context, job: str, *, ended: float | None, attempt: int = 1) -> None:
+    """The job's row: it ended so many seconds ago, or goes on."""
+    over = {"state": JobState.CANCELLED, "ended_at": time.time() - ended} if ended is not None else {}
+    jobs.write(context.store, Records(jobs=(seeds.job(job, attempt=attempt, **over),)))
+
+
+@pytest.mark.ruling("engine:outside", "G2")
+async def test_the_agent_of_a_job_that_ended_without_it_is_ended_and_its_run_closed(
+    context: Context, going_on: dict[str, Path]
+) -> None:
+    tell(context, "job-open", ended=outside.STOPPING + 30)
+    assert await outside.end_abandoned(context) == 1
+    assert marked(mark_of(going_on["job-open"])) == set()
+    assert marked(mark_of(going_on["job-done"])), "it is recorded: the start of a worker looks after it"
+    (line,) = context.home.orphans.read_text().splitlines()
+    assert json.loads(line)["run_dir"] == str(going_on["job-open"])
+    closed = attempts.get(context.store, "job-open", 1)
+    assert closed is not None
+    assert closed.recorded is not None
+    assert closed.recorded.state is JobState.CANCELLED
+    assert "its job ended without it" in closed.recorded.reason
+    assert await outside.end_abandoned(context) == 0
+
+
+@pytest.mark.ruling("engine:outside")
+@pytest.mark.parametrize(("ended", "attempt"), [(None, 1), (0.0, 1), (1000.0, 0)])
+async def test_an_agent_that_somebody_may_still_come_back_to_is_left(
+    context: Context, going_on: dict[str, Path], ended: float | None, attempt: int
+) -> None:
+    """Its job goes on, or has ended only just, or what ended was an attempt before."""
+    tell(context, "job-open", ended=ended, attempt=attempt)
+    assert await outside.end_abandoned(context) == 0
+    assert marked(mark_of(going_on["job-open"]))
+    left = attempts.get(context.store, "job-open", 1)
+    assert left is not None
+    assert left.ended_at is None
+
+
+@pytest.mark.ruling("engine:outside")
+async def test_the_agents_of_another_host_are_its_own_affair(context: Context, going_on: dict[str, Path]) -> None:
+    tell(context, "job-open", ended=outside.STOPPING + 30)
+    with context.store.begin() as connection:
+        connection.execute(update(schema.runs).values(host="elsewhere"))
+    assert await outside.end_abandoned(context) == 0
+    assert marked(mark_of(going_on["job-open"]))

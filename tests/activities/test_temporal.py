@@ -10,7 +10,7 @@ from activities.settings.load import load_settings
 from activities.settings.model import Settings
 from activities.settings.model import Temporal as TemporalSection
 from activities.temporal import connect, connect_config, external_config
-from workflows.errors import UnreachableError, UsageError
+from workflows.model.errors import UnreachableError, UsageError
 
 
 @pytest.fixture

@@ -27,15 +27,15 @@ from temporalio.client import Client
 from activities.settings.home import Home
 from activities.store import repos, schema
 from bridge.daemon.server import NAMESPACE
-from bridge.http import token
+from bridge.machine import token
 from bridge.operations.service import Service
 from tests.benchmarks.bench_tree import server
 from tests.bridge.http import seeds
 from tests.bridge.http.conftest import bearer, scout
 from tests.bridge.http.test_pipelines import register
-from workflows.delegation_tree import DelegationTree
+from workflows.model.ids import root_id
 from workflows.pipeline import ids
-from workflows.tree.ids import root_id
+from workflows.temporal.delegation_tree import DelegationTree
 
 ROUNDS, CALLS, AT_ONCE, STARTS = 40, 300, 8, 40
 BARE = """

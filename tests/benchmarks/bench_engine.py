@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from tests.tree.generated import grow
 from tests.tree.simulator import World, delegation, outcome, tree_input
-from workflows.policy.settings import Bounds
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.settings import Bounds
 from workflows.tree.events import Event, JobEnded
-from workflows.tree.jobs import JobOutcome, JobRun
 from workflows.tree.reducer import new_tree, reduce
 from workflows.tree.state import TreeInput, TreeState
 

@@ -24,26 +24,28 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities.jobs.context import Context
-from activities.jobs.record import Recorder
+from activities.host.context import Context
+from activities.jobs.record_tree import TreeRecorder
 from activities.notify.deliver import Deliverer
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import rounds
 from activities.store.database import open_store
 from activities.worker import CACHED_TREES, STICKY_TIMEOUT, THREADS
-from bridge.daemon.ports import choose_port
 from bridge.daemon.server import server_command, server_environment
+from bridge.machine.ports import choose_port
 from tests.benchmarks.bench_tree import connected
 from tests.tree.simulator import outcome
 from tests.workflow.host import an_input
-from workflows import search
-from workflows.calls import agents_queue
 from workflows.contract.models import HumanQuestion
-from workflows.delegation_tree import DelegationTree
-from workflows.messages import ResumeOrder, TreeStart
-from workflows.runner import WORKFLOWS, runner
-from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import ResumeOrder
+from workflows.model.states import Continuation, JobState
+from workflows.temporal import search
+from workflows.temporal.calls import agents_queue
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.messages import TreeStart
+from workflows.temporal.runner import WORKFLOWS, runner
 
 TREES = int(os.environ.get("BENCH_TREES", "2000"))
 RESUMED = 50
@@ -67,7 +69,7 @@ def run_job(run: JobRun) -> JobOutcome:
 async def serve(address: str, home: Home) -> None:
     """The worker as a host has it, with production's cache."""
     client, context = await connected(address), Context(home, Settings(), open_store(home))
-    recorder, threads = Recorder(context), ThreadPoolExecutor(THREADS)
+    recorder, threads = TreeRecorder(context), ThreadPoolExecutor(THREADS)
     trees = Worker(
         client,
         task_queue=QUEUE,

@@ -20,9 +20,9 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities.jobs.context import Context
-from activities.jobs.record import Recorder
-from activities.pipelines.record import PipelineBooks
+from activities.host.context import Context
+from activities.jobs.record_tree import TreeRecorder
+from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import pipeline_runs
@@ -30,11 +30,11 @@ from activities.store.database import open_store
 from tests.benchmarks.bare import BareChain, nothing
 from tests.benchmarks.bench_tree import server
 from tests.pipeline.plans import an_input, shell
-from workflows.calls import agents_queue
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.stage_run import StageRun
-from workflows.pipeline_run import PipelineRun
-from workflows.runner import WORKFLOWS, runner
+from workflows.temporal.calls import agents_queue
+from workflows.temporal.pipeline_run import PipelineRun
+from workflows.temporal.runner import WORKFLOWS, runner
 
 LENGTHS = (1, 5, 20)
 ROUNDS = {1: 15, 5: 11, 20: 7}
@@ -45,7 +45,7 @@ Play = Callable[[int], Awaitable[str]]
 async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
     """The workers as a host has them."""
     context = Context(home, Settings(), open_store(home))
-    recorder, books = Recorder(context), PipelineBooks(context)
+    recorder, books = TreeRecorder(context), RunRecorder(context)
 
     @activity.defn(name="run_stage")
     async def run_stage(run: StageRun) -> StageOutcome:

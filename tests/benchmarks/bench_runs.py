@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from activities.runs.run import RunRequest, run
+from activities.runs.supervised_run import RunRequest, run
 
 ROUNDS = 30
 TOGETHER = 8

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from activities.runs.run import RunEnd
+from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
-from tests.activities.agents.recorded import a_run, adapter, an_order
+from tests.activities.agents.recorded import a_call, a_run, adapter
 
 SIZE = 1024 * 1024 * 1024
 HIGHEST = 1.5
@@ -41,7 +41,7 @@ def resident() -> int:
 
 def read(size: int) -> None:
     with TemporaryDirectory() as folder:
-        order = an_order(Path(folder), a_run("codex"))
+        order = a_call(Path(folder), a_run("codex"))
         order.run_dir.mkdir(parents=True)
         stream(order.run_dir / "stdout.log", size)
         report = adapter("codex").read(order, RunEnd(EndKind.EXITED, order.run_dir, exit_code=0))

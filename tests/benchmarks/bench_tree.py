@@ -21,22 +21,23 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
-from activities.jobs.context import Context
-from activities.jobs.record import Recorder
+from activities.host.context import Context
+from activities.jobs.record_tree import TreeRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import jobs as stored
 from activities.store.database import open_store
-from bridge.daemon.ports import choose_port
 from bridge.daemon.server import NAMESPACE, server_command, server_environment
+from bridge.machine.ports import choose_port
 from tests.benchmarks.bare import BareChild, BareTree, nothing
 from tests.tree.simulator import delegation, outcome
 from tests.workflow.host import an_input, start
-from workflows import search
-from workflows.calls import agents_queue
-from workflows.policy.settings import Bounds
-from workflows.runner import WORKFLOWS, runner
-from workflows.tree.jobs import JobOutcome, JobRun, JobState
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState
+from workflows.temporal import search
+from workflows.temporal.calls import agents_queue
+from workflows.temporal.runner import WORKFLOWS, runner
 
 SIZES = (1, 4, 16, 64)
 ROUNDS = {1: 15, 4: 11, 16: 7, 64: 5}
@@ -48,7 +49,7 @@ Play = Callable[[int], Awaitable[str]]
 @activity.defn(name="run_job")
 async def run_job(run: JobRun) -> JobOutcome:
     """An agent that is done at once: the root's prompt says how many legs it delegates."""
-    count = int(run.prompt.inline or 0) if run.parent_job_id is None else 0
+    count = int(run.assignment.prompt.inline or 0) if run.parent_job_id is None else 0
     return outcome(run, "approved", *(delegation(f"l{n}", action="ask") for n in range(count)))
 
 
@@ -83,7 +84,7 @@ async def connected(address: str) -> Client:
 async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
     """The workers as a host has them."""
     context = Context(home, Settings(), open_store(home))
-    recorder = Recorder(context)
+    recorder = TreeRecorder(context)
     trees = Worker(
         client,
         task_queue="ours",

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from activities.git.commit import commit_all
-from activities.git.observation import touched_files
+from activities.git.worktree_changes import touched_files
 from activities.git.worktrees import add_branch, add_detached, dispose
 
 FILES = int(os.environ.get("BENCH_FILES", "20000"))

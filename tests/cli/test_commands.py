@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from activities.agents import programs
+from activities.runtimes import programs
 from activities.settings.home import Home
+from bridge.operations.service import Service
 from cli.main import NOUNS, main
+from tests.bridge.http import seeds
+from workflows.model.rows import ENDING
+from workflows.model.states import JobState
 
 pytestmark = pytest.mark.ruling("K6")
 
@@ -156,7 +160,7 @@ def test_an_ask_runs_with_its_own_model_the_agents_or_the_runtimes(
     action, agent, *options = words
     assert main(["agent", action, agent, "hi", "--repo", "acme/shop", *options]) == 0
     run = root_run(begun[0])
-    assert (run.model, run.effort) == means
+    assert (run.assignment.model, run.assignment.effort) == means
 
 
 def test_a_broken_configuration_is_named_by_every_command(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,3 +202,36 @@ def test_the_message_may_come_from_standard_input(
     main(["agent", "add", "scout", *SHELL, "--repo", "acme/shop"])
     assert main(["agent", "ask", "scout", "-", "--repo", "acme/shop"]) == 2
     assert "the message is empty" in capsys.readouterr().err
+
+
+@pytest.mark.ruling("G2", "B3")
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.SUCCEEDED])
+def test_a_tree_that_is_being_ended_says_so_and_what_finishes_it(
+    home: Home, capsys: pytest.CaptureFixture[str], state: JobState
+) -> None:
+    what_next = f"what runs finishes first; to stop all of it: service job kill {seeds.ROOT} --now"
+    killed = seeds.task(reason=f"{ENDING}: killed by ann", next=what_next)
+    service = Service(home)
+    seeds.write(service, killed, seeds.job(state=JobState.SUCCEEDED), seeds.job(f"{seeds.ROOT}.1", state=state))
+    assert main(["job", "tree", seeds.ROOT]) == 0
+    tree = capsys.readouterr().out
+    assert "  is being ended: killed by ann\n" in tree
+    assert f"  next: {what_next}\n" in tree
+    assert main(["job", "show", f"{seeds.ROOT}.1"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "because is being ended: killed by ann" in shown
+    assert f"next {what_next}" in shown
+    seeds.write(service, seeds.task(reason="goes on", next="", revision=2))
+    assert main(["job", "tree", seeds.ROOT]) == 0
+    assert main(["job", "show", seeds.ROOT]) == 0
+    assert "goes on" not in capsys.readouterr().out, "an open task simply goes on"
+
+
+def test_an_answer_is_carried_as_one_value_and_storable_whatever_the_terminal_lets_through() -> None:
+    from cli.asking import Said
+    from cli.words import actor
+
+    order = Said("answer", "color: r\udced\r\nsize: 4", partial=True).order("job-0123456789ab", 2, "d1")
+    assert (order.actor, order.channel, order.job_id) == (actor(), "cli", "job-0123456789ab")
+    assert (order.verb, order.text) == ("answer", "color: r\ufffd\nsize: 4")
+    assert (order.round, order.digest, order.partial, order.other) == (2, "d1", True, False)

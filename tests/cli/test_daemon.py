@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from activities.ready import write_private
 from activities.settings.home import Home
-from bridge.daemon.locks import FileLock
-from bridge.daemon.state import ChildPhase, ChildState, DaemonState, Phase
+from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, Phase
+from bridge.machine.locks import FileLock
 from cli.daemon import app
 
 AGAIN = datetime.now(UTC) + timedelta(seconds=2)

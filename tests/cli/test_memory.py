@@ -11,7 +11,7 @@ from activities.store import jobs
 from bridge.operations.service import Service
 from cli.main import main
 from tests.activities.store.test_store import ROOT, job
-from workflows.tree.records import Records
+from workflows.model.rows import Records
 
 pytestmark = pytest.mark.ruling("K2", "K6")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from activities.artifacts import Artifacts
-from activities.pipelines.planning import plan
-from activities.pipelines.record import begun
+from activities.pipelines.plan import plan
+from activities.pipelines.record_run import begun
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import pipeline_runs, pipelines
+from activities.store.artifacts import Artifacts
 from activities.store.database import open_store
 from cli.main import main
 from workflows.pipeline.plan import RunState, Trigger

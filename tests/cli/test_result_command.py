@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.result import app
-from workflows.errors import NotFoundError, UsageError
+from workflows.model.errors import NotFoundError, UsageError
 
 GOOD = 'Done. {"service_result": {"summary": "ok", "decision": "approved"}} Bye.'
 BAD = '{"service_result": {"decision": "nope", "findings": 1}}'

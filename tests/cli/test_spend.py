@@ -11,16 +11,16 @@ from activities.settings.home import Home
 from activities.store import pipeline_runs
 from activities.store.pipeline_runs import Begun
 from bridge.http.app import create_app
-from bridge.http.schemas import Tree
+from bridge.http.wire.schemas import Tree
 from bridge.operations.service import Service
 from cli.main import main
 from tests.bridge.http import seeds
 from tests.bridge.http.conftest import BASE, bearer
 from tests.pipeline.plans import an_input
+from workflows.model.spend import Usage
 from workflows.pipeline.plan import RunState
 from workflows.pipeline.records import RunRecords
 from workflows.pipeline.rows import first_rows
-from workflows.tree.jobs import Usage
 
 pytestmark = pytest.mark.ruling("K5")
 

@@ -25,7 +25,8 @@ from workflows.contract.strings import (
     too_long,
 )
 from workflows.contract.validate import validate
-from workflows.tree.jobs import JobOutcome, JobState
+from workflows.model.jobs import JobOutcome
+from workflows.model.states import JobState
 
 pytestmark = pytest.mark.ruling("B6")
 

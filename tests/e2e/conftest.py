@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from activities.settings.home import Home
-from bridge.operations import daemon, jobs
+from bridge.machine import daemon_state
+from bridge.operations import jobs
 from bridge.operations.service import Service
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +79,7 @@ class Installed:
         self("agent", "add", name, *words, "--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
 
     def pid(self, member: str) -> int:
-        state = daemon.status(self.seen).state
+        state = daemon_state.status(self.seen.home).state
         assert state is not None
         return next(child.pid or 0 for child in state.children if child.name == member)
 

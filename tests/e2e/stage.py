@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.runs.processes import marks
+from activities.runs.os_processes import marks
 from tests.e2e.conftest import Installed
 from tests.e2e.fake_model_server import FakeModelServer
 from tests.e2e.programs import PROGRAMS, available

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from activities.ready import pid_of
-from activities.runs.processes import marks
-from activities.runs.run import home_mark
+from activities.runs.os_processes import marks
+from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
-from activities.store import runs
-from bridge.operations import jobs, orders
-from bridge.operations.orders import Order
+from activities.store import attempts
+from bridge.operations import jobs, new_jobs
+from bridge.operations.new_jobs import NewJob
 from bridge.operations.service import Service
 from tests.e2e.conftest import Installed, set_up
 from tests.workflow.server import serve
-from workflows.tree.jobs import JobState
+from workflows.model.states import JobState
 
 pytestmark = pytest.mark.ruling("engine:runs")
 
@@ -79,7 +79,7 @@ async def test_twenty_kills_at_random_moments(tmp_path: Path, monkeypatch: pytes
         await worker.start()
         for number in range(KILLS):
             action = "implement" if number % 2 else "ask"
-            started.append(await orders.start(service, Order("scout", action, "look", "acme/shop")))
+            started.append(await new_jobs.start(service, NewJob("scout", action, "look", "acme/shop")))
             await asyncio.sleep(moments.uniform(0.0, 1.2))
             worker.kill()
             await worker.start()
@@ -89,6 +89,6 @@ async def test_twenty_kills_at_random_moments(tmp_path: Path, monkeypatch: pytes
         record = jobs.get(service, job)
         assert (record.state, record.summary) == (JobState.SUCCEEDED, "survived"), record.reason
         assert (tmp_path / f"proof.{job}").read_text() == "ran\n"
-        assert [run.ended_at is not None for run in runs.of_job(service.store, job)] == [True]
+        assert [run.ended_at is not None for run in attempts.of_job(service.store, job)] == [True]
     ours = home_mark(Home(installed.home).runs)
     assert not [pid for pid, mark in marks() if mark.endswith(f"@{ours}")]

@@ -10,6 +10,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 
@@ -425,3 +426,60 @@ def test_a_watch_shows_what_waits_until_it_is_interrupted(script: Script, waitin
         rest = watching.stderr.read()
     assert watching.returncode == 130
     assert rest == ""
+
+
+ASKS = "name: {}\nrepo: acme/shop\nstages:\n  - {{id: look, kind: agent, agent: lead, action: ask, prompt: Look}}\n"
+
+
+@pytest.fixture
+def pipeline(script: Script) -> str:
+    """A pipeline whose only stage asks."""
+    name = f"p-{uuid4().hex[:8]}"
+    script.answers(none=CHOICES)
+    (script.service.tmp / "asks.yaml").write_text(ASKS.format(name))
+    script.service("pipeline", "add", "asks.yaml")
+    return name
+
+
+@pytest.mark.ruling("F6.wait", "K1")
+def test_who_waits_for_a_run_on_a_terminal_is_asked_there_what_a_stage_asks(script: Script, pipeline: str) -> None:
+    terminal = Terminal(script.service, "pipeline", "run", pipeline, "--wait")
+    terminal.expect("look running")
+    terminal.expect("stage look waits for people (ask)")
+    terminal.expect(" waits for you until ")
+    terminal.expect("Answer now, or press Enter for later.")
+    terminal.expect("store: Where?")
+    terminal.expect("2) memory")
+    terminal.expect("answer: ")
+    terminal.type("1\n")
+    terminal.expect("answer is accepted")
+    terminal.expect("  store: redis")
+    terminal.expect("look succeeded")
+    assert terminal.end() == 0
+    assert terminal.shown.count("Answer now, or press Enter for later.") == 1
+    [run] = script.service.json("pipeline", "runs", "--pipeline", pipeline)["runs"]
+    assert f"{run['id']}  {pipeline}  succeeded" in terminal.shown
+
+
+@pytest.mark.ruling("F6.wait", "K1")
+@pytest.mark.parametrize("when", ["asked", "waiting"])
+def test_who_leaves_a_run_is_told_how_to_come_back_and_it_waits_on(script: Script, pipeline: str, when: str) -> None:
+    terminal = Terminal(script.service, "pipeline", "run", pipeline, "--wait")
+    terminal.expect("answer: ")
+    if when == "waiting":
+        terminal.type("\n")
+        terminal.expect("later: service resume job-")
+    for _ in range(60):
+        if terminal.process.poll() is None:
+            terminal.type("\x03")
+            time.sleep(0.5)
+    assert terminal.end() == 130
+    [run] = script.service.json("pipeline", "runs", "--pipeline", pipeline)["runs"]
+    assert run["state"] == "awaiting_human"
+    assert "It goes on without you. To come back:" in terminal.shown
+    assert f"  service pipeline watch {run['id']}\r\n" in terminal.shown
+    assert "  service attention\r\n" in terminal.shown
+    [job] = [stage["job_id"] for stage in script.service.json("pipeline", "show", run["id"])["stages"]]
+    assert f"service resume {job} answer" in script.service("attention").stdout
+    script.service("resume", job, "answer", "redis")
+    script.service("pipeline", "watch", run["id"])

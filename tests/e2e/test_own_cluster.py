@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bridge.daemon.ports import LOOPBACK, choose_port, is_free
 from bridge.daemon.server import find_program
+from bridge.machine.ports import LOOPBACK, choose_port, is_free
 from tests.activities.store.conftest import postgres
 from tests.e2e.conftest import Installed, set_up
 

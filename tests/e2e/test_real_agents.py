@@ -12,8 +12,8 @@ from tests.e2e.conftest import set_up
 from tests.e2e.fake_model_server import FakeModelServer
 from tests.e2e.programs import PROGRAMS, available, need
 from tests.e2e.stage import PATIENCE, Ended, Stage, configure, git, result, running
+from workflows.model.spend import Usage
 from workflows.policy.prices import cost as cost_of
-from workflows.tree.jobs import Usage
 
 TOKENS = {"codex": (1000, 50), "claude": (570, 50), "kimi": (1000, 50)}
 """What one request to the model costs, as each program counts it: the model says 1000, of it 430 cached, and 50."""

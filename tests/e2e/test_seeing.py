@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from activities.runs.processes import marked
-from activities.runs.run import mark_of
+from activities.runs.os_processes import marked
+from activities.runs.supervised_run import mark_of
 from tests.e2e.conftest import Installed
 
 pytestmark = pytest.mark.ruling("engine:live")
@@ -68,7 +68,9 @@ def test_a_running_job_shows_what_its_agent_says_even_without_a_worker(installed
 def test_what_runs_for_nobody_is_ended_at_the_start_and_shown(installed: Installed) -> None:
     """Its record is lost, as after the store of a backup was put back."""
     run_dir = installed.home / "runs" / "job-0123456789ab.1"
-    start = "import asyncio, sys; from pathlib import Path; from activities.runs.run import RunRequest, run\n"
+    start = (
+        "import asyncio, sys; from pathlib import Path; from activities.runs.supervised_run import RunRequest, run\n"
+    )
     start += "asyncio.run(run(RunRequest(Path(sys.argv[1]), ('sleep', '600'), Path('/'), {'PATH': '/usr/bin:/bin'})))"
     caller = subprocess.Popen([sys.executable, "-c", start, str(run_dir)], env=installed.environment)
     installed.wait_for(lambda: marked(mark_of(run_dir)) != set())

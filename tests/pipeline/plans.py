@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from workflows.contract.models import Action
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.commands import CancelStage, CloseRun, Command, Record, RunShell, RunTree, StartTimer
 from workflows.pipeline.events import CancelRequested, Event, RetryDue, RunStarted, StageEnded
 from workflows.pipeline.plan import Planned, PlannedAgent, PlannedShell, RunInput, StageOutcome, StageState, Trigger
@@ -11,7 +13,6 @@ from workflows.pipeline.records import RunRecord, StageRecord
 from workflows.pipeline.reducer import reduce
 from workflows.pipeline.rows import ended_row
 from workflows.pipeline.state import RunMemory, new_run
-from workflows.tree.jobs import Text, Worker
 
 SCOUT = Worker(name="scout", runtime="shell", command=("true",))
 
@@ -20,9 +21,12 @@ def shell(name: str, *needs: str, retry: int = 0) -> PlannedShell:
     return PlannedShell(id=name, needs=needs, retry=retry, script=Text(inline="{}"))
 
 
-def agent(name: str, *needs: str, retry: int = 0) -> PlannedAgent:
+def agent(name: str, *needs: str, retry: int = 0, prompt: str = "do") -> PlannedAgent:
     return PlannedAgent(
-        id=name, needs=needs, retry=retry, worker=SCOUT, action=Action.IMPLEMENT, prompt=Text(inline="do")
+        id=name,
+        needs=needs,
+        retry=retry,
+        assignment=Assignment(worker=SCOUT, action=Action.IMPLEMENT, prompt=Text(inline=prompt)),
     )
 
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from tests.pipeline.plans import Player, agent, shell
 from workflows.contract.models import Decision
+from workflows.model.spend import Usage
+from workflows.model.states import TaskState
 from workflows.pipeline.commands import Record, RunShell, RunTree, StartTimer
 from workflows.pipeline.definition import SUCCESS
 from workflows.pipeline.events import AttentionChanged, RetryDue, StageEnded
@@ -15,7 +17,6 @@ from workflows.pipeline.outcome import outcome_of
 from workflows.pipeline.plan import ENDED, Planned, RunState, StageOutcome, StageState
 from workflows.pipeline.view import details
 from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import TaskState, Usage
 
 pytestmark = pytest.mark.ruling("K1")
 FAILED, BLOCKED, CANCELLED = StageState.FAILED, StageState.BLOCKED, StageState.CANCELLED

@@ -1,8 +1,8 @@
 import pytest
 
+from workflows.model.settings import Bounds
+from workflows.model.spend import Ledger
 from workflows.policy import bounds
-from workflows.policy.bounds import Ledger
-from workflows.policy.settings import Bounds
 
 CAPS = Bounds(max_delegation_token_budget=1000, max_delegation_cost_usd=2.0)
 

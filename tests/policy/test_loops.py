@@ -2,11 +2,12 @@ import pytest
 
 from tests.tree.simulator import LEAD, ROOT, delegation, tree_input
 from workflows.contract.models import Delegation, Ephemeral, Runtime
+from workflows.model.texts import LongPrompt
 from workflows.policy import loops
 from workflows.policy.loops import Rung
-from workflows.tree.jobs import LongPrompt
+from workflows.tree.chains import Coordinator
+from workflows.tree.ladder import Ladder
 from workflows.tree.reducer import new_tree
-from workflows.tree.state import Coordinator
 
 
 @pytest.fixture
@@ -89,51 +90,51 @@ def test_the_order_of_legs_does_not_count_and_long_prompts_count_by_their_digest
 @pytest.mark.ruling("H2", "spec:limits.loop_window")
 def test_a_repeat_warns_once_and_then_is_a_loop_for_good(chain: Coordinator) -> None:
     for each in ("A", "B"):
-        assert loops.repeats(chain, each) is None
-        loops.dispatched(chain, each)
-    assert loops.repeats(chain, "A") is Rung.WARNING
-    loops.progressed(chain, ["one"], 2)
-    loops.progressed(chain, ["two"], 2)
-    assert loops.repeats(chain, "B") is Rung.DETECTED
+        assert chain.ladder.repeats(each) is None
+        chain.ladder.dispatched(each)
+    assert chain.ladder.repeats("A") is Rung.WARNING
+    chain.ladder.generation(["one"], 2)
+    chain.ladder.generation(["two"], 2)
+    assert chain.ladder.repeats("B") is Rung.DETECTED
 
 
 @pytest.mark.ruling("H2", "H3")
 def test_both_signals_climb_one_ladder(chain: Coordinator) -> None:
-    loops.dispatched(chain, "A")
-    assert [loops.progressed(chain, ["same"], 1) for _ in range(2)] == [None, Rung.WARNING]
-    assert loops.repeats(chain, "A") is Rung.DETECTED
-    other = chain.model_copy(update={"repeat_warned": False, "rung": 0, "streak": 0, "progress": None})
-    assert loops.repeats(other, "A") is Rung.WARNING
-    assert [loops.progressed(other, ["same"], 1) for _ in range(2)] == [None, Rung.DETECTED]
+    chain.ladder.dispatched("A")
+    assert [chain.ladder.generation(["same"], 1) for _ in range(2)] == [None, Rung.WARNING]
+    assert chain.ladder.repeats("A") is Rung.DETECTED
+    other = Ladder(window=["A"])
+    assert other.repeats("A") is Rung.WARNING
+    assert [other.generation(["same"], 1) for _ in range(2)] == [None, Rung.DETECTED]
 
 
 @pytest.mark.ruling("H1")
 def test_the_window_holds_eight_sets(chain: Coordinator) -> None:
     for each in "ABCDEFGHI":
-        loops.dispatched(chain, each)
-    assert loops.repeats(chain, "A") is None
-    assert loops.repeats(chain, "B") is Rung.WARNING
+        chain.ladder.dispatched(each)
+    assert chain.ladder.repeats("A") is None
+    assert chain.ladder.repeats("B") is Rung.WARNING
 
 
 @pytest.mark.ruling("H3", "spec:limits.non_progress")
 def test_the_streak_warns_at_its_limit_then_detects(chain: Coordinator) -> None:
-    assert [loops.progressed(chain, ["same"], 2) for _ in range(4)] == [None, None, Rung.WARNING, Rung.DETECTED]
+    assert [chain.ladder.generation(["same"], 2) for _ in range(4)] == [None, None, Rung.WARNING, Rung.DETECTED]
 
 
 @pytest.mark.ruling("H3", "spec:limits.non_progress")
 def test_a_change_resets_the_streak_and_the_ladder(chain: Coordinator) -> None:
-    climbed = [loops.progressed(chain, [digest], 2) for digest in "xxxyyy"]
+    climbed = [chain.ladder.generation([digest], 2) for digest in "xxxyyy"]
     assert climbed == [None, None, Rung.WARNING, None, None, Rung.WARNING]
 
 
 @pytest.mark.ruling("H3")
 def test_the_digest_does_not_depend_on_the_order_of_legs(chain: Coordinator) -> None:
-    loops.progressed(chain, ["a", "b"], 9)
-    loops.progressed(chain, ["b", "a"], 9)
-    assert chain.streak == 1
+    chain.ladder.generation(["a", "b"], 9)
+    chain.ladder.generation(["b", "a"], 9)
+    assert chain.ladder.streak == 1
 
 
 @pytest.mark.ruling("C6", "spec:limits.preflight_streak")
 def test_preflight_failures_share_the_streak(chain: Coordinator) -> None:
-    assert [loops.preflight_failed(chain, 2) for _ in range(3)] == [True, True, False]
-    assert (chain.coordinator_id, chain.run.worker) == (ROOT, LEAD)
+    assert [chain.ladder.unroutable(2) for _ in range(3)] == [True, True, False]
+    assert (chain.coordinator_id, chain.run.assignment.worker) == (ROOT, LEAD)

@@ -1,8 +1,8 @@
 import pytest
 
 from workflows.contract.models import Decision
-from workflows.policy.outcome import decided, state_of
-from workflows.tree.jobs import JobState
+from workflows.model.states import JobState
+from workflows.policy.decisions import decided, state_of
 
 
 @pytest.mark.ruling("A11")

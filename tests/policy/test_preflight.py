@@ -2,8 +2,8 @@ import pytest
 
 from tests.tree.simulator import AGENTS, delegation
 from workflows.contract.models import Delegation, Ephemeral, Runtime
+from workflows.model.settings import TreeSettings
 from workflows.policy import preflight
-from workflows.policy.settings import TreeSettings
 
 
 def faults(*delegations: Delegation, settings: TreeSettings | None = None) -> list[str]:

@@ -3,9 +3,9 @@
 import pytest
 
 from workflows.contract.models import Tier
-from workflows.policy.price_table import AS_OF, MID, MODELS
+from workflows.model.price_table import AS_OF, MID, MODELS
+from workflows.model.spend import Usage
 from workflows.policy.prices import cost, dollars, spent
-from workflows.tree.jobs import Usage
 
 MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 

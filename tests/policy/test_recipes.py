@@ -1,10 +1,10 @@
 import pytest
 
 from workflows.contract.models import Action, AutonomyPolicy, SynthesisRule
-from workflows.errors import UsageError
+from workflows.model.errors import UsageError
+from workflows.model.settings import TreeSettings
 from workflows.policy import preflight
 from workflows.policy.recipes import Recipe, caveat, expand
-from workflows.policy.settings import TreeSettings
 
 RUNTIMES = ("runtime_a", "runtime_b", "runtime_c")
 GOAL = "Make {it} work"

@@ -1,9 +1,11 @@
 import pytest
 
 from tests.tree.simulator import CODER, delegation
-from workflows.contract.models import AutonomyPolicy, Ephemeral, Runtime
-from workflows.policy.resolution import asked_of, means_of, worker_of
-from workflows.policy.settings import RuntimeDefaults, Timeouts, TreeSettings
+from workflows.contract.models import Action, AutonomyPolicy, Ephemeral, Runtime
+from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment
+from workflows.policy.assignments import delegated, worker_of
 from workflows.policy.timeouts import seconds, timeout_of
 
 SETTINGS = TreeSettings(runtimes={"runtime_a": RuntimeDefaults(default_model="from-runtime", default_effort="low")})
@@ -25,7 +27,9 @@ def test_model_and_effort_go_from_the_leg_to_the_worker_to_the_runtime(
     settings = SETTINGS if runtime else TreeSettings()
     worker = CODER.model_copy(update={"model": workers, "effort": workers})
     leg = delegation("a", model=own, effort=own)
-    means = means_of(asked_of(leg, settings), worker, settings)
+    parent = Assignment(worker=CODER, action=Action.IMPLEMENT, prompt=Text())
+    agents = (worker,)
+    means = delegated(leg, agents, parent, settings, Text())
     assert (means.model, means.effort) == (model, "low" if model == "from-runtime" else model)
 
 

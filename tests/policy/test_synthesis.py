@@ -1,12 +1,11 @@
 import pytest
 
-from tests.policy.legs import leg
+from tests.tree.legs import leg
 from workflows.contract.models import Decision, FailurePolicy, SynthesisRule
-from workflows.policy.failure import policy_of
-from workflows.policy.outcome import state_of
-from workflows.policy.retries import pause
+from workflows.model.states import JobState
+from workflows.policy.decisions import state_of
+from workflows.policy.retry_pause import pause
 from workflows.policy.synthesis import Ballot, Result, judge
-from workflows.tree.jobs import JobState
 
 
 def ballots(*words: str, rule: str | None = None, quorum: int | None = None) -> list[Ballot]:
@@ -123,7 +122,7 @@ def test_without_a_rule_that_blocks_the_batch_proceeds() -> None:
 def test_an_omitted_policy_on_a_ballot_is_an_input_to_its_rule(
     rule: str | None, given: str | None, policy: str
 ) -> None:
-    assert policy_of(leg("a", rules=(rule,) if rule else (), failure_policy=given)) is FailurePolicy(policy)
+    assert leg("a", rules=(rule,) if rule else (), failure_policy=given).policy is FailurePolicy(policy)
 
 
 @pytest.mark.ruling("D3")

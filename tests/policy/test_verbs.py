@@ -1,7 +1,8 @@
 import pytest
 
-from workflows.policy.verbs import TAKES, TEXT_LIMIT, No, Verb, commands, refuse_verb
-from workflows.tree.pauses import RoundKind
+from workflows.model.refusals import ResumeFault
+from workflows.model.rounds import RoundKind
+from workflows.policy.verbs import TAKES, TEXT_LIMIT, Verb, commands, refuse_verb
 
 ASK, FAILURE = RoundKind.ASK, RoundKind.FAILURE
 
@@ -34,21 +35,21 @@ def test_a_wrong_verb_is_told_the_kind_and_what_it_takes() -> None:
 def test_a_bad_duration_is_refused_with_the_right_form(text: str, word: str) -> None:
     refusal = refuse_verb("extend", text, ASK, ["q"], "round 1")
     assert refusal is not None
-    assert refusal.kind is No.BAD_DURATION
+    assert refusal.kind is ResumeFault.BAD_DURATION
     assert word in refusal.message
 
 
 @pytest.mark.ruling("F4", "F5")
 @pytest.mark.parametrize("text", ["", " \n", '""', "q:", "q: ''"])
 def test_an_answer_that_says_nothing_is_refused(text: str) -> None:
-    assert refused(ASK, "answer", text) is No.EMPTY_ANSWER
+    assert refused(ASK, "answer", text) is ResumeFault.EMPTY_ANSWER
 
 
 @pytest.mark.ruling("F4")
 def test_instructions_may_be_empty_and_nothing_may_be_endless() -> None:
     assert refused(FAILURE, "retry", "") is None
     assert refused(FAILURE, "retry", "x" * TEXT_LIMIT) is None
-    assert refused(FAILURE, "retry", "x" * (TEXT_LIMIT + 1)) is No.TOO_LONG
+    assert refused(FAILURE, "retry", "x" * (TEXT_LIMIT + 1)) is ResumeFault.TOO_LONG
 
 
 @pytest.mark.ruling("B3", "F4")

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workflows.model.refusals import ResumeFault
 from workflows.policy.answers import parse
-from workflows.policy.verbs import No
 from workflows.policy.whole_answers import Asks, Meant, nearest, refuse
 
 ONE: Asks = {"store": ()}
@@ -17,7 +17,7 @@ def refused(text: str, asks: Asks = TWO, *, partial: bool = False, other: bool =
     """The faults, and the lines to type instead."""
     found = refuse(text, asks, Meant(partial, other), JOB, "round 1 of job-1")
     assert found is not None
-    assert found.kind is No.NOT_WHOLE
+    assert found.kind is ResumeFault.NOT_WHOLE
     faults, _, rest = found.message.removeprefix("nothing is recorded: ").rpartition(". ")
     assert rest.startswith("round 1 of job-1 asks store")
     lines = found.data["commands"]

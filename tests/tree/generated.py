@@ -2,9 +2,12 @@
 
 from tests.tree.simulator import CODER, World, delegation, outcome, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
-from workflows.policy.settings import Bounds
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import ResumeOrder
+from workflows.model.settings import Bounds
+from workflows.model.spend import Usage
+from workflows.model.states import JobState, TaskState
 from workflows.tree.events import JobEnded, KillRequested, ResumeRequested, RetryRequested, TimerFired
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Usage
 from workflows.tree.resume_verdict import refuse_resume
 from workflows.tree.state import TreeState
 
@@ -169,8 +172,7 @@ def _person(choices: Choices, world: World) -> None:
         choices, list(opened.verbs) if not choices.rare(4) else ["answer", "retry", "continue", "abort", "nap"]
     )
     text = {"extend": "2h", "answer": "q: yes\nwhy: no\nzz: x"}.get(verb, "with care") if not choices.rare(6) else ""
-    request = ResumeRequested(
-        now=world.now + choices.pick(2) * 3_000,
+    order = ResumeOrder(
         actor="ann",
         channel="cli",
         job_id=opened.coordinator_id if not choices.rare(6) else _some(choices, list(world.state.jobs)),
@@ -180,6 +182,7 @@ def _person(choices: Choices, world: World) -> None:
         digest=(opened.digest, "", opened.digest[:8], "0" * 64)[choices.pick(4) if choices.rare(3) else 0],
         request_id=f"r{len(world.history)}",
     )
+    request = ResumeRequested(now=world.now + choices.pick(2) * 3_000, order=order)
     refusal = refuse_resume(world.state, request)
     before = len(world.events)
     world.feed(request)
@@ -190,10 +193,11 @@ def _person(choices: Choices, world: World) -> None:
     else:
         assert world.feed(request) == [], "the same request acts once"
     if refusal is None and verb != "extend":
-        assert world.rounds[opened.round_id].end or request.job_id != opened.coordinator_id
-        late = request.model_copy(update={"request_id": "", "round": opened.number, "digest": ""})
+        assert world.rounds[opened.round_id].end or order.job_id != opened.coordinator_id
+        again = order.model_copy(update={"request_id": "", "round": opened.number, "digest": ""})
+        late = request.model_copy(update={"order": again})
         why = refuse_resume(world.state, late)
-        assert request.job_id != opened.coordinator_id or why is not None, "the first one wins"
+        assert order.job_id != opened.coordinator_id or why is not None, "the first one wins"
 
 
 def _retry_something(choices: Choices, world: World) -> bool:

@@ -3,12 +3,21 @@
 `World` is the shell's stand-in. After every step it checks what must hold in any tree, by its own book-keeping.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from tests.assigned import nested
 from workflows.contract.models import Action, AutonomyPolicy, Decision, Delegation, Ephemeral, Runtime
-from workflows.policy.order import acting_deps
-from workflows.policy.outcome import state_of
-from workflows.policy.settings import Bounds, TreeSettings
+from workflows.model.event_kinds import EventKind
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import ResumeOrder
+from workflows.model.rows import DISMISS, RETRY, EventRecord, JobRecord, RoundRecord, TaskRecord
+from workflows.model.settings import Bounds, TreeSettings
+from workflows.model.spend import Usage
+from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.texts import Text
+from workflows.model.workers import Worker
+from workflows.policy.decisions import state_of
+from workflows.tree.chains import Leg
 from workflows.tree.commands import (
     CancelJob,
     CancelTimer,
@@ -31,15 +40,12 @@ from workflows.tree.events import (
     TreeStarted,
     TreeTakenUp,
 )
-from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState, TaskState, Text, Usage, Worker
-from workflows.tree.payloads import EventKind
-from workflows.tree.records import DISMISS, RETRY, EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.tree.reducer import new_tree, reduce
-from workflows.tree.reopening import refuse_retry
 from workflows.tree.resume_verdict import refuse_resume
-from workflows.tree.round_view import open_rounds
+from workflows.tree.retry import refuse_retry
+from workflows.tree.round_rows import open_rounds
 from workflows.tree.rounds import timers
-from workflows.tree.state import Leg, TreeInput, TreeState
+from workflows.tree.state import TreeInput, TreeState
 
 ROOT = "job-root"
 CAPABILITIES = ("ask", "review", "implement")
@@ -61,6 +67,15 @@ def delegation(leg_id: str, agent: str | None = "coder", action: str = "implemen
     else:
         base = {"id": leg_id, "agent": agent, "action": action, "prompt": f"do {leg_id}"}
     return Delegation.model_validate(base | fields)
+
+
+def resume_requested(fields: Mapping[str, object]) -> ResumeRequested:
+    """Somebody speaks to a pause."""
+    order = ResumeOrder.model_validate(
+        {name: each for name, each in fields.items() if name in ResumeOrder.model_fields}
+    )
+    rest = {name: each for name, each in fields.items() if name not in ResumeOrder.model_fields}
+    return ResumeRequested.model_validate(rest | {"order": order})
 
 
 def outcome(run: JobRun, decision: str | None = "approved", *legs: Delegation, **fields: object) -> JobOutcome:
@@ -91,7 +106,7 @@ def tree_input(bounds: Bounds | None = None, **fields: object) -> TreeInput:
         "created_at": 1000.0,
         "settings": TreeSettings(bounds=bounds or Bounds()),
     }
-    return TreeInput.model_validate(base | fields)
+    return TreeInput.model_validate(nested(base | fields))
 
 
 STORY = frozenset(
@@ -240,7 +255,7 @@ class World:
     def resume(self, verb: str, text: str = "", job_id: str = ROOT, **fields: object) -> list[Command]:
         """Ann says something to a pause."""
         base: dict[str, object] = {"now": self.now + 1, "actor": "ann", "channel": "cli"}
-        return self.feed(ResumeRequested.model_validate(base | {"job_id": job_id, "verb": verb, "text": text} | fields))
+        return self.feed(resume_requested(base | {"job_id": job_id, "verb": verb, "text": text} | fields))
 
     def open(self) -> list[RoundRecord]:
         """Rounds nobody has ended, as the rows have it."""
@@ -351,7 +366,7 @@ class World:
         found = self.state.find_leg(run.job_id)
         assert found is not None
         assert found[0].batch is not None
-        assert all(dep.state is JobState.SUCCEEDED for dep in acting_deps(found[0].batch.legs, found[1]))
+        assert all(dep.state is JobState.SUCCEEDED for dep in found[0].batch.acting_deps(found[1]))
         bounds = self.start.settings.bounds
         assert len(found[0].batch.legs) <= bounds.max_delegation_width
         assert not bounds.max_delegation_token_budget or self.state.usage.total < bounds.max_delegation_token_budget
@@ -393,9 +408,8 @@ class World:
         for command in each.commands:
             job_id, verb, *rest = command.removeprefix("service resume ").split(" ", 2)
             text = {"extend": "1h", "answer": " ".join(rest).replace("<text>", "yes")}.get(verb, "with care")
-            said = ResumeRequested(
-                now=self.now, actor="ann", channel="cli", job_id=job_id, verb=verb, text=text, round=each.number
-            )
+            order = ResumeOrder(actor="ann", channel="cli", job_id=job_id, verb=verb, text=text, round=each.number)
+            said = ResumeRequested(now=self.now, order=order)
             refusal = refuse_resume(self.state, said)
             assert refusal is None, (command, refusal)
 

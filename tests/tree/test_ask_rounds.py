@@ -2,9 +2,9 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, done, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
-from workflows.policy.settings import Bounds
-from workflows.tree.jobs import Continuation, TaskState
-from workflows.tree.pauses import RoundEnd, RoundKind
+from workflows.model.rounds import RoundEnd, RoundKind
+from workflows.model.settings import Bounds
+from workflows.model.states import Continuation, TaskState
 
 
 def asks(*ids: str, prompt: str = "which?") -> tuple[HumanQuestion, ...]:

@@ -4,8 +4,8 @@ import pytest
 
 from tests.tree.simulator import LEAD, ROOT, World, delegation, done, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
-from workflows.policy.settings import Bounds
-from workflows.tree.jobs import Continuation
+from workflows.model.settings import Bounds
+from workflows.model.states import Continuation
 
 GHOSTS = delegation("a", "ghost"), delegation("b", "ghost")
 NARROW = Bounds(max_delegation_width=1)
@@ -83,7 +83,7 @@ def test_a_set_that_is_refused_as_a_repetition_is_no_dispatched_set() -> None:
     world.coordinator("approved", delegation("a"))
     world.leg("a")
     world.coordinator("approved", delegation("a"))
-    assert len(world.state.root.window) == 1
+    assert len(world.state.root.ladder.window) == 1
 
 
 def spent(world: World, *legs: Delegation) -> int:

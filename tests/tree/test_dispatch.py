@@ -2,9 +2,11 @@ import pytest
 
 from tests.tree.simulator import LEAD, ROOT, World, delegation, done, outcome, play, tokens, tree_input
 from workflows.contract.models import Decision
-from workflows.policy.settings import Bounds, TreeSettings
-from workflows.tree.jobs import Continuation, JobState, LongPrompt, TaskState, Usage
-from workflows.tree.records import JobRecord
+from workflows.model.rows import JobRecord
+from workflows.model.settings import Bounds, TreeSettings
+from workflows.model.spend import Usage
+from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.texts import LongPrompt
 
 
 def world(bounds: Bounds | None = None, **fields: object) -> World:
@@ -45,7 +47,7 @@ def test_legs_run_in_order_and_one_continuation_follows() -> None:
     assert (tree.last.parent_job_id, tree.last.root_job_id, tree.last.delegation_depth) == (ROOT, ROOT, 1)
     tree.leg("c")
     assert tree.last.continuation is Continuation.NORMAL
-    assert (tree.last.job_id, tree.last.delegation_depth, tree.last.worker) == (f"{ROOT}.4", 1, LEAD)
+    assert (tree.last.job_id, tree.last.delegation_depth, tree.last.assignment.worker) == (f"{ROOT}.4", 1, LEAD)
     tree.coordinator("implemented")
     assert done(tree)
 
@@ -211,8 +213,8 @@ def test_artifacts_and_long_prompts_travel_by_digest() -> None:
     legs = delegation("a", artifacts=("brief",)), delegation("b")
     tree.coordinator("approved", *legs, artifact_digest="body", long_prompts=long)
     a, b = (run for run in tree.flying.values())
-    assert (a.prompt.digest, a.artifact_digest, a.artifacts) == ("d1", "body", ("brief",))
-    assert (b.prompt.inline, b.artifact_digest) == ("do b", None)
+    assert (a.assignment.prompt.digest, a.artifact_digest, a.artifacts) == ("d1", "body", ("brief",))
+    assert (b.assignment.prompt.inline, b.artifact_digest) == ("do b", None)
 
 
 @pytest.mark.ruling("spec:orchestrate.recipes")

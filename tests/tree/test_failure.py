@@ -2,10 +2,10 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, done, outcome, tree_input
 from workflows.contract.models import Delegation
-from workflows.policy.settings import Bounds
+from workflows.model.settings import Bounds
+from workflows.model.states import Continuation, JobState, TaskState
 from workflows.tree.commands import CancelTimer
 from workflows.tree.events import JobEnded, TimerFired
-from workflows.tree.jobs import Continuation, JobState, TaskState
 
 
 def batch(*legs: Delegation, bounds: Bounds | None = None) -> World:

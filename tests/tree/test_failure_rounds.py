@@ -4,9 +4,9 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, done, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
-from workflows.policy.settings import Bounds
-from workflows.tree.jobs import Continuation, JobState, TaskState
-from workflows.tree.pauses import RoundEnd, RoundKind
+from workflows.model.rounds import RoundEnd, RoundKind
+from workflows.model.settings import Bounds
+from workflows.model.states import Continuation, JobState, TaskState
 
 
 def batch(*legs: Delegation, bounds: Bounds | None = None) -> World:

@@ -2,10 +2,12 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, done, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
+from workflows.model.settings import Bounds
+from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.texts import LongPrompt
 from workflows.policy.prompts.render import render_continuation, wanted_digests
-from workflows.policy.settings import Bounds
+from workflows.tree.details import details
 from workflows.tree.events import KillRequested, TreeStarted
-from workflows.tree.jobs import Continuation, JobState, LongPrompt, TaskState
 from workflows.tree.reducer import reduce
 
 
@@ -293,3 +295,27 @@ def test_a_leg_s_body_is_named_in_the_folder_of_the_job_that_delegated_it() -> N
     tree.end(tree.last.job_id, artifact_digest="outer")
     assert tree.last.brief is not None
     assert [(each.id, each.parent_job_id) for each in tree.last.brief.legs] == [("a", ROOT), ("a", f"{ROOT}.1")]
+
+
+@pytest.mark.ruling("G2", "B3")
+@pytest.mark.parametrize("blocked", [False, True])
+def test_a_killed_tree_whose_runs_still_end_says_so_and_what_finishes_it(blocked: bool) -> None:
+    tree = batch(delegation("a"), delegation("b"), delegation("c"))
+    if blocked:
+        tree.leg("c", "failed")
+    tree.kill()
+    task = tree.state.task
+    assert task.why
+    assert "is being ended: killed by " in f"{task.why} {task.next}"
+    assert "what runs finishes first" in task.next
+    assert task.next.endswith(f"service job kill {ROOT} --now")
+    assert not task.may_go_on
+    assert task.next in details(tree.state)
+    tree.leg("a")
+    assert tree.state.task.next == task.next
+    tree.leg("b")
+    if not blocked:
+        tree.leg("c")
+        tree.coordinator("approved")
+    assert tree.task_state() is TaskState.CANCELLED
+    assert (tree.state.task.next, tree.state.task.ending) == ("", False)

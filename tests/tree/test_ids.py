@@ -2,7 +2,7 @@
 
 import pytest
 
-from workflows.tree.ids import RANDOM_BITS, root_id, root_of, task_id
+from workflows.model.ids import RANDOM_BITS, root_id, root_of, task_id
 
 pytestmark = pytest.mark.ruling("B1")
 

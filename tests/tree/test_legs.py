@@ -6,9 +6,9 @@ import pytest
 
 from tests.tree.simulator import AGENTS, CODER, ROOT, World, delegation, tokens, tree_input
 from workflows.contract.models import Delegation
-from workflows.policy.settings import RuntimeDefaults, Timeouts, TreeSettings
-from workflows.tree.jobs import Continuation, JobState, TaskState
-from workflows.tree.view import details
+from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
+from workflows.model.states import Continuation, JobState, TaskState
+from workflows.tree.details import details
 
 SETTINGS = TreeSettings(
     timeouts=Timeouts(default_review_timeout=60.0),
@@ -36,7 +36,10 @@ def test_a_child_and_its_row_carry_the_whole_linkage() -> None:
 def test_a_leg_goes_out_with_its_model_effort_and_timeout_resolved() -> None:
     own = delegation("a", model="deep", effort="high", timeout="5m", phase="review")
     world = tree(own, delegation("b", action="review"), settings=SETTINGS)
-    sent = {run.delegation_id: (run.model, run.effort, run.timeout_seconds) for run in world.flying.values()}
+    sent = {
+        run.delegation_id: (run.assignment.model, run.assignment.effort, run.assignment.timeout_seconds)
+        for run in world.flying.values()
+    }
     assert sent == {"a": ("deep", "high", 300.0), "b": ("usual", "low", 60.0)}
     assert (world.jobs[f"{ROOT}.1"].model, world.jobs[f"{ROOT}.2"].effort) == ("deep", "low")
 
@@ -162,7 +165,7 @@ def test_a_worker_is_frozen_when_its_leg_goes_out() -> None:
     changed = (CODER.model_copy(update={"runtime": "shell"}), *AGENTS[1:])
     world.leg("a", "failed", agents=changed)
     world.fire()
-    assert world.last.worker == CODER
+    assert world.last.assignment.worker == CODER
 
 
 @pytest.mark.ruling("B3", "D4")

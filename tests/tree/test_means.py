@@ -8,16 +8,19 @@ import pytest
 from tests.pipeline.plans import SCOUT, an_input
 from tests.tree.simulator import AGENTS, CODER, LEAD, ROOT, World, delegation, tree_input
 from workflows.contract.models import Action, Ephemeral, Runtime
+from workflows.model.jobs import JobRun
+from workflows.model.rows import JobRecord
+from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
+from workflows.model.states import Continuation
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.commands import RunTree
 from workflows.pipeline.events import RunStarted
 from workflows.pipeline.plan import PlannedAgent
 from workflows.pipeline.reducer import reduce
 from workflows.pipeline.state import new_run
+from workflows.policy.assignments import ephemeral_worker
 from workflows.policy.recipes import Recipe, expand
-from workflows.policy.resolution import ephemeral_worker
-from workflows.policy.settings import RuntimeDefaults, Timeouts, TreeSettings
-from workflows.tree.jobs import Continuation, JobRun, Text, Worker
-from workflows.tree.records import JobRecord
 from workflows.tree.reducer import new_tree, root_run
 
 RUNTIMES = ("runtime_a", "runtime_b", "runtime_c", "shell")
@@ -122,7 +125,10 @@ def recipe_continuation(own: str | None, workers: str | None, settings: TreeSett
 
 def staged(worker: Worker, own: str | None, settings: TreeSettings) -> Job:
     plan = PlannedAgent(
-        id="a", worker=worker, action=Action.REVIEW, prompt=Text(inline="do"), model=own, effort=own, timeout_seconds=7
+        id="a",
+        assignment=Assignment(
+            worker=worker, action=Action.REVIEW, prompt=Text(inline="do"), model=own, effort=own, timeout_seconds=7
+        ),
     )
     start = an_input(plan).model_copy(update={"settings": settings})
     (tree,) = (each.tree for each in reduce(new_run(start), RunStarted(now=1000.0)) if isinstance(each, RunTree))
@@ -156,7 +162,7 @@ def test_every_kind_of_job_has_its_own_the_workers_or_the_runtimes_default(kind:
         (kind(None, None, unset), (None, None)),
     ):
         run, row = job
-        assert (run.model, run.effort) == means, "what its program is started with"
+        assert (run.assignment.model, run.assignment.effort) == means, "what its program is started with"
         assert (row.model, row.effort) == means, "what its row says"
 
 
@@ -181,4 +187,4 @@ def test_defaults_of_time_are_those_of_child_jobs_and_a_continuation_has_its_coo
     kind: Kind, seconds: float | None
 ) -> None:
     run, _ = kind(None, None, SETTINGS)
-    assert run.timeout_seconds == seconds
+    assert run.assignment.timeout_seconds == seconds

@@ -4,9 +4,9 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, tree_input
 from workflows.contract.models import HumanQuestion
-from workflows.policy.settings import Bounds
+from workflows.model.settings import Bounds
+from workflows.model.states import Continuation, JobState, TaskState
 from workflows.tree.events import JobBegun, JobHeldUp
-from workflows.tree.jobs import Continuation, JobState, TaskState
 
 pytestmark = pytest.mark.ruling("B5")
 ASKS = (HumanQuestion(id="q", prompt="which?"),)

@@ -1,6 +1,7 @@
 """Every kind of event, told by a tree that was made to tell it."""
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
@@ -8,11 +9,12 @@ from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.contract.notices import Notice
 from workflows.contract.parse import Accepted, read_result
-from workflows.policy.settings import Bounds
+from workflows.model.event_kinds import EventKind
+from workflows.model.payloads import PAYLOADS, UnfitPayloadError, check_payload
+from workflows.model.settings import Bounds
+from workflows.model.states import Continuation
 from workflows.tree.events import RecordRefused
-from workflows.tree.jobs import Continuation
 from workflows.tree.lost import dismissed_rows, lost_rows
-from workflows.tree.payloads import PAYLOADS, EventKind, UnfitPayloadError, check_payload
 from workflows.tree.step import Step
 
 ASKS = (HumanQuestion(id="q", prompt="which?"),)
@@ -242,7 +244,7 @@ def test_the_kinds_of_the_spec_and_of_the_ruling_are_named_as_there() -> None:
 def test_a_payload_that_does_not_fit_its_kind_is_a_bug(kind: str, data: dict[str, int], says: str) -> None:
     step = Step(World(tree_input()).state, 1000.0)
     with pytest.raises(UnfitPayloadError, match=says):
-        step.event(kind, ROOT, "something", {**data})
+        step.event(cast("EventKind", kind), ROOT, "something", {**data})
     assert step.finish() == []
 
 

@@ -7,11 +7,12 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
 from workflows.contract.models import HumanQuestion
+from workflows.model.briefs import ContinuationBrief
+from workflows.model.settings import Bounds, TreeSettings
+from workflows.model.texts import LongPrompt, Text
 from workflows.policy.prompts.fences import cut, fenced, inline
 from workflows.policy.prompts.render import BODIES_LIMIT, BODY_LIMIT, render_continuation, wanted_digests
 from workflows.policy.prompts.task import render_task
-from workflows.policy.settings import Bounds, TreeSettings
-from workflows.tree.jobs import ContinuationBrief, LongPrompt, Text
 
 GOLDEN = Path(__file__).parent / "golden"
 BODIES = {"d-goal": "Add a rate limiter to the API.\nKeep it small.", "d-long": "a very long prompt"}

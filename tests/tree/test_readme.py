@@ -7,8 +7,7 @@ from enum import StrEnum
 import pytest
 
 from tests.written import ROOT, keep
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.moves import JOB_MOVES, TASK_MOVES
+from workflows.model.states import JOB_MOVES, TASK_MOVES, JobState, TaskState
 
 README = ROOT / "workflows/tree/README.md"
 

@@ -1,17 +1,17 @@
 import pytest
 
-from tests.tree.simulator import ROOT, World, delegation, tree_input
+from tests.tree.simulator import ROOT, World, delegation, resume_requested, tree_input
 from workflows.contract.models import HumanQuestion
-from workflows.policy.settings import Bounds, TreeSettings
-from workflows.policy.verbs import No
+from workflows.model.refusals import ResumeFault
+from workflows.model.rounds import RoundEnd
+from workflows.model.settings import Bounds, TreeSettings
+from workflows.model.states import Continuation, TaskState
 from workflows.tree import rounds
-from workflows.tree.events import ResumeRequested, TimerFired
-from workflows.tree.jobs import Continuation, TaskState
-from workflows.tree.pauses import RoundEnd
+from workflows.tree.details import details
+from workflows.tree.events import TimerFired
 from workflows.tree.resume_verdict import refuse_resume
-from workflows.tree.round_view import open_rounds
+from workflows.tree.round_rows import open_rounds
 from workflows.tree.state import TreeState
-from workflows.tree.view import details
 
 ASK = (HumanQuestion(id="store", prompt="Redis *or* memory?", choices=("redis", "memory")),)
 
@@ -33,7 +33,7 @@ def failing() -> World:
 def why(tree: World, verb: str, text: str = "", job_id: str = ROOT, **fields: object) -> tuple[str, str]:
     """The pure verdict; the tree's own is the same, and neither changes anything."""
     base = {"now": tree.now, "actor": "bob", "channel": "comment", "job_id": job_id, "verb": verb, "text": text}
-    request = ResumeRequested.model_validate(base | fields)
+    request = resume_requested(base | fields)
     before = tree.state.model_copy(deep=True)
     refusal = refuse_resume(tree.state, request)
     assert tree.state == before
@@ -50,30 +50,30 @@ def why(tree: World, verb: str, text: str = "", job_id: str = ROOT, **fields: ob
 @pytest.mark.parametrize("verb", ["retry", "continue", "abort", "nonsense"])
 def test_an_ask_round_takes_answers_only(verb: str) -> None:
     kind, message = why(asking(), verb)
-    assert kind is No.WRONG_VERB
+    assert kind is ResumeFault.WRONG_VERB
     assert "ask round: it takes `answer`, `extend`" in message
 
 
 @pytest.mark.ruling("F4", "spec:states.wrong_verb")
 def test_a_failure_round_takes_no_answer() -> None:
     kind, message = why(failing(), "answer", "yes")
-    assert kind is No.WRONG_VERB
+    assert kind is ResumeFault.WRONG_VERB
     assert "failure round: it takes `retry`, `continue`, `abort`, `extend`" in message
 
 
 @pytest.mark.ruling("F4", "B1")
 def test_what_is_meant_has_to_be_there() -> None:
     tree = asking()
-    assert why(tree, "answer", "x", job_id="job-other")[0] is No.UNKNOWN_JOB
+    assert why(tree, "answer", "x", job_id="job-other")[0] is ResumeFault.UNKNOWN_JOB
     assert tree.said[-1].job_id == ROOT
-    assert why(tree, "answer", "x", round=2)[0] is No.UNKNOWN_ROUND
-    assert why(tree, "answer", "x", round=0)[0] is No.UNKNOWN_ROUND
-    assert why(tree, "answer", "x", digest="0" * 64)[0] is No.STALE_ROUND
-    assert why(tree, "answer", "x", digest=tree.open()[0].digest[:7])[0] is No.STALE_ROUND
-    assert why(tree, "answer", "  ")[0] is No.EMPTY_ANSWER
-    assert why(tree, "extend", "soon")[0] is No.BAD_DURATION
+    assert why(tree, "answer", "x", round=2)[0] is ResumeFault.UNKNOWN_ROUND
+    assert why(tree, "answer", "x", round=0)[0] is ResumeFault.UNKNOWN_ROUND
+    assert why(tree, "answer", "x", digest="0" * 64)[0] is ResumeFault.STALE_ROUND
+    assert why(tree, "answer", "x", digest=tree.open()[0].digest[:7])[0] is ResumeFault.STALE_ROUND
+    assert why(tree, "answer", "  ")[0] is ResumeFault.EMPTY_ANSWER
+    assert why(tree, "extend", "soon")[0] is ResumeFault.BAD_DURATION
     running = World(tree_input()).begin()
-    assert why(running, "answer", "x")[0] is No.NO_OPEN_ROUND
+    assert why(running, "answer", "x")[0] is ResumeFault.NO_OPEN_ROUND
 
 
 @pytest.mark.ruling("F4")
@@ -85,11 +85,11 @@ def test_the_first_accepted_wins_and_a_later_one_is_told_who_how_and_when() -> N
     said = {"actor": "ann", "channel": "cli", "verb": "answer", "round": 1, "digest": digest}
     assert accepted.data == said | {"recorded": ["store: memory"], "unanswered": [], "unmatched": []}
     kind, message = why(tree, "answer", "redis")
-    assert kind is No.ROUND_OVER
+    assert kind is ResumeFault.ROUND_OVER
     assert message == f"round 1 of {ROOT} is over: answered by ann (cli) at 1970-01-01 00:16:42 UTC"
     tree.coordinator("implemented")
     kind, message = why(tree, "answer", "redis")
-    assert kind is No.TREE_OVER
+    assert kind is ResumeFault.TREE_OVER
     assert "task-1 is done" in message
     assert "answered by ann" in message
 
@@ -125,7 +125,7 @@ def test_an_answer_meant_for_a_round_that_is_over_never_reaches_another() -> Non
     tree.coordinator("approved", delegation("lead", "lead"))
     tree.leg("lead", "approved", delegation("x"), human_questions=ASK)
     kind, message = why(tree, "answer", "late")
-    assert kind is No.ROUND_OVER
+    assert kind is ResumeFault.ROUND_OVER
     assert f"service resume {ROOT}.2 answer" in message
 
 

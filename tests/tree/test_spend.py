@@ -6,11 +6,11 @@ import pytest
 
 from tests.pipeline.plans import Player, agent
 from tests.tree.simulator import CODER, LEAD, ROOT, World, delegation, tokens, tree_input
+from workflows.model.settings import Bounds, TreeSettings
+from workflows.model.states import Continuation
 from workflows.pipeline.view import details as details_of_run
 from workflows.policy.prompts.render import render_continuation
-from workflows.policy.settings import Bounds, TreeSettings
-from workflows.tree.jobs import Continuation
-from workflows.tree.view import details
+from workflows.tree.details import details
 
 pytestmark = pytest.mark.ruling("K5")
 

@@ -3,11 +3,10 @@ import pytest
 from tests.tree.simulator import ROOT, World, delegation, tree_input
 from workflows.contract.models import Delegation, Ephemeral, HumanQuestion, Runtime
 from workflows.contract.strings import BOUNDS, DELEGATIONS_BYTES, fitted, size
-from workflows.messages import TreeStart
-from workflows.policy.settings import Bounds
+from workflows.model.settings import Bounds
+from workflows.model.states import JOB_MOVES, TASK_MOVES, IllegalMoveError, JobState, TaskState, check_job, check_task
+from workflows.temporal.messages import TreeStart
 from workflows.tree.commands import Record, RunCoordinator
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.moves import JOB_MOVES, TASK_MOVES, IllegalMoveError, check_job, check_task
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
 

@@ -3,10 +3,11 @@
 import pytest
 
 from tests.tree.simulator import World, delegation, outcome, play, tree_input
-from workflows.policy.settings import Bounds
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState, TaskState
 from workflows.tree.events import JobEnded
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
-from workflows.tree.taking_up import refuse_taking_up
+from workflows.tree.retry import refuse_taking_up
 
 LEGS = (
     delegation("a", retry=1),

@@ -2,9 +2,10 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, tree_input
 from workflows.contract.models import Delegation
-from workflows.policy.settings import Bounds
+from workflows.model.briefs import Correction
+from workflows.model.settings import Bounds
+from workflows.model.states import Continuation, TaskState
 from workflows.tree.commands import Record, RunCoordinator
-from workflows.tree.jobs import Continuation, Correction, TaskState
 
 
 def generation(tree: World, number: int, verdict: str | None) -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.tree.simulator import World, delegation, tree_input
+from workflows.model.rows import Records
 from workflows.tree.commands import Record
-from workflows.tree.records import Records
-from workflows.tree.view import COLUMN, details, wrote
+from workflows.tree.details import COLUMN, details, wrote
 
 LONG = "A rather long sentence about what was found out, which goes on and on beyond any column " * 3
 ASKS = ({"id": "which-database", "prompt": LONG, "choices": ["PostgreSQL 15", "SQLite, with its log written ahead"]},)

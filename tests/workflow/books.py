@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tests.tree.simulator import STORY
-from workflows.policy.settings import Bounds
-from workflows.tree.jobs import Continuation, JobRun, JobState, TaskState
-from workflows.tree.records import EventRecord, JobRecord, Records, RoundRecord, TaskRecord
-from workflows.tree.state import TERMINAL
+from workflows.model.jobs import JobRun
+from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord, TaskRecord
+from workflows.model.settings import Bounds
+from workflows.model.states import TERMINAL, Continuation, JobState, TaskState
 
 CLOCKS = 5.0
 """A job may begin while it is being asked back; its claim decides (ruling B5). So long that takes on a busy machine."""

@@ -25,7 +25,7 @@ from tests.workflow.server import serve
 from tests.workflow.test_continuity import latest
 from tests.workflow.test_kill import kill
 from tests.workflow.test_retry import blocked, reopened
-from workflows.messages import TreeStart
+from workflows.temporal.messages import TreeStart
 
 FOLDER = Path(__file__).parent / "golden"
 PAIR = (delegation("a"), delegation("b", deps=("a",)))

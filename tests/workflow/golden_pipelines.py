@@ -15,26 +15,27 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.worker import Worker
 
-from activities.jobs.context import Context
-from activities.jobs.record import Recorder
-from activities.pipelines.record import PipelineBooks
+from activities.host.context import Context
+from activities.jobs.record_tree import TreeRecorder
+from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import pipeline_runs, pipelines, repos
 from activities.store.database import open_store
 from tests.pipeline.plans import agent, an_input, shell
 from tests.workflow.mortal_worker import answer
-from workflows.calls import agents_queue
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import Cancel
 from workflows.pipeline import ids
 from workflows.pipeline.plan import Planned, RunState, StageOutcome, StageState
 from workflows.pipeline.read import read
 from workflows.pipeline.stage_run import StageRun
 from workflows.pipeline.text import Format
-from workflows.pipeline_calls import Firing
-from workflows.pipeline_run import Cancel, PipelineRun
-from workflows.pipeline_schedule import PipelineFiring
-from workflows.runner import WORKFLOWS, runner
-from workflows.tree.jobs import JobOutcome, JobRun, Text
+from workflows.temporal.calls import agents_queue
+from workflows.temporal.pipeline_calls import Firing
+from workflows.temporal.pipeline_run import PipelineRun
+from workflows.temporal.pipeline_schedule import PipelineFiring
+from workflows.temporal.runner import WORKFLOWS, runner
 
 Handle = WorkflowHandle[Any, Any]
 REPO = "acme/shop"
@@ -118,7 +119,7 @@ async def serving(client: Client, queue: str) -> AsyncIterator[Host]:
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).ensure()
         context = Context(home, Settings(), open_store(home))
-        recorder, books, stages = Recorder(context), PipelineBooks(context), Stages(context.store)
+        recorder, books, stages = TreeRecorder(context), RunRecorder(context), Stages(context.store)
         flows = Worker(
             client,
             task_queue=queue,
@@ -160,7 +161,7 @@ async def pipeline_failed(client: Client, queue: str) -> Handle:
 
 async def pipeline_paused(client: Client, queue: str) -> Handle:
     """The tree of a stage still waits for a person, and the run with it."""
-    asks = agent("ask").model_copy(update={"prompt": Text(inline="asks")})
+    asks = agent("ask", prompt="asks")
     async with serving(client, queue) as host:
         run = await host.run(asks, shell("after", "ask"))
         await host.until(RunState.AWAITING_HUMAN)

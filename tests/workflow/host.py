@@ -14,17 +14,21 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Worker
 
+from activities.jobs.record_tree import request_cancel
 from tests.tree.simulator import STORY, outcome, tree_input
-from workflows import calls, search
-from workflows.calls import agents_queue
 from workflows.contract.models import Delegation
-from workflows.delegation_tree import DelegationTree
-from workflows.messages import Begun, HostReport, TreeStart
-from workflows.runner import WORKFLOWS, runner
-from workflows.tree import ids
+from workflows.model import ids
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.rows import Records
+from workflows.model.spend import Usage
+from workflows.model.states import JobState, TaskState
+from workflows.temporal import calls, search
+from workflows.temporal.calls import agents_queue
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.messages import Begun, HostReport, TreeStart
+from workflows.temporal.runner import WORKFLOWS, runner
 from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Usage
-from workflows.tree.records import Records
+from workflows.tree.reducer import root_run
 from workflows.tree.state import TreeInput, TreeState
 
 PATIENCE = timedelta(seconds=60)
@@ -119,7 +123,10 @@ class Host:
         key = (offer.job_id, offer.attempt, offer.offer)
         return calls.Claim(begun_at=time.time() if self.claims.setdefault(key, "back") == "begun" else None)
 
-    @activity.defn(name="record")
+    @property
+    def activities(self) -> list[Callable[..., object]]:
+        return [*calls.writers(self.record), request_cancel, self.take_back, self.keep_tree, self.deliver]
+
     async def record(self, records: Records) -> None:
         if self.before_write:
             await self.before_write(records)
@@ -162,7 +169,7 @@ async def serving(client: Client, queue: str, host: Host, *, slots: int = 100, *
         client,
         task_queue=queue,
         workflows=WORKFLOWS,
-        activities=[host.record, host.take_back, host.keep_tree, host.deliver],
+        activities=host.activities,
         workflow_runner=runner(),
         sticky_queue_schedule_to_start_timeout=quick,
         **options,
@@ -195,7 +202,7 @@ async def start(
     """Start a tree's workflow as the operation does."""
     first = tree if isinstance(tree, TreeStart) else TreeStart(input=tree or an_input(), host=queue)
     root = first.input.root_job_id
-    run = JobRun.model_validate(first.input.model_dump() | {"job_id": root})
+    run = root_run(first.input)
     attributes = search.attributes(run, JobState.RUNNING.value)
     return await client.start_workflow(
         DelegationTree.run,

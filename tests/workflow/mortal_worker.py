@@ -21,26 +21,27 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
-from activities.jobs.context import Context
-from activities.jobs.record import Recorder
-from activities.pipelines.record import PipelineBooks
+from activities.host.context import Context
+from activities.jobs.record_tree import TreeRecorder, request_cancel
+from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import claims, pipeline_runs, trees
 from activities.store import jobs as stored
+from activities.store.attempts import AttemptRow
 from activities.store.claims import Offered
 from activities.store.database import open_store
-from activities.store.runs import Run
 from tests.tree.simulator import AGENTS, delegation, outcome
-from workflows import calls
 from workflows.contract.models import HumanQuestion
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.rows import Records
+from workflows.model.states import JobState
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.records import RunRecords
 from workflows.pipeline.stage_run import StageRun
-from workflows.policy import retries
-from workflows.runner import WORKFLOWS, runner
-from workflows.tree.jobs import JobOutcome, JobRun, JobState
-from workflows.tree.records import Records
+from workflows.policy import retry_pause
+from workflows.temporal import calls
+from workflows.temporal.runner import WORKFLOWS, runner
 from workflows.tree.state import TreeState
 
 QUESTION = HumanQuestion(id="which", prompt="which?")
@@ -57,7 +58,7 @@ def effects(home: Home) -> sqlite3.Connection:
 
 def answer(run: JobRun) -> JobOutcome:
     """The root's prompt names the tree's shape; a leg called `bad` crashes once, a `curious` one asks."""
-    first, shape = run.parent_job_id is None, run.prompt.inline or ""
+    first, shape = run.parent_job_id is None, run.assignment.prompt.inline or ""
     legs: tuple[Any, ...] = ()
     if first and shape == "wide":
         legs = tuple(delegation(f"l{n}") for n in range(6))
@@ -104,7 +105,6 @@ class MortalHost:
         if self.moment == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    @activity.defn(name="record")
     def record(self, records: Records) -> None:
         self.passes()
         stored.write(self.store, records)
@@ -123,7 +123,7 @@ class MortalHost:
     @activity.defn(name="record_run")
     def record_run(self, records: RunRecords) -> None:
         self.passes()
-        PipelineBooks(Context(self.home, Settings(), self.store)).record_run(records)
+        RunRecorder(Context(self.home, Settings(), self.store)).record_run(records)
         self.passes()
 
     @activity.defn(name="run_job")
@@ -134,14 +134,14 @@ class MortalHost:
         said = self.once((run.job_id, run.attempt), lambda: answer(run).model_dump_json())
         return JobOutcome.model_validate_json(said).model_copy(update={"begun_at": row.started_at})
 
-    def claimed(self, offered: Offered) -> Run | None:
+    def claimed(self, offered: Offered) -> AttemptRow | None:
         self.passes()
         return claims.begin(self.store, offered, host="here", run_dir="/nowhere")
 
     @activity.defn(name="take_back")
     def take_back(self, offer: calls.Offer) -> calls.Claim:
         self.passes()
-        claim = Recorder(Context(self.home, Settings(), self.store)).take_back(offer)
+        claim = TreeRecorder(Context(self.home, Settings(), self.store)).take_back(offer)
         self.passes()
         return claim
 
@@ -173,14 +173,21 @@ class MortalHost:
 
 async def serve(address: str, queue: str, home: Home, moment: int) -> None:
     calls.HEARTBEAT = timedelta(seconds=1)
-    retries.FIRST_PAUSE_SECONDS = 0.1
+    retry_pause.FIRST_PAUSE_SECONDS = 0.1
     client = await Client.connect(address, data_converter=pydantic_data_converter)
     host, threads = MortalHost(home, moment), ThreadPoolExecutor(8)
     tree_worker = Worker(
         client,
         task_queue=queue,
         workflows=WORKFLOWS,
-        activities=[host.record, host.take_back, host.keep_tree, host.deliver, host.record_run],
+        activities=[
+            *calls.writers(host.record),
+            request_cancel,
+            host.take_back,
+            host.keep_tree,
+            host.deliver,
+            host.record_run,
+        ],
         activity_executor=threads,
         workflow_runner=runner(),
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=0.2),

@@ -12,11 +12,11 @@ from temporalio.exceptions import ApplicationError
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, Script, name_of, script
-from workflows import search
 from workflows.contract.models import Delegation, HumanQuestion
-from workflows.messages import ResumeOrder
-from workflows.tree.jobs import JobOutcome, JobRun
-from workflows.tree.records import RoundRecord
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import ResumeOrder
+from workflows.model.rows import RoundRecord
+from workflows.temporal import search
 
 
 def asking(lines: Mapping[str, Line | list[Line]], *names: str, **fields: Any) -> Script:

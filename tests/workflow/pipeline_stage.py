@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from temporalio.client import Client
 
-from activities.jobs.context import Context
+from activities.host.context import Context
 from activities.settings.home import Home
 from activities.worker import workers
 from bridge.operations import agents, pipeline_runs, pipelines, repos

@@ -9,8 +9,8 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer
 
 from bridge.daemon.server import find_program
-from workflows import search
-from workflows.runner import WORKFLOWS, runner
+from workflows.temporal import search
+from workflows.temporal.runner import WORKFLOWS, runner
 
 KEYS = (
     "frontend.WorkflowTimeSkippingEnabled=true",

@@ -18,7 +18,7 @@ from tests.workflow.host import Handle, Host, serving, start
 from tests.workflow.people import asking, waits
 from tests.workflow.test_pauses import details, over
 from workflows.contract.models import HumanQuestion
-from workflows.tree.jobs import JobOutcome, JobRun
+from workflows.model.jobs import JobOutcome, JobRun
 
 pytestmark = pytest.mark.ruling("F6.by_hand")
 BROKEN = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b'{"verb": "answer", '))
@@ -54,6 +54,21 @@ async def shows(tree: Handle, text: str) -> str:
             return found
         await asyncio.sleep(0.01)
     raise AssertionError(f"{text!r} is not shown: {found}")
+
+
+@pytest.mark.parametrize("name", ["report", "outcome", "look_again"])
+async def test_what_only_our_own_parts_send_hangs_nothing_when_somebody_else_does(
+    client: Client, queue: str, name: str
+) -> None:
+    host = Host(asking({}, "root"))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host)
+        for what, _ in GARBAGE.values():
+            await tree.signal(name, args=what)
+        await tree.signal("resume", {"verb": "answer", "text": "blue"})
+        await over(tree, host)
+        assert await failed_tasks(tree) == 0
 
 
 async def test_whatever_is_sent_becomes_an_event_and_a_sentence(client: Client, queue: str) -> None:

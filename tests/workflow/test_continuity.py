@@ -11,11 +11,11 @@ from tests.tree.simulator import delegation
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, an_input, ended, play, script, serving, start
 from tests.workflow.test_kill import kill
-from workflows import search
-from workflows.delegation_tree import DelegationTree
-from workflows.messages import TreeStart
-from workflows.policy.settings import Bounds
-from workflows.tree.jobs import JobState, TaskState
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState, TaskState
+from workflows.temporal import search
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.messages import TreeStart
 
 TASK_TIMEOUT = timedelta(seconds=1)
 

@@ -8,14 +8,16 @@ from temporalio.service import RPCError
 
 from tests.tree.simulator import delegation
 from tests.workflow.host import Host, an_input, ended, says, serving, start
-from workflows.tree.jobs import JobOutcome, JobRun, TaskState, Text
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.states import TaskState
+from workflows.model.texts import Text
 
 WIDTH = 12
 LEGS = tuple(delegation(f"l{n}") for n in range(WIDTH))
 
 
 def answer(run: JobRun) -> JobOutcome:
-    return says(run, LEGS if run.prompt.inline == "wide" else "approved")
+    return says(run, LEGS if run.assignment.prompt.inline == "wide" else "approved")
 
 
 async def queued(client: Client, *workflow_ids: str) -> None:

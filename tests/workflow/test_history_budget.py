@@ -8,8 +8,10 @@ from tests.tree.simulator import AGENTS, delegation, outcome
 from tests.workflow.books import Books
 from tests.workflow.host import Host, ended, name_of, serving, start
 from workflows.contract.models import Delegation
-from workflows.policy.settings import Bounds
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, Usage
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.settings import Bounds
+from workflows.model.spend import Usage
+from workflows.model.states import JobState
 
 EVENTS = 2000
 BYTES = 1024 * 1024
@@ -28,7 +30,7 @@ def realistic(run: JobRun) -> JobOutcome:
     more = batch(generation) if generation < 4 else ()
     return outcome(
         run,
-        "approved" if run.action == "review" or run.delegation_id is None else "implemented",
+        "approved" if run.assignment.action == "review" or run.delegation_id is None else "implemented",
         *more,
         summary="Everything asked for is in place. ".ljust(800, "s"),
         findings="- a finding in a file\n" * 40,

@@ -8,12 +8,12 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, an_input, ended, script, serving, start
-from workflows.delegation_tree import DelegationTree
-from workflows.messages import Kill
-from workflows.policy.settings import Bounds
+from workflows.model.orders import Kill
+from workflows.model.rows import Records
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState, TaskState
+from workflows.temporal.delegation_tree import DelegationTree
 from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.records import Records
 
 TWO = (delegation("a"), delegation("b", deps=("a",)))
 

@@ -15,11 +15,12 @@ from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Script, ended, kinds, script, serving, start
 from tests.workflow.people import asking, human, order, say, send
 from tests.workflow.test_kill import kill
-from workflows.messages import ResumeOrder
-from workflows.policy.settings import Bounds
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import ResumeOrder
+from workflows.model.rows import Records, RoundRecord
+from workflows.model.settings import Bounds
+from workflows.model.states import TaskState
 from workflows.policy.verbs import TAKES
-from workflows.tree.jobs import JobOutcome, JobRun, TaskState
-from workflows.tree.records import Records, RoundRecord
 
 TREES = 100
 PATIENCE = timedelta(minutes=5)

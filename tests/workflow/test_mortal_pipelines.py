@@ -18,12 +18,13 @@ from activities.store.database import open_store
 from tests.pipeline.plans import agent, an_input, shell
 from tests.workflow.mortal_worker import effects
 from tests.workflow.test_mortal_worker import SEED, TASK_TIMEOUT, worker
+from workflows.model.orders import Cancel
 from workflows.pipeline import ids
 from workflows.pipeline.commands import CloseRun
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import ENDED, Planned, StageState
 from workflows.pipeline.records import StageRecord
-from workflows.pipeline_run import Cancel, PipelineRun
+from workflows.temporal.pipeline_run import PipelineRun
 
 MOMENTS = 5
 

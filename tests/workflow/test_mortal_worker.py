@@ -24,14 +24,15 @@ from tests.workflow.host import Handle, an_input, ended, start
 from tests.workflow.mortal_worker import effects
 from tests.workflow.people import order, send
 from tests.workflow.test_kill import kill
-from workflows.delegation_tree import DelegationTree
-from workflows.messages import TreeStart
-from workflows.policy.settings import Bounds
+from workflows.model.rounds import RoundKind
+from workflows.model.rows import Records
+from workflows.model.settings import Bounds
+from workflows.model.states import TaskState
+from workflows.model.texts import Text
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.messages import TreeStart
 from workflows.tree.commands import CloseTree
 from workflows.tree.events import RetryRequested
-from workflows.tree.jobs import TaskState, Text
-from workflows.tree.pauses import RoundKind
-from workflows.tree.records import Records
 
 SHAPES = ("plain", "wide", "deep", "blocked", "wide", "deep")
 MOMENTS = 7

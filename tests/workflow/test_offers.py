@@ -11,10 +11,10 @@ from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, ended, script, serving, start
 from tests.workflow.people import asking, order, say
 from workflows.contract.models import Delegation
-from workflows.delegation_tree import DelegationTree
-from workflows.messages import Kill
-from workflows.policy.settings import Bounds
-from workflows.tree.jobs import JobState, TaskState
+from workflows.model.orders import Kill
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState, TaskState
+from workflows.temporal.delegation_tree import DelegationTree
 
 pytestmark = pytest.mark.ruling("B5")
 LEGS = tuple(f"l{n:02}" for n in range(12))

@@ -1,6 +1,7 @@
 """What the Temporal program does to a tree from outside: terminate, reset, delete; found, told, and gone on from."""
 
 import asyncio
+import json
 import subprocess
 import time
 from collections.abc import AsyncIterator
@@ -8,23 +9,27 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from sqlalchemy import update
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from activities import outside
-from activities.jobs.context import Context
-from activities.outside import Lookout
+from activities.host.context import Context
+from activities.outside import OutsideWatch
 from activities.settings.home import Home
+from activities.store import attempts as stored_runs
 from activities.store import events as stored_events
 from activities.store import jobs as stored_jobs
-from activities.store import outbox, rounds
-from activities.store import runs as stored_runs
+from activities.store import outbox, rounds, schema, writers
 from bridge.daemon.server import find_program
-from bridge.operations import orders, people, trees
+from bridge.operations import attention, new_jobs, resume, trees
+from cli.main import main
+from tests.bridge.http import seeds
 from tests.workflow.pipeline_stage import PipelineHost, pipeline_host
-from workflows.errors import RefusedError
+from workflows.model.errors import RefusedError
+from workflows.model.orders import ResumeOrder
+from workflows.model.rows import Records, TaskRecord
+from workflows.model.states import JobState, TaskState
 from workflows.pipeline import ids
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.records import TaskRecord
 
 REASON = "by hand, for a test"
 
@@ -49,7 +54,11 @@ async def temporal(host: PipelineHost, verb: str, workflow_id: str, *words: str)
 
 
 async def ask(host: PipelineHost, message: str) -> str:
-    return await orders.start(host.service, orders.Order("dev", "ask", message, "acme/shop"))
+    return await new_jobs.start(host.service, new_jobs.NewJob("dev", "ask", message, "acme/shop"))
+
+
+def answer(root: str) -> ResumeOrder:
+    return ResumeOrder(actor="ann", channel="cli", job_id=root, verb="answer", text="q: this one")
 
 
 def task(host: PipelineHost, root: str) -> TaskRecord:
@@ -63,9 +72,9 @@ async def until_state(host: PipelineHost, root: str, *states: TaskState) -> Task
     return task(host, root)
 
 
-def lookout(host: PipelineHost) -> Lookout:
+def lookout(host: PipelineHost) -> OutsideWatch:
     """Housekeeping, as a worker has it."""
-    return Lookout(host.client, Context(host.service.home, host.service.settings, host.service.store))
+    return OutsideWatch(host.client, Context(host.service.home, host.service.settings, host.service.store))
 
 
 async def until_seen(host: PipelineHost, root: str) -> None:
@@ -108,7 +117,7 @@ async def test_a_terminated_tree_is_found_told_and_goes_on(host: PipelineHost) -
     assert (done.state, again.state, again.attempt) == (TaskState.DONE, JobState.SUCCEEDED, 2)
     kinds = [event.kind for event in stored_events.of_tree(host.service.store, root)]
     assert kinds.count("tree_lost") == kinds.count("tree_taken_up") == 1
-    assert people.attention(host.service).blocked == ()
+    assert attention.find(host.service).blocked == ()
 
 
 @pytest.mark.ruling("engine:outside")
@@ -118,13 +127,13 @@ async def test_a_paused_tree_that_was_terminated_asks_again_when_it_is_taken_up(
         await until_state(host, root, TaskState.AWAITING_HUMAN)
         await temporal(host, "terminate", root, "--reason", REASON)
         with pytest.raises(RefusedError, match=REASON) as refused:
-            await people.resume(host.service, people.Resume(root, "answer", "q: this one", "ann"))
+            await resume.resume(host.service, answer(root))
         assert refused.value.hint == f"service job retry {root}"
         assert rounds.open_rounds(host.service.store, root=root) == []
         await trees.retry(host.service, root, actor="ann")
         await until_state(host, root, TaskState.AWAITING_HUMAN)
         await host.until(lambda: bool(rounds.open_rounds(host.service.store, root=root)))
-        await people.resume(host.service, people.Resume(root, "answer", "q: this one", "ann"))
+        await resume.resume(host.service, answer(root))
         await until_state(host, root, TaskState.DONE)
 
 
@@ -177,7 +186,7 @@ async def test_a_reset_tree_goes_on_and_its_rows_with_it(host: PipelineHost, whi
         await until_state(host, root, TaskState.AWAITING_HUMAN)
         events = len(stored_events.of_tree(host.service.store, root))
         if not while_paused:
-            await people.resume(host.service, people.Resume(root, "answer", "q: this one", "ann"))
+            await resume.resume(host.service, answer(root))
             await until_state(host, root, TaskState.DONE)
         await temporal(host, "reset", root, "--type", "FirstWorkflowTask", "--reason", REASON)
         # The recorded outcome of its first run is found again; then it asks as it did.
@@ -185,7 +194,7 @@ async def test_a_reset_tree_goes_on_and_its_rows_with_it(host: PipelineHost, whi
         await until_state(host, root, TaskState.AWAITING_HUMAN)
         waiting = rounds.open_rounds(host.service.store, root=root)
         assert [each.number for each in waiting] == [1]
-        await people.resume(host.service, people.Resume(root, "answer", "q: this one", "ann"))
+        await resume.resume(host.service, answer(root))
         done = await until_state(host, root, TaskState.DONE)
         jobs = stored_jobs.tree(host.service.store, root)
     assert {job.state for job in jobs} == {JobState.SUCCEEDED}
@@ -200,13 +209,13 @@ async def test_a_blocked_task_is_dismissed(host: PipelineHost) -> None:
     async with host.working():
         root = await ask(host, "decide: failed")
         await until_state(host, root, TaskState.BLOCKED)
-        assert [each.root_job_id for each in people.attention(host.service).blocked] == [root]
+        assert [each.root_job_id for each in attention.find(host.service).blocked] == [root]
         described = host.client.get_workflow_handle(root)
         while (await described.describe()).status is WorkflowExecutionStatus.RUNNING:
             await asyncio.sleep(0.02)
         over = await trees.dismiss(host.service, root, actor="ann")
         assert over == trees.Killed(root, over=True)
-        assert people.attention(host.service).blocked == ()
+        assert attention.find(host.service).blocked == ()
         assert task(host, root).state is TaskState.CANCELLED
         assert task(host, root).reason.startswith("dismissed by ann; it was blocked: ")
         with pytest.raises(RefusedError, match="nothing to end"):
@@ -232,3 +241,68 @@ async def test_a_pipeline_run_that_was_terminated_ends_with_its_stages(host: Pip
     assert REASON in shown.reason
     assert "service pipeline run" in shown.reason
     assert task(host, root).state is TaskState.BLOCKED
+
+
+@pytest.mark.ruling("engine:outside.reset")
+async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_them_all(host: PipelineHost) -> None:
+    """As one that was reset, and has nothing to write for a long time."""
+
+    def writer() -> writers.Writer:
+        with host.service.store.connect() as connection:
+            found = writers.get(connection, root)
+        assert found is not None
+        return found
+
+    async def asked() -> int:
+        history = await host.client.get_workflow_handle(root).fetch_history()
+        signals = [event.workflow_execution_signaled_event_attributes.signal_name for event in history.events]
+        return signals.count("look_again")
+
+    async with host.working():
+        root = await ask(host, "ask a person")
+        await until_state(host, root, TaskState.AWAITING_HUMAN)
+        mine = writer().run_id
+        with host.service.store.begin() as connection:
+            connection.execute(update(schema.writers).values(run_id="a course that was given up"))
+            connection.execute(update(schema.tasks).values(state=TaskState.OPEN, reason="of that course"))
+            left = seeds.job(f"{root}.7", reason="nobody works on it")
+            stored_jobs.write_within(connection, Records(jobs=(left,)))
+        seen, deadline = lookout(host), time.monotonic() + 60
+        while not await asked():
+            assert time.monotonic() < deadline
+            await seen.look()
+        await host.until(lambda: writer().run_id == mine)
+        assert task(host, root).state is TaskState.AWAITING_HUMAN
+        given_up = stored_jobs.get(host.service.store, left.job_id)
+        assert given_up is not None
+        assert (given_up.state, given_up.reason[:8]) == (JobState.CANCELLED, "given up")
+        with host.service.store.begin() as connection:
+            connection.execute(update(schema.writers).values(run_id="a course that was given up"))
+        await seen.look()
+        assert await asked() == 1, "once for each course: it writes by itself when it has something to say"
+        await resume.resume(host.service, answer(root))
+        await until_state(host, root, TaskState.DONE)
+
+
+@pytest.mark.ruling("engine:dismiss", "I5")
+async def test_who_dismisses_a_task_is_told_which_branches_hold_work_nobody_has_merged(
+    host: PipelineHost, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with host.working():
+        roots = []
+        for _ in range(2):
+            new = new_jobs.NewJob("dev", "implement", "decide: failed", "acme/shop")
+            roots.append(await new_jobs.start(host.service, new))
+            await until_state(host, roots[-1], TaskState.BLOCKED)
+            described = host.client.get_workflow_handle(roots[-1])
+            while (await described.describe()).status is WorkflowExecutionStatus.RUNNING:
+                await asyncio.sleep(0.02)
+        first, second = roots
+        assert await asyncio.to_thread(main, ["job", "dismiss", first]) == 0
+        assert capsys.readouterr().out.splitlines() == [
+            f"{first} is over",
+            f"  not merged: service/{first} (service job drop {first})",
+        ]
+        assert await asyncio.to_thread(main, ["job", "dismiss", second, "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert said == {"root_job_id": second, "over": True, "unmerged_branches": [f"service/{second}"]}

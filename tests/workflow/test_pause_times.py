@@ -15,13 +15,13 @@ from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, an_input, ended, script, serving, start
 from tests.workflow.people import asking, human, order, say, send, waits
 from tests.workflow.test_continuity import latest, runs_of
-from workflows import search
-from workflows.messages import TreeStart
-from workflows.policy.settings import Bounds, TreeSettings
+from workflows.model.rounds import RoundEnd
+from workflows.model.rows import RoundRecord
+from workflows.model.settings import Bounds, TreeSettings
+from workflows.model.states import TaskState
+from workflows.temporal import search
+from workflows.temporal.messages import TreeStart
 from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import TaskState
-from workflows.tree.pauses import RoundEnd
-from workflows.tree.records import RoundRecord
 
 WEEK = timedelta(days=7)
 HOUR = timedelta(hours=1)

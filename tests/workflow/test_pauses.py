@@ -12,13 +12,13 @@ from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, an_input, ended, name_of, script, serving, start
 from tests.workflow.people import asking, human, listed, order, refusal, say, send, waits
 from tests.workflow.test_kill import kill
-from workflows import search
-from workflows.notify import Notify
-from workflows.policy.settings import Bounds
-from workflows.policy.telling import TELLS_PEOPLE
+from workflows.model.rounds import RoundEnd, RoundKind
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState, TaskState
+from workflows.policy.told_to_people import TELLS_PEOPLE
+from workflows.temporal import search
+from workflows.temporal.notify import Notify
 from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.pauses import RoundEnd, RoundKind
 
 TWO = (delegation("a"), delegation("b", deps=("a",)))
 

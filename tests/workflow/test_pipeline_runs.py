@@ -3,29 +3,33 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
-from temporalio.client import Client, WorkflowFailureError
+from temporalio.api.common.v1 import Payload
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.common import RawValue
 
-from activities.pipelines import planning
+from activities.pipelines import plan as planning
 from activities.settings.home import Home
+from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
-from activities.store import runs as stored_runs
 from activities.store import trees as stored_trees
-from bridge.operations import people, pipeline_runs, pipelines, running, scheduling, trees
-from bridge.operations.pipeline_runs import RunFilter, RunView
-from bridge.operations.pipelines import ActiveRunError
+from bridge.operations import pipeline_runs, pipeline_schedules, pipeline_workflows, pipelines, resume, trees
+from bridge.operations.pipeline_runs import ActiveRunError, RunFilter, RunView
 from bridge.operations.service import Service
 from cli import pipeline_view
 from tests.workflow.pipeline_stage import PipelineHost, pipeline_host
-from workflows import search
-from workflows.errors import NotFoundError, RefusedError, UnreachableError
+from tests.workflow.test_by_hand import failed_tasks, shows
+from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
+from workflows.model.orders import ResumeOrder
 from workflows.pipeline import ids
 from workflows.pipeline.plan import RunState, Trigger
 from workflows.pipeline.text import Format
-from workflows.pipeline_calls import Firing
-from workflows.pipeline_schedule import PipelineFiring
+from workflows.temporal import search
+from workflows.temporal.pipeline_calls import Firing
+from workflows.temporal.pipeline_schedule import PipelineFiring
 
 HOLD = "touch $STAGE/held; while [ ! -e $STAGE/go ]; do sleep 0.02; done"
 HEAD = "name: p\nrepo: acme/shop\n"
@@ -39,7 +43,7 @@ async def host(
     made = pipeline_host(client, queue, home, tmp_path)
     yield made
     made.touch("go")  # whatever still waits for it
-    await scheduling.delete(made.service, made.name)
+    await pipeline_schedules.delete(made.service, made.name)
 
 
 def shell(name: str, command: str, **more: object) -> str:
@@ -173,7 +177,7 @@ async def test_a_caller_that_asks_again_just_as_its_run_ends_starts_nothing_twic
         await pipelines.run(host.service, host.name, {}, Trigger.BRIDGE, "prun-again")
         before = await host.until_over("prun-again")
         await host.client.get_workflow_handle(ids.workflow_id(host.name)).result()  # its rows end before it closes
-        assert await running.start(host.service, late) == "prun-again"
+        assert await pipeline_workflows.start(host.service, late) == "prun-again"
         with pytest.raises(WorkflowFailureError) as over:
             await host.client.get_workflow_handle(ids.workflow_id(host.name)).result()
         assert "prun-again is over: succeeded" in str(over.value.cause)
@@ -318,7 +322,7 @@ async def test_a_run_waits_for_people_with_its_stage(host: PipelineHost, client:
         job = shown.stages[0].job_id
         assert job is not None
         await told(client, host, {search.STATE.name: "awaiting_human", search.PIPELINE.name: host.name})
-        await people.resume(host.service, people.Resume(job, "answer", "q: this"))
+        await resume.resume(host.service, ResumeOrder(job_id=job, channel="cli", verb="answer", text="q: this"))
         shown = await host.until_over(run_id)
     assert shown.state == "succeeded"
 
@@ -463,3 +467,74 @@ async def test_a_run_whose_workflow_was_terminated_can_be_closed(host: PipelineH
     assert (shown.state, shown.reason) == ("cancelled", why)
     assert host.states(run_id) == {"a": "cancelled", "b": "cancelled"}
     await pipelines.remove(host.service, host.name)
+
+
+@pytest.mark.ruling("B6")
+@pytest.mark.parametrize(
+    ("when", "times"), [("INSERT ON claims", 0), ("UPDATE ON runs WHEN NEW.ended_at IS NOT NULL", 1)]
+)
+async def test_a_stage_whose_run_the_store_never_takes_fails_at_once(host: PipelineHost, when: str, times: int) -> None:
+    await host.add(f"{HEAD}stages:\n" + shell("a", "echo x >> $STAGE/ran"))
+    with host.service.store.begin() as connection:
+        words = f"CREATE TRIGGER never BEFORE {when} BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+        connection.exec_driver_sql(words)
+    async with host.working():
+        shown = await host.until_over(await host.run())
+    assert (shown.state, shown.halt_stage) == ("failed", "a")
+    assert "the store refuses what the run has to write: IntegrityError: not this one" in shown.reason
+    assert "service doctor" in shown.reason
+    assert host.there("ran") == bool(times)
+    assert not times or (host.folder / "ran").read_text() == "x\n"
+
+
+BROKEN = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b'{"actor": '))
+TAKES = "the signal 'cancel' takes nothing, or an object with 'run_id' and 'actor': "
+
+
+async def held(host: PipelineHost, client: Client) -> tuple[str, WorkflowHandle[Any, Any]]:
+    """A run whose only stage goes on."""
+    await host.add(f"{HEAD}stages:\n" + shell("a", HOLD))
+    run_id = await host.run()
+    await host.until(lambda: host.there("held"))
+    return run_id, client.get_workflow_handle(ids.workflow_id(host.name))
+
+
+@pytest.mark.ruling("F6.by_hand", "K1")
+@pytest.mark.parametrize("what", [[], [None], [{}], [{"actor": "bob"}]])
+async def test_a_cancel_sent_by_hand_needs_no_words(host: PipelineHost, client: Client, what: list[Any]) -> None:
+    async with host.working():
+        run_id, workflow = await held(host, client)
+        await workflow.signal("cancel", args=what)
+        shown = await host.until_over(run_id)
+        assert await failed_tasks(workflow) == 0
+    who = "bob" if what and what[0] else "somebody"
+    assert (shown.state, shown.reason) == ("cancelled", f"cancelled by {who}")
+
+
+@pytest.mark.ruling("F6.by_hand", "K1")
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ([{}, {}], f"{TAKES}one value is taken, not 2"),
+        ([BROKEN], f"{TAKES}what was sent cannot be read as JSON"),
+        (["now"], f"{TAKES}a text was sent"),
+        ([{"who": "bob"}], f"{TAKES}'who' is no key"),
+        ([{"actor": 5}], f"{TAKES}'actor' must be a text, not a number"),
+        ([{"run_id": "prun-other"}], "the signal 'cancel' was meant for prun-other, and this is prun-"),
+    ],
+)
+async def test_a_cancel_that_cannot_be_read_ends_nothing_and_says_so(
+    host: PipelineHost, client: Client, caplog: pytest.LogCaptureFixture, what: list[Any], why: str
+) -> None:
+    async with host.working():
+        run_id, workflow = await held(host, client)
+        for name in ("cancel", "attention", "outcome"):
+            await workflow.signal(name, args=what)
+        said = await shows(workflow, why)
+        assert "Refused: somebody (temporal), " in said
+        assert await failed_tasks(workflow) == 0
+        assert host.show(run_id).state == "running"
+        host.touch("go")
+        shown = await host.until_over(run_id)
+    assert (shown.state, shown.reason) == ("succeeded", "")
+    assert "Traceback" not in caplog.text

@@ -12,12 +12,13 @@ from temporalio.testing import TimeSkipper
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, ended, name_of, script, serving, start
-from workflows.delegation_tree import DelegationTree
-from workflows.messages import Retry, TreeStart
-from workflows.policy.settings import Bounds
+from workflows.model.orders import Retry
+from workflows.model.rows import Records
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState, TaskState
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.messages import TreeStart
 from workflows.tree.events import RetryRequested
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.records import Records
 
 TASK_TIMEOUT = timedelta(seconds=1)
 """A tree whose rows take longer to write lets go of its task, and hears what has come meanwhile."""

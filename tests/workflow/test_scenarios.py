@@ -8,8 +8,10 @@ from tests.tree.simulator import AGENTS, delegation, outcome, tokens
 from tests.workflow.books import Books
 from tests.workflow.host import Host, Line, an_input, ended, name_of, play, script, serving, start
 from workflows.contract.models import Decision, Delegation
-from workflows.policy.settings import Bounds
-from workflows.tree.jobs import Correction, JobOutcome, JobRun, JobState, TaskState
+from workflows.model.briefs import Correction
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState, TaskState
 
 
 def legs(count: int, start_at: int = 0) -> tuple[Delegation, ...]:

@@ -1,15 +1,18 @@
 """What people see of a tree: its result, its rows, its search attributes, its words in the web UI."""
 
+import json
+
 import pytest
 from temporalio.client import Client
 
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
 from tests.workflow.host import Host, an_input, ended, play, script, serving, start
-from workflows import search
 from workflows.contract.models import Decision
-from workflows.policy.settings import Bounds
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState, TaskState
+from workflows.temporal import search
 
 
 async def test_a_tree_that_does_not_delegate_runs_its_root_and_closes(client: Client, queue: str) -> None:
@@ -69,3 +72,21 @@ async def test_rows_are_written_before_what_follows_from_them_begins(client: Cli
     await play(client, queue, host, an_input())
     assert {state for seen in known.values() for state in seen} <= {JobState.QUEUED, JobState.RUNNING}
     assert len(known) == 6
+
+
+@pytest.mark.ruling("B3")
+async def test_the_timeline_of_the_web_ui_names_what_each_write_tells_of(client: Client, queue: str) -> None:
+    """It shows the names of what runs inside a workflow's task, and not their summaries."""
+    async with serving(client, queue, Host(script({"root": (delegation("a"),)}))):
+        tree = await start(client, queue)
+        await ended(tree)
+        history = await tree.fetch_history()
+    markers = [
+        event.marker_recorded_event_attributes
+        for event in history.events
+        if event.HasField("marker_recorded_event_attributes")
+    ]
+    names = [json.loads(each.details["data"].payloads[0].data)["activity_type"] for each in markers]
+    assert (names[0], names[-1]) == ("record tree_started", "record tree_ended")
+    assert {"record batch_settled", "record job_ended", "record job_begun"} <= set(names)
+    assert "record" not in names

@@ -9,11 +9,12 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, an_input, ended, script, serving, start
-from workflows import search
-from workflows.delegation_tree import DelegationTree
-from workflows.messages import Kill
+from workflows.model.orders import Kill
+from workflows.model.spend import Usage
+from workflows.model.states import TaskState
+from workflows.temporal import search
+from workflows.temporal.delegation_tree import DelegationTree
 from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import TaskState, Usage
 
 FAILED, CANCELED, COMPLETED = (
     WorkflowExecutionStatus.FAILED,

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 
@@ -11,15 +12,18 @@ from activities.store import refusals
 from tests.tree.simulator import delegation
 from tests.workflow.books import Books
 from tests.workflow.host import Host, an_input, ended, name_of, play, says, script, serving, start
-from workflows import search
-from workflows.calls import REFUSED
 from workflows.contract.models import Ephemeral, HumanQuestion, Runtime
 from workflows.contract.strings import BOUNDS, COUNTS, size
-from workflows.delegation_tree import DelegationTree
-from workflows.messages import Kill
-from workflows.policy.settings import Bounds, TreeSettings
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState, Worker
-from workflows.tree.records import Records
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import Kill
+from workflows.model.rows import Records
+from workflows.model.settings import Bounds, TreeSettings
+from workflows.model.states import JobState, TaskState
+from workflows.model.workers import Worker
+from workflows.temporal import search
+from workflows.temporal.calls import REFUSED
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.tree.state import TreeState
 
 pytestmark = pytest.mark.ruling("B6")
 
@@ -136,7 +140,7 @@ async def test_the_largest_questions_of_a_whole_tree_survive_continue_as_new(cli
     names = [leg.id for leg in legs]
     host = Host(answer, held=set(names))
     tree = an_input(settings=TreeSettings(bounds=bounds))
-    from workflows.messages import TreeStart
+    from workflows.temporal.messages import TreeStart
 
     first = TreeStart(input=tree, host=queue, history_limit=20)
     async with serving(client, queue, host):
@@ -149,3 +153,43 @@ async def test_the_largest_questions_of_a_whole_tree_survive_continue_as_new(cli
         closed = await asyncio.wait_for(ended(handle), 60)
     assert closed.task_state is TaskState.CANCELLED
     Books(host.written).check(host.runs, bounds)
+
+
+@pytest.mark.ruling("F8.told")
+async def test_people_are_told_of_a_row_that_the_store_never_takes(client: Client, queue: str) -> None:
+    def refuses(records: Records) -> bool:
+        return any(job.phase == "\u00e9" for job in records.jobs)
+
+    host = Host(script({"root": (delegation("a", phase="\u00e9"),)}), before_write=unstorable(refuses))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await asyncio.wait_for(ended(tree), 30)
+        refused = [each.event_id for each in Books(host.written).events.values() if each.kind == "record_refused"]
+        assert refused
+        await host.until(lambda: set(refused) <= set(host.told))
+    assert len(host.told) == len(set(host.told)), "each once"
+
+
+class Forgetful(Host):
+    """Its store never takes the state of a tree."""
+
+    @activity.defn(name="keep_tree")
+    async def keep_tree(self, state: TreeState) -> None:
+        self.kept.append(state)
+        refusals.written(lambda: "\ud800".encode())
+
+
+@pytest.mark.ruling("D4")
+async def test_a_blocked_tree_whose_state_cannot_be_kept_fails_with_the_reason(client: Client, queue: str) -> None:
+    host = Forgetful(script({"root": (delegation("a"),), "a": "failed"}))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        with pytest.raises(WorkflowFailureError) as failed:
+            await asyncio.wait_for(tree.result(), 30)
+    cause = failed.value.cause
+    assert isinstance(cause, ApplicationError)
+    assert cause.type == REFUSED
+    assert "the store refuses the state of this blocked tree, which could not be opened again: Unicode" in cause.message
+    assert "service doctor" in cause.message
+    assert len(host.kept) == 1, "what is refused for good is not tried again"
+    assert Books(host.written).task_state is TaskState.BLOCKED

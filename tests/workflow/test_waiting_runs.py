@@ -16,23 +16,27 @@ from temporalio.exceptions import CancelledError
 from temporalio.worker import Worker
 
 from activities.agents.registry import adapters_of
-from activities.jobs import deferring
-from activities.jobs.context import Context
-from activities.jobs.record import Recorder
+from activities.host.context import Context
+from activities.host.slots import Slots
+from activities.jobs import deferral as deferral
+from activities.jobs.record_tree import TreeRecorder
 from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import deferrals, repos
 from activities.store.database import open_store
 from tests.activities.jobs.programs import PRELUDE, calls
-from workflows import search
-from workflows.calls import agents_queue
 from workflows.contract.models import Action
-from workflows.delegation import Delegation
-from workflows.messages import DelegationInput
-from workflows.runner import WORKFLOWS, runner
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, Text
-from workflows.tree.jobs import Worker as Agent
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.states import JobState
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment
+from workflows.model.workers import Worker as Agent
+from workflows.temporal import search
+from workflows.temporal.calls import agents_queue
+from workflows.temporal.delegation import Delegation
+from workflows.temporal.messages import DelegationInput
+from workflows.temporal.runner import WORKFLOWS, runner
 
 LIMITED = "claude('You have hit your usage limit', True, 429)"
 
@@ -42,7 +46,7 @@ def context(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: 
     """A host with one place, whose runtime_b meets a limit the first time it is asked."""
     (tmp_path / "h").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "h"))
-    monkeypatch.setattr(deferring, "MARGIN_SECONDS", 0.0)
+    monkeypatch.setattr(deferral, "MARGIN_SECONDS", 0.0)
     repo = tmp_path / "shop"
     commit = "git init -q -b main && git -c user.name=t -c user.email=t@x.invalid commit -q --allow-empty -m first"
     repo.mkdir()
@@ -58,14 +62,14 @@ def context(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: 
 
 @asynccontextmanager
 async def serving(client: Client, queue: str, context: Context) -> AsyncIterator[None]:
-    jobs = Jobs(context, adapters_of(context.settings, context.environ))
+    jobs = Jobs(context, adapters_of(context.settings, context.environ), Slots(context.settings))
     quick = timedelta(seconds=0.2)
     trees = Worker(
         client,
         task_queue=queue,
         workflows=WORKFLOWS,
         workflow_runner=runner(),
-        activities=[Recorder(context).take_back],
+        activities=[TreeRecorder(context).take_back],
         activity_executor=ThreadPoolExecutor(2),
     )
     agents = Worker(
@@ -86,9 +90,11 @@ def a_run(said: str = "look") -> JobRun:
         root_job_id=job_id,
         task_id="task-1",
         repo="acme/shop",
-        worker=Agent(name="scout", runtime="runtime_b"),
-        action=Action.ASK,
-        prompt=Text(inline=said),
+        assignment=Assignment(
+            worker=Agent(name="scout", runtime="runtime_b"),
+            action=Action.ASK,
+            prompt=Text(inline=said),
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Cycles among the delegations of a result (spec: Result validation, 1)."""
+"""The graph that the delegations of a result make: its cycles (spec: Result validation, 1) and its run order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -29,3 +29,16 @@ def _enter(
     if leg in deps and leg not in state:
         state[leg] = True
         path.append((leg, iter(deps[leg])))
+
+
+def topological(deps: Mapping[str, Sequence[str]]) -> list[str] | None:
+    """The ids, dependencies first and otherwise as given; None when a dep is unknown or they go in a circle."""
+    order: dict[str, None] = {}
+    waiting = list(deps)
+    while waiting:
+        free = [leg for leg in waiting if all(dep in order for dep in deps[leg])]
+        if not free:
+            return None
+        order.update(dict.fromkeys(free))
+        waiting = [leg for leg in waiting if leg not in order]
+    return list(order)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workflows.contract.models import Decision
+from workflows.model.wire import Wire
 from workflows.pipeline.plan import RunState
 from workflows.pipeline.records import RunRecords
 from workflows.pipeline.stage_run import StageRun
-from workflows.tree.jobs import Wire
 from workflows.tree.state import TreeInput
 
 

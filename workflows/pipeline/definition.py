@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workflows.contract.models import Action, Decision, Ephemeral
-from workflows.tree.jobs import Wire
+from workflows.model.wire import Wire
 
 SUCCESS = (Decision.APPROVED, Decision.IMPLEMENTED, Decision.SKIPPED)
 """What an agent stage decides when it succeeds, unless its definition says otherwise (spec: rules for skipped, 5)."""

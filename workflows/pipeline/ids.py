@@ -2,8 +2,8 @@
 
 import re
 
-from workflows.policy.digests import digest
-from workflows.tree import ids
+from workflows.model import ids
+from workflows.model.digests import digest
 
 _RUN = re.compile(r"prun-[A-Za-z0-9_-]{1,64}")
 

@@ -1,9 +1,9 @@
 """What the end of a tree means for its stage (ruling K1; spec: rules for skipped, 5)."""
 
 from workflows.contract.models import Decision
+from workflows.model.states import TaskState
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.tree.commands import CloseTree
-from workflows.tree.jobs import TaskState
 
 
 def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:

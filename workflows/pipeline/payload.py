@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from workflows.contract.faults import quoted
 from workflows.contract.scope import kind
-from workflows.errors import UsageError
+from workflows.model.errors import UsageError
 
 MOST_ENTRIES = 32
 KEY_BYTES = 64

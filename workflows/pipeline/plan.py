@@ -5,10 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workflows.contract.models import Action, Decision
+from workflows.contract.models import Decision
+from workflows.model.settings import TreeSettings
+from workflows.model.spend import Usage
+from workflows.model.texts import Text
+from workflows.model.wire import Wire
+from workflows.model.workers import Assignment
 from workflows.pipeline.definition import SUCCESS, StageKind
-from workflows.policy.settings import TreeSettings
-from workflows.tree.jobs import Text, Usage, Wire, Worker
 
 
 class Trigger(StrEnum):
@@ -23,7 +26,6 @@ class Trigger(StrEnum):
 class _Planned(Wire):
     id: str
     needs: tuple[str, ...] = ()
-    timeout_seconds: float | None = None
     retry: int = 0
 
 
@@ -32,17 +34,14 @@ class PlannedShell(_Planned):
 
     kind: Literal[StageKind.SHELL] = StageKind.SHELL
     script: Text
+    timeout_seconds: float | None = None
 
 
 class PlannedAgent(_Planned):
     """A tree's beginning: who, and the prompt with the payload in it."""
 
     kind: Literal[StageKind.AGENT] = StageKind.AGENT
-    worker: Worker
-    action: Action
-    prompt: Text
-    model: str | None = None
-    effort: str | None = None
+    assignment: Assignment
     success: tuple[Decision, ...] = SUCCESS
 
 

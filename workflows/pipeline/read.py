@@ -13,7 +13,7 @@ from workflows.contract.graph import cycles
 from workflows.contract.models import Action, Decision
 from workflows.contract.scope import Clean, Scope, kind, set_only
 from workflows.contract.strings import BOUNDS, too_long
-from workflows.errors import UsageError
+from workflows.model.errors import UsageError
 from workflows.pipeline.definition import MAY_SUCCEED, Definition, Schedule, StageKind
 from workflows.pipeline.text import Format, parse
 

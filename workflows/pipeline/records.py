@@ -1,9 +1,9 @@
 """The rows of a run. Each carries the run's revision, which only grows: writing one twice or late changes nothing."""
 
 from workflows.contract.models import Decision
+from workflows.model.wire import Wire
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunInput, RunState, StageState, Trigger
-from workflows.tree.jobs import Wire
 from workflows.tree.state import TreeInput
 
 

@@ -5,6 +5,7 @@ from copy import copy
 from typing import assert_never
 
 from workflows.contract.durations import format_duration
+from workflows.model.ids import task_id
 from workflows.pipeline import ids
 from workflows.pipeline.commands import CancelStage, CloseRun, Command, Record, RunShell, RunTree, StartTimer
 from workflows.pipeline.events import AttentionChanged, CancelRequested, Event, RetryDue, RunStarted, StageEnded
@@ -14,8 +15,7 @@ from workflows.pipeline.rows import run_row, stage_row, tells_its_end
 from workflows.pipeline.stage_run import StageRun
 from workflows.pipeline.state import RunMemory, StageMemory
 from workflows.policy.answers import one_line
-from workflows.policy.retries import pause
-from workflows.tree.ids import task_id
+from workflows.policy.retry_pause import pause
 from workflows.tree.state import TreeInput
 
 _WORTH_A_RETRY = frozenset({StageState.FAILED, StageState.BLOCKED})
@@ -92,7 +92,7 @@ class _Step:
         run = self.run
         if run.cancelled_by:
             return
-        run.cancelled_by = actor
+        run.cancelled_by, run.last_refusal = actor, ""
         for stage in run.stages.values():
             if stage.state is StageState.RUNNING or stage.pausing:
                 self._commands.append(CancelStage(stage.plan.id))
@@ -163,15 +163,9 @@ class _Step:
             task_id=task_id(root),
             title=f"{start.pipeline}: {plan.id}"[:TITLE_LIMIT],
             repo=start.repo,
-            worker=plan.worker,
-            action=plan.action,
-            prompt=plan.prompt,
+            assignment=plan.assignment.model_copy(update={"base": start.base}),
             created_at=self.run.now,
             settings=start.settings,
-            model=plan.model,
-            effort=plan.effort,
-            timeout_seconds=plan.timeout_seconds,
-            base=start.base,
             branch_deps=self.run.branches_for(stage),
         )
 

@@ -4,7 +4,7 @@ from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
 from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
 from workflows.pipeline.state import RunMemory, StageMemory, new_run
-from workflows.tree.reduced import text
+from workflows.policy.storable_rows import text
 
 
 def run_row(run: RunMemory, revision: int) -> RunRecord:

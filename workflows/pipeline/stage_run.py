@@ -1,7 +1,8 @@
 """What the host that runs a shell stage is given."""
 
+from workflows.model.texts import Text
+from workflows.model.wire import Wire
 from workflows.pipeline.records import StageRecord
-from workflows.tree.jobs import Text, Wire
 
 
 class Script(Wire):

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from workflows.contract.models import Decision
+from workflows.model.spend import Usage
 from workflows.pipeline.plan import ENDED, Planned, RunInput, RunState, StageState
-from workflows.tree.jobs import Usage
 
 
 @dataclass
@@ -49,6 +49,8 @@ class RunMemory:
     cost_usd: float = 0.0
     price_assumed: bool = False
     cancelled_by: str = ""
+    last_refusal: str = ""
+    """Whose cancel could not be read, when and why: who sent it by hand looks at the run's details."""
     told: bool = False
     """The rows know what the run was started with."""
 

@@ -1,10 +1,11 @@
 """A run in words: what the Temporal web UI shows while it goes on."""
 
 from workflows.pipeline.plan import StageState
+from workflows.pipeline.records import RunRecords
 from workflows.pipeline.state import RunMemory, StageMemory
-from workflows.policy.outcome import decided
+from workflows.policy.decisions import decided
 from workflows.policy.prices import dollars
-from workflows.tree.view import plain
+from workflows.tree.details import REFUSAL_LIMIT, plain
 
 MARKS = {
     StageState.PENDING: "·",
@@ -16,6 +17,13 @@ MARKS = {
     StageState.CANCELLED: "○",
 }
 _LIMIT = 160
+SUMMARY_LIMIT = 100
+
+
+def wrote(records: RunRecords) -> str:
+    """What rows say, in the few words that fit beside a step in the web UI."""
+    said = [*(f"{stage.stage_id} {stage.state}" for stage in records.stages), f"run {records.run.state}"]
+    return "; ".join(said)[:SUMMARY_LIMIT]
 
 
 def details(run: RunMemory) -> str:
@@ -24,10 +32,12 @@ def details(run: RunMemory) -> str:
     why = f": {plain(run.reason)}" if run.reason else ""
     spent = f"{run.usage.total:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}"
     lines = [_line(stage) for stage in run.stages.values()]
+    refused = [f"Refused: {plain(run.last_refusal)[:REFUSAL_LIMIT]}"] if run.last_refusal else []
     return "\n\n".join(
         [
             f"**{start.pipeline}** {start.run_id} on `{start.repo}`, started by {start.trigger}",
             f"**{run.state}**{why}",
+            *refused,
             "\n".join(["```", *lines, "```"]),
             spent,
         ]

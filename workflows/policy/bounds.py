@@ -1,34 +1,15 @@
 """The hard bounds: how deep, how wide, how many, how long, how much (rulings C1 to C4)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from workflows.model.event_kinds import EventKind
+from workflows.model.payload import Data
+from workflows.model.refusals import Refusal
+from workflows.model.settings import Bounds
+from workflows.model.spend import Ledger
 from workflows.policy.prices import dollars
-from workflows.policy.settings import Bounds
-from workflows.tree.payloads import Data
 
 WARNING_SHARE = 0.8
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """What a tree has used so far."""
-
-    jobs: int
-    elapsed_seconds: float
-    tokens: int
-    cost_usd: float
-    price_assumed: bool = False
-    """Some of the cost is a guess (ruling K5)."""
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why a set of delegations is not dispatched: an event in the making."""
-
-    kind: str
-    message: str
-    data: Data = field(default_factory=dict)
 
 
 def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: int) -> Refusal | None:
@@ -46,7 +27,7 @@ def _width(bounds: Bounds, width: int) -> Refusal | None:
     if width <= cap:
         return None
     message = f"{width} delegations in one result exceed the width cap of {cap}"
-    return Refusal("delegation_width_exceeded", message, {"width": width, "cap": cap})
+    return Refusal(EventKind.DELEGATION_WIDTH_EXCEEDED, message, {"width": width, "cap": cap})
 
 
 def _depth(bounds: Bounds, depth: int) -> Refusal | None:
@@ -54,7 +35,7 @@ def _depth(bounds: Bounds, depth: int) -> Refusal | None:
     if depth < cap:
         return None
     message = f"a job at depth {depth} may not delegate: the depth cap is {cap}"
-    return Refusal("delegation_depth_exceeded", message, {"depth": depth, "cap": cap})
+    return Refusal(EventKind.DELEGATION_DEPTH_EXCEEDED, message, {"depth": depth, "cap": cap})
 
 
 def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
@@ -63,7 +44,7 @@ def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
     if ledger.jobs + new <= cap:
         return None
     message = f"{what} would exceed the per-root job budget of {cap}"
-    return Refusal("delegation_budget_exceeded", message, {"new_jobs": new, "jobs": ledger.jobs, "cap": cap})
+    return Refusal(EventKind.DELEGATION_BUDGET_EXCEEDED, message, {"new_jobs": new, "jobs": ledger.jobs, "cap": cap})
 
 
 def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
@@ -75,14 +56,16 @@ def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
     )
     if ledger.elapsed_seconds > clock:
         message = f"the tree has run {ledger.elapsed_seconds:.0f} s of its {clock:.0f} s"
-        return Refusal("delegation_walltime_exceeded", message, {"elapsed": ledger.elapsed_seconds, "budget": clock})
+        return Refusal(
+            EventKind.DELEGATION_WALLTIME_EXCEEDED, message, {"elapsed": ledger.elapsed_seconds, "budget": clock}
+        )
     if tokens and ledger.tokens >= tokens:
         message = f"the tree has used {ledger.tokens} of its {tokens} tokens"
-        return Refusal("delegation_cost_exceeded", message, {"tokens": ledger.tokens, "budget": tokens})
+        return Refusal(EventKind.DELEGATION_COST_EXCEEDED, message, {"tokens": ledger.tokens, "budget": tokens})
     if budget and ledger.cost_usd >= budget:
         message = f"the tree has cost {dollars(ledger.cost_usd, assumed=ledger.price_assumed)} of its ${budget:.2f}"
         data: Data = {"cost_usd": ledger.cost_usd, "budget": budget, "price_assumed": ledger.price_assumed}
-        return Refusal("delegation_cost_usd_exceeded", message, data)
+        return Refusal(EventKind.DELEGATION_COST_USD_EXCEEDED, message, data)
     return None
 
 

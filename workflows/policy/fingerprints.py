@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from workflows.contract.graph import topological
 from workflows.contract.models import Delegation
-from workflows.policy.order import topological
 
 
 def twins(delegations: Sequence[Delegation]) -> dict[str, str]:

@@ -4,11 +4,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from workflows.contract.models import Delegation, Ephemeral
-from workflows.policy.digests import Plain, digest
-from workflows.tree.jobs import LongPrompt
-from workflows.tree.state import Coordinator, Leg
-
-WINDOW = 8
+from workflows.model.digests import Plain, digest
+from workflows.model.texts import LongPrompt
 
 
 class Rung(StrEnum):
@@ -38,43 +35,3 @@ def _leg(leg: Delegation, long: LongPrompt | None) -> list[Plain]:
 def _worker(worker: Ephemeral) -> list[Plain]:
     about = [worker.runtime.value, worker.template, worker.role, worker.model, worker.effort]
     return [*about, sorted(worker.capabilities)]
-
-
-def repeats(chain: Coordinator, set_signature: str) -> Rung | None:
-    """A set the chain has dispatched before: a warning once, then it is a loop for good (ruling H2)."""
-    if set_signature not in chain.window:
-        return None
-    rung = Rung.DETECTED if chain.repeat_warned or chain.rung else Rung.WARNING
-    chain.repeat_warned, chain.rung = True, 1
-    return rung
-
-
-def dispatched(chain: Coordinator, set_signature: str) -> None:
-    """Only sets that went out enter the window (ruling C6)."""
-    chain.window = [*chain.window, set_signature][-WINDOW:]
-
-
-def part(leg: Leg) -> str:
-    """What a leg adds to its generation's digest; on another model or effort it is a new attempt (ruling H3)."""
-    return digest([leg.state, leg.progress, leg.model, leg.effort])
-
-
-def progressed(chain: Coordinator, legs: Sequence[str], limit: int) -> Rung | None:
-    """One generation is over: the same digest again lengthens the streak, another resets streak and ladder (H3)."""
-    now = digest(sorted(legs))
-    same = now == chain.progress
-    chain.streak = chain.streak + 1 if same else 0
-    if not same and chain.progress is not None:
-        chain.rung = 0
-    chain.progress, chain.history = now, digest([chain.history, now])
-    if chain.streak < limit:
-        return None
-    rung = Rung.DETECTED if chain.rung else Rung.WARNING
-    chain.rung = 1
-    return rung
-
-
-def preflight_failed(chain: Coordinator, limit: int) -> bool:
-    """Whether a coordinator that keeps naming workers it cannot have is given another try (ruling C6)."""
-    chain.streak += 1
-    return chain.streak <= limit

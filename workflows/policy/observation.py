@@ -11,7 +11,7 @@ from enum import StrEnum
 from pydantic import JsonValue
 
 from workflows.contract.models import Entry
-from workflows.tree.jobs import Wire
+from workflows.model.wire import Wire
 
 _BULLET = re.compile(r"^\s*[-*\u2022]\s+")
 _LEAD_END = re.compile(r":\s|\s[-\u2013\u2014\u2192(]|$")

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from workflows.contract.models import WRITE_POLICIES, Action, Delegation, Ephemeral
-from workflows.policy.bounds import Refusal
-from workflows.policy.order import topological
-from workflows.policy.settings import TreeSettings
-from workflows.tree.jobs import Worker
-from workflows.tree.payloads import Data
+from workflows.contract.graph import topological
+from workflows.contract.models import WRITE_POLICIES, Action, Delegation, Ephemeral, Runtime
+from workflows.model.event_kinds import EventKind
+from workflows.model.payload import Data
+from workflows.model.refusals import Refusal
+from workflows.model.settings import TreeSettings
+from workflows.model.workers import Worker
 
-RUNTIME_NAMES = frozenset({"runtime_a", "runtime_b", "runtime_c", "shell"})
+RUNTIME_NAMES = frozenset({*(each.value for each in Runtime), "shell"})
 ALTERNATIVE = 'or use "ephemeral": {"runtime": ...} instead of "agent" for a throwaway worker'
 
 
@@ -28,7 +29,7 @@ def check(
     valid = sorted(by_name)
     message = f"{len(faults)} fault(s) in a set of {len(delegations)} delegation(s): " + "; ".join(faults)
     data: Data = {"faults": faults, "valid_agents": valid, "alternative": ALTERNATIVE}
-    return Refusal("delegation_preflight_failed", message, data)
+    return Refusal(EventKind.DELEGATION_PREFLIGHT_FAILED, message, data)
 
 
 def _shape(delegations: Sequence[Delegation]) -> Iterator[str]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from workflows.contract.models import Tier
-from workflows.policy.price_table import MID, MODELS, Price
-from workflows.tree.jobs import Usage
+from workflows.model.price_table import MID, MODELS, Price
+from workflows.model.spend import Usage
 
 TIER = "tier:"
 """What a price of the settings begins with that is a whole tier's."""

@@ -17,7 +17,7 @@ from workflows.contract.models import (
     Runtime,
     SynthesisRule,
 )
-from workflows.errors import UsageError
+from workflows.model.errors import UsageError
 
 
 class Recipe(StrEnum):

@@ -1,7 +1,7 @@
 """What a job verifiably did, as one digest (ruling H3): what it says of itself is left out."""
 
 from workflows.contract.models import Entry, ServiceResult
-from workflows.policy.digests import digest
+from workflows.model.digests import digest
 
 
 def side_effects(

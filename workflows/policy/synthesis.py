@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from workflows.contract.models import Decision, SynthesisRule
-from workflows.tree.jobs import JobState
+from workflows.model.states import JobState
 
 APPROVING = frozenset({Decision.APPROVED, Decision.IMPLEMENTED})
 

@@ -3,7 +3,7 @@
 import re
 
 from workflows.contract.models import Delegation
-from workflows.policy.settings import Timeouts
+from workflows.model.settings import Timeouts
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")

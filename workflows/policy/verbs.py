@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from workflows.contract.durations import DurationError, format_duration, parse_duration
+from workflows.model.refusals import Refusal, ResumeFault
+from workflows.model.rounds import RoundKind
 from workflows.policy.answers import clean, one_line, parse
-from workflows.policy.bounds import Refusal
-from workflows.tree.pauses import RoundKind
 
 TEXT_LIMIT = 16_000
+
+
 LONGEST_PAUSE_SECONDS = 365 * 86_400.0
 
 
@@ -26,26 +28,6 @@ TAKES: dict[RoundKind, tuple[Verb, ...]] = {
     RoundKind.ASK: (Verb.ANSWER, Verb.EXTEND),
     RoundKind.FAILURE: (Verb.RETRY, Verb.CONTINUE, Verb.ABORT, Verb.EXTEND),
 }
-
-
-class No(StrEnum):
-    """Why a resume is refused."""
-
-    UNKNOWN_JOB = "unknown_job"
-    TREE_OVER = "tree_over"
-    NO_OPEN_ROUND = "no_open_round"
-    ROUND_OVER = "round_over"
-    UNKNOWN_ROUND = "unknown_round"
-    STALE_ROUND = "stale_round"
-    AMBIGUOUS = "ambiguous"
-    DUPLICATE = "duplicate"
-    WRONG_VERB = "wrong_verb"
-    UNREADABLE = "unreadable"
-    EMPTY_ANSWER = "empty_answer"
-    NOT_WHOLE = "not_whole"
-    BAD_DURATION = "bad_duration"
-    TOO_LONG = "too_long"
-    NO_ROOM = "no_room"
 
 
 def commands(job_id: str, verbs: Sequence[Verb], question_ids: Sequence[str]) -> tuple[str, ...]:
@@ -70,11 +52,11 @@ def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what:
     if verb not in takes:
         named = ", ".join(f"`{each}`" for each in takes)
         message = f"{what} is {_ARTICLE[kind]} round: it takes {named}, not `{one_line(verb, 40)}`"
-        return Refusal(No.WRONG_VERB, message, {"kind": kind, "verbs": list(takes)})
+        return Refusal(ResumeFault.WRONG_VERB, message, {"kind": kind, "verbs": list(takes)})
     if refusal := refuse_length(text):
         return refusal
     if verb == Verb.ANSWER and not _says_something(text, ids):
-        return Refusal(No.EMPTY_ANSWER, f"the answer is empty: {what} asks {', '.join(ids)}")
+        return Refusal(ResumeFault.EMPTY_ANSWER, f"the answer is empty: {what} asks {', '.join(ids)}")
     return _refuse_duration(text) if verb == Verb.EXTEND else None
 
 
@@ -83,7 +65,7 @@ def refuse_length(text: str) -> Refusal | None:
     if len(text) <= TEXT_LIMIT:
         return None
     message = f"{len(text):,} characters are more than the {TEXT_LIMIT:,} a resume takes"
-    return Refusal(No.TOO_LONG, f"{message}: put them where the agents can read them, and say where that is")
+    return Refusal(ResumeFault.TOO_LONG, f"{message}: put them where the agents can read them, and say where that is")
 
 
 _ARTICLE = {RoundKind.ASK: "an ask", RoundKind.FAILURE: "a failure"}
@@ -98,12 +80,12 @@ def _refuse_duration(text: str) -> Refusal | None:
     try:
         seconds = duration(text)
     except DurationError as error:
-        return Refusal(No.BAD_DURATION, f"the duration {error}")
+        return Refusal(ResumeFault.BAD_DURATION, f"the duration {error}")
     if seconds <= 0:
-        return Refusal(No.BAD_DURATION, "the duration must be positive")
+        return Refusal(ResumeFault.BAD_DURATION, "the duration must be positive")
     if seconds > LONGEST_PAUSE_SECONDS:
         longest = format_duration(LONGEST_PAUSE_SECONDS)
-        return Refusal(No.BAD_DURATION, f"the duration must be at most {longest} at a time")
+        return Refusal(ResumeFault.BAD_DURATION, f"the duration must be at most {longest} at a time")
     return None
 
 

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from workflows.model.refusals import Refusal, ResumeFault
 from workflows.policy.answers import Answers, one_line, parse, strange_ids, with_ids
-from workflows.policy.bounds import Refusal
-from workflows.policy.verbs import No
 
 Asks = Mapping[str, Sequence[str]]
 """The questions of a round by id, with the choices each suggests."""
@@ -38,7 +37,7 @@ def refuse(text: str, asks: Asks, meant: Meant, job_id: str, what: str) -> Refus
         return None
     questions = "; ".join(_question(each, choices) for each, choices in asks.items())
     message = f"nothing is recorded: {'; '.join(found)}. {what} asks {questions}"
-    return Refusal(No.NOT_WHOLE, message, {"commands": list(_lines(text, asks, job_id))})
+    return Refusal(ResumeFault.NOT_WHOLE, message, {"commands": list(_lines(text, asks, job_id))})
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:

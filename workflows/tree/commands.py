@@ -1,8 +1,12 @@
 """What a tree wants done. The Temporal shell carries commands out in order and decides nothing."""
 
 from workflows.contract.models import Decision
-from workflows.tree.jobs import JobRun, TaskState, Usage, Wire
-from workflows.tree.records import Records
+from workflows.model.jobs import JobRun
+from workflows.model.refusals import Refusal
+from workflows.model.rows import Records
+from workflows.model.spend import Usage
+from workflows.model.states import TaskState
+from workflows.model.wire import Wire
 
 
 class RunCoordinator(Wire):
@@ -69,4 +73,12 @@ class CloseTree(Wire):
     """What its implement jobs left, in order of dispatch."""
 
 
-Command = RunCoordinator | RunChild | TakeBack | CancelJob | StartTimer | CancelTimer | Record | CloseTree
+class AnswerOrder(Wire):
+    """Tell the call that waits what became of its order."""
+
+    waiting: int
+    refusal: Refusal | None = None
+    text: str = ""
+
+
+Command = AnswerOrder | RunCoordinator | RunChild | TakeBack | CancelJob | StartTimer | CancelTimer | Record | CloseTree

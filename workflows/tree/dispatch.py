@@ -4,18 +4,22 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from workflows.contract.models import Delegation
+from workflows.model.briefs import Correction
+from workflows.model.event_kinds import EventKind
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.payload import Data
+from workflows.model.refusals import Refusal
+from workflows.model.states import Continuation
+from workflows.model.texts import RefusedSet, Text
 from workflows.policy import bounds, loops, preflight
-from workflows.policy.bounds import Refusal
+from workflows.policy.assignments import delegated
 from workflows.policy.fingerprints import twins
-from workflows.policy.resolution import asked_of, means_of, worker_of
-from workflows.tree import continuing, finalizing, offers, work
-from workflows.tree.jobs import Continuation, Correction, JobOutcome, JobRun, RefusedSet, Text
-from workflows.tree.payloads import Data
-from workflows.tree.state import Batch, Coordinator, Leg, Phase
+from workflows.tree import branches, continuation, finalize, offers
+from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.step import Step
 
 
-class Handed(StrEnum):
+class Dispatch(StrEnum):
     """What became of a set of delegations."""
 
     DISPATCHED = "dispatched"
@@ -23,10 +27,10 @@ class Handed(StrEnum):
     DROPPED = "dropped"
 
 
-def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Handed:
+def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """A set goes out, comes back to be corrected, or is kept for the finalize to be told of, complete (ruling E6)."""
     handed = _checked(step, chain, outcome)
-    if handed is Handed.DROPPED and step.state.finalize is not None:
+    if handed is Dispatch.DROPPED and step.state.finalize is not None:
         step.state.finalize.refused.append(refused(outcome))
     return handed
 
@@ -37,24 +41,24 @@ def refused(outcome: JobOutcome) -> RefusedSet:
     return RefusedSet(job_id=outcome.job_id, delegations=outcome.delegations, long_prompts=long)
 
 
-def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Handed:
+def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """The checks of ruling C1 in their order; the first that trips decides, with one event."""
-    if finalizing.ending(step):
+    if finalize.ending(step):
         return _dropped_at_the_end(step, chain, outcome)
     refusal = _bound(step, chain, outcome)
     if refusal is not None:
-        finalizing.tripped(step, refusal, chain.job_id)
-        return Handed.DROPPED
+        finalize.tripped(step, refusal, chain.job_id)
+        return Dispatch.DROPPED
     refusal = preflight.check(outcome.delegations, outcome.agents, step.state.input.settings, outcome.templates)
     if refusal is not None:
         return _unroutable(step, chain, outcome, refusal)
     signature = loops.signature(outcome.delegations, outcome.long_prompts)
-    rung = loops.repeats(chain, signature)
+    rung = chain.ladder.repeats(signature)
     if rung is not None:
         return _repeated(step, chain, outcome, rung)
-    loops.dispatched(chain, signature)
+    chain.ladder.dispatched(signature)
     _admit(step, chain, outcome)
-    return Handed.DISPATCHED
+    return Dispatch.DISPATCHED
 
 
 def _bound(step: Step, chain: Coordinator, outcome: JobOutcome) -> Refusal | None:
@@ -68,45 +72,47 @@ def _bound(step: Step, chain: Coordinator, outcome: JobOutcome) -> Refusal | Non
     )
 
 
-def _dropped_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Handed:
+def _dropped_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """The kill or the bound has had its own event; this one says that more was dropped because of it."""
     pending = step.state.finalize
     message = f"{len(outcome.delegations)} delegation(s) dropped: {pending.reason if pending else ''}"
     ids = [each.id for each in outcome.delegations]
-    step.event("delegation_dropped", chain.job_id, message, {"delegations": ids})
-    return Handed.DROPPED
+    step.event(EventKind.DELEGATION_DROPPED, chain.job_id, message, {"delegations": ids})
+    return Dispatch.DROPPED
 
 
-def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Refusal) -> Handed:
+def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Refusal) -> Dispatch:
     """A corrective continuation with the faults and the set, as often as the streak allows (ruling C6)."""
     step.refused(refusal, chain.job_id)
     step.change(chain.job_id, preflight_failed=refusal.message)
     limit = step.state.input.settings.bounds.max_delegation_non_progress_streak
-    if not loops.preflight_failed(chain, limit):
+    if not chain.ladder.unroutable(limit):
         if not step.state.blocked:
-            finalizing.request(step, refusal.kind, f"{chain.streak} sets in a row did not get on: {refusal.message}")
-        return Handed.DROPPED
+            finalize.request(
+                step, refusal.kind, f"{chain.ladder.streak} sets in a row did not get on: {refusal.message}"
+            )
+        return Dispatch.DROPPED
     valid = tuple(sorted(agent.name for agent in outcome.agents))
     faults = refusal.data.get("faults")
     notes = tuple(faults) if isinstance(faults, list) else (refusal.message,)
     return _correct(step, chain, outcome, Correction.PREFLIGHT, notes, valid)
 
 
-def _repeated(step: Step, chain: Coordinator, outcome: JobOutcome, rung: loops.Rung) -> Handed:
+def _repeated(step: Step, chain: Coordinator, outcome: JobOutcome, rung: loops.Rung) -> Dispatch:
     """The structural signal of the ladder (ruling H2)."""
     message = "this set of delegations has been dispatched before"
     if climbed(step, chain, rung, message, "signature"):
-        return Handed.DROPPED
+        return Dispatch.DROPPED
     return _correct(step, chain, outcome, Correction.REPEATED, (message,))
 
 
 def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, signal: str) -> bool:
     """One rung of the ladder, with its event; True at the top, where the tree is finalized."""
-    data: Data = {"signal": signal, "streak": chain.streak}
+    data: Data = {"signal": signal, "streak": chain.ladder.streak}
     if rung is loops.Rung.WARNING:
-        step.event("delegation_loop_warning", chain.job_id, message, data)
+        step.event(EventKind.DELEGATION_LOOP_WARNING, chain.job_id, message, data)
         return False
-    finalizing.tripped(step, Refusal("delegation_loop_detected", message, data), chain.job_id)
+    finalize.tripped(step, Refusal(EventKind.DELEGATION_LOOP_DETECTED, message, data), chain.job_id)
     return True
 
 
@@ -117,15 +123,15 @@ def _correct(
     what: Correction,
     notes: tuple[str, ...],
     valid: tuple[str, ...] = (),
-) -> Handed:
+) -> Dispatch:
     """The set comes back to its coordinator, complete."""
     extra: dict[str, object] = {
         "correction": what,
         "refused": (refused(outcome),),
         "valid_agents": valid,
     }
-    done = continuing.proceed(step, chain, Continuation.CORRECTIVE, *notes, extra=extra)
-    return Handed.CORRECTING if done else Handed.DROPPED
+    done = continuation.proceed(step, chain, Continuation.CORRECTIVE, *notes, extra=extra)
+    return Dispatch.CORRECTING if done else Dispatch.DROPPED
 
 
 def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
@@ -137,14 +143,13 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
         if leg.twin:
             leg.job_id = legs[leg.twin].job_id
             _stands_for(legs[leg.twin], leg)
-    chain.batch = Batch(parent_job_id=chain.job_id, artifact_digest=outcome.artifact_digest, legs=legs)
-    chain.phase = Phase.WAITING
+    chain.dispatch(Batch(parent_job_id=chain.job_id, artifact_digest=outcome.artifact_digest, legs=legs))
     for leg in legs.values():
         if not leg.twin:
             step.state.spent_jobs += 1
             step.state.homes[leg.job_id] = chain.coordinator_id
             reason = f"waits for {', '.join(leg.deps)}" if leg.deps else "waits to be started"
-            step.add(continuing.record_of(_run(step, chain, leg, depth), step.now, reason))
+            step.add(continuation.record_of(_run(step, chain, leg, depth), step.now, reason))
 
 
 def _stands_for(leg: Leg, duplicate: Leg) -> None:
@@ -155,15 +160,12 @@ def _stands_for(leg: Leg, duplicate: Leg) -> None:
 
 
 def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | None) -> Leg:
-    settings, worker = step.state.input.settings, worker_of(delegation, outcome.agents)
-    long = outcome.long_prompts.get(delegation.id)
-    means = means_of(asked_of(delegation, settings), worker, settings)
+    tree, long = step.state.input, outcome.long_prompts.get(delegation.id)
+    prompt = Text(digest=long.digest) if long else Text(inline=delegation.prompt)
     return Leg(
         id=delegation.id,
-        job_id="" if twin else continuing.next_id(step),
-        worker=worker,
-        action=delegation.action,
-        prompt=Text(digest=long.digest) if long else Text(inline=delegation.prompt),
+        job_id="" if twin else continuation.next_id(step),
+        assignment=delegated(delegation, outcome.agents, tree.assignment, tree.settings, prompt),
         deps=delegation.deps,
         failure_policy=delegation.failure_policy,
         rules=(delegation.synthesis_rule,) if delegation.synthesis_rule else (),
@@ -171,10 +173,6 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
         retry=delegation.retry,
         worktree=delegation.worktree,
         artifacts=delegation.artifacts,
-        model=means.model,
-        effort=means.effort,
-        phase=delegation.phase,
-        timeout_seconds=means.timeout_seconds,
         twin=twin,
     )
 
@@ -203,21 +201,13 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         delegation_depth=depth,
         task_id=tree.task_id,
         repo=tree.repo,
-        worker=leg.worker,
-        action=leg.action,
+        assignment=leg.assignment,
         attempt=leg.attempt,
-        prompt=leg.prompt,
         guidance=tuple(_guidance(step, chain, leg)),
         artifacts=leg.artifacts,
         artifact_digest=batch.artifact_digest if leg.artifacts else None,
-        model=leg.model,
-        effort=leg.effort,
-        phase=leg.phase,
-        timeout_seconds=leg.timeout_seconds,
-        base=tree.base,
-        branch_deps=work.needed(step.state, chain, batch, leg),
+        branch_deps=branches.needed(step.state, chain, batch, leg),
         shared_worktree=leg.worktree,
-        pull_request=tree.pull_request,
     )
 
 

@@ -1,6 +1,8 @@
 """What can happen to a tree. Every event carries the time it happened: the reducer has no clock."""
 
-from workflows.tree.jobs import JobOutcome, Wire
+from workflows.model.jobs import JobOutcome
+from workflows.model.orders import ResumeOrder
+from workflows.model.wire import Wire
 
 
 class TreeStarted(Wire):
@@ -62,28 +64,18 @@ class ResumeRequested(Wire):
     """A person ends or extends a pause, or tries to (rulings F4, F6)."""
 
     now: float
-    actor: str
-    channel: str
-    """Where it was said: `cli`, `bridge`, `dashboard`, `comment`, `temporal`."""
-    job_id: str
-    """The coordinator's, or that of any job of the tree (ruling B1); empty takes the only one that waits."""
-    verb: str
-    text: str = ""
-    """Answers, instructions, or a duration."""
-    round: int | None = None
-    """The round it is meant for; None takes the open one."""
-    digest: str = ""
-    """The round's digest as the person saw it, or its first eight characters or more; empty takes any."""
-    request_id: str = ""
-    """The same request twice acts once: a comment's id, an idempotency key, an update's id."""
+    order: ResumeOrder
     whole: bool = False
     """Where it was said a refusal is shown: the answer is taken whole or not at all (ruling F5)."""
-    partial: bool = False
-    """Questions are left unanswered on purpose."""
-    other: bool = False
-    """A text that is none of the choices is the answer."""
     fault: str = ""
     """Why what was sent is no order; nothing else of it counts then."""
+    waiting: int = 0
+    """The number of the call that waits to be told what becomes of it; 0 when nobody does."""
+
+    @property
+    def actor(self) -> str:
+        """Who ordered it."""
+        return self.order.actor
 
 
 class TreeTakenUp(Wire):

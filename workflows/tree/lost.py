@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.pauses import RoundEnd
-from workflows.tree.records import RETRY, EventRecord, JobRecord, Records, RoundRecord, TaskRecord
-from workflows.tree.round_view import clock
-from workflows.tree.state import TERMINAL
+from workflows.model.event_kinds import EventKind
+from workflows.model.rounds import RoundEnd
+from workflows.model.rows import RETRY, EventRecord, JobRecord, Records, RoundRecord, TaskRecord
+from workflows.model.states import TERMINAL, JobState, TaskState
+from workflows.tree.round_rows import clock
 
 OPEN_TASKS = frozenset({TaskState.OPEN, TaskState.AWAITING_HUMAN})
 REASON_LIMIT = 300
@@ -44,7 +44,7 @@ def lost_rows(
                 event_id=f"{root}-e{number}",
                 job_id=root,
                 root_job_id=root,
-                kind="tree_lost",
+                kind=EventKind.TREE_LOST,
                 at=now,
                 message=f"{why}; next: {what_next}",
                 data={"jobs": [job.job_id for job in still], "next": what_next},
@@ -61,7 +61,7 @@ def dismissed_rows(task: TaskRecord, *, actor: str, number: int, now: float) -> 
         event_id=f"{root}-e{number}",
         job_id=root,
         root_job_id=root,
-        kind="task_dismissed",
+        kind=EventKind.TASK_DISMISSED,
         at=now,
         message=reason,
         data={"actor": actor},

@@ -5,10 +5,11 @@ It stays `queued` meanwhile. Whether the host begins it or the tree has it back 
 
 from collections.abc import Collection
 
+from workflows.model.event_kinds import EventKind
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.states import Continuation, JobState
 from workflows.tree.commands import CancelJob, RunChild, RunCoordinator, TakeBack
 from workflows.tree.events import JobBegun, JobHeldUp
-from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState
-from workflows.tree.payloads import EventKind
 from workflows.tree.state import Offer
 from workflows.tree.step import Step
 
@@ -19,7 +20,9 @@ def offer_leg(step: Step, run: JobRun) -> None:
     """An attempt of a delegated job goes out."""
     run = _numbered(step, run)
     step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt)
-    step.command(RunChild(run=run, summary=f"{run.delegation_id}: {run.worker.name} {run.action}"))
+    step.command(
+        RunChild(run=run, summary=f"{run.delegation_id}: {run.assignment.worker.name} {run.assignment.action}")
+    )
 
 
 def offer_coordinator(step: Step, run: JobRun) -> None:
@@ -28,7 +31,7 @@ def offer_coordinator(step: Step, run: JobRun) -> None:
     step.state.held_back.pop(run.job_id, None)
     step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt, run=run)
     kind = "root" if run.continuation is Continuation.NONE else f"{run.continuation} continuation"
-    step.command(RunCoordinator(run=run, summary=f"{run.worker.name}: {kind}"))
+    step.command(RunCoordinator(run=run, summary=f"{run.assignment.worker.name}: {kind}"))
 
 
 def _numbered(step: Step, run: JobRun) -> JobRun:
@@ -49,8 +52,7 @@ def _begin(step: Step, job_id: str, at: float) -> None:
     started = max(at, step.state.jobs[job_id].queued_at)
     step.change(job_id, state=JobState.RUNNING, started_at=started, reason="", next="")
     if found := step.state.find_leg(job_id):
-        leg = found[1]
-        leg.state, leg.failed_as, leg.reason = JobState.RUNNING, None, ""
+        found[1].begun()
 
 
 def ended(step: Step, outcome: JobOutcome) -> bool:
@@ -61,15 +63,21 @@ def ended(step: Step, outcome: JobOutcome) -> bool:
     if outcome.begun_at is not None or outcome.decision is not None:
         _begin(step, outcome.job_id, step.now if outcome.begun_at is None else outcome.begun_at)
         return True
-    del step.state.offers[outcome.job_id]
     if not offer.taken_back or outcome.state is not JobState.CANCELLED or outcome.job_id == _final(step):
+        del step.state.offers[outcome.job_id]
         return True
-    if offer.run is not None:
-        step.state.held_back[outcome.job_id] = offer.run
-    step.change(outcome.job_id, reason="taken back before it began")
-    message = f"{outcome.job_id} was taken back before it began"
-    step.event(EventKind.JOB_TAKEN_BACK, outcome.job_id, message, {"attempt": outcome.attempt})
+    _returned(step, outcome.job_id)
     return False
+
+
+def _returned(step: Step, job_id: str) -> None:
+    """It is the tree's again, and never began."""
+    offer = step.state.offers.pop(job_id)
+    if offer.run is not None:
+        step.state.held_back[job_id] = offer.run
+    step.change(job_id, reason="taken back before it began")
+    message = f"{job_id} was taken back before it began"
+    step.event(EventKind.JOB_TAKEN_BACK, job_id, message, {"attempt": offer.attempt})
 
 
 def held_up(step: Step, event: JobHeldUp) -> None:
@@ -89,10 +97,17 @@ def on_offer(step: Step) -> list[str]:
 
 
 def take_back(step: Step, jobs: Collection[str] | None = None) -> None:
-    """Everything on offer, or these jobs of it: at once, whoever waits for whose place."""
+    """Everything on offer, or these jobs of it: at once, whoever waits for whose place.
+
+    What the same step has offered never leaves it: no host can have begun it.
+    """
     for job_id in on_offer(step):
         offer = step.state.offers[job_id]
-        if not offer.taken_back and (jobs is None or job_id in jobs):
+        if offer.taken_back or not (jobs is None or job_id in jobs):
+            continue
+        if step.withdraw(job_id):
+            _returned(step, job_id)
+        else:
             offer.taken_back = True
             step.command(TakeBack(job_id=job_id, attempt=offer.attempt, offer=offer.number))
 

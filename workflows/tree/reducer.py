@@ -2,12 +2,18 @@
 
 from typing import assert_never
 
+from workflows.model.event_kinds import EventKind
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.payload import Data
+from workflows.model.rows import TaskRecord
+from workflows.model.states import JobState, TaskState
+from workflows.policy import job_events, storable_rows
 from workflows.policy.answers import one_line
-from workflows.policy.resolution import Means, means_of
-from workflows.tree import continuing, finalizing, offers, reduced, reopening, resuming, story, taking_up, ways_out
+from workflows.policy.assignments import resolved
+from workflows.tree import continuation, finalize, next_commands, offers, resume, retry
+from workflows.tree.chains import Coordinator
 from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
-from workflows.tree.ending import job_ended, retry_due
 from workflows.tree.events import (
     Event,
     JobBegun,
@@ -21,11 +27,9 @@ from workflows.tree.events import (
     TreeStarted,
     TreeTakenUp,
 )
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, TaskState
-from workflows.tree.payloads import Data, EventKind
-from workflows.tree.records import TaskRecord
-from workflows.tree.settling import move_on
-from workflows.tree.state import Coordinator, TreeInput, TreeState
+from workflows.tree.job_end import job_ended, retry_due
+from workflows.tree.settle import move_on
+from workflows.tree.state import TreeInput, TreeState
 from workflows.tree.step import Step
 
 _OVER = frozenset({TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED})
@@ -33,22 +37,13 @@ _OVER = frozenset({TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED})
 
 def root_run(start: TreeInput) -> JobRun:
     """The root job as its host is told of it, with model and effort resolved."""
-    means = means_of(Means(start.model, start.effort, start.timeout_seconds), start.worker, start.settings)
     return JobRun(
         job_id=start.root_job_id,
         root_job_id=start.root_job_id,
         task_id=start.task_id,
         repo=start.repo,
-        worker=start.worker,
-        action=start.action,
-        prompt=start.prompt,
-        model=means.model,
-        effort=means.effort,
-        phase=start.phase,
-        timeout_seconds=means.timeout_seconds,
-        base=start.base,
+        assignment=resolved(start.assignment, start.settings),
         branch_deps=start.branch_deps,
-        pull_request=start.pull_request,
     )
 
 
@@ -69,7 +64,7 @@ def new_tree(start: TreeInput) -> TreeState:
         input=start,
         task=task,
         now=start.created_at,
-        jobs={root: continuing.record_of(run, start.created_at, "waits for a worker")},
+        jobs={root: continuation.record_of(run, start.created_at, "waits for a worker")},
         homes={root: root},
         coordinators={root: Coordinator(coordinator_id=root, run=run, job_id=root)},
     )
@@ -89,22 +84,37 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
             job_ended(step, event.outcome)
         case TimerFired():
             retry_due(step, event.key)
-            resuming.timer_fired(step, event.key)
+            resume.timer_fired(step, event.key)
         case KillRequested():
-            finalizing.kill(step, one_line(event.actor), immediate=event.immediate)
+            finalize.kill(step, one_line(event.actor), immediate=event.immediate)
         case RetryRequested():
-            reopening.retry(step, one_line(event.actor), event.job_id)
+            retry.retry(step, one_line(event.actor), event.job_id)
         case ResumeRequested():
-            resuming.resume(step, event)
+            heard = resume.resume(step, event)
         case TreeTakenUp():
-            taking_up.take_up(step, event.actor, event.why, event.since)
+            retry.take_up(step, event.actor, event.why, event.since)
             _start(step)
         case RecordRefused():
-            reduced.refused(step, event.why, event.job_ids)
+            _reduced(step, event.why, event.job_ids)
         case _ as never:
             assert_never(never)
     _advance(step)
+    if isinstance(event, ResumeRequested) and event.waiting:
+        step.answer(resume.answer(step, event.waiting, heard))
     return step.finish()
+
+
+def _reduced(step: Step, why: str, job_ids: tuple[str, ...]) -> None:
+    """The tree goes on with what the store takes, and says what became of the rest."""
+    state = step.state
+    for job_id in job_ids:
+        if job_id in state.jobs:
+            step.add(storable_rows.reduced_job(state.jobs[job_id]))
+    state.task = storable_rows.reduced_task(state.task)
+    message = f"the store refused what was to be written; it was written shortened: {storable_rows.text(why)}"
+    step.event(
+        EventKind.RECORD_REFUSED, state.root_id, message, {"why": storable_rows.text(why), "jobs": list(job_ids)}
+    )
 
 
 def _start(step: Step) -> None:
@@ -114,16 +124,20 @@ def _start(step: Step) -> None:
         return
     state.started = True
     step.task(TaskState.OPEN, "goes on", "")
-    data: Data = {"task": state.input.task_id, "agent": state.input.worker.name, "action": state.input.action.value}
+    data: Data = {
+        "task": state.input.task_id,
+        "agent": state.input.assignment.worker.name,
+        "action": state.input.assignment.action.value,
+    }
     step.event(EventKind.TREE_STARTED, state.root_id, f"the tree starts: {state.input.title}", data)
     if state.input.caveat:
-        step.event("tree_caveat", state.root_id, state.input.caveat, {"caveat": state.input.caveat})
+        step.event(EventKind.TREE_CAVEAT, state.root_id, state.input.caveat, {"caveat": state.input.caveat})
     if state.input.legs:
         step.change(state.root_id, state=JobState.SUCCEEDED, reason="the legs are a recipe's", ended_at=step.now)
         recipe = JobOutcome(job_id=state.root_id, state=JobState.SUCCEEDED, delegations=state.input.legs)
         delegate(step, state.root, recipe)
         return
-    step.event(*story.of_job(state.jobs[state.root_id]))
+    step.event(*job_events.of_job(state.jobs[state.root_id]))
     offers.offer_coordinator(step, state.root.run)
 
 
@@ -135,7 +149,7 @@ def _advance(step: Step) -> None:
     while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
         pass
     _end(step)
-    ways_out.show(step)
+    next_commands.show(step)
     step.warn()
 
 
@@ -145,9 +159,9 @@ def _end(step: Step) -> None:
         return
     if pending is not None and not pending.done and pending.job_id is None and not state.in_flight:
         if state.blocked:
-            finalizing.dismiss(step, pending.reason)
+            finalize.dismiss(step, pending.reason)
         else:
-            continuing.finalize(step, pending)
+            continuation.enqueue_finalize(step, pending)
     over = pending is None or pending.done
     if over and state.task.state in _OVER and state.quiescent:
-        finalizing.close(step)
+        finalize.close(step)

@@ -1,17 +1,35 @@
-"""Whether a resume is taken, without taking it: the same verdict for every surface and for the tree (ruling F4)."""
+"""What becomes of a resume: whether it is taken, the same for every surface and for the tree, and what is said back.
+
+Nothing in here changes the tree (rulings F4, F5); `resume` carries out what is taken.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from workflows.contract.strings import fitted
+from workflows.model.refusals import Refusal, ResumeFault
+from workflows.model.rounds import Round
 from workflows.policy import bounds, whole_answers
-from workflows.policy.bounds import Refusal
-from workflows.policy.verbs import No, Verb, refuse_verb
+from workflows.policy.answers import Answers, one_line
+from workflows.policy.verbs import Verb, refuse_verb
 from workflows.policy.whole_answers import Meant
-from workflows.tree import round_view
+from workflows.tree import round_rows
+from workflows.tree.chains import Coordinator
 from workflows.tree.events import ResumeRequested
-from workflows.tree.pauses import Round
-from workflows.tree.state import Coordinator, TreeState
+from workflows.tree.state import TreeState
 
 _DIGEST_SHOWN = 8
 """So much of a digest has to be named at least for it to count."""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """An order that was carried out: the round it was for, and what was recorded of it."""
+
+    coordinator_id: str
+    round: int
+    verb: Verb
+    recorded: list[str]
 
 
 def refuse_resume(state: TreeState, request: ResumeRequested) -> Refusal | None:
@@ -23,22 +41,24 @@ def refuse_resume(state: TreeState, request: ResumeRequested) -> Refusal | None:
 def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Round, Verb] | Refusal:
     """The coordinator, the round and the verb; or the first thing that speaks against it."""
     if request.fault:
-        return Refusal(No.UNREADABLE, request.fault)
-    if request.job_id and request.job_id not in state.jobs:
-        return Refusal(No.UNKNOWN_JOB, f"there is no job {request.job_id[:80]!r} in tree {state.root_id}")
-    if _accepted_before(state, request.request_id):
-        return Refusal(No.DUPLICATE, f"request {request.request_id[:80]!r} has been carried out already")
+        return Refusal(ResumeFault.UNREADABLE, request.fault)
+    if request.order.job_id and request.order.job_id not in state.jobs:
+        return Refusal(
+            ResumeFault.UNKNOWN_JOB, f"there is no job {request.order.job_id[:80]!r} in tree {state.root_id}"
+        )
+    if _accepted_before(state, request.order.request_id):
+        return Refusal(ResumeFault.DUPLICATE, f"request {request.order.request_id[:80]!r} has been carried out already")
     found = _addressed(state, request)
     if isinstance(found, Refusal):
         return found
     chain, current = found
     refusal = (
         _other_round(state, chain, current, request)
-        or refuse_verb(request.verb, request.text, current.kind, _ids(chain), _named(chain, current))
+        or refuse_verb(request.order.verb, request.order.text, current.kind, _ids(chain), _named(chain, current))
         or _not_whole(chain, current, request)
-        or _no_room(state, chain, current, request.verb)
+        or _no_room(state, chain, current, request.order.verb)
     )
-    return refusal or (chain, current, Verb(request.verb))
+    return refusal or (chain, current, Verb(request.order.verb))
 
 
 def _accepted_before(state: TreeState, request_id: str) -> bool:
@@ -51,12 +71,12 @@ def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator,
 
     A coordinator that has been asked before is never passed over for another: the answer was meant for it.
     """
-    meant = (request.job_id, state.homes.get(request.job_id, ""))
+    meant = (request.order.job_id, state.homes.get(request.order.job_id, ""))
     asked = [each for each in meant if each in state.rounds][:1]
     waiting = [each for each in asked or state.rounds if state.open_round(each)]
     if len(waiting) > 1:
         names = ", ".join(waiting)
-        return Refusal(No.AMBIGUOUS, f"several coordinators wait for a person, name one of them: {names}")
+        return Refusal(ResumeFault.AMBIGUOUS, f"several coordinators wait for a person, name one of them: {names}")
     chain = state.coordinators.get(waiting[0]) if waiting else None
     current = state.open_round(waiting[0]) if waiting else None
     return (chain, current) if chain and current else _nothing_open(state, request, asked)
@@ -64,15 +84,15 @@ def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator,
 
 def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) -> Refusal:
     last = asked or _latest(state)
-    over = _last_words(state, last[0], request.round) if last else ""
+    over = _last_words(state, last[0], request.order.round) if last else ""
     if state.closed:
         task = f"tree {state.root_id} is over: task {state.task.task_id} is {state.task.state}"
-        return Refusal(No.TREE_OVER, f"{task}; {over}" if over else task)
+        return Refusal(ResumeFault.TREE_OVER, f"{task}; {over}" if over else task)
     if not over:
-        name = request.job_id or state.root_id
-        return Refusal(No.NO_OPEN_ROUND, f"nobody is waited for: {name} has no open round")
-    others = [record.commands[0] for record in round_view.open_rounds(state)]
-    return Refusal(No.ROUND_OVER, f"{over}; open now: {others[0]}" if others else over)
+        name = request.order.job_id or state.root_id
+        return Refusal(ResumeFault.NO_OPEN_ROUND, f"nobody is waited for: {name} has no open round")
+    others = [record.commands[0] for record in round_rows.open_rounds(state)]
+    return Refusal(ResumeFault.ROUND_OVER, f"{over}; open now: {others[0]}" if others else over)
 
 
 def _latest(state: TreeState) -> list[str]:
@@ -89,26 +109,26 @@ def _last_words(state: TreeState, coordinator_id: str, number: int | None) -> st
 
 def _other_round(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """The number and the digest a person saw must still be those of the open round."""
-    cid, number = chain.coordinator_id, request.round
+    cid, number = chain.coordinator_id, request.order.round
     if number is not None and 0 < number < current.number:
-        return Refusal(No.ROUND_OVER, f"{_last_words(state, cid, number)}; open now: round {current.number}")
+        return Refusal(ResumeFault.ROUND_OVER, f"{_last_words(state, cid, number)}; open now: round {current.number}")
     if number is not None and number != current.number:
         message = f"{cid} has no round {number}: the open one is round {current.number}"
-        return Refusal(No.UNKNOWN_ROUND, message, {"round": current.number})
-    seen = request.digest
+        return Refusal(ResumeFault.UNKNOWN_ROUND, message, {"round": current.number})
+    seen = request.order.digest
     if seen and (len(seen) < _DIGEST_SHOWN or not current.digest.startswith(seen)):
         message = f"round {current.number} of {cid} has changed since: look again with `service job show {cid}`"
-        return Refusal(No.STALE_ROUND, message, {"round": current.number, "digest": current.digest})
+        return Refusal(ResumeFault.STALE_ROUND, message, {"round": current.number, "digest": current.digest})
     return None
 
 
 def _not_whole(chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """An answer of which a part would be lost, where somebody is shown that (ruling F5)."""
-    if request.verb != Verb.ANSWER or not request.whole:
+    if request.order.verb != Verb.ANSWER or not request.whole:
         return None
     asks = {each.id: each.question.choices for each in chain.asking}
-    meant = Meant(partial=request.partial, other=request.other)
-    return whole_answers.refuse(request.text, asks, meant, chain.coordinator_id, _named(chain, current))
+    meant = Meant(partial=request.order.partial, other=request.order.other)
+    return whole_answers.refuse(request.order.text, asks, meant, chain.coordinator_id, _named(chain, current))
 
 
 def _no_room(state: TreeState, chain: Coordinator, current: Round, verb: str) -> Refusal | None:
@@ -118,7 +138,7 @@ def _no_room(state: TreeState, chain: Coordinator, current: Round, verb: str) ->
         return None
     cap = limits.max_delegation_total_jobs
     message = f"a retry would exceed the per-root job budget of {cap}: {_named(chain, current)} can still be aborted"
-    return Refusal(No.NO_ROOM, message, {"cap": cap})
+    return Refusal(ResumeFault.NO_ROOM, message, {"cap": cap})
 
 
 def _ids(chain: Coordinator) -> list[str]:
@@ -127,3 +147,55 @@ def _ids(chain: Coordinator) -> list[str]:
 
 def _named(chain: Coordinator, current: Round) -> str:
     return f"round {current.number} of {chain.coordinator_id}"
+
+
+TEXT_SHOWN = 300
+
+
+def recorded(chain: Coordinator, verb: Verb, text: str, said: Answers) -> list[str]:
+    """What was taken of a person's words, a line each."""
+    if verb is Verb.ANSWER:
+        return list(_answers(chain, said))
+    legs = ", ".join(leg.id for leg in chain.escalated)
+    lines = {
+        Verb.RETRY: f"run again: {legs}",
+        Verb.CONTINUE: f"approved as failed: {legs}",
+        Verb.ABORT: "the tree is summed up and ends",
+        Verb.EXTEND: f"longer by {one_line(text)}",
+    }
+    words = f"instructions: {one_line(text, TEXT_SHOWN)}"
+    return [lines[verb], *([words] if text and verb is not Verb.EXTEND else [])]
+
+
+def _answers(chain: Coordinator, said: Answers) -> Iterator[str]:
+    for each in chain.asking:
+        text = said.by_id.get(each.id)
+        yield f"{each.id}: {one_line(text, TEXT_SHOWN)}" if text else f"{each.id} stays unanswered"
+    for name in said.unmatched:
+        yield f"no question has the id {name}: what stands beside it is taken as it is"
+    if said.guidance:
+        yield f"guidance to the coordinator: {one_line(said.guidance, TEXT_SHOWN)}"
+
+
+def told(state: TreeState, verdict: Refusal | Accepted) -> Refusal | str:
+    """The whole answer to an order, once the step that took it is over."""
+    if isinstance(verdict, Refusal):
+        return verdict
+    return "\n".join(
+        [f"{verdict.verb} is accepted", *(f"  {each}" for each in verdict.recorded), *_stands(state, verdict)]
+    )
+
+
+def _stands(state: TreeState, verdict: Accepted) -> Iterator[str]:
+    """The round that was meant, then whoever still waits, then the tree."""
+    meant = state.rounds[verdict.coordinator_id][verdict.round - 1]
+    which = f"round {meant.number} of {verdict.coordinator_id}"
+    yield (
+        f"{which} waits until {round_rows.clock(meant.expires_at)}"
+        if meant.open
+        else f"{which} is over: {meant.closed}"
+    )
+    waiting = [each for each in round_rows.open_rounds(state) if each.coordinator_id != verdict.coordinator_id]
+    yield from (f"still waiting: {each.commands[0]}" for each in waiting)
+    if not meant.open and not waiting:
+        yield "the tree is summed up" if state.finalize else "the tree goes on"

@@ -6,13 +6,16 @@ While a round is open nothing of the whole tree starts; what runs ends, and what
 from collections.abc import Mapping
 
 from workflows.contract.durations import format_duration
-from workflows.tree import offers, round_view
+from workflows.model.briefs import Answer
+from workflows.model.event_kinds import EventKind
+from workflows.model.payload import Data
+from workflows.model.rounds import Reply, Round, RoundEnd, RoundKind
+from workflows.model.rows import RoundRecord
+from workflows.model.states import TaskState
+from workflows.tree import offers, round_rows
+from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CancelTimer, StartTimer
-from workflows.tree.jobs import Answer, JobState, TaskState
-from workflows.tree.pauses import Reply, Round, RoundEnd, RoundKind
-from workflows.tree.payloads import Data
-from workflows.tree.records import RoundRecord
-from workflows.tree.state import Coordinator, Phase, TreeState
+from workflows.tree.state import TreeState
 from workflows.tree.step import Step
 
 STAGES = {"half": 0.5, "ninety": 0.9, "end": 1.0}
@@ -34,7 +37,7 @@ def refresh(step: Step, chain: Coordinator) -> None:
         _join(step, chain, current)
     elif chain.asking:
         _open(step, chain, RoundKind.ASK)
-    elif round_view.escalated(chain):
+    elif chain.escalated:
         _open(step, chain, RoundKind.FAILURE)
 
 
@@ -47,21 +50,21 @@ def _open(step: Step, chain: Coordinator, kind: RoundKind) -> None:
         opened_at=step.now,
         armed_at=step.now,
         expires_at=step.now + max(0.0, state.input.settings.escalation_ttl_seconds),
-        digest=round_view.digest_of(chain, kind, len(earlier) + 1),
+        digest=round_rows.digest_of(chain, kind, len(earlier) + 1),
     )
     earlier.append(current)
     state.paused_since = step.now if state.paused_since is None else state.paused_since
     offers.take_back(step)
     _arm(step, chain, current, "half")
-    message = f"{round_view.about(chain, current)}; waits until {round_view.clock(current.expires_at)}"
-    _say(step, chain, current, "round_opened", message)
+    message = f"{round_rows.about(chain, current)}; waits until {round_rows.clock(current.expires_at)}"
+    _say(step, chain, current, EventKind.ROUND_OPENED, message)
 
 
 def _join(step: Step, chain: Coordinator, current: Round) -> None:
-    digest = round_view.digest_of(chain, current.kind, current.number)
+    digest = round_rows.digest_of(chain, current.kind, current.number)
     if digest != current.digest:
         current.digest = digest
-        _say(step, chain, current, "round_joined", f"more has joined: {round_view.about(chain, current)}")
+        _say(step, chain, current, EventKind.ROUND_JOINED, f"more has joined: {round_rows.about(chain, current)}")
 
 
 def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> None:
@@ -70,15 +73,15 @@ def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> No
     current.expires_at = max(current.expires_at, step.now) + seconds
     current.armed_at, current.extensions = step.now, current.extensions + 1
     _arm(step, chain, current, "half")
-    message = f"round {current.number} of {chain.coordinator_id} waits until {round_view.clock(current.expires_at)}"
-    _say(step, chain, current, "round_extended", message)
+    message = f"round {current.number} of {chain.coordinator_id} waits until {round_rows.clock(current.expires_at)}"
+    _say(step, chain, current, EventKind.ROUND_EXTENDED, message)
 
 
 def remind(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
     """Says again who is waited for, and arms what comes after (ruling F8)."""
     _arm(step, chain, current, "ninety" if stage == "half" else "end")
     left = format_duration((1 - STAGES[stage]) * (current.expires_at - current.armed_at))
-    _say(step, chain, current, "round_reminder", f"{left} left: {round_view.about(chain, current)}")
+    _say(step, chain, current, EventKind.ROUND_REMINDER, f"{left} left: {round_rows.about(chain, current)}")
 
 
 def _arm(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
@@ -126,8 +129,8 @@ def close(
         return
     _disarm(step, current)
     current.end, current.text = end, text
-    current.closed = f"{end} {how} at {round_view.clock(step.now)}"
-    step.round(round_view.record(step.state, chain, current, answers or {}))
+    current.closed = f"{end} {how} at {round_rows.clock(step.now)}"
+    step.round(round_rows.record(step.state, chain, current, answers or {}))
     state = step.state
     if state.paused_since is not None and not any(state.open_round(each) for each in state.rounds):
         state.exclude(state.paused_since)
@@ -164,12 +167,12 @@ def _give_up(chain: Coordinator) -> None:
 def _ended(step: Step, chain: Coordinator, why: str) -> None:
     last = step.state.rounds[chain.coordinator_id][-1]
     data: Data = {"round": last.number, "kind": last.kind.value, "end": str(last.end)}
-    step.event("round_closed", chain.coordinator_id, f"round {last.number} is over: {why}", data)
+    step.event(EventKind.ROUND_CLOSED, chain.coordinator_id, f"round {last.number} is over: {why}", data)
 
 
-def _say(step: Step, chain: Coordinator, current: Round, kind: str, message: str) -> None:
+def _say(step: Step, chain: Coordinator, current: Round, kind: EventKind, message: str) -> None:
     """An event, the round's row, and every row that says what happens next."""
-    record = round_view.record(step.state, chain, current)
+    record = round_rows.record(step.state, chain, current)
     data: Data = {
         "round": current.number,
         "kind": current.kind.value,
@@ -189,8 +192,8 @@ def show_verbs(step: Step) -> None:
     """A round that takes other verbs than its row says, because the job budget was used up meanwhile, says so."""
     for chain in step.state.coordinators.values():
         current = step.state.open_round(chain.coordinator_id)
-        if current is not None and current.shown != list(round_view.takes(step.state, current)):
-            record = round_view.record(step.state, chain, current)
+        if current is not None and current.shown != list(round_rows.takes(step.state, current)):
+            record = round_rows.record(step.state, chain, current)
             current.shown = list(record.verbs)
             step.round(record)
             show(step)
@@ -199,9 +202,9 @@ def show_verbs(step: Step) -> None:
 def show(step: Step) -> None:
     """The task waits for a person while a round is open, and everything that waits says which command ends it (B3)."""
     state, task = step.state, step.state.task
-    shown = round_view.open_rounds(state)
+    shown = round_rows.open_rounds(state)
     if shown and task.state in {TaskState.OPEN, TaskState.AWAITING_HUMAN}:
-        said = round_view.reason(shown), _command(shown[0])
+        said = round_rows.reason(shown), _command(shown[0])
         if (task.state, task.reason, task.next) != (TaskState.AWAITING_HUMAN, *said):
             step.task(TaskState.AWAITING_HUMAN, *said)
     elif not shown and task.state is TaskState.AWAITING_HUMAN:
@@ -224,6 +227,6 @@ def _command(record: RoundRecord) -> str:
 
 def _waiting(step: Step) -> list[str]:
     """What the pause keeps from going on; a leg that waits for its next attempt says when by itself."""
-    legs = (leg for leg in step.state.legs() if leg.state is JobState.QUEUED and not leg.twin and leg.timer is None)
+    legs = (leg for leg in step.state.legs() if leg.unstarted and leg.timer is None)
     held = (chain.job_id for chain in step.state.coordinators.values() if chain.phase is Phase.HELD)
     return [*(leg.job_id for leg in legs), *held]

@@ -1,17 +1,16 @@
 """The tree's whole memory: one mutable value that serialises, is restored, and goes on as if nothing had happened."""
 
-from enum import StrEnum
-
-from workflows.contract.models import Action, Delegation, FailurePolicy, SynthesisRule
-from workflows.policy.bounds import Ledger
-from workflows.policy.settings import TreeSettings
-from workflows.tree.jobs import JobOutcome, JobRun, JobState, RefusedSet, TaskState, Text, Usage, Wire, Worker
-from workflows.tree.pauses import Asked, Memory, Reply, Round
-from workflows.tree.records import JobRecord, TaskRecord
-
-TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED})
-FAILING = frozenset({JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED})
-"""What counts as a failing child (ruling D2)."""
+from workflows.contract.models import Delegation
+from workflows.model.jobs import JobRun
+from workflows.model.rounds import Round
+from workflows.model.rows import JobRecord, TaskRecord
+from workflows.model.settings import TreeSettings
+from workflows.model.spend import Ledger, Usage
+from workflows.model.states import JobState, TaskState
+from workflows.model.texts import RefusedSet
+from workflows.model.wire import Memory, Wire
+from workflows.model.workers import Assignment
+from workflows.tree.chains import Coordinator, Leg
 
 
 class TreeInput(Wire):
@@ -21,128 +20,16 @@ class TreeInput(Wire):
     task_id: str
     title: str = ""
     repo: str
-    worker: Worker
-    action: Action
-    prompt: Text
+    assignment: Assignment
+    """The root job's; every job of the tree has its pull request and its base."""
     created_at: float
     settings: TreeSettings = TreeSettings()
-    model: str | None = None
-    effort: str | None = None
-    phase: str | None = None
-    timeout_seconds: float | None = None
-    pull_request: int | None = None
-    base: str = ""
-    """The commit its jobs start from while its task has no branch; empty: the tip each finds."""
     branch_deps: tuple[str, ...] = ()
     """Branches whose work every job of the tree must see."""
     legs: tuple[Delegation, ...] = ()
     """A recipe's legs: dispatched at once in place of a first run of the root job."""
     caveat: str = ""
     """What its result must be read with: told as it starts, to whoever sums up, and with the end."""
-
-
-class Leg(Memory):
-    """One delegation of a batch, from admission to its end."""
-
-    id: str
-    job_id: str
-    worker: Worker
-    action: Action
-    prompt: Text
-    deps: tuple[str, ...] = ()
-    failure_policy: FailurePolicy | None = None
-    rules: tuple[SynthesisRule, ...] = ()
-    """Its own synthesis rule and those of its fingerprint's duplicates, which cast no ballots (ruling C5)."""
-    quorum: int | None = None
-    """The largest K of them."""
-    retry: int = 0
-    worktree: str | None = None
-    artifacts: tuple[str, ...] = ()
-    model: str | None = None
-    effort: str | None = None
-    phase: str | None = None
-    timeout_seconds: float | None = None
-    twin: str | None = None
-    """The leg that runs in this one's place (ruling C5)."""
-    state: JobState = JobState.QUEUED
-    reason: str = ""
-    attempt: int = 1
-    retries_used: int = 0
-    timer: str | None = None
-    """Set while it waits to be run again (ruling D3)."""
-    failed_as: JobState | None = None
-    """How the attempt before that wait ended."""
-    escalated: bool = False
-    """It failed, and no person has said yet what becomes of it (ruling F3)."""
-    asked: bool = False
-    """It ended failing and asked people: their answer goes to the coordinator, who decides (ruling F2)."""
-    guided_by: list[int] = []
-    """Rounds whose instructions its re-runs are given (ruling F3)."""
-    outcome_job_id: str = ""
-    """The job whose record is this leg's outcome: its own, or the last of its coordinator chain."""
-    findings: str = ""
-    touched_files: tuple[str, ...] = ()
-    artifact_digest: str | None = None
-    progress: str = ""
-
-
-class Batch(Memory):
-    """The delegations of one result. Settled when every leg is terminal (ruling D1)."""
-
-    parent_job_id: str
-    artifact_digest: str | None = None
-    legs: dict[str, Leg]
-    stopped: str = ""
-    """Why nothing of it starts any more and no continuation follows; empty while it goes on."""
-    blocked_by: list[str] = []
-    """The legs whose failure stopped it; an operator's retry takes a leg off (ruling D4)."""
-    approved: bool = False
-    """A person said to continue: vote and quorum do not block (ruling F3)."""
-    continued: bool = False
-    """Its one continuation is enqueued."""
-
-
-class Phase(StrEnum):
-    """Where a coordinator's chain stands."""
-
-    RUNNING = "running"
-    WAITING = "waiting"
-    HELD = "held"
-    """Its last result waits: for answers to its own questions, or for the end of a pause (rulings F2, F8)."""
-    BLOCKED = "blocked"
-    OVER = "over"
-
-
-class Coordinator(Memory):
-    """A chain: the job that delegated first, and its continuations one after another."""
-
-    coordinator_id: str
-    """Its first job's id: the root, or a leg with a registered agent."""
-    run: JobRun
-    """That job's run: what continuations take worker, action, model and time limit from."""
-    job_id: str
-    """The latest job of the chain."""
-    phase: Phase = Phase.RUNNING
-    batch: Batch | None = None
-    window: list[str] = []
-    """Signatures of the last sets dispatched (ruling H1)."""
-    repeat_warned: bool = False
-    rung: int = 0
-    streak: int = 0
-    progress: str | None = None
-    """The last generation's digest (ruling H3)."""
-    work: list[str] = []
-    """Branches that its jobs and its legs made, in merge order: what dependents of its leg get (ruling I1)."""
-    history: str = ""
-    """Digest over all generations: the part a whole chain plays in its parent's progress."""
-    held: JobOutcome | None = None
-    """The result that waits."""
-    asking: list[Asked] = []
-    """Questions nobody has answered, its own and its legs'."""
-    reply: Reply | None = None
-    """What people said and it has not been told."""
-    told: Reply | None = None
-    """What its latest job was told."""
 
 
 class Finalize(Memory):

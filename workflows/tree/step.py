@@ -5,14 +5,20 @@ from typing import TypedDict, Unpack
 
 from workflows.contract.models import Decision
 from workflows.contract.notices import Notice
-from workflows.policy.bounds import Refusal, near
-from workflows.tree import story
-from workflows.tree.commands import Command, Record
-from workflows.tree.jobs import Continuation, JobState, TaskState, Usage
-from workflows.tree.moves import check_job, check_task
-from workflows.tree.payloads import Data, check_payload
-from workflows.tree.records import EventRecord, JobRecord, Records, RoundRecord
+from workflows.model.event_kinds import EventKind
+from workflows.model.payload import Data
+from workflows.model.payloads import check_payload
+from workflows.model.refusals import Refusal
+from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord
+from workflows.model.spend import Usage
+from workflows.model.states import Continuation, JobState, TaskState, check_job, check_task
+from workflows.policy import job_events
+from workflows.policy.bounds import near
+from workflows.tree.chains import Leg
+from workflows.tree.commands import AnswerOrder, Command, Record, RunChild, RunCoordinator
 from workflows.tree.state import TreeState
+
+Offered = RunChild | RunCoordinator
 
 
 class JobChange(TypedDict, total=False):
@@ -50,6 +56,7 @@ class Step:
         self._rounds: dict[str, RoundRecord] = {}
         self._task = False
         self._commands: list[Command] = []
+        self._answers: list[AnswerOrder] = []
 
     @property
     def now(self) -> float:
@@ -59,6 +66,17 @@ class Step:
     def command(self, command: Command) -> None:
         """To be carried out after the rows of this step are written."""
         self._commands.append(command)
+
+    def withdraw(self, job_id: str) -> bool:
+        """Take an offer back that this step itself has made; False when it was made before."""
+        kept = [each for each in self._commands if not (isinstance(each, Offered) and each.run.job_id == job_id)]
+        withdrawn = len(kept) < len(self._commands)
+        self._commands = kept
+        return withdrawn
+
+    def answer(self, answer: AnswerOrder) -> None:
+        """To be told once everything else is done; it alone changes nothing."""
+        self._answers.append(answer)
 
     def add(self, job: JobRecord) -> None:
         """A job appears, or takes the place of what was known of it."""
@@ -81,12 +99,20 @@ class Step:
             self._story(changed)
 
     def _story(self, job: JobRecord) -> None:
-        self.event(*story.of_job(job))
+        self.event(*job_events.of_job(job))
 
-    def again(self, job_id: str, attempt: int, reason: str, next_step: str = "") -> None:
-        """A new attempt begins with nothing made: what an earlier one left never stands for it (rulings D3, I1)."""
+    def again(self, job_id: str, reason: str, next_step: str = "") -> None:
+        """One more attempt of a job, which counts (ruling C3) and begins with nothing made (rulings D3, I1)."""
+        self.state.spent_jobs += 1
+        attempt = self.state.jobs[job_id].attempt + 1
         self.change(job_id, state=JobState.QUEUED, attempt=attempt, reason=reason, next=next_step)
         self.change(job_id, branch=None, head_sha=None, ended_at=None)
+
+    def leg_again(self, leg: Leg, reason: str, next_step: str = "") -> None:
+        """The same for a leg: what it delegated is forgotten, and it waits to be started like any other."""
+        self.state.coordinators.pop(leg.job_id, None)
+        leg.again()
+        self.again(leg.job_id, reason, next_step)
 
     def task(self, state: TaskState, reason: str, next_step: str) -> None:
         """The task moves; an illegal move raises (ruling B2)."""
@@ -107,7 +133,7 @@ class Step:
         """A pause changes."""
         self._rounds[record.round_id] = record
 
-    def event(self, kind: str, job_id: str, message: str, data: Data) -> None:
+    def event(self, kind: EventKind, job_id: str, message: str, data: Data) -> None:
         """A lifecycle event; a payload that does not fit its kind raises (ruling B4).
 
         Events are numbered by job: they keep their ids whatever is told of other jobs meanwhile.
@@ -135,7 +161,7 @@ class Step:
 
     def refused(self, refusal: Refusal, job_id: str) -> None:
         """A bound or gate said no."""
-        self.event(refusal.kind, job_id, refusal.message, refusal.data)
+        self.event(EventKind(refusal.kind), job_id, refusal.message, refusal.data)
 
     def warn(self) -> None:
         """One event per budget that is used to 80 % (ruling C4)."""
@@ -145,12 +171,12 @@ class Step:
                 data: Data = {"of": name, "used": used, "budget": budget}
                 guess = "~" if name == "cost_usd" and self.state.price_assumed else ""
                 message = f"{name}: {guess}{used:,.10g} of {budget:,.10g} used"
-                self.event("delegation_budget_warning", self.state.root_id, message, data)
+                self.event(EventKind.DELEGATION_BUDGET_WARNING, self.state.root_id, message, data)
 
     def finish(self) -> list[Command]:
         """The rows first, under a new revision, then the commands that depend on them; nothing when nothing changed."""
         if not (self._jobs or self._events or self._rounds or self._task or self._commands):
-            return []
+            return [*self._answers]
         state = self.state
         state.revision += 1
         update = {"revision": state.revision}
@@ -168,4 +194,4 @@ class Step:
             rounds=tuple(record.model_copy(update=update) for record in self._rounds.values()),
             revision=state.revision,
         )
-        return [Record(records=records), *self._commands]
+        return [Record(records=records), *self._commands, *self._answers]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bridge.http.call import Call, call_of
-from bridge.http.errors import answer_to
 from bridge.http.gates.auth import address
+from bridge.http.wire.call import Call, call_of
+from bridge.http.wire.refusals import answer_to
 
 log = logging.getLogger(__name__)
 

@@ -2,14 +2,13 @@
 
 from hashlib import sha256
 
-from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
-from bridge.http.call import call_of
-from bridge.http.errors import answer
 from bridge.http.gates.gate import Gate, header, is_probe
 from bridge.http.gates.rate import Rate
-from bridge.http.token import Token
+from bridge.http.wire.call import call_of
+from bridge.http.wire.errors import UnauthorizedError
+from bridge.machine.token import Token
 
 
 class AuthGate(Gate):
@@ -19,20 +18,16 @@ class AuthGate(Gate):
         super().__init__(app)
         self._token, self._rate = token, rate
 
-    def check(self, scope: Scope) -> Response | None:
+    def check(self, scope: Scope) -> None:
         if is_probe(scope):
-            return None
+            return
         shown = _bearer(header(scope, b"authorization"))
         if shown is not None and self._token.accepts(shown):
             call_of(scope).caller = f"token {sha256(shown).hexdigest()}"
-            return None
-        return self._rate.refusal(scope, f"address {address(scope)}") or answer(
-            scope,
-            401,
-            "unauthorized",
-            "the token is wrong" if shown is not None else "a token is needed: Authorization: Bearer TOKEN",
-            {"WWW-Authenticate": "Bearer"},
-        )
+            return
+        self._rate.count(f"address {address(scope)}")
+        wrong, missing = "the token is wrong", "a token is needed: Authorization: Bearer TOKEN"
+        raise UnauthorizedError(missing if shown is None else wrong, "Bearer")
 
 
 def address(scope: Scope) -> str:

@@ -1,9 +1,9 @@
 """A gate: it lets a call pass to the next, or answers it."""
 
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bridge.http.errors import refuse
+from bridge.http.wire.refusals import refuse
+from workflows.model.errors import ServiceError
 
 
 class Gate:
@@ -13,14 +13,15 @@ class Gate:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self.check(scope) if scope["type"] == "http" else None
-        if refusal is None:
-            await self.app(scope, receive, send)
-        else:
-            await refuse(scope, receive, send, refusal)
+        if scope["type"] == "http":
+            try:
+                self.check(scope)
+            except ServiceError as refusal:
+                return await refuse(scope, receive, send, refusal)
+        return await self.app(scope, receive, send)
 
-    def check(self, scope: Scope) -> Response | None:
-        """The refusal, or None when the call may pass."""
+    def check(self, scope: Scope) -> None:
+        """Raise the refusal, or let the call pass."""
         raise NotImplementedError
 
 

@@ -5,11 +5,10 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
-from bridge.http.errors import answer
 from bridge.http.gates.gate import Gate, header
+from bridge.http.wire.errors import ForbiddenHostError, ForbiddenOriginError
 
 NAMES = frozenset({"localhost", "host.docker.internal", "host.containers.internal"})
 _HOST = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<name>[^\[\]:/@\s]+))(?::[0-9]{1,5})?")
@@ -22,22 +21,25 @@ class OriginGate(Gate):
         super().__init__(app)
         self._names = NAMES | {name.lower().rstrip(".") for name in allowed_hosts}
 
-    def check(self, scope: Scope) -> Response | None:
+    def check(self, scope: Scope) -> None:
         host = header(scope, b"host") or ""
         if not self._is_ours(host):
             hint = "use an address, localhost, or a name listed in [bridge].allowed_hosts"
-            return answer(scope, 403, "forbidden_host", f"the bridge is not called {host[:100]!r}; {hint}")
+            raise ForbiddenHostError(f"the bridge is not called {host[:100]!r}; {hint}")
         origin = header(scope, b"origin")
         if origin is not None and origin.lower() != f"http://{host.lower()}":
-            return answer(scope, 403, "forbidden_origin", f"pages of {origin[:100]!r} may not call the bridge")
-        return None
+            raise ForbiddenOriginError(f"pages of {origin[:100]!r} may not call the bridge")
 
     def _is_ours(self, host: str) -> bool:
         match = _HOST.fullmatch(host)
         if match is None:
             return False
         name = match["name"]
-        return _is_address(match["v6"], 6) if name is None else _is_address(name, 4) or _plain(name) in self._names
+        return (
+            _is_address(match["v6"], 6)
+            if name is None
+            else _is_address(name, 4) or name.lower().removesuffix(".") in self._names
+        )
 
 
 @lru_cache(maxsize=256)
@@ -47,7 +49,3 @@ def _is_address(text: str, version: int) -> bool:
         return ipaddress.ip_address(text).version == version
     except ValueError:
         return False
-
-
-def _plain(name: str) -> str:
-    return name.lower().removesuffix(".")

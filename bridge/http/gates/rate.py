@@ -6,12 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
-from bridge.http.call import call_of
-from bridge.http.errors import answer
 from bridge.http.gates.gate import Gate, is_probe
+from bridge.http.wire.call import call_of
+from bridge.http.wire.errors import RateLimitedError
 
 MOST_CALLERS = 4096
 """Callers that are remembered; the one that has been quiet longest is forgotten first."""
@@ -44,13 +43,11 @@ class Rate:
             return 0
         return max(1, math.ceil((1 - bucket.left) / self._per_second))
 
-    def refusal(self, scope: Scope, caller: str) -> Response | None:
-        """The 429 that says when to come again, or None."""
-        seconds = self.take(caller)
-        if not seconds:
-            return None
-        message = f"too many requests: {self._capacity:g} a minute are taken; try again in {seconds} s"
-        return answer(scope, 429, "rate_limited", message, {"Retry-After": str(seconds)})
+    def count(self, caller: str) -> None:
+        """Count one call, or refuse it and say when to come again."""
+        if seconds := self.take(caller):
+            message = f"too many requests: {self._capacity:g} a minute are taken; try again in {seconds} s"
+            raise RateLimitedError(message, str(seconds))
 
 
 class RateGate(Gate):
@@ -60,5 +57,6 @@ class RateGate(Gate):
         super().__init__(app)
         self._rate = rate
 
-    def check(self, scope: Scope) -> Response | None:
-        return None if is_probe(scope) else self._rate.refusal(scope, call_of(scope).caller)
+    def check(self, scope: Scope) -> None:
+        if not is_probe(scope):
+            self._rate.count(call_of(scope).caller)

@@ -5,9 +5,10 @@ import re
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bridge.http.call import call_of
-from bridge.http.errors import answer, refuse
 from bridge.http.gates.gate import header
+from bridge.http.wire.call import call_of
+from bridge.http.wire.errors import TooLargeError
+from bridge.http.wire.refusals import refuse
 
 GENERAL = 1024 * 1024
 PIPELINE_RUN = 64 * 1024
@@ -26,8 +27,7 @@ class SizeGate:
         limit = limit_of(scope)
         body = None if _announced(scope) > limit else await _read(scope, receive, limit)
         if body is None:
-            too_large = answer(scope, 413, "too_large", "request body too large")
-            return await refuse(scope, receive, send, too_large)
+            return await refuse(scope, receive, send, TooLargeError("request body too large"))
         return await self.app(scope, _replay(body, receive), send)
 
 

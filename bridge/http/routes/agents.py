@@ -1,35 +1,34 @@
 """Asking agents (ruling J7)."""
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
 
-from bridge.http.answers import created, json_answer, words
-from bridge.http.documented import errors
-from bridge.http.off_loop import act
-from bridge.http.parameters import IdempotencyKey
-from bridge.http.schemas import AskAnswer, AskRequest
-from bridge.http.strict_route import StrictRoute
-from bridge.operations import orders, trees
-from bridge.operations.idempotency import Answer, once
+from bridge.http.wire.document import BODY, errors
+from bridge.http.wire.parameters import IdempotencyKey
+from bridge.http.wire.repeatable import created, repeatable
+from bridge.http.wire.schemas import AskAnswer, AskRequest
+from bridge.http.wire.strict_route import StrictRoute
+from bridge.operations import new_jobs, trees
+from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.service import Service
 from workflows.contract.models import Action
+from workflows.model.errors import NotFoundError, RefusedError
 
 
 def router(service: Service) -> APIRouter:
     made = APIRouter(route_class=StrictRoute, tags=["agents"])
 
-    @made.post("/v1/agents/{name}/ask", response_model=AskAnswer, responses=errors(404, 409, 415))
+    @made.post("/v1/agents/{name}/ask", responses=errors(NotFoundError, RefusedError, KeyReusedError, *BODY))
     async def ask_agent(
         name: str, body: AskRequest, request: Request, idempotency_key: IdempotencyKey = None
-    ) -> Response:
+    ) -> AskAnswer:
         """Ask an agent in the background; the same gates as `service agent ask`."""
-        order = orders.Order(agent=name, action=Action.ASK, **body.model_dump())
+        new = new_jobs.NewJob(agent=name, action=Action.ASK, **body.model_dump())
 
         async def start(root: str | None) -> Answer:
-            return {"job_id": await orders.start(service, order, root)}
+            return {"job_id": await new_jobs.start(service, new, root)}
 
-        answer = await act(lambda: once(service, idempotency_key, words(request, body), trees.new_root_id, start))
-        created(request, answer["job_id"])
-        return json_answer(answer)
+        answer = AskAnswer(**await repeatable(service, request, body, idempotency_key, trees.new_root_id, start))
+        created(request, answer.job_id)
+        return answer
 
     return made

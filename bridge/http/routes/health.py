@@ -2,22 +2,19 @@
 
 import asyncio
 import time
-from typing import Any
 
 from fastapi import APIRouter
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from starlette.responses import Response
 
-from activities.temporal import connect
-from bridge.http.answers import json_answer
-from bridge.http.documented import errors
-from bridge.http.errors import HttpError
-from bridge.http.off_loop import act
-from bridge.http.schemas import Health
-from bridge.http.strict_route import StrictRoute
+from bridge.http.wire.document import errors
+from bridge.http.wire.errors import NotReadyError
+from bridge.http.wire.off_loop import act
+from bridge.http.wire.schemas import Health
+from bridge.http.wire.strict_route import StrictRoute
 from bridge.operations.service import Service
-from workflows.errors import ServiceError
+from bridge.operations.temporal import client_of
+from workflows.model.errors import ServiceError
 
 FRESH_SECONDS = 1.0
 """Anybody may ask, so nobody is looked for more often than that."""
@@ -26,19 +23,18 @@ FRESH_SECONDS = 1.0
 def router(service: Service) -> APIRouter:
     made = APIRouter(route_class=StrictRoute, tags=["health"])
     looked = _Looked(service)
-    free: dict[str, Any] = {"security": []}
 
-    @made.get("/healthz", response_model=Health, responses=errors(), openapi_extra=free)
-    async def healthz() -> Response:
+    @made.get("/healthz", responses=errors(), openapi_extra={"security": []})
+    async def healthz() -> Health:
         """Alive. Needs no token and counts against no limit."""
-        return json_answer({"status": "ok"})
+        return Health()
 
-    @made.get("/readyz", response_model=Health, responses=errors(), openapi_extra=free)
-    async def readyz() -> Response:
+    @made.get("/readyz", responses=errors(NotReadyError), openapi_extra={"security": []})
+    async def readyz() -> Health:
         """Ready: the store and Temporal can be reached. Needs no token."""
         if not await looked.now():
-            raise HttpError(503, "not_ready", "the store or Temporal cannot be reached")
-        return json_answer({"status": "ok"})
+            raise NotReadyError("the store or Temporal cannot be reached")
+        return Health()
 
     return made
 
@@ -61,7 +57,7 @@ class _Looked:
         try:
             with self._service.store.connect() as connection:
                 connection.execute(text("SELECT 1"))
-            await connect(self._service.home, self._service.settings)
+            await client_of(self._service)
         except (DBAPIError, ServiceError):
             return False
         return True

@@ -1,19 +1,18 @@
 """Jobs and trees: looked at, waited for, followed, resumed, ended (rulings J6, J9)."""
 
 import asyncio
-from hashlib import blake2b
 from secrets import token_hex
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
-from bridge.http.answers import json_answer, json_bytes, words
-from bridge.http.cursors import cursor as cursor_after
-from bridge.http.cursors import place
-from bridge.http.documented import errors
-from bridge.http.event_stream import look, resumed_at, stream
-from bridge.http.off_loop import act, read
-from bridge.http.parameters import (
+from bridge.http.routes.event_stream import look, resumed_at, stream
+from bridge.http.wire import projections
+from bridge.http.wire.call import CHANNEL
+from bridge.http.wire.cursors import page, place
+from bridge.http.wire.document import BODY, errors
+from bridge.http.wire.off_loop import act, read
+from bridge.http.wire.parameters import (
     Cursor,
     IdempotencyKey,
     IfNoneMatch,
@@ -26,8 +25,9 @@ from bridge.http.parameters import (
     Wait,
     WholeTree,
 )
-from bridge.http.plain_route import PlainRoute
-from bridge.http.schemas import (
+from bridge.http.wire.projections import WrittenJob
+from bridge.http.wire.repeatable import repeatable
+from bridge.http.wire.schemas import (
     EventList,
     Job,
     JobList,
@@ -37,28 +37,56 @@ from bridge.http.schemas import (
     ResumeRequest,
     Tree,
 )
-from bridge.http.strict_route import StrictRoute
-from bridge.operations import jobs, people, projections, trees
-from bridge.operations.idempotency import Answer, once
-from bridge.operations.projections import Told
+from bridge.http.wire.strict_route import PlainRoute, StrictRoute
+from bridge.operations import jobs, trees
+from bridge.operations.idempotency import Answer, KeyReusedError
+from bridge.operations.resume import resume
 from bridge.operations.service import Service
 from workflows.contract.durations import DurationError, parse_duration
-from workflows.errors import UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.orders import ResumeOrder
 
-CHANNEL = "bridge"
 LONGEST_WAIT = 60.0
 LOOK_SECONDS = 0.2
 
 
 def router(service: Service) -> APIRouter:
     made = APIRouter(route_class=StrictRoute, tags=["jobs"])
+    _add_job(made, service)
     _add_looks(made, service)
     _add_orders(made, service)
     return made
 
 
+def _add_job(made: APIRouter, service: Service) -> None:
+    """`get_job` answers bytes: what an ETag is of, and what is asked a thousand times for each other call."""
+    glances = projections.Glances(service)
+
+    async def get_job(
+        job_id: JobId, request: Request, wait: Wait = None, if_none_match: IfNoneMatch = None
+    ) -> Response:
+        """One job with its result; `wait` answers when it changes."""
+        told = glances.job(job_id)
+        if told is None:
+            told = await read(projections.job, service, job_id)
+        if wait is not None:
+            told = await _changed(service, job_id, request, told, if_none_match or told.tag, _seconds(wait))
+        headers = {"ETag": told.tag}
+        if told.tag == if_none_match:
+            return Response(status_code=304, headers=headers)
+        return Response(told.body, headers=headers, media_type="application/json")
+
+    made.add_api_route(
+        "/v1/jobs/{job_id}",
+        get_job,
+        route_class_override=PlainRoute,
+        response_model=Job,
+        responses=errors(NotFoundError) | {304: {"description": "Not changed."}},
+    )
+
+
 def _add_looks(made: APIRouter, service: Service) -> None:
-    @made.get("/v1/jobs", response_model=JobList, responses=errors(404))
+    @made.get("/v1/jobs", responses=errors(NotFoundError))
     async def list_jobs(
         repo: str | None = None,
         agent: str | None = None,
@@ -68,33 +96,20 @@ def _add_looks(made: APIRouter, service: Service) -> None:
         preflight_failed: bool = False,
         limit: Limit = 50,
         cursor: Cursor = None,
-    ) -> Response:
+    ) -> JobList:
         """The newest jobs that match, a page at a time."""
-        wanted = jobs.Filter(repo, agent, state, tree, roots, preflight_failed, limit + 1, place(cursor))
-        return json_bytes(await read(_page, service, wanted))
+        wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit + 1, place(cursor))
+        return await read(_page, service, wanted)
 
-    @made.get("/v1/jobs/{job_id}", response_model=Job, responses=errors(404) | {304: {"description": "Not changed."}})
-    async def get_job(
-        job_id: JobId,
-        request: Request,
-        wait: Wait = None,
-        if_none_match: IfNoneMatch = None,
-    ) -> Response:
-        """One job with its result; `wait` answers when it changes."""
-        told = await read(projections.job, service, job_id)
-        if wait is not None:
-            told = await _changed(service, job_id, request, told, if_none_match or _tag(told), _seconds(wait))
-        return _answer(told, if_none_match)
-
-    @made.get("/v1/jobs/{job_id}/tree", response_model=Tree, responses=errors(404))
-    async def get_tree(job_id: JobId) -> Response:
+    @made.get("/v1/jobs/{job_id}/tree", responses=errors(NotFoundError))
+    async def get_tree(job_id: JobId) -> Tree:
         """The tree a job belongs to: its task, all its jobs, its bounds."""
-        return json_bytes(await read(projections.tree, service, job_id))
+        return await read(projections.tree, service, job_id)
 
     @made.get(
         "/v1/jobs/{job_id}/events",
         response_model=EventList,
-        responses=errors(404)
+        responses=errors(NotFoundError)
         | {
             200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
             204: {"description": "Nothing more will happen: a stream that is taken up again ends here."},
@@ -107,11 +122,11 @@ def _add_looks(made: APIRouter, service: Service) -> None:
         limit: Limit = 50,
         whole_tree: WholeTree = None,
         last_event_id: LastEventId = None,
-    ) -> Response:
+    ) -> EventList | Response:
         """What happened to a job or its tree; with `Accept: text/event-stream`, as it happens."""
         after = resumed_at(last_event_id, cursor)
         if "text/event-stream" not in request.headers.get("accept", ""):
-            return json_bytes(await read(_events, service, job_id, after, limit, whole_tree))
+            return await read(_events, service, job_id, after, limit, whole_tree)
         found, over = await read(look, service, job_id, after, whole_tree)
         if over and not found and last_event_id is not None:
             return Response(status_code=204)
@@ -120,77 +135,50 @@ def _add_looks(made: APIRouter, service: Service) -> None:
 
 
 def _add_orders(made: APIRouter, service: Service) -> None:
-    @made.post("/v1/jobs/{job_id}/resume", response_model=ResumeAnswer, responses=errors(404, 409, 415))
+    @made.post("/v1/jobs/{job_id}/resume", responses=errors(NotFoundError, RefusedError, KeyReusedError, *BODY))
     async def resume_job(
         job_id: JobId, body: ResumeRequest, request: Request, idempotency_key: IdempotencyKey = None
-    ) -> Response:
+    ) -> ResumeAnswer:
         """Answer a pause, or decide about its failures; the same as `service resume`."""
 
-        async def resume(request_id: str | None) -> Answer:
-            order = people.Resume(
-                job_id,
-                body.verb,
-                body.text,
-                CHANNEL,
-                CHANNEL,
-                body.round,
-                body.digest or "",
-                request_id or "",
-                partial=body.partial,
-                other=body.other,
-            )
-            verdict = await people.resume(service, order)
+        async def decide(request_id: str | None) -> Answer:
+            said = body.model_dump(exclude_none=True) | {"job_id": job_id, "request_id": request_id or ""}
+            verdict = await resume(service, ResumeOrder(actor=CHANNEL, channel=CHANNEL, **said))
             return {"job_id": job_id, "verb": body.verb, "message": verdict.message, "applied": verdict.applied}
 
-        said = words(request, body)
-        return json_answer(
-            await act(lambda: once(service, idempotency_key, said, lambda: f"{CHANNEL}-{token_hex(12)}", resume))
-        )
+        def new_id() -> str:
+            return f"{CHANNEL}-{token_hex(12)}"
 
-    @made.post("/v1/jobs/{job_id}/kill", response_model=KillAnswer, responses=errors(404, 409, 415))
-    async def kill_job(job_id: JobId, body: KillRequest | None = None) -> Response:
+        return ResumeAnswer(**await repeatable(service, request, body, idempotency_key, new_id, decide))
+
+    @made.post("/v1/jobs/{job_id}/kill", responses=errors(NotFoundError, RefusedError, *BODY))
+    async def kill_job(job_id: JobId, body: KillRequest | None = None) -> KillAnswer:
         """End the tree a job belongs to; killing it twice is killing it once. A blocked one is over at once."""
         now = body is not None and body.now
         return _killed(await act(lambda: trees.kill(service, job_id, actor=CHANNEL, immediate=now)))
 
-    @made.post("/v1/jobs/{job_id}/dismiss", response_model=KillAnswer, responses=errors(404, 409, 415))
-    async def dismiss_job(job_id: JobId) -> Response:
+    @made.post("/v1/jobs/{job_id}/dismiss", responses=errors(NotFoundError, RefusedError, *BODY))
+    async def dismiss_job(job_id: JobId) -> KillAnswer:
         """Give a blocked task up: it is over, and its unmerged branches are named."""
         return _killed(await act(lambda: trees.dismiss(service, job_id, actor=CHANNEL)))
 
 
-def _killed(killed: trees.Killed) -> Response:
+def _killed(killed: trees.Killed) -> KillAnswer:
     unmerged = [leg.branch for leg in killed.unmerged]
-    return json_answer({"root_job_id": killed.root_job_id, "over": killed.over, "unmerged_branches": unmerged})
+    return KillAnswer(root_job_id=killed.root_job_id, over=killed.over, unmerged_branches=unmerged)
 
 
-def glance(service: Service) -> PlainRoute:
-    """`get_job` where nothing is to be waited for."""
-    glances = projections.Glances(service)
-
-    async def get_job(request: Request) -> Response:
-        job_id = request.path_params["job_id"]
-        told = glances.job(job_id)
-        if told is None:
-            told = await read(projections.job, service, job_id)
-        return _answer(told, request.headers.get("if-none-match"))
-
-    return PlainRoute("/v1/jobs/{job_id}", get_job)
+def _page(service: Service, wanted: jobs.JobFilter) -> JobList:
+    found, more = page(jobs.find(service, wanted), wanted.limit, lambda last: (last.queued_at, last.job_id))
+    listed = [projections.summary(each) for each in found]
+    return projections.hidden(service, JobList(jobs=listed, next_cursor=more))
 
 
-def _page(service: Service, wanted: jobs.Filter) -> bytes:
-    """One more than the page holds was asked for: it says whether there is another."""
-    found = jobs.find(service, wanted)
-    page = found[: wanted.limit - 1]
-    more = cursor_after(page[-1].queued_at, page[-1].job_id) if len(found) > len(page) else None
-    return projections.hidden(service, {"jobs": projections.job_list(page), "next_cursor": more})
-
-
-def _events(service: Service, job_id: str, after: int, limit: int, whole_tree: bool | None) -> bytes:
+def _events(service: Service, job_id: str, after: int, limit: int, whole_tree: bool | None) -> EventList:
     found = jobs.events(service, job_id, after=after, limit=limit + 1, whole_tree=whole_tree)
-    page = found[:limit]
-    more = page[-1].seq if len(found) > limit else None
-    return projections.hidden(service, {"events": [projections.event(each) for each in page], "next_cursor": more})
+    shown = [projections.event(each) for each in found[:limit]]
+    more = shown[-1].seq if len(found) > limit else None
+    return projections.hidden(service, EventList(events=shown, next_cursor=more))
 
 
 def _seconds(wait: str) -> float:
@@ -203,20 +191,13 @@ def _seconds(wait: str) -> float:
     return seconds
 
 
-async def _changed(service: Service, job_id: str, request: Request, told: Told, known: str, seconds: float) -> Told:
+async def _changed(
+    service: Service, job_id: str, request: Request, told: WrittenJob, known: str, seconds: float
+) -> WrittenJob:
     """Look again until it is another than the one that is known, or nothing more can come of it."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
-    while _tag(told) == known and not told.ended and loop.time() < until and not await request.is_disconnected():
+    while told.tag == known and not told.ended and loop.time() < until and not await request.is_disconnected():
         await asyncio.sleep(min(LOOK_SECONDS, max(0.0, until - loop.time())))
         told = await read(projections.job, service, job_id)
     return told
-
-
-def _tag(told: Told) -> str:
-    return f'"{blake2b(told.body, digest_size=12).hexdigest()}"'
-
-
-def _answer(told: Told, known: str | None) -> Response:
-    tag = _tag(told)
-    return Response(status_code=304, headers={"ETag": tag}) if tag == known else json_bytes(told.body, {"ETag": tag})

@@ -1,70 +1,68 @@
 """Pipelines and their runs (spec: POST /v1/pipelines/{name}/run, GET /v1/runs/{id}; rulings J4, J5)."""
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
 
-from bridge.http.answers import created, json_answer, json_bytes, words
-from bridge.http.documented import errors
-from bridge.http.off_loop import act, read
-from bridge.http.parameters import Cursor, IdempotencyKey, Limit, RunStateIs
-from bridge.http.routes.jobs import CHANNEL
-from bridge.http.schemas import RunAnswer, RunList, RunRequest
-from bridge.http.strict_route import StrictRoute
-from bridge.operations import pipeline_runs, pipelines, projections
-from bridge.operations.idempotency import Answer, once
-from bridge.operations.pipeline_runs import RunFilter, RunView
+from bridge.http.wire.call import CHANNEL
+from bridge.http.wire.document import BODY, errors
+from bridge.http.wire.off_loop import act, read
+from bridge.http.wire.parameters import Cursor, IdempotencyKey, Limit, RunStateIs
+from bridge.http.wire.projections import hidden
+from bridge.http.wire.repeatable import created, repeatable
+from bridge.http.wire.schemas import RunAnswer, RunList, RunRequest
+from bridge.http.wire.strict_route import StrictRoute
+from bridge.operations import pipeline_runs, pipelines
+from bridge.operations.idempotency import Answer, KeyReusedError
+from bridge.operations.pipeline_runs import ActiveRunError, RunFilter, RunView
 from bridge.operations.service import Service
+from workflows.model.errors import NotFoundError, RefusedError
+from workflows.pipeline.payload import PayloadError
 from workflows.pipeline.plan import Trigger
 
 
 def router(service: Service) -> APIRouter:
     made = APIRouter(route_class=StrictRoute, tags=["pipelines"])
 
-    @made.post("/v1/pipelines/{name}/run", response_model=RunAnswer, responses=errors(404, 409, 415))
+    @made.post(
+        "/v1/pipelines/{name}/run",
+        responses=errors(NotFoundError, PayloadError, ActiveRunError, RefusedError, KeyReusedError, *BODY),
+    )
     async def run_pipeline(
         name: str, request: Request, body: RunRequest | None = None, idempotency_key: IdempotencyKey = None
-    ) -> Response:
+    ) -> RunAnswer:
         """Start a run; refused while the pipeline has an active one. The same as `service pipeline run`."""
         wanted = body or RunRequest()
 
         async def start(run_id: str | None) -> Answer:
             return {"run_id": await pipelines.run(service, name, wanted.payload, Trigger.BRIDGE, run_id)}
 
-        said = words(request, wanted)
-        answer = await act(lambda: once(service, idempotency_key, said, pipelines.new_run_id, start))
-        created(request, answer["run_id"])
-        return json_answer(answer)
+        answer = RunAnswer(**await repeatable(service, request, wanted, idempotency_key, pipelines.new_run_id, start))
+        created(request, answer.run_id)
+        return answer
 
-    @made.get("/v1/runs", response_model=RunList, responses=errors())
+    @made.get("/v1/runs", responses=errors())
     async def list_runs(
         pipeline: str | None = None,
         repo: str | None = None,
         state: RunStateIs = None,
         limit: Limit = 50,
         cursor: Cursor = None,
-    ) -> Response:
+    ) -> RunList:
         """The newest runs that match, a page at a time."""
-        return json_bytes(await read(_page, service, RunFilter(pipeline, repo, state, limit, cursor)))
+        return await read(_page, service, RunFilter(pipeline, repo, state, limit, cursor))
 
-    @made.get("/v1/runs/{run_id}", response_model=RunView, responses=errors(404))
-    async def get_run(run_id: str) -> Response:
+    @made.get("/v1/runs/{run_id}", responses=errors(NotFoundError))
+    async def get_run(run_id: str) -> RunView:
         """A run with its stages."""
-        return json_bytes(await read(_run, service, run_id))
+        return await read(lambda: hidden(service, pipeline_runs.show_run(service, run_id)))
 
-    @made.post("/v1/runs/{run_id}/cancel", response_model=RunView, responses=errors(404, 409, 415))
-    async def cancel_run(run_id: str) -> Response:
+    @made.post("/v1/runs/{run_id}/cancel", responses=errors(NotFoundError, RefusedError, *BODY))
+    async def cancel_run(run_id: str) -> RunView:
         """End a run: its commands and agents are stopped."""
-        run = await act(lambda: pipelines.cancel(service, run_id, actor=CHANNEL))
-        return json_bytes(await read(projections.hidden, service, run.model_dump(mode="json")))
+        return await read(hidden, service, await act(lambda: pipelines.cancel(service, run_id, actor=CHANNEL)))
 
     return made
 
 
-def _page(service: Service, wanted: RunFilter) -> bytes:
+def _page(service: Service, wanted: RunFilter) -> RunList:
     found = pipeline_runs.list_runs(service, wanted)
-    runs = [run.model_dump(mode="json") for run in found.runs]
-    return projections.hidden(service, {"runs": runs, "next_cursor": found.next_cursor})
-
-
-def _run(service: Service, run_id: str) -> bytes:
-    return projections.hidden(service, pipeline_runs.show_run(service, run_id).model_dump(mode="json"))
+    return hidden(service, RunList(runs=list(found.runs), next_cursor=found.next_cursor))

@@ -3,16 +3,20 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from activities.agents.adapter import Adapter, Order, Report
+from activities.agents.adapter import Adapter, ProgramCall, ProgramReport
 from activities.agents.registry import adapters_of
-from activities.runs.run import RunEnd
+from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
+from activities.runtimes.table import DRIVEN
 from activities.settings.model import Settings
+from tests.assigned import changed
 from workflows.contract.models import Action, AutonomyPolicy
-from workflows.tree.jobs import JobRun, Text, Worker
+from workflows.model.jobs import JobRun
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
 
 STREAMS = Path(__file__).parent / "streams"
-RUNTIMES = {"codex": "runtime_a", "claude": "runtime_b", "kimi": "runtime_c"}
+RUNTIMES = {program.name: runtime for runtime, program in DRIVEN.items()}
 
 
 def adapter(program: str, environ: dict[str, str] | None = None, **section: object) -> Adapter:
@@ -28,16 +32,18 @@ def a_run(program: str, policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY, **fie
         root_job_id="job-0123456789ab",
         task_id="task-1",
         repo="acme/shop",
-        worker=Worker(name="scout", runtime=RUNTIMES[program], autonomy_policy=policy),
-        action=Action.REVIEW,
-        prompt=Text(inline="x"),
+        assignment=Assignment(
+            worker=Worker(name="scout", runtime=RUNTIMES[program], autonomy_policy=policy),
+            action=Action.REVIEW,
+            prompt=Text(inline="x"),
+        ),
     )
-    return run.model_copy(update=fields)
+    return changed(run, **fields)
 
 
-def an_order(folder: Path, run: JobRun, session: str | None = None, prompt: bytes = b"Do it.") -> Order:
+def a_call(folder: Path, run: JobRun, session: str | None = None, prompt: bytes = b"Do it.") -> ProgramCall:
     """One run of it, below this folder."""
-    return Order(run, prompt, session, folder / "runs" / "job-0123456789ab.2.1", folder / "tree", folder / "home")
+    return ProgramCall(run, prompt, session, folder / "runs" / "job-0123456789ab.2.1", folder / "tree", folder / "home")
 
 
 def recorded(program: str, case: str) -> tuple[bytes, bytes]:
@@ -49,13 +55,13 @@ def recorded(program: str, case: str) -> tuple[bytes, bytes]:
 
 def read(
     folder: Path, program: str, said: tuple[bytes, bytes], code: int = 0, kind: EndKind = EndKind.EXITED, **environ: str
-) -> Report:
+) -> ProgramReport:
     """What the adapter makes of it."""
-    order = an_order(folder, a_run(program))
-    order.run_dir.mkdir(parents=True, exist_ok=True)
+    call = a_call(folder, a_run(program))
+    call.run_dir.mkdir(parents=True, exist_ok=True)
     for name, text in zip(("stdout.log", "stderr.log"), said, strict=True):
-        (order.run_dir / name).write_bytes(text)
-    return adapter(program, environ).read(order, RunEnd(kind, order.run_dir, exit_code=code, started_at=0.0))
+        (call.run_dir / name).write_bytes(text)
+    return adapter(program, environ).read(call, RunEnd(kind, call.run_dir, exit_code=code, started_at=0.0))
 
 
 def pieces(text: bytes, sizes: Iterable[int]) -> list[bytes]:

@@ -11,7 +11,7 @@ import pytest
 
 from activities.agents import kimi_guard
 from activities.agents.adapter import CannotLaunchError, Launch
-from tests.activities.agents.recorded import a_run, adapter, an_order
+from tests.activities.agents.recorded import a_call, a_run, adapter
 from workflows.contract.models import AutonomyPolicy
 
 AUTO, READ, WRITE, FULL = AutonomyPolicy
@@ -19,7 +19,7 @@ PROMPT = b"Do it."
 
 
 def launched(folder: Path, program: str, policy: AutonomyPolicy = READ, session: str | None = None) -> Launch:
-    return adapter(program).launch(an_order(folder, a_run(program, policy), session))
+    return adapter(program).launch(a_call(folder, a_run(program, policy), session))
 
 
 @pytest.mark.ruling("spec:ephemeral.read_only")
@@ -40,7 +40,7 @@ def test_codex(tmp_path: Path, policy: AutonomyPolicy, sandbox: str, session: st
     assert launch.stdin == PROMPT
     own = Path(launch.env["TMPDIR"])
     assert own.is_dir()
-    assert own.is_relative_to(an_order(tmp_path, a_run("codex")).run_dir)
+    assert own.is_relative_to(a_call(tmp_path, a_run("codex")).run_dir)
 
 
 @pytest.mark.ruling("spec:ephemeral.read_only")
@@ -65,9 +65,9 @@ def test_claude(tmp_path: Path, policy: AutonomyPolicy, mode: str, monkeypatch: 
 
 
 def test_claudes_session_is_the_same_whenever_its_run_is_asked_about(tmp_path: Path) -> None:
-    order = an_order(tmp_path, a_run("claude"))
-    other = an_order(tmp_path / "other", a_run("claude"))
-    first, again, elsewhere = (adapter("claude").launch(each).argv for each in (order, order, other))
+    call = a_call(tmp_path, a_run("claude"))
+    other = a_call(tmp_path / "other", a_run("claude"))
+    first, again, elsewhere = (adapter("claude").launch(each).argv for each in (call, call, other))
     assert first == again != elsewhere
 
 
@@ -100,14 +100,14 @@ def test_kimis_own_home_has_the_users_login_and_models(tmp_path: Path) -> None:
     (users / "config.toml").write_text('default_model = "k"\n[[hooks]]\nevent = "Stop"\ncommand = "true"\n')
     kimi = adapter("kimi", {"HOME": str(tmp_path)})
     for _ in range(2):
-        home = Path(kimi.launch(an_order(tmp_path, a_run("kimi"))).env["KIMI_CODE_HOME"])
+        home = Path(kimi.launch(a_call(tmp_path, a_run("kimi"))).env["KIMI_CODE_HOME"])
     assert (home / "credentials" / "kimi.json").read_text() == "{}"
     assert not (home / "sessions").exists()
     config = tomllib.loads((home / "config.toml").read_text())
     assert (config["default_model"], len(config["hooks"])) == ("k", 2)
     (users / "config.toml").write_text('hooks = [{event = "Stop", command = "true"}]\n')
     with pytest.raises(CannotLaunchError, match="leaves no room for the hook"):
-        kimi.launch(an_order(tmp_path, a_run("kimi")))
+        kimi.launch(a_call(tmp_path, a_run("kimi")))
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,10 @@ def test_the_hook_lets_only_edits_in_the_worktree_through(
 
 
 def test_a_long_prompt_for_kimi_is_a_file_it_is_told_to_read(tmp_path: Path) -> None:
-    order = an_order(tmp_path, a_run("kimi"), prompt=b"x" * 100_001)
-    argv = adapter("kimi").launch(order).argv
-    file = order.run_dir / "prompt.md"
-    assert file.read_bytes() == order.prompt
+    call = a_call(tmp_path, a_run("kimi"), prompt=b"x" * 100_001)
+    argv = adapter("kimi").launch(call).argv
+    file = call.run_dir / "prompt.md"
+    assert file.read_bytes() == call.prompt
     assert str(file) in argv[2]
     assert max(map(len, argv)) < 1000
 
@@ -161,14 +161,14 @@ def test_model_and_effort_are_passed_as_they_are_and_again_on_resume(tmp_path: P
         words = {}
         for program in ("codex", "claude", "kimi"):
             run = a_run(program, model="some/odd model", effort="bogus")
-            words[program] = adapter(program).launch(an_order(tmp_path, run, session)).argv
+            words[program] = adapter(program).launch(a_call(tmp_path, run, session)).argv
         assert words["codex"][words["codex"].index("--model") + 1] == "some/odd model"
         assert "model_reasoning_effort=bogus" in words["codex"]
         assert words["claude"][words["claude"].index("--model") + 1] == "some/odd model"
         assert words["kimi"][words["kimi"].index("-m") + 1] == "some/odd model"
         assert not any("bogus" in word for program in ("claude", "kimi") for word in words[program])
     key = {"KIMI_MODEL_API_KEY": "k", "KIMI_MODEL_NAME": "other"}
-    launch = adapter("kimi", key).launch(an_order(tmp_path, a_run("kimi", model="m")))
+    launch = adapter("kimi", key).launch(a_call(tmp_path, a_run("kimi", model="m")))
     assert launch.env["KIMI_MODEL_NAME"] == "m"
     assert "-m" not in launch.argv
 
@@ -177,7 +177,7 @@ def test_model_and_effort_are_passed_as_they_are_and_again_on_resume(tmp_path: P
 def test_settings_name_the_program_its_arguments_and_what_it_may_see(tmp_path: Path, program: str) -> None:
     environ = {"HOME": "/h", "MY_KEY": "k", "OTHER_SECRET": "s", "HTTPS_PROXY": "p"}
     section = {"command": ["node22", "main.mjs"], "arguments": ["-c", "x=1"], "env": ["MY_KEY"]}
-    launch = adapter(program, environ, **section).launch(an_order(tmp_path, a_run(program), "s-1"))
+    launch = adapter(program, environ, **section).launch(a_call(tmp_path, a_run(program), "s-1"))
     assert launch.argv[:2] == ("node22", "main.mjs")
     words = " ".join(launch.argv)
     assert "-c x=1 resume s-1 -" in words if program == "codex" else words.endswith("-c x=1")
@@ -195,6 +195,6 @@ def test_settings_name_the_program_its_arguments_and_what_it_may_see(tmp_path: P
     ],
 )
 def test_each_program_is_given_its_own_key_and_nobody_elses(tmp_path: Path, program: str, key: str, other: str) -> None:
-    env = adapter(program, {key: "k", other: "o"}).launch(an_order(tmp_path, a_run(program))).env
+    env = adapter(program, {key: "k", other: "o"}).launch(a_call(tmp_path, a_run(program))).env
     assert env[key] == "k"
     assert other not in env

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from activities.agents.adapter import Order, Report
+from activities.agents.adapter import ProgramCall, ProgramReport
 from activities.agents.shell import Shell
 from activities.agents.streams import model_of
-from activities.runs.run import RunEnd
+from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from tests.activities.agents.recorded import a_run, read, recorded
 
@@ -63,7 +63,7 @@ def test_claude_that_was_cut_off_said_it_in_its_messages(tmp_path: Path) -> None
     assert read(tmp_path, "claude", (lines(begun, fallen_back, refused), b""), code=143).model == "claude-sonnet-5-5"
 
 
-def wire(folder: Path, *records: dict[str, Any]) -> Report:
+def wire(folder: Path, *records: dict[str, Any]) -> ProgramReport:
     """A run of kimi with these lines in its session's file."""
     session = "session_6e8ba510-5069-40a2-919f-2fc5556bb7f3"
     file = folder / f"home/read-only/sessions/wd_x/{session}/agents/main/wire.jsonl"
@@ -95,10 +95,10 @@ def test_kimi_that_does_not_say_it_says_nothing(tmp_path: Path, told: list[dict[
     assert wire(tmp_path, *told).model is None
 
 
-def shell(folder: Path, *records: dict[str, Any]) -> Report:
+def shell(folder: Path, *records: dict[str, Any]) -> ProgramReport:
     (folder / "stdout.log").write_bytes(lines(*records))
-    order = Order(a_run("codex"), b"", None, folder, folder, folder)
-    return Shell((), {}).read(order, RunEnd(EndKind.EXITED, folder, exit_code=0))
+    call = ProgramCall(a_run("codex"), b"", None, folder, folder, folder)
+    return Shell((), {}).read(call, RunEnd(EndKind.EXITED, folder, exit_code=0))
 
 
 def test_a_shell_agent_may_say_it_in_its_usage_lines(tmp_path: Path) -> None:

@@ -3,13 +3,17 @@
 from pathlib import Path
 
 from activities.agents import shell
-from activities.agents.adapter import Order
+from activities.agents.adapter import ProgramCall
 from activities.agents.environment import environment
 from activities.agents.shell import Shell
-from activities.runs.run import RunEnd
+from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.models import Action
-from workflows.tree.jobs import Continuation, JobRun, Text, Usage, Worker
+from workflows.model.jobs import JobRun
+from workflows.model.spend import Usage
+from workflows.model.states import Continuation
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
 
 RUN = JobRun(
     job_id="job-0123456789ab.2",
@@ -19,16 +23,18 @@ RUN = JobRun(
     delegation_depth=1,
     task_id="task-1",
     repo="acme/shop",
-    worker=Worker(name="scout", runtime="shell", command=("cat",)),
-    action=Action.REVIEW,
+    assignment=Assignment(
+        worker=Worker(name="scout", runtime="shell", command=("cat",)),
+        action=Action.REVIEW,
+        prompt=Text(inline="x"),
+        model="m",
+        phase="gate",
+    ),
     attempt=2,
     continuation=Continuation.REPLAN,
-    prompt=Text(inline="x"),
-    model="m",
-    phase="gate",
 )
 
-ORDER = Order(RUN, b"", None, Path("run"), Path("cwd"), Path("home"))
+ORDER = ProgramCall(RUN, b"", None, Path("run"), Path("cwd"), Path("home"))
 
 
 def ended(stdout: Path, code: int = 0) -> RunEnd:

@@ -14,7 +14,7 @@ from activities.agents.faults import Failed
 from activities.agents.streams import Messages, records
 from tests.activities.agents.recorded import STREAMS, pieces, read, recorded
 from workflows.contract.parse import Accepted, read_result
-from workflows.tree.jobs import Usage
+from workflows.model.spend import Usage
 
 ALL = sorted(STREAMS.glob("*/*.stdout"))
 

@@ -7,7 +7,7 @@ import pytest
 from activities.git.commit import commit_all
 from activities.git.worktrees import Worktree, add_branch, add_detached
 from tests.activities.git.conftest import commit_file, run_git
-from workflows.errors import RefusedError
+from workflows.model.errors import RefusedError
 
 pytestmark = pytest.mark.ruling("I1")
 JOB = "job-abc.1"

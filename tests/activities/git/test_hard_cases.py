@@ -11,7 +11,7 @@ from activities.git.command import GitError
 from activities.git.commit import commit_all
 from activities.git.locks import held
 from activities.git.merge import merge
-from activities.git.observation import touched_files
+from activities.git.worktree_changes import touched_files
 from activities.git.worktrees import (
     LOCK_FILE,
     Worktree,
@@ -22,7 +22,7 @@ from activities.git.worktrees import (
     repair,
 )
 from tests.activities.git.conftest import commit_file, make_repository, run_git
-from workflows.errors import NotFoundError, RefusedError
+from workflows.model.errors import NotFoundError, RefusedError
 
 pytestmark = pytest.mark.ruling("I1", "I2", "I4")
 JOB = "job-abc.1"

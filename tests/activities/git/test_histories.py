@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from activities.git.command import all_printable
 from activities.git.commit import commit_all
 from activities.git.merge import MergeConflict, merge
-from activities.git.observation import touched_files
+from activities.git.worktree_changes import touched_files
 from activities.git.worktrees import Worktree, add_branch, add_detached, dispose
 from tests.activities.git.conftest import ENV, make_repository, run_git
 from workflows.policy.observation import Bound, Grade, observe

@@ -7,7 +7,7 @@ import pytest
 from activities.git.merge import MergeConflict, merge
 from activities.git.worktrees import add_branch, add_detached, find
 from tests.activities.git.conftest import commit_file, run_git
-from workflows.errors import NotFoundError
+from workflows.model.errors import NotFoundError
 
 pytestmark = pytest.mark.ruling("I1", "I2")
 

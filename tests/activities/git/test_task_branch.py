@@ -7,7 +7,7 @@ import pytest
 from activities.git import branches
 from activities.git.task_branch import Contribution, TaskBranchConflict, merge_all
 from tests.activities.git.conftest import commit_file, run_git
-from workflows.errors import RefusedError
+from workflows.model.errors import RefusedError
 
 pytestmark = pytest.mark.ruling("I5")
 TASK = "service/task-1"

@@ -25,13 +25,16 @@ from activities.git.worktrees import (
     mark_base,
     place,
     tip,
+    worktree_prefix,
 )
 from activities.jobs import workspace
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from workflows.contract.models import Action
 from workflows.contract.worktree_names import worktree_fault
-from workflows.errors import NotFoundError, RefusedError
-from workflows.tree.jobs import JobRun, Text, Worker
+from workflows.model.errors import NotFoundError, RefusedError
+from workflows.model.jobs import JobRun
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
 
 pytestmark = pytest.mark.ruling("I1", "I2")
 
@@ -365,16 +368,18 @@ def test_what_the_contract_takes_is_a_folder_and_a_branch_and_what_is_none_it_re
         root_job_id="job-0123456789ab",
         task_id="task-0123456789ab",
         repo=LONGEST_REPO,
-        worker=Worker(name="w", runtime="shell"),
-        action=Action.IMPLEMENT,
-        prompt=Text(),
+        assignment=Assignment(
+            worker=Worker(name="w", runtime="shell"),
+            action=Action.IMPLEMENT,
+            prompt=Text(),
+        ),
         shared_worktree=name,
     )
     if worktree_fault(name) is None:
         path = place(Path("/worktrees"), workspace._name(run))
         assert path.parent == Path("/worktrees")
         assert len(f"service-worktree-{path.name}.lock") < 255
-        assert path.name.startswith(workspace.worktree_prefix(LONGEST_REPO))
+        assert path.name.startswith(worktree_prefix(LONGEST_REPO))
         branch = workspace.branch_name(run) or ""
         assert subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], check=False).returncode == 0
         assert branch.endswith(name.replace("/", "+"))

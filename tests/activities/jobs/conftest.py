@@ -11,14 +11,18 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.agents.shell import Shell
-from activities.jobs.context import Context
+from activities.host.context import Context
+from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import repos
 from activities.store.database import open_store
+from tests.assigned import changed
 from workflows.contract.models import Action, AutonomyPolicy
-from workflows.tree.jobs import JobOutcome, JobRun, Text, Worker
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
 
 
 def git(path: Path, *words: str) -> str:
@@ -56,16 +60,18 @@ class Stage:
             root_job_id="job-0123456789ab",
             task_id="task-1",
             repo="acme/shop",
-            worker=Worker(
-                name="scripted",
-                runtime="shell",
-                command=(sys.executable, str(program)),
-                autonomy_policy=AutonomyPolicy.WORKSPACE_WRITE,
+            assignment=Assignment(
+                worker=Worker(
+                    name="scripted",
+                    runtime="shell",
+                    command=(sys.executable, str(program)),
+                    autonomy_policy=AutonomyPolicy.WORKSPACE_WRITE,
+                ),
+                action=action,
+                prompt=Text(inline="look at it"),
             ),
-            action=action,
-            prompt=Text(inline="look at it"),
         )
-        return run.model_copy(update=changes)
+        return changed(run, **changes)
 
     async def play(self, run: JobRun) -> JobOutcome:
         return await ActivityEnvironment().run(self.jobs.run_job, run)
@@ -76,7 +82,7 @@ def stage(home: Home, repo: Path, tmp_path: Path) -> Stage:
     settings = Settings()
     context = Context(home, settings, open_store(home))
     repos.put(context.store, "acme/shop", str(repo), context.host)
-    return Stage(context, Jobs(context, {"shell": Shell(())}), repo, tmp_path)
+    return Stage(context, Jobs(context, {"shell": Shell(())}, Slots(context.settings)), repo, tmp_path)
 
 
 Play = Callable[[JobRun], Awaitable[JobOutcome]]

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from activities.agents.registry import adapters_of
-from activities.jobs.context import Context
+from activities.host.context import Context
+from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.settings.model import Settings
 from tests.activities.jobs.conftest import Stage
+from tests.assigned import changed
 from workflows.contract.models import AutonomyPolicy
-from workflows.tree.jobs import JobRun, Worker
+from workflows.model.jobs import JobRun
+from workflows.model.workers import Worker
 
 PRELUDE = """\
 import json, os, pathlib, sys, time
@@ -54,13 +57,13 @@ def driving(stage: Stage, runtime: str, script: str, **section: Any) -> Stage:
     """The stage with a stand-in behind a runtime."""
     settings = Settings.model_validate({"runtimes": {runtime: {"command": program(stage, script)} | section}})
     context: Context = replace(stage.context, settings=settings)
-    return replace(stage, context=context, jobs=Jobs(context, adapters_of(settings, context.environ)))
+    return replace(stage, context=context, jobs=Jobs(context, adapters_of(settings, context.environ), Slots(settings)))
 
 
 def a_job(stage: Stage, runtime: str, policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY, **fields: Any) -> JobRun:
     """A job of a worker of that runtime."""
     worker = Worker(name="scout", runtime=runtime, autonomy_policy=policy)
-    return stage.job("", **fields).model_copy(update={"worker": worker})
+    return changed(stage.job("", **fields), worker=worker)
 
 
 def calls(home: Path) -> int:

@@ -2,12 +2,13 @@
 
 import pytest
 
-from activities.jobs.prompting import prompt_of
+from activities.jobs.prompt import prompt_of
 from activities.store import agents
 from tests.activities.jobs.conftest import Stage
 from tests.tree.simulator import World, delegation, tree_input
-from workflows.policy.settings import TreeSettings
-from workflows.tree.jobs import Text, Worker
+from workflows.model.settings import TreeSettings
+from workflows.model.texts import Text
+from workflows.model.workers import Worker
 
 DELEGATES = """
 import json

@@ -12,15 +12,18 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.agents.shell import Shell
+from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
-from activities.runs.processes import identity, marked
-from activities.runs.run import mark_of, stop
+from activities.runs.os_processes import identity, marked
+from activities.runs.supervised_run import mark_of, stop
 from activities.settings.model import Settings
-from activities.store import runs
+from activities.store import attempts
 from tests.activities.jobs.conftest import Stage
 from tests.activities.runs.conftest import until
 from workflows.contract.models import Action
-from workflows.tree.jobs import JobOutcome, JobState, Text
+from workflows.model.jobs import JobOutcome
+from workflows.model.states import JobState
+from workflows.model.texts import Text
 
 pytestmark = [pytest.mark.ruling("engine:runs"), pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 
@@ -87,16 +90,16 @@ def impatient(stage: Stage) -> Stage:
     """The same with a short grace."""
     settings = Settings.model_validate({"worker": {"stop_grace": f"{GRACE * 1000:g}ms"}})
     context = replace(stage.context, settings=settings)
-    return replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}))
+    return replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}, Slots(context.settings)))
 
 
-def kept(stage: Stage, outcome: JobOutcome) -> runs.Run:
-    run = runs.get(stage.context.store, outcome.job_id, outcome.attempt)
+def kept(stage: Stage, outcome: JobOutcome) -> attempts.AttemptRow:
+    run = attempts.get(stage.context.store, outcome.job_id, outcome.attempt)
     assert run is not None
     return run
 
 
-def nothing_is_left(stage: Stage, run: runs.Run, home: Path) -> None:
+def nothing_is_left(stage: Stage, run: attempts.AttemptRow, home: Path) -> None:
     for path in Path(run.run_dir).parent.iterdir():
         assert marked(mark_of(path)) == set()
     if (home / "pid").exists():

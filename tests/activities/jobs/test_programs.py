@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from activities.store import runs
+from activities.store import attempts
 from tests.activities.jobs.conftest import Stage
 from tests.activities.jobs.programs import a_job, calls, driving
 from workflows.contract.models import Action, AutonomyPolicy
-from workflows.tree.jobs import JobState, Usage
+from workflows.model.spend import Usage
+from workflows.model.states import JobState
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +133,7 @@ async def test_a_prompt_of_a_megabyte_reaches_every_program(stage: Stage, users_
     for number, runtime in enumerate(SAYS, 1):
         script = f'(here / "long").write_text(prompt)\n{SAYS[runtime]}'
         driven = driving(stage, runtime, script)
-        long = driven.job("").prompt.model_copy(update={"inline": "start " + "x" * 1_000_000 + " end"})
+        long = driven.job("").assignment.prompt.model_copy(update={"inline": "start " + "x" * 1_000_000 + " end"})
         outcome = await driven.play(a_job(driven, runtime, prompt=long, attempt=number))
         assert outcome.state is JobState.SUCCEEDED
         seen = (users_home / "long").read_text()
@@ -146,7 +147,7 @@ async def test_what_a_writer_does_is_committed(stage: Stage) -> None:
     job = a_job(driven, "runtime_a", AutonomyPolicy.WORKSPACE_WRITE, action=Action.IMPLEMENT)
     outcome = await driven.play(job)
     assert outcome.touched_files == ("new.py",)
-    run = runs.get(driven.context.store, job.job_id, 1)
+    run = attempts.get(driven.context.store, job.job_id, 1)
     assert run is not None
     assert run.outcome is not None
     assert run.outcome["session"] == "s-1"

@@ -6,14 +6,18 @@ from typing import Any
 
 import pytest
 
-from activities.store import runs
+from activities.store import attempts
 from tests.activities.jobs.conftest import Stage
 from tests.activities.jobs.programs import a_job, calls, driving
+from tests.assigned import changed
 from tests.tree.simulator import World, delegation, tree_input
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.contract.notices import Notice
-from workflows.tree.jobs import Continuation, JobOutcome, JobRun, JobState, SessionScope, Usage
-from workflows.tree.payloads import check_payload
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.payloads import check_payload
+from workflows.model.spend import Usage
+from workflows.model.states import Continuation, JobState
+from workflows.model.workers import SessionScope
 
 ROOT = "job-0123456789ab"
 SAYS = {"runtime_a": "codex(RESULT, 1000 * number)", "runtime_b": "claude(RESULT)", "runtime_c": "kimi(RESULT)"}
@@ -32,7 +36,7 @@ def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def kept(run: JobRun, scope: SessionScope = SessionScope.TREE) -> JobRun:
-    return run.model_copy(update={"worker": run.worker.model_copy(update={"session": scope})})
+    return changed(run, worker=run.assignment.worker.model_copy(update={"session": scope}))
 
 
 def next_of(run: JobRun, number: int, **changes: Any) -> JobRun:
@@ -108,7 +112,7 @@ async def test_another_host_or_an_occupied_folder_begins_afresh(stage: Stage, us
     driven = driving(stage, "runtime_a", SAYS["runtime_a"])
     first = kept(a_job(driven, "runtime_a"))
     await driven.play(first)
-    left = runs.get(driven.context.store, ROOT, 1)
+    left = attempts.get(driven.context.store, ROOT, 1)
     assert left is not None
     Path(left.worktree or "").mkdir()
     occupied = await driven.play(next_of(first, 2))

@@ -2,21 +2,34 @@
 
 import asyncio
 import json
+import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.agents.shell import Shell
+from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
+from activities.runs.os_processes import marked
+from activities.runs.supervised_run import mark_of
 from activities.settings.model import Settings
-from activities.store import claims, runs
+from activities.store import attempts, claims
 from activities.store.claims import Offered
 from tests.activities.jobs.conftest import Stage, git
+from tests.assigned import changed
+from tests.written import ROOT
 from workflows.contract.models import Action, Decision
-from workflows.tree.jobs import JobOutcome, JobState, Usage, Worker
+from workflows.model.jobs import JobOutcome
+from workflows.model.spend import Usage
+from workflows.model.states import JobState
+from workflows.model.workers import Worker
+from workflows.temporal.calls import REFUSED
 
 APPROVED = 'print(\'{"service_result": {"decision": "approved", "summary": "fine"}}\')\n'
 COUNT = "import os, sys; open(os.environ['HOME'] + '/count', 'a').write('x')\n"
@@ -33,8 +46,8 @@ def times_run(stage: Stage) -> int:
     return len(count.read_text()) if count.exists() else 0
 
 
-def kept(stage: Stage, outcome: JobOutcome) -> runs.Run:
-    run = runs.get(stage.context.store, outcome.job_id, outcome.attempt)
+def kept(stage: Stage, outcome: JobOutcome) -> attempts.AttemptRow:
+    run = attempts.get(stage.context.store, outcome.job_id, outcome.attempt)
     assert run is not None
     return run
 
@@ -172,7 +185,7 @@ async def test_the_decision_makes_the_state(stage: Stage, decision: str, state: 
 
 async def test_a_program_that_is_missing_is_named(stage: Stage) -> None:
     job = stage.job("")
-    job = job.model_copy(update={"worker": job.worker.model_copy(update={"command": ("no-such-program",)})})
+    job = changed(job, worker=job.assignment.worker.model_copy(update={"command": ("no-such-program",)}))
     outcome = await stage.play(job)
     assert outcome.state is JobState.FAILED
     assert "no-such-program" in outcome.reason
@@ -280,7 +293,7 @@ async def test_no_more_run_at_once_than_the_settings_allow(stage: Stage, limits:
     )
     jobs = [stage.job(script, job_id=f"job-0123456789ab.{n}") for n in range(1, 7)]
     context = replace(stage.context, settings=Settings.model_validate(limits))
-    limited = Jobs(context, {"shell": Shell(())})
+    limited = Jobs(context, {"shell": Shell(())}, Slots(context.settings))
     ended = await asyncio.gather(*(ActivityEnvironment().run(limited.run_job, job) for job in jobs))
     assert {outcome.state for outcome in ended} == {JobState.SUCCEEDED}, [o.reason for o in ended]
     assert max((home / "seen").read_text()) == "2"
@@ -289,11 +302,11 @@ async def test_no_more_run_at_once_than_the_settings_allow(stage: Stage, limits:
 @pytest.mark.ruling("B5", "C8.limits")
 async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(stage: Stage) -> None:
     settings = Settings.model_validate({"worker": {"max_parallel_jobs": 1}})
-    limited = Jobs(replace(stage.context, settings=settings), {"shell": Shell(())})
+    limited = Jobs(replace(stage.context, settings=settings), {"shell": Shell(())}, Slots(settings))
     script = "import os, time\ntime.sleep(60 * os.environ['SERVICE_JOB_ID'].endswith('.1'))\n" + APPROVED
     holds = stage.job(script, job_id="job-0123456789ab.1")
     first = asyncio.create_task(ActivityEnvironment().run(limited.run_job, holds))
-    while runs.get(stage.context.store, "job-0123456789ab.1", 1) is None:
+    while attempts.get(stage.context.store, "job-0123456789ab.1", 1) is None:
         await asyncio.sleep(0.02)
     environment, waiting = ActivityEnvironment(), stage.job(script, Action.IMPLEMENT, job_id="job-0123456789ab.2")
     second = asyncio.create_task(environment.run(limited.run_job, waiting))
@@ -302,7 +315,7 @@ async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(s
     environment.cancel()
     with pytest.raises(asyncio.CancelledError):
         await second
-    assert runs.get(stage.context.store, "job-0123456789ab.2", 1) is None
+    assert attempts.get(stage.context.store, "job-0123456789ab.2", 1) is None
     assert not list(stage.context.home.worktrees.glob("*ab.2*"))
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
@@ -314,7 +327,7 @@ async def test_what_was_taken_back_never_begins(stage: Stage) -> None:
     assert claims.take_back(stage.context.store, Offered(job.job_id, job.attempt, job.offer)) is None
     outcome = await stage.play(job)
     assert (outcome.state, outcome.begun_at) == (JobState.CANCELLED, None)
-    assert runs.get(stage.context.store, job.job_id, job.attempt) is None
+    assert attempts.get(stage.context.store, job.job_id, job.attempt) is None
     assert not list(stage.context.home.worktrees.glob("*"))
     assert stage.context.reports.waiting == {}
 
@@ -323,7 +336,7 @@ async def test_what_was_taken_back_never_begins(stage: Stage) -> None:
 async def test_a_begin_is_reported_and_stands_in_the_outcome(stage: Stage) -> None:
     job = stage.job(APPROVED)
     outcome = await stage.play(job)
-    row = runs.get(stage.context.store, job.job_id, job.attempt)
+    row = attempts.get(stage.context.store, job.job_id, job.attempt)
     assert row is not None
     assert outcome.begun_at == row.started_at
     assert stage.context.reports.waiting == {job.root_job_id: []}, "what has ended needs no report any more"
@@ -379,3 +392,51 @@ async def test_an_agent_that_breaks_the_tie_to_its_repository_loses_nothing(stag
     script = "open('limiter.py', 'w').write('x'); open('.git', 'w').write('gone')\n" + result
     outcome = await stage.play(stage.job(script, Action.IMPLEMENT))
     assert (outcome.state, outcome.touched_files) == (JobState.SUCCEEDED, ("limiter.py",))
+
+
+@pytest.mark.ruling("B6")
+@pytest.mark.parametrize(
+    ("when", "times"), [("INSERT ON claims", 0), ("UPDATE ON runs WHEN NEW.ended_at IS NOT NULL", 1)]
+)
+async def test_what_the_store_never_takes_is_not_tried_again(stage: Stage, when: str, times: int) -> None:
+    with stage.context.store.begin() as connection:
+        words = f"CREATE TRIGGER never BEFORE {when} BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+        connection.exec_driver_sql(words)
+    with pytest.raises(ApplicationError, match="IntegrityError: not this one") as refused:
+        await stage.play(stage.job(COUNT + APPROVED))
+    assert (refused.value.type, refused.value.non_retryable) == (REFUSED, True)
+    assert times_run(stage) == times
+
+
+@pytest.mark.ruling("B6")
+async def test_a_store_that_only_has_to_be_waited_for_is_tried_again(stage: Stage) -> None:
+    with stage.context.store.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE claims RENAME TO elsewhere")
+    with pytest.raises(OperationalError):
+        await stage.play(stage.job(APPROVED))
+    with stage.context.store.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO claims")
+    assert (await stage.play(stage.job(APPROVED))).state is JobState.SUCCEEDED
+
+
+README = ROOT / "README.md"
+LEAVES = """\
+import json, os, subprocess, sys
+open(os.environ["HOME"] + "/env", "w").write(json.dumps(dict(os.environ)))
+left = subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)
+"""
+
+
+@pytest.mark.ruling("engine:runs")
+@pytest.mark.skipif(sys.platform != "linux", reason="marks are found in /proc")
+async def test_an_agents_environment_is_what_the_readme_says_and_its_mark_finds_what_it_leaves(stage: Stage) -> None:
+    outcome = await stage.play(stage.job(LEAVES + APPROVED))
+    seen: dict[str, str] = json.loads((stage.tmp / "h" / "env").read_text())
+    chapter = README.read_text().partition("### Agents of your own")[2].partition("hand it on")[0]
+    said = re.findall(r"`(SERVICE_[A-Z_]+)`", chapter)
+    others = (re.search(r"`(PATH [A-Z_ ]+)`", chapter) or [""])[0].strip("`").split()
+    assert sorted(name for name in seen if name.startswith("SERVICE_")) == sorted(said)
+    assert {name for name in seen if not name.startswith("SERVICE_")} <= {*others, "PWD", "LC_CTYPE"}
+    assert seen["SERVICE_RUN_MARK"] == mark_of(Path(kept(stage, outcome).run_dir))
+    assert outcome.state is JobState.SUCCEEDED
+    assert marked(seen["SERVICE_RUN_MARK"]) == set(), "what it left is found by the mark, and ended"

@@ -4,18 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from activities.agents.adapter import Report
+from activities.agents.adapter import ProgramReport
 from activities.agents.streams import usage_of
-from activities.jobs import report
+from activities.jobs import attempt_outcome as report
 from activities.jobs.execution import Executed
 from activities.jobs.verdict import Failure
 from activities.jobs.workspace import Evidence
-from activities.runs.run import RunEnd
+from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.notices import Notice
 from workflows.contract.strings import BOUNDS, MOST_TOKENS
+from workflows.model.jobs import JobOutcome
+from workflows.model.spend import Usage
+from workflows.model.states import JobState
 from workflows.policy.observation import Touched, observe
-from workflows.tree.jobs import JobOutcome, JobState, Usage
 
 pytestmark = pytest.mark.ruling("B6")
 
@@ -53,7 +55,7 @@ def test_a_session_s_name_is_kept_whole_or_not_at_all(session: str | None, kept:
 
 def test_evidence_and_diagnostics_too() -> None:
     evidence = Evidence(None, observation=observe([BAD + ".py"], Touched(files=(BAD + ".py",))))
-    last = Executed(RunEnd(EndKind.EXITED, Path("/r")), Report(b"\0", Usage()), BAD)
+    last = Executed(RunEnd(EndKind.EXITED, Path("/r")), ProgramReport(b"\0", Usage()), BAD)
     found = report.diagnostics(Failure("x"), [last], evidence)
     assert (found["stderr"], found["output"]) == (GOOD, "\ufffd")
 

@@ -9,7 +9,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.jobs.context import Context
+from activities.host.context import Context
 from activities.notify.channels import LogFile
 from activities.notify.deliver import Deliverer
 from activities.settings.home import Home

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.run import RunRequest
+from activities.runs.supervised_run import RunRequest
 
 ENV = {"PATH": os.environ["PATH"]}
 RequestFor = Callable[..., RunRequest]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from activities.runs.os_processes import identity, marked
 from activities.runs.output import last_words
-from activities.runs.processes import identity, marked
-from activities.runs.run import Claim, Progress, RunEnd, RunRequest, mark_of, read_end, run, stop
+from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest, mark_of, read_end, run, stop
 from activities.runs.supervisor import EndKind
 from tests.activities.runs.conftest import RequestFor, until
 
@@ -216,7 +216,7 @@ async def test_what_was_started_on_the_runs_behalf_by_others_is_found_by_its_mar
 async def test_a_supervisor_that_does_not_answer_cannot_hold_up_a_stop(
     request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("activities.runs.run.STOP_MARGIN_SECONDS", 0.2)
+    monkeypatch.setattr("activities.runs.supervised_run.STOP_MARGIN_SECONDS", 0.2)
     request = request_for("echo > up; sleep 600")
     task = await started(request, tmp_path / "up")
     claim = Claim.read(request.run_dir)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.run import PROGRESS_SECONDS, Claim, Progress, RunRequest, run
+from activities.runs.supervised_run import PROGRESS_SECONDS, Claim, Progress, RunRequest, run
 from activities.runs.supervisor import EndKind
 from tests.activities.runs.conftest import RequestFor, until
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.ruling("engine:runs")
 CALLER = """
 import asyncio, sys
 from pathlib import Path
-from activities.runs.run import RunRequest, run
+from activities.runs.supervised_run import RunRequest, run
 request = RunRequest(Path(sys.argv[1]), ("sh", "-c", sys.argv[2]), Path(sys.argv[3]), {"PATH": sys.argv[4]})
 print("calling", flush=True)
 asyncio.run(run(request))
@@ -77,7 +77,7 @@ async def test_cancelling_the_caller_leaves_the_run_alone(request_for: RequestFo
 async def test_progress_tells_the_last_line(
     request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("activities.runs.run.PROGRESS_SECONDS", PROGRESS_SECONDS / 20)
+    monkeypatch.setattr("activities.runs.supervised_run.PROGRESS_SECONDS", PROGRESS_SECONDS / 20)
     seen: list[Progress] = []
     request = request_for("echo one; echo; while [ ! -e seen ]; do sleep 0.02; done")
 

@@ -8,9 +8,9 @@ from sqlalchemy import Engine
 from activities.store import hosts, jobs, trees
 from tests.bridge.http.seeds import job
 from tests.tree.simulator import tree_input
+from workflows.model.rows import Records
+from workflows.model.states import JobState
 from workflows.policy.hosts import HostSeen
-from workflows.tree.jobs import JobState
-from workflows.tree.records import Records
 
 pytestmark = pytest.mark.ruling("engine:hosts")
 

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Engine
 
 from activities.store import jobs, outbox
-from workflows.tree.records import EventRecord, Records
+from workflows.model.rows import EventRecord, Records
 
 pytestmark = pytest.mark.ruling("F8")
 ROOT = "job-0123456789ab"
@@ -60,3 +60,14 @@ def test_channels_are_apart_and_the_oldest_is_first(store: Engine) -> None:
         (f"{ROOT}-e6", "webhook"),
         (f"{ROOT}-e5", "webhook"),
     ]
+
+
+@pytest.mark.ruling("B6", "F8.told")
+def test_a_row_that_was_refused_is_told(store: Engine) -> None:
+    told = EventRecord(
+        event_id=f"{ROOT}-e1", job_id=ROOT, root_job_id=ROOT, kind="record_refused", at=1.0, message="written shortened"
+    )
+    jobs.write(store, Records(events=(told,)))
+    kept = outbox.get(store, told.event_id)
+    assert kept is not None
+    assert kept.message == "written shortened"

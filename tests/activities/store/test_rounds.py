@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import Engine
 
 from activities.store import rounds
-from workflows.tree.jobs import JobState
-from workflows.tree.pauses import RoundEnd, RoundKind
-from workflows.tree.records import FailingRecord, QuestionRecord, RoundRecord
+from workflows.model.rounds import RoundEnd, RoundKind
+from workflows.model.rows import FailingRecord, QuestionRecord, RoundRecord
+from workflows.model.states import JobState
 
 pytestmark = pytest.mark.ruling("F1")
 ROOT, OTHER = "job-0123456789ab", "job-0123456789ac"

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Engine
 
 from activities.store.sessions import spent
-from workflows.tree.jobs import Usage
+from workflows.model.spend import Usage
 
 pytestmark = pytest.mark.ruling("spec:limits.token_capture")
 

@@ -14,14 +14,17 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
 from activities.settings.home import Home
-from activities.store import agents, claims, database, events, jobs, repos, runs
+from activities.store import agents, attempts, claims, database, events, jobs, repos
 from activities.store.claims import Offered
 from activities.store.database import HEAD, MIGRATIONS, StoreNewerError, open_store
 from activities.store.schema import metadata
 from workflows.contract.models import Action, AutonomyPolicy, Decision
-from workflows.errors import UnreachableError, UsageError
-from workflows.tree.jobs import Continuation, JobOutcome, JobState, TaskState, Usage, Worker
-from workflows.tree.records import EventRecord, JobRecord, Records, TaskRecord
+from workflows.model.errors import UnreachableError, UsageError
+from workflows.model.jobs import JobOutcome
+from workflows.model.rows import EventRecord, JobRecord, Records, TaskRecord
+from workflows.model.spend import Usage
+from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.workers import Worker
 
 ROOT = "job-0123456789ab"
 
@@ -205,7 +208,7 @@ def test_an_offer_is_begun_or_taken_back_whoever_comes_first(store: Engine) -> N
     assert claims.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
     assert claims.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
     assert claims.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), "a tree that was reset finds its run"
-    assert [run.attempt for run in runs.of_job(store, ROOT)] == [1, 2], "what was taken back left no row"
+    assert [run.attempt for run in attempts.of_job(store, ROOT)] == [1, 2], "what was taken back left no row"
 
 
 @pytest.mark.ruling("B5")
@@ -231,10 +234,12 @@ def test_the_first_record_of_a_run_stands(store: Engine) -> None:
     run = claims.begin(store, Offered(ROOT, 1), host="here", run_dir="/runs/1")
     assert run is not None
     assert claims.begin(store, Offered(ROOT, 1), host="elsewhere", run_dir="/runs/2") == run
-    runs.place(store, run, worktree="/w", branch=None, base_sha="abc")
-    runs.close(store, run, JobOutcome(job_id=ROOT, state=JobState.SUCCEEDED, decision=Decision.APPROVED), {"a": 1}, {})
-    runs.close(store, run, JobOutcome(job_id=ROOT, state=JobState.FAILED), {}, {"late": True})
-    kept = runs.get(store, ROOT, 1)
+    attempts.place(store, run, worktree="/w", branch=None, base_sha="abc")
+    attempts.close(
+        store, run, JobOutcome(job_id=ROOT, state=JobState.SUCCEEDED, decision=Decision.APPROVED), {"a": 1}, {}
+    )
+    attempts.close(store, run, JobOutcome(job_id=ROOT, state=JobState.FAILED), {}, {"late": True})
+    kept = attempts.get(store, ROOT, 1)
     assert kept is not None
     assert kept.recorded is not None
     assert (kept.recorded.decision, kept.payload, kept.worktree) == (Decision.APPROVED, {"a": 1}, "/w")

@@ -9,24 +9,28 @@ from sqlalchemy import Engine, String
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.jobs.context import Context
-from activities.jobs.record import Recorder
-from activities.pipelines.record import PipelineBooks
+from activities.host.context import Context
+from activities.jobs.record_tree import TreeRecorder
+from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import agents, claims, events, jobs, refusals, repos, rounds, runs, schema
+from activities.store import agents, attempts, claims, events, jobs, refusals, repos, rounds, schema, trees
 from activities.store.claims import Offered
 from activities.store.database import open_store
 from tests.activities.store.test_store import ROOT, job, task
 from tests.pipeline.plans import an_input, shell
-from workflows.calls import REFUSED
+from tests.tree.simulator import World, tree_input
 from workflows.contract.strings import BOUNDS, MOST_TOKENS
-from workflows.errors import NotFoundError
+from workflows.model.errors import NotFoundError
+from workflows.model.jobs import JobOutcome
+from workflows.model.rounds import RoundKind
+from workflows.model.rows import EventRecord, QuestionRecord, Records, RoundRecord
+from workflows.model.spend import Usage
+from workflows.model.states import JobState
+from workflows.model.workers import Worker
 from workflows.pipeline.rows import first_rows, reduced_rows
-from workflows.tree.jobs import JobOutcome, JobState, Usage, Worker
-from workflows.tree.pauses import RoundKind
-from workflows.tree.records import EventRecord, QuestionRecord, Records, RoundRecord
-from workflows.tree.reduced import reduced
+from workflows.policy.storable_rows import reduced
+from workflows.temporal.calls import REFUSED
 
 pytestmark = pytest.mark.ruling("B6")
 
@@ -134,7 +138,7 @@ def test_a_registration_at_its_bounds_is_stored(store: Engine) -> None:
 
 
 def record(store: Engine, home: Home, records: Records) -> None:
-    ActivityEnvironment().run(Recorder(Context(home, Settings(), store)).record, records)
+    ActivityEnvironment().run(TreeRecorder(Context(home, Settings(), store)).record, records)
 
 
 HOSTILE: dict[str, dict[str, Any]] = {
@@ -178,7 +182,7 @@ def test_an_event_that_never_fits_is_taken_when_it_is_shortened(store: Engine, h
 
 
 def test_a_run_whose_rows_never_fit_is_told_of_shortened(store: Engine, home: Home) -> None:
-    books = PipelineBooks(Context(home, Settings(), store))
+    books = RunRecorder(Context(home, Settings(), store))
     records = first_rows(an_input(shell("a")))
     bad = records.model_copy(
         update={"stages": tuple(stage.model_copy(update={"summary": "\ud800"}) for stage in records.stages)}
@@ -221,7 +225,25 @@ def test_an_outcome_as_a_program_wrote_it_is_stored(store: Engine) -> None:
     run = claims.begin(store, Offered(ROOT, 1), host="h", run_dir="/r")
     assert run is not None
     outcome = JobOutcome(job_id=ROOT, state=JobState.FAILED, reason="x" * 100_000)
-    runs.close(store, run, outcome, {"a": "\ufffd"}, {"stderr": "b" * 10_000})
-    found = runs.get(store, ROOT, 1)
+    attempts.close(store, run, outcome, {"a": "\ufffd"}, {"stderr": "b" * 10_000})
+    found = attempts.get(store, ROOT, 1)
     assert found is not None
     assert found.recorded == outcome
+
+
+@pytest.mark.ruling("D4")
+def test_a_state_that_is_never_kept_is_refused_once(home: Home) -> None:
+    store, blocked = open_store(home), World(tree_input()).begin().state
+    recorder = TreeRecorder(Context(home, Settings(), store))
+    with store.begin() as connection:
+        words = "CREATE TRIGGER never BEFORE UPDATE ON trees BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+        connection.exec_driver_sql(words)
+    with pytest.raises(ApplicationError, match="IntegrityError: not this one") as refused:
+        ActivityEnvironment().run(recorder.keep_tree, blocked)
+    assert (refused.value.type, refused.value.non_retryable) == (REFUSED, True)
+    with store.begin() as connection:
+        connection.exec_driver_sql("DROP TRIGGER never")
+    ActivityEnvironment().run(recorder.keep_tree, blocked)
+    kept = trees.get(store, blocked.root_id)
+    assert kept is not None
+    assert kept.state == blocked

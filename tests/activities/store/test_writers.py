@@ -5,10 +5,10 @@ from sqlalchemy import Engine
 
 from activities.store import events, jobs, rounds
 from tests.tree.simulator import ROOT, World, delegation, tree_input
+from workflows.model.rows import EventRecord, Records
+from workflows.model.states import JobState, TaskState
 from workflows.tree.commands import Command, Record
-from workflows.tree.jobs import JobState, TaskState
-from workflows.tree.records import EventRecord, Records
-from workflows.tree.view import whole
+from workflows.tree.details import whole
 
 ASKS = ({"id": "q", "prompt": "which?"},)
 

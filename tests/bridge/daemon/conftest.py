@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from bridge.daemon import control
-from bridge.daemon.locks import holder
 from bridge.daemon.options import DaemonOptions
+from bridge.machine.daemon_state import status
+from bridge.machine.locks import holder
 
 FAKE_WORKER = """
 import json, os, pathlib, time
@@ -63,7 +63,7 @@ def is_gone(pid: int) -> bool:
 
 def children(home: Home) -> dict[str, int]:
     """Name and pid of the members that run."""
-    state = control.status(home).state
+    state = status(home).state
     assert state is not None
     return {child.name: child.pid for child in state.children if child.pid is not None}
 

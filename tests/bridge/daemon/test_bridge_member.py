@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from bridge.daemon import control
+from bridge.daemon import background
 from bridge.daemon.options import DaemonOptions
-from bridge.daemon.state import DaemonState, Phase
+from bridge.machine.daemon_state import DaemonState, Phase, status
 from tests.bridge.daemon.conftest import children, is_gone, wait_for
-from workflows.errors import ServiceError
+from workflows.model.errors import ServiceError
 
 COMMAND = (sys.executable, "-P", "-m", "bridge.http")
 
@@ -32,7 +32,7 @@ def alive(url: str | None) -> bool:
 
 
 def state(home: Home) -> DaemonState:
-    seen = control.status(home).state
+    seen = status(home).state
     assert seen is not None
     return seen
 
@@ -41,7 +41,7 @@ def state(home: Home) -> DaemonState:
 def test_it_comes_up_with_the_others_comes_back_and_goes_with_them(home: Home, options: DaemonOptions) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        control.start(home, options.model_copy(update={"bridge_port": port}))
+        background.start(home, options.model_copy(update={"bridge_port": port}))
     url = state(home).bridge_url
     assert any(note.startswith(f"port {port} is taken; the bridge listens on") for note in state(home).notes)
     assert alive(url)
@@ -51,15 +51,15 @@ def test_it_comes_up_with_the_others_comes_back_and_goes_with_them(home: Home, o
     assert alive(url)
     pids = list(children(home).values())
     assert len(pids) == 3
-    assert control.stop(home)
+    assert background.stop(home)
     wait_for(lambda: all(is_gone(pid) for pid in pids), "the end of all three", seconds=1)
 
 
 def test_an_address_that_cannot_be_had_is_said_in_a_sentence(home: Home, options: DaemonOptions) -> None:
     broken = options.model_copy(update={"bridge_addr": "0.0.0.0", "bridge_port": 0})
     with pytest.raises(ServiceError, match="can be reached from other machines"):
-        control.start(home, broken)
-    assert not control.status(home).running
+        background.start(home, broken)
+    assert not status(home).running
 
 
 def test_a_port_that_may_not_be_another_is_refused(home: Home, options: DaemonOptions) -> None:
@@ -67,7 +67,7 @@ def test_a_port_that_may_not_be_another_is_refused(home: Home, options: DaemonOp
         port = taken.getsockname()[1]
         strict = options.model_copy(update={"bridge_port": port, "strict_ports": True})
         with pytest.raises(ServiceError, match=f"port {port}, fixed for the bridge, is taken"):
-            control.start(home, strict.model_copy(update={"temporal_port": free(), "ui_port": free()}))
+            background.start(home, strict.model_copy(update={"temporal_port": free(), "ui_port": free()}))
 
 
 def free() -> int:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bridge.daemon import leash
+from bridge.daemon import tied
 from bridge.daemon.group import Backoff, Group
 from bridge.daemon.member import Member, MemberFailedError, open_log, until
-from bridge.daemon.state import ChildPhase, ChildState, Phase
+from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
 from tests.bridge.daemon.conftest import is_gone, pid_in, wait_for
 
 SAY = "import os, pathlib, signal, subprocess, sys, time\nme = pathlib.Path(sys.argv[1])\n"
@@ -197,14 +197,14 @@ async def test_what_a_member_leaves_behind_in_its_session_goes_with_it(tmp_path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties lives together")
-def test_a_leashed_program_dies_with_the_one_that_started_it(tmp_path: Path) -> None:
+def test_a_tied_program_dies_with_the_one_that_started_it(tmp_path: Path) -> None:
     starter = "subprocess.Popen([sys.executable, sys.argv[1], str(os.getpid()), *sys.argv[2:]])\ntime.sleep(600)"
-    leashed = (sys.executable, "-c", SAY + DEAF, str(tmp_path / "pid"))
-    with subprocess.Popen([sys.executable, "-c", SAY + starter, leash.__file__, *leashed]) as parent:
+    tied_words = (sys.executable, "-c", SAY + DEAF, str(tmp_path / "pid"))
+    with subprocess.Popen([sys.executable, "-c", SAY + starter, tied.__file__, *tied_words]) as parent:
         pid = pid_in(tmp_path / "pid")
         assert not is_gone(pid)
         parent.kill()
-    wait_for(lambda: is_gone(pid), "the end of the leashed program")
+    wait_for(lambda: is_gone(pid), "the end of the tied program")
 
 
 def test_backoff_doubles_up_to_its_most_and_never_overflows() -> None:

@@ -12,8 +12,8 @@ import pytest
 from activities.settings.home import Home
 from bridge.daemon import server
 from bridge.daemon.diagnosis import diagnose_server
-from bridge.daemon.ports import PortTakenError, choose_port
-from workflows.errors import ServiceError
+from bridge.machine.ports import PortTakenError, choose_port
+from workflows.model.errors import ServiceError
 
 
 def test_the_command_keeps_everything_in_the_home_and_listens_on_loopback_only(home: Home) -> None:

@@ -14,12 +14,12 @@ import pytest_asyncio
 
 from activities.settings.home import Home
 from activities.store.database import open_store
-from bridge.http.address import Address, bind, bound
 from bridge.http.app import create_app
-from bridge.http.server import configured
+from bridge.http.process import configured
+from bridge.machine.address import Address, bind, bound
 from bridge.operations.service import Service
 from tests.workflow.server import serve
-from workflows.tree.jobs import Worker
+from workflows.model.workers import Worker
 
 BASE = "http://127.0.0.1:8791"
 PLENTY = "[bridge]\nrequests_per_minute = 1000000\n"

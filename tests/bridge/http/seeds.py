@@ -8,9 +8,9 @@ from sqlalchemy import insert
 from activities.store import jobs, repos, schema
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.tree.jobs import Continuation, JobState, TaskState
-from workflows.tree.pauses import RoundKind
-from workflows.tree.records import EventRecord, JobRecord, QuestionRecord, Records, RoundRecord, TaskRecord
+from workflows.model.rounds import RoundKind
+from workflows.model.rows import EventRecord, JobRecord, QuestionRecord, Records, RoundRecord, TaskRecord
+from workflows.model.states import Continuation, JobState, TaskState
 
 ROOT = "job-0123456789ab"
 TASK = "task-0123456789ab"

@@ -1,14 +1,22 @@
 """The OpenAPI document: complete enough that clients can be made from it (ruling J9)."""
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
 
 from bridge.http.app import create_app
+from bridge.http.wire.document import meaning
+from bridge.operations.idempotency import KeyReusedError
+from bridge.operations.pipeline_runs import ActiveRunError
 from bridge.operations.service import Service
+from tests.written import ROOT, keep
+from workflows.model.errors import ServiceError
 
 pytestmark = pytest.mark.ruling("J9")
+README = ROOT / "bridge/README.md"
 FREE = {"/healthz", "/readyz"}
 STARTS = {"/v1/agents/{name}/ask", "/v1/pipelines/{name}/run"}
 
@@ -55,6 +63,37 @@ def test_every_operation_declares_what_can_go_wrong(document: dict[str, Any]) ->
             assert set(content["example"]) == {"error", "code", "request_id"}
 
 
+def codes() -> Iterator[type[ServiceError]]:
+    """Every class with a code of its own that the bridge defines, and those all packages share."""
+    left: list[type[ServiceError]] = [ServiceError]
+    while left:
+        kind = left.pop()
+        left += kind.__subclasses__()
+        if "code" in vars(kind) and kind.__module__.startswith(
+            ("bridge.http", "bridge.operations", "workflows.errors")
+        ):
+            yield kind
+
+
+def test_the_readme_lists_the_errors_as_their_classes_tell_them() -> None:
+    rows = sorted((kind.status, kind.code, meaning(kind)) for kind in codes() if kind is not ServiceError)
+    table = "\n".join(["| status | code | means |", "|---|---|---|", *(f"| {a} | `{b}` | {c} |" for a, b, c in rows)])
+    text, found = re.subn(
+        r"(<!-- errors -->\n).*?(?=\n<!-- end -->)", lambda at: at[1] + table, README.read_text(), flags=re.DOTALL
+    )
+    assert found == 1
+    keep(README, text)
+
+
+def test_what_an_error_s_class_says_is_what_the_document_says(document: dict[str, Any]) -> None:
+    told = document["paths"]["/v1/pipelines/{name}/run"]["post"]["responses"]["409"]["description"]
+    assert told.split(" `")[0] == f"`{ActiveRunError.code}`: {meaning(ActiveRunError)}"
+    assert f"`{KeyReusedError.code}`: {meaning(KeyReusedError)}" in told
+    assert document["paths"]["/v1/jobs"]["get"]["responses"]["429"]["headers"] == {
+        "Retry-After": {"schema": {"type": "string"}}
+    }
+
+
 def test_names_are_good_for_generated_clients(document: dict[str, Any]) -> None:
     names = [operation["operationId"] for _, _, operation in operations(document)]
     assert len(set(names)) == len(names)
@@ -78,7 +117,7 @@ def test_whatever_starts_something_takes_a_key(document: dict[str, Any]) -> None
 
 def test_no_route_escapes_the_strict_reading(service: Service) -> None:
     from bridge.http.routes import agents, health, jobs, memory, pipelines
-    from bridge.http.strict_route import StrictRoute
+    from bridge.http.wire.strict_route import StrictRoute
 
     for noun in (agents, health, jobs, memory, pipelines):
         for route in noun.router(service).routes:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.http.cursors import cursor
+from bridge.http.wire.cursors import cursor
 from bridge.operations.service import Service
 from tests.bridge.http import seeds
 from tests.bridge.http.conftest import Live, bearer

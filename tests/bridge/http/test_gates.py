@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from activities.settings.home import Home
-from bridge.http import token
 from bridge.http.gates.rate import MOST_CALLERS, Rate
 from bridge.http.gates.size import GENERAL, PIPELINE_RUN
+from bridge.machine import token
 from bridge.operations.service import Service
 from tests.bridge.http.conftest import BASE, NO_TEMPORAL, Live, bearer, caller
 
@@ -77,7 +77,7 @@ class TestErrors:
         def broken(*_: object) -> None:
             raise ZeroDivisionError("the secret of the house")
 
-        monkeypatch.setattr("bridge.operations.projections.tree", broken)
+        monkeypatch.setattr("bridge.http.wire.projections.tree", broken)
         async with caller(service) as client:
             answer = await client.get("/v1/jobs/job-0123456789ab/tree")
         assert answer.status_code == 500

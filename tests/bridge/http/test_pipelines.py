@@ -10,7 +10,7 @@ import pytest
 
 from activities.store import memory, pipelines
 from activities.store.memory import Written
-from bridge.http.schemas import RunList
+from bridge.http.wire.schemas import RunList
 from bridge.operations import pipeline_runs
 from bridge.operations.pipeline_runs import RunView
 from bridge.operations.service import Service

@@ -8,9 +8,9 @@ import pytest
 from bridge.operations.service import Service
 from tests.bridge.http import seeds
 from tests.bridge.http.seeds import ROOT
-from workflows.tree.jobs import TaskState
-from workflows.tree.pauses import RoundEnd
-from workflows.tree.records import QuestionRecord
+from workflows.model.rounds import RoundEnd
+from workflows.model.rows import QuestionRecord
+from workflows.model.states import TaskState
 
 QUESTIONS = (
     QuestionRecord(id="store", prompt="which?", choices=("redis", "memory"), job_id=ROOT),

@@ -7,7 +7,7 @@ import pytest
 
 from activities.store import reviews as stored
 from activities.store.reviews import Review
-from bridge.http.schemas import ReviewList
+from bridge.http.wire.schemas import ReviewList
 from bridge.operations.service import Service
 from cli.main import main
 

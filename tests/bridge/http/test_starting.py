@@ -13,7 +13,7 @@ from temporalio.client import Client
 from activities.store import idempotency
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
-from bridge.operations import orders, trees
+from bridge.operations import new_jobs, trees
 from bridge.operations.service import Service
 from tests.bridge.http import seeds
 from tests.bridge.http.conftest import caller, scout
@@ -66,7 +66,7 @@ class TestAsk:
         self, service: Service, agent: str, change: dict[str, Any], status: int, why: str
     ) -> None:
         from activities.store import agents
-        from workflows.tree.jobs import Worker
+        from workflows.model.workers import Worker
 
         scout(service)
         agents.add(service.store, Worker(name="mason", runtime="shell", command=("cat",), capabilities=("ask",)), ())
@@ -81,7 +81,7 @@ class TestAsk:
         again = Service(with_temporal.home)
         async with caller(again) as client:
             job_id = (await client.post(ASK, json=BODY | {"runtime": "runtime_a"})).json()["job_id"]
-        worker = (await workflow(again, job_id))["worker"]
+        worker = (await workflow(again, job_id))["assignment"]["worker"]
         assert (worker["runtime"], worker["command"], worker["model"]) == ("runtime_a", [], None)
 
     @pytest.mark.ruling("spec:delegation.model", "spec:delegation.effort")
@@ -97,7 +97,7 @@ class TestAsk:
         self, with_temporal: Service, body: dict[str, str], means: tuple[str, str]
     ) -> None:
         from activities.store import agents
-        from workflows.tree.jobs import Worker
+        from workflows.model.workers import Worker
 
         config = with_temporal.home.config
         runtime = '[runtimes.runtime_a]\nadapter = "script"\ncommand = ["cat"]\n'
@@ -163,7 +163,7 @@ class TestIdempotency:
     ) -> None:
         """The moments between two things that last: killed there, the call comes again."""
         moments = {
-            "reserved": (trees, "connect"),
+            "reserved": (trees, "client_of"),
             "started": (stored_trees, "begin"),
             "recorded": (idempotency, "settle"),
         }
@@ -175,10 +175,10 @@ class TestIdempotency:
             raise KilledError
 
         words = "the same words"
-        order = orders.Order(agent="scout", action="ask", **BODY)
+        order = new_jobs.NewJob(agent="scout", action="ask", **BODY)
 
         async def act(root: str | None) -> dict[str, Any]:
-            return {"job_id": await orders.start(with_temporal, order, root)}
+            return {"job_id": await new_jobs.start(with_temporal, order, root)}
 
         from bridge.operations.idempotency import once
 

@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from bridge.http.strict_json import DEPTH, InvalidJsonError, decode
+from bridge.http.wire.errors import InvalidJsonError
+from bridge.http.wire.strict_json import DEPTH, decode
 from bridge.operations.service import Service
 from tests.bridge.http.conftest import scout
 

@@ -1,6 +1,7 @@
 """What each kind of continuation is asked to do: the last section of its prompt."""
 
-from workflows.tree.jobs import Continuation, ContinuationBrief, Correction
+from workflows.model.briefs import ContinuationBrief, Correction
+from workflows.model.states import Continuation
 
 TITLES = {
     Continuation.NONE: "Continuation",

@@ -4,10 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 
 from workflows.contract.models import Action, Delegation
+from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief
+from workflows.model.states import Continuation, JobState
+from workflows.model.texts import RefusedSet, Text
 from workflows.policy.prices import dollars
 from workflows.policy.prompts.asks import TITLES, ask
 from workflows.policy.prompts.fences import cut, fenced, inline
-from workflows.tree.jobs import BriefLeg, BudgetLine, Continuation, ContinuationBrief, JobState, RefusedSet, Text
 
 BODY_LIMIT = 8_000
 BODIES_LIMIT = 32_000

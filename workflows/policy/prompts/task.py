@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from workflows.contract.models import Action
+from workflows.model.jobs import JobRun
 from workflows.policy.prompts.fences import cut, fenced, inline
-from workflows.tree.jobs import JobRun
 
 ARTIFACT_LIMIT = 32_000
 
@@ -30,7 +30,7 @@ class Artifact:
 def render_task(run: JobRun, instructions: str, contract: str, artifact: Artifact | None = None) -> str:
     """The whole prompt: role, place, task, material, and the contract last, where it is best remembered."""
     parts = (
-        (run.worker.template or "").strip(),
+        (run.assignment.worker.template or "").strip(),
         _job(run),
         f"# Task\n\n{instructions.strip()}",
         _guidance(run),
@@ -41,10 +41,11 @@ def render_task(run: JobRun, instructions: str, contract: str, artifact: Artifac
 
 
 def _job(run: JobRun) -> str:
-    role = f" Your role: {inline(run.worker.role)}." if run.worker.role else ""
+    worker, action = run.assignment.worker, run.assignment.action
+    role = f" Your role: {inline(worker.role)}." if worker.role else ""
     return (
-        f"# Job\n\nYou are {inline(run.worker.name)}, doing the job `{run.job_id}` ({run.action}) on the repository"
-        f" `{run.repo}`.{role} The working directory is a checkout of it.\n{_RULES[run.action]}"
+        f"# Job\n\nYou are {inline(worker.name)}, doing the job `{run.job_id}` ({action}) on the repository"
+        f" `{run.repo}`.{role} The working directory is a checkout of it.\n{_RULES[action]}"
     )
 
 

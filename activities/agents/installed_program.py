@@ -1,0 +1,99 @@
+"""What all agent programs have in common: where they are, what they see, what an end without a result means."""
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from activities.agents.adapter import ProgramCall, ProgramReport
+from activities.agents.environment import environment
+from activities.agents.faults import Blocker, BlockerKind, Failed, Fault, SessionLost, cut, kind_of
+from activities.agents.limit_resets import reset_time
+from activities.runs.output import read_bounded
+from activities.runs.supervised_run import RunEnd
+from activities.runs.supervisor import EndKind
+from activities.runtimes.programs import Counts, Program
+from workflows.model.spend import Usage
+
+STDERR_LIMIT = 16_384
+_REFUSED_CALL = ("unexpected argument", "unknown option", "unrecognized subcommand", "unknown command", "SyntaxError:")
+
+
+@dataclass(frozen=True)
+class InstalledProgram:
+    """One runtime's program, as the settings of this host have it."""
+
+    runtime: str
+    program: Program
+    command: Sequence[str] = ()
+    arguments: Sequence[str] = ()
+    granted: Sequence[str] = ()
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    @property
+    def start(self) -> tuple[str, ...]:
+        """The command line's beginning: the settings' command, else the program's name."""
+        return tuple(self.command) or (self.program.name,)
+
+    def environment(self, call: ProgramCall, **own: str) -> dict[str, str]:
+        """The allow-list, the program's own variables, what the settings grant, and what the adapter sets."""
+        return environment(call.run, (*self.program.passes, *self.granted), self.environ) | own
+
+    def model(self, model: str | None) -> tuple[str, ...]:
+        """How the program is told its model; without one it has its own way."""
+        return (self.program.model_option, model) if model else ()
+
+    def report(
+        self,
+        text: bytes,
+        usage: Usage | None,
+        session: str | None,
+        model: str | None,
+        fault: Fault | None,
+    ) -> ProgramReport:
+        """What it said; no usage is one that nobody was told of."""
+        cumulative = usage is not None and self.program.counts is Counts.SESSION
+        return ProgramReport(text, usage or Usage(), session, model, cumulative=cumulative, fault=fault)
+
+    def stderr(self, end: RunEnd) -> str:
+        """The end of what the program printed beside its stream."""
+        return read_bounded(end.stderr, 0, STDERR_LIMIT).text.strip()
+
+    def fault(self, message: str, status: int | None = None, until: float | None = None) -> Fault:
+        """What the program's last words mean."""
+        kind = kind_of(message, status)
+        said = f"{self.program.name} on {self.runtime}: {cut(message)}"
+        match kind:
+            case None:
+                return Failed(said)
+            case BlockerKind.LOGIN:
+                return Blocker(kind, said, hint=self.program.way_in)
+            case _:
+                return Blocker(kind, said, until=until or reset_time(message, time.time()))
+
+    def early_fault(self, call: ProgramCall, end: RunEnd) -> Fault | None:
+        """A program that is not there, or does not take the call: known whatever its stream would say."""
+        name = self.start[0]
+        if end.kind is EndKind.NOT_STARTED and shutil.which(name, path=self.environ.get("PATH")) is None:
+            missing = f"the program of {self.runtime} is missing: there is no {name}"
+            hint = f"{self.program.install}, or set [runtimes.{self.runtime}].command"
+            return Blocker(BlockerKind.PROGRAM, missing, hint=hint)
+        if end.kind is not EndKind.EXITED or not end.exit_code:
+            return None
+        lost = re.compile(self.program.lost_session)
+        if call.session and (said := next((line for line in self.stderr(end).splitlines() if lost.search(line)), "")):
+            return SessionLost(f"{self.program.name} on {self.runtime} cannot go on in its session: {cut(said)}")
+        refused = next((line for line in self.stderr(end).splitlines() if any(w in line for w in _REFUSED_CALL)), "")
+        if not refused or (end.stdout.exists() and end.stdout.stat().st_size):
+            return None
+        message = f"{name} on {self.runtime} does not take the call: {cut(refused)}"
+        hint = f"{self.program.install}; or correct [runtimes.{self.runtime}].arguments; then: service runtime check"
+        return Blocker(BlockerKind.PROGRAM, message, hint=hint)
+
+    def ended_with(self, end: RunEnd) -> str:
+        """The exit in words, with the last of what the program said beside its stream."""
+        how = f"ended by signal {end.signal}" if end.signal else f"ended with exit code {end.exit_code}"
+        last = self.stderr(end).splitlines()[-1:]
+        return ": ".join((how, *last))

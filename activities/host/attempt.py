@@ -1,0 +1,184 @@
+"""The one way of an attempt, of a job's agent and of a pipeline's command: from its offer to its recorded end, once.
+
+One call at a time for each attempt; what is recorded is returned; what runs already is attached to; anything else
+waits for its slot, is claimed, prepared or refused, and played. What is the job's or the stage's own is its `Work`.
+"""
+
+import asyncio
+import contextlib
+from datetime import timedelta
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+from temporalio import activity
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.host.context import Context
+from activities.host.heartbeat import Heartbeat, beating
+from activities.host.slots import Need, Slots
+from activities.runs.supervised_run import Claim
+from activities.store import attempts, claims, refusals
+from activities.store.attempts import AttemptRow
+from activities.store.claims import Offered
+from workflows.model.errors import ServiceError
+
+DESCRIBE_TIMEOUT = timedelta(seconds=5)
+T = TypeVar("T")
+
+
+class Attempt(Protocol[T]):
+    """An attempt that has begun."""
+
+    finishing: bool
+    """Its program is gone; what is left is recording its end."""
+
+    async def play(self) -> T:
+        """To its recorded end."""
+        ...
+
+    async def stop(self) -> None:
+        """End the program; `play` still records."""
+        ...
+
+    def called_off(self, ended: T) -> T:
+        """What it ends as when it was ordered to stop while its end was being recorded."""
+        ...
+
+
+class Work(Protocol[T]):
+    """What is to be done in an attempt. Every method but the properties may wait for disk and store."""
+
+    @property
+    def offered(self) -> Offered: ...
+    @property
+    def need(self) -> Need: ...
+
+    def recorded(self, row: AttemptRow) -> T | None:
+        """Its end, when the row has it."""
+        ...
+
+    def run_dir(self, row: AttemptRow) -> Path:
+        """Where its program runs, or would."""
+        ...
+
+    def taken_back(self) -> T:
+        """What it ends as when it never began."""
+        ...
+
+    def prepare(self, row: AttemptRow, beat: Heartbeat) -> Attempt[T]:
+        """Ready to be played; a ServiceError is a reason not to start."""
+        ...
+
+    def refuse(self, row: AttemptRow, fault: ServiceError) -> T:
+        """Record that it cannot be started where it belongs: that is its end, with the way out."""
+        ...
+
+
+class _Over(Generic[T]):
+    """An attempt that ended as it began."""
+
+    finishing = True
+
+    def __init__(self, end: T) -> None:
+        self._end = end
+
+    async def play(self) -> T:
+        return self._end
+
+    async def stop(self) -> None:
+        """There is nothing to stop."""
+
+    def called_off(self, ended: T) -> T:
+        return ended
+
+
+class Attempts:
+    """The attempts of one kind on this host."""
+
+    def __init__(self, context: Context, slots: Slots) -> None:
+        self._context = context
+        self._slots = slots
+        self._locks: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
+        """A call that lost its server must be gone before the next one goes on."""
+
+    async def attempt(self, work: Work[T]) -> T:
+        """Start, or re-attach to, one attempt; a recorded end is returned as it is."""
+        beat, offered = Heartbeat(), work.offered
+        lock = self._locks.setdefault((offered.job_id, offered.attempt), asyncio.Lock())
+        async with lock, beating(beat):
+            with refusals.translated():
+                return await self._attempt(work, beat)
+
+    async def _attempt(self, work: Work[T], beat: Heartbeat) -> T:
+        row = await asyncio.to_thread(attempts.get, self._context.store, work.offered.job_id, work.offered.attempt)
+        if row and (recorded := await asyncio.to_thread(work.recorded, row)):
+            return recorded
+        # A run that goes on already is found again, however many there are.
+        runs_already = row is not None and Claim.read(await asyncio.to_thread(work.run_dir, row)) is not None
+        async with self._slots.taken(work.need, runs_already=runs_already):
+            beat.begun()
+            return await self._from_begin_to_end(work, beat)
+
+    async def _from_begin_to_end(self, work: Work[T], beat: Heartbeat) -> T:
+        """Begin it and play it. An order to stop that comes in between finds something that can be stopped."""
+        beginning = asyncio.create_task(asyncio.to_thread(self._begin, work, beat))
+        try:
+            attempt = await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            attempt = await beginning
+            if await still_wanted():
+                raise
+            await attempt.stop()
+        return await to_its_end(attempt)
+
+    def _begin(self, work: Work[T], beat: Heartbeat) -> Attempt[T]:
+        """Its claim first: what was taken back leaves no trace (ruling B5)."""
+        offered = work.offered
+        run_dir = self._context.home.runs / f"{offered.job_id}.{offered.attempt}"
+        row = claims.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
+        if row is None:
+            return _Over(work.taken_back())
+        try:
+            return work.prepare(row, beat)
+        except ServiceError as fault:
+            return _Over(work.refuse(row, fault))
+
+
+async def to_its_end(attempt: Attempt[T]) -> T:
+    """Play it. An order to stop ends the program; a call that merely ends before the program does leaves it."""
+    playing = asyncio.create_task(attempt.play())
+    try:
+        return await asyncio.shield(playing)
+    except asyncio.CancelledError:
+        if attempt.finishing:
+            ended = await playing
+            return ended if await still_wanted() else await asyncio.to_thread(attempt.called_off, ended)
+        if await still_wanted():
+            playing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await playing
+            raise
+        await attempt.stop()
+        return await playing
+
+
+async def still_wanted() -> bool:
+    """Whether this call was cancelled only because the worker stops, or because a later call took the run over."""
+    why = activity.cancellation_details()
+    if why is None or why.cancel_requested:
+        return False
+    if why.worker_shutdown:
+        return True
+    info = activity.info()
+    handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
+    try:
+        return (await handle.describe(rpc_timeout=DESCRIBE_TIMEOUT)).status is WorkflowExecutionStatus.RUNNING
+    except RPCError as error:
+        return error.status is not RPCStatusCode.NOT_FOUND
+
+
+def with_way_out(message: str, hint: str) -> str:
+    """A fault as a reason, with what to type."""
+    return f"{message} (try: {hint})" if hint else message

@@ -1,0 +1,32 @@
+"""What a worker's activities share: the home, the settings, the store."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Engine
+
+from activities.host.tree_reports import TreeReports
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store.artifacts import Artifacts
+
+
+@dataclass(frozen=True)
+class Context:
+    """One host's side of the service."""
+
+    home: Home
+    settings: Settings
+    store: Engine
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    reports: TreeReports = field(default_factory=TreeReports)
+    """What trees are told of their jobs while they run."""
+
+    @property
+    def artifacts(self) -> Artifacts:
+        return Artifacts(self.home.artifacts)
+
+    @property
+    def host(self) -> str:
+        return self.settings.host

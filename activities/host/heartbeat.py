@@ -1,0 +1,50 @@
+"""Telling Temporal that the host of an activity is alive: one that dies is missed within seconds."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.runs.supervised_run import Progress
+
+BEAT_SECONDS = 2.0
+WAITING_SECONDS = 5.0
+"""A run that waits for its slot has nothing to stop: it beats less often."""
+
+
+@dataclass
+class Heartbeat:
+    """What the worker tells Temporal of an activity meanwhile; never kept in the history."""
+
+    stage: str = "waiting"
+    progress: Progress | None = None
+
+    def begun(self) -> None:
+        self.stage = "starting"
+
+    def see(self, progress: Progress) -> None:
+        self.stage, self.progress = "running", progress
+
+    def details(self) -> dict[str, str | int]:
+        if self.progress is None:
+            return {"stage": self.stage}
+        line = self.progress.last_line
+        return {"stage": self.stage, "output_bytes": self.progress.stdout_bytes, "last_line": line}
+
+
+@asynccontextmanager
+async def beating(beat: Heartbeat) -> AsyncIterator[None]:
+    """Tell Temporal that the host is alive, and what goes on."""
+
+    async def beats() -> None:
+        while True:
+            activity.heartbeat(beat.details())
+            await asyncio.sleep(WAITING_SECONDS if beat.stage == "waiting" else BEAT_SECONDS)
+
+    beating = asyncio.create_task(beats())
+    try:
+        yield
+    finally:
+        beating.cancel()

@@ -1,0 +1,87 @@
+"""How many runs go on at once on this host, in all, per repository and per runtime (ruling C8).
+
+No library: semaphores take one limit after another, and who waits for the second would hold the first.
+A run that waits here holds nothing: no slot of the worker, no row, no worktree. So a repository at its limit keeps no
+other one waiting. Slots go to the tree that has the fewest, and in a tree to the run that came first.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from activities.settings.model import RuntimeSection, Settings
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a run needs a slot of."""
+
+    tree: str
+    repo: str
+    runtime: str
+
+
+@dataclass(eq=False)
+class _Waiting:
+    need: Need
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Slots:
+    """The slots there are."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._taken: Counter[tuple[str, str]] = Counter()
+        self._waiting: list[_Waiting] = []
+
+    @asynccontextmanager
+    async def taken(self, need: Need, *, runs_already: bool = False) -> AsyncIterator[None]:
+        """Hold a run's slots, as soon as there are any; a run that goes on already has its own."""
+        if runs_already:
+            self._count(need, 1)
+        else:
+            await self._wait(need)
+        try:
+            yield
+        finally:
+            self._count(need, -1)
+            self._call()
+
+    async def _wait(self, need: Need) -> None:
+        waiting = _Waiting(need)
+        self._waiting.append(waiting)
+        self._call()
+        try:
+            await waiting.called.wait()
+        except asyncio.CancelledError:
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+            else:  # it was called in the same moment
+                self._count(need, -1)
+                self._call()
+            raise
+
+    def _call(self) -> None:
+        """Every run there is a slot for, one after another."""
+        while ready := [each for each in self._waiting if self._free(each.need)]:
+            following = min(ready, key=lambda each: self._taken["tree", each.need.tree])
+            self._waiting.remove(following)
+            self._count(following.need, 1)
+            following.called.set()
+
+    def _free(self, need: Need) -> bool:
+        """Zero means there is no limit for a repository or a runtime."""
+        section = self._settings.runtimes.get(need.runtime, RuntimeSection())
+        limits = {
+            ("all", ""): self._settings.worker.max_parallel_jobs,
+            ("repo", need.repo): self._settings.worker.max_parallel_per_repo,
+            ("runtime", need.runtime): section.max_parallel,
+        }
+        return all(not limit or self._taken[place] < limit for place, limit in limits.items())
+
+    def _count(self, need: Need, by: int) -> None:
+        for place in (("all", ""), ("repo", need.repo), ("runtime", need.runtime), ("tree", need.tree)):
+            self._taken[place] += by

@@ -1,0 +1,49 @@
+"""What an attempt has to tell beside its outcome: programs that were started again, sessions that were lost."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from activities.jobs.deferral import try_dir
+from activities.jobs.execution import AGAIN, AGAIN_REASON, FRESH
+from activities.jobs.resumption import Resumption
+from activities.jobs.workspace import Evidence
+from activities.runs.supervised_run import Claim
+from activities.store.attempts import AttemptRow
+from activities.store.deferrals import Deferral
+from workflows.contract.notices import Notice
+from workflows.model.event_kinds import EventKind
+from workflows.model.jobs import JobRun
+
+
+def of_attempt(run: JobRun, row: AttemptRow, before: Sequence[Deferral], goes_on: Resumption) -> tuple[Notice, ...]:
+    """Read from the folders of all its tries, so that it is told whatever became of the attempt."""
+    tries = [try_dir(row, before[:number]) for number in range(len(before) + 1)]
+    again = any(_started(each, AGAIN) for each in tries)
+    lost = any(_started(each, FRESH) for each in tries)
+    return tuple(_told(run, goes_on, again=again, lost=lost))
+
+
+def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
+    """A reader moved what it was only to look at."""
+    if not evidence.put_back:
+        return ()
+    message = f"{run.job_id} moved what it was only to look at; put back: {', '.join(evidence.put_back)}"
+    return (Notice(kind=EventKind.BRANCH_PUT_BACK, message=message, data={"branches": list(evidence.put_back)}),)
+
+
+def _told(run: JobRun, goes_on: Resumption, *, again: bool, lost: bool) -> Iterator[Notice]:
+    if again:
+        message = f"{run.job_id} was {AGAIN_REASON}"
+        yield Notice(kind=EventKind.RUN_STARTED_AGAIN, message=message, data={"attempt": run.attempt})
+    resumed = goes_on.folder is not None
+    why = goes_on.why_not
+    why = why or ("its program has lost it" if lost else "its run was started again" if resumed and again else "")
+    if why:
+        message = f"{run.job_id} began a fresh session: {why}"
+        yield Notice(kind=EventKind.SESSION_NOT_RESUMED, message=message, data={"session": goes_on.session, "why": why})
+
+
+def _started(run_dir: Path, suffix: str) -> bool:
+    """A folder that was only claimed so that nothing starts in it any more has no process."""
+    claim = Claim.read(run_dir.with_name(run_dir.name + suffix))
+    return claim is not None and claim.pid is not None

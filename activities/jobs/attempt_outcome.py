@@ -1,0 +1,155 @@
+"""What is told of an ended attempt: a small outcome to the tree, the whole of it to the store."""
+
+import json
+from typing import Any
+
+from pydantic import JsonValue
+
+from activities.host.context import Context
+from activities.jobs.execution import Executed
+from activities.jobs.verdict import Failure, Settled
+from activities.jobs.workspace import Evidence
+from activities.store import agents
+from workflows.contract.canonical import canonical, canonical_json
+from workflows.contract.models import Delegation, ServiceResult
+from workflows.contract.notices import Notice
+from workflows.contract.parse import Accepted, Rejected
+from workflows.contract.redact import redact, redact_result
+from workflows.contract.render import render_findings
+from workflows.contract.strings import fitted, storable_model, storable_value, too_long
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.spend import Usage
+from workflows.model.states import JobState
+from workflows.model.texts import LongPrompt
+from workflows.policy.decisions import state_of
+from workflows.policy.loops import folded
+from workflows.policy.side_effects import side_effects
+
+SUMMARY_LIMIT = 2000
+FINDINGS_LIMIT = 4000
+TOUCHED_LIMIT = 100
+NOTICES_LIMIT = 50
+OUTPUT_LIMIT = 12_000
+PROMPT_LIMIT = 1024
+"""Bytes a delegation's prompt may have and still travel: a tree of 64 legs stays small."""
+
+PROMPT_BEGINNING = 200
+
+
+def outcome(
+    context: Context, run: JobRun, verdict: Settled, evidence: Evidence, usage: Usage, branch: str | None
+) -> JobOutcome:
+    """What the tree decides on; everything large stays in the store."""
+    ended = JobOutcome(
+        job_id=run.job_id,
+        attempt=run.attempt,
+        state=JobState.FAILED,
+        usage=usage,
+        branch=branch if evidence.head_sha else None,
+        head_sha=evidence.head_sha,
+        touched_files=evidence.touched.files[:TOUCHED_LIMIT] if evidence.touched else (),
+    )
+    if evidence.problem and branch:
+        return ended.model_copy(update={"reason": redact(evidence.problem)})
+    match verdict:
+        case Failure(reason=reason, state=state, first=first):
+            return ended.model_copy(update={"state": state, "reason": redact(reason), "first": first})
+        case Rejected(faults=faults):
+            count = f"{len(faults)} faults" if len(faults) > 1 else "a fault"
+            reason = f"the result has {count} after one repair: {redact(faults[0].message)}"
+            return ended.model_copy(update={"reason": reason})
+        case Accepted(result=result, notices=notices):
+            said = _said(context, run, result, evidence)
+            return ended.model_copy(update=said | {"notices": notices})
+
+
+def travelling(outcome: JobOutcome) -> JobOutcome:
+    """What a program says of itself, storable and bounded, whatever it says (ruling B6)."""
+    clean = storable_model(outcome.model_copy(update={"notices": tuple(map(_short, outcome.notices[:NOTICES_LIMIT]))}))
+    session, model = clean.session, clean.model
+    return clean.model_copy(
+        update={
+            "reason": clean.reason[:SUMMARY_LIMIT],
+            "conflict": clean.conflict[:SUMMARY_LIMIT],
+            "session": session if session and not too_long("session", session) else None,
+            "model": fitted("model", model) if model else None,
+        }
+    )
+
+
+def _short(notice: Notice) -> Notice:
+    lists = {name: value[:NOTICES_LIMIT] for name, value in notice.data.items() if isinstance(value, list)}
+    told = {name: [fitted("reason", each) for each in value] for name, value in lists.items()}
+    return notice.model_copy(update={"message": notice.message[:SUMMARY_LIMIT], "data": notice.data | told})
+
+
+def payload(verdict: Settled, evidence: Evidence) -> dict[str, Any]:
+    """The result and what was observed of it (spec: result observation)."""
+    if not isinstance(verdict, Accepted):
+        return {}
+    whole: dict[str, Any] = {"service_result": canonical(redact_result(verdict.result))}
+    if evidence.observation:
+        whole["result_observation"] = storable_model(evidence.observation).model_dump(mode="json")
+    return whole
+
+
+def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
+    """Why it failed, with the agent's last words; what a reader changed and lost."""
+    found: dict[str, Any] = {}
+    if isinstance(verdict, Rejected):
+        found["faults"] = [redact(fault.message) for fault in verdict.faults]
+    if not isinstance(verdict, Accepted):
+        for last in runs[-1:]:
+            found["stderr"] = redact(last.stderr)
+            found["output"] = redact(last.report.text.decode(errors="replace"))[-OUTPUT_LIMIT:]
+            found["end"] = last.end.kind.value
+    if evidence.diff:
+        found["discarded_diff"] = redact(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
+    return {name: storable_value(value) for name, value in found.items()}
+
+
+def _said(context: Context, run: JobRun, result: ServiceResult, evidence: Evidence) -> dict[str, Any]:
+    body = _keep_body(context, run, result)
+    legs, long = _travelling(context, result.delegations)
+    return {
+        "state": state_of(result.decision),
+        "decision": result.decision,
+        "summary": redact(result.summary)[:SUMMARY_LIMIT],
+        "findings": render_findings(result, FINDINGS_LIMIT),
+        "delegations": legs,
+        "long_prompts": long,
+        "human_questions": result.human_questions,
+        "result_digest": context.artifacts.put(canonical_json(redact_result(result)).encode()),
+        "artifact_digest": body,
+        "progress": side_effects(
+            result, pull_request=run.assignment.pull_request, head_tree=evidence.head_tree, artifact_digest=body
+        ),
+        "agents": agents.routable(context.store, run.repo) if result.delegations else (),
+        "templates": agents.templates(context.store) if result.delegations else (),
+    }
+
+
+def _keep_body(context: Context, run: JobRun, result: ServiceResult) -> str | None:
+    """An artifact body as its children get it: text as it is, anything else as canonical JSON."""
+    body: JsonValue = result.artifact_body
+    if body is None:
+        return None
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, sort_keys=True)
+    digest = context.artifacts.put(text.encode())
+    if result.delegations:
+        context.artifacts.add_to_brief(run.job_id, "artifact_body", digest)
+    return digest
+
+
+def _travelling(
+    context: Context, delegations: tuple[Delegation, ...]
+) -> tuple[tuple[Delegation, ...], dict[str, LongPrompt]]:
+    """The delegations with prompts short enough for a history, and where the long ones are kept."""
+    legs, long = [], {}
+    for leg in delegations:
+        if len(leg.prompt.encode()) > PROMPT_LIMIT:
+            long[leg.id] = LongPrompt(digest=context.artifacts.put(leg.prompt.encode()), folded=folded(leg.prompt))
+            legs.append(leg.model_copy(update={"prompt": leg.prompt[:PROMPT_BEGINNING]}))
+        else:
+            legs.append(leg)
+    return tuple(legs), long

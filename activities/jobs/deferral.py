@@ -1,0 +1,126 @@
+"""Putting a run off until its program can work again: Temporal waits, nothing runs, nothing is held meanwhile."""
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from activities.agents.faults import Blocker, BlockerKind
+from activities.host.context import Context
+from activities.settings.model import RuntimeSection
+from activities.store import deferrals
+from activities.store.attempts import AttemptRow
+from activities.store.deferrals import Deferral
+from workflows.contract.durations import format_duration
+from workflows.contract.redact import redact
+from workflows.contract.strings import storable
+from workflows.model.jobs import JobRun
+from workflows.model.spend import Usage
+from workflows.model.states import Continuation
+from workflows.temporal.calls import WAITS
+from workflows.tree.round_rows import clock
+
+MARGIN_SECONDS = 5.0
+"""Added to a time the program names: its clock and ours may differ."""
+
+EARLY_SECONDS = 0.25
+
+FINALIZE_SECONDS = 300.0
+"""The longest wait of a finalize: what ended the tree, a kill perhaps, is not to keep it open for hours."""
+
+
+def due(blocker: Blocker, section: RuntimeSection, before: Sequence[Deferral], now: float) -> float | str:
+    """When to try again, or why there is no further try."""
+    number = sum(each.kind == blocker.kind for each in before)
+    match blocker.kind:
+        case BlockerKind.LOGIN | BlockerKind.PROGRAM:
+            return "waiting does not help"
+        case BlockerKind.RATE_LIMIT:
+            key, retries, first = "rate_limit_retries", section.rate_limit_retries, section.rate_limit_backoff
+        case BlockerKind.NETWORK:
+            key, retries, first = "network_retries", section.network_retries, section.network_backoff
+    if number >= retries:
+        return f"tried {number + 1} times, as often as {key} = {retries} allows"
+    if blocker.until is None:
+        return now + min(first * 2.0**number, section.rate_limit_wait)
+    if blocker.until - now > section.rate_limit_wait:
+        longest = format_duration(section.rate_limit_wait)
+        return f"it lasts until {clock(blocker.until)}, longer than rate_limit_wait = {longest} allows"
+    return max(now, blocker.until) + MARGIN_SECONDS
+
+
+def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Deferral | Blocker:
+    """Put the run off, so that everybody sees why and until when; or the blocker, saying why not."""
+    before, now = deferrals.of_run(context.store, run.job_id, run.attempt), time.time()
+    runtime = run.assignment.worker.runtime
+    until = due(blocker, _section(context, run), before, now)
+    if isinstance(until, str):
+        patient = blocker.kind in (BlockerKind.RATE_LIMIT, BlockerKind.NETWORK)
+        why = f"{blocker.message} ({until}, in [runtimes.{runtime}])" if patient else blocker.message
+        return Blocker(blocker.kind, why, blocker.until, blocker.hint)
+    deferral = Deferral(
+        job_id=run.job_id,
+        attempt=run.attempt,
+        number=len(before) + 1,
+        runtime=runtime,
+        kind=blocker.kind,
+        message=storable(redact(blocker.message)),
+        at=now,
+        until=until,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+    )
+    deferrals.add(context.store, deferral)
+    # Ruling B3: what it waits for, until when, and what to type to end that.
+    goes_on = f"it goes on by itself; to end the tree: service job kill {run.root_job_id} --now"
+    context.reports.held_up(run, _words(deferral), goes_on)
+    return deferral
+
+
+def _section(context: Context, run: JobRun) -> RuntimeSection:
+    section = context.settings.runtimes.get(run.assignment.worker.runtime, RuntimeSection())
+    if run.continuation is not Continuation.FINALIZE:
+        return section
+    return section.model_copy(update={"rate_limit_wait": min(section.rate_limit_wait, FINALIZE_SECONDS)})
+
+
+def _words(deferral: Deferral) -> str:
+    return f"waits for {deferral.runtime} until {clock(deferral.until)}: {deferral.message}"
+
+
+def begin(context: Context, run: JobRun, before: Sequence[Deferral]) -> None:
+    """Say that a later try begins; refuse to while it is not due."""
+    if not before:
+        return
+    if before[-1].until - time.time() > EARLY_SECONDS:
+        raise error(before[-1])
+    reason = f"try {len(before) + 1}, after waiting for {before[-1].runtime}"
+    context.reports.held_up(run, reason, "")
+
+
+def error(deferral: Deferral) -> ApplicationError:
+    """What makes Temporal free the place and call again when the wait is over; no failure to be logged as one."""
+    return ApplicationError(
+        _words(deferral),
+        type=WAITS,
+        next_retry_delay=timedelta(seconds=max(0.0, deferral.until - time.time())),
+        category=ApplicationErrorCategory.BENIGN,
+    )
+
+
+def try_dir(row: AttemptRow, before: Sequence[Deferral]) -> Path:
+    """Each try runs in a folder of its own: what one printed is never taken for another's."""
+    first = Path(row.run_dir)
+    return first.with_name(f"{first.name}.try{len(before) + 1}") if before else first
+
+
+def note(before: Sequence[Deferral]) -> str:
+    """What a later try that may write must know: the one before may have got somewhere."""
+    if not before:
+        return ""
+    return (
+        "An earlier try of this job was cut short from outside. What it left is in your worktree: "
+        "look at it first, and go on from there.\n\n"
+    )

@@ -1,0 +1,59 @@
+"""The text an agent is given: its task or its continuation, with everything that travelled by digest put back."""
+
+from collections.abc import Iterable
+
+from activities.host.context import Context
+from activities.store import agents
+from workflows.contract.explain import explain_contract
+from workflows.model.briefs import ContinuationBrief
+from workflows.model.errors import NotFoundError
+from workflows.model.jobs import JobRun
+from workflows.policy.prompts.render import render_continuation, wanted_digests
+from workflows.policy.prompts.task import Artifact, render_task
+
+
+def prompt_of(context: Context, run: JobRun) -> str:
+    """The whole prompt of a run."""
+    run = run.model_copy(
+        update={"worker": run.assignment.worker.model_copy(update={"template": _template(context, run)})}
+    )
+    if run.brief:
+        _write_briefs(context, run.brief)
+        bodies = _texts(context, wanted_digests(run.brief))
+        text = render_continuation(run.brief, bodies, str(context.artifacts.root))
+        return "\n\n".join(part for part in (run.assignment.worker.template, text.strip(), explain_contract()) if part)
+    return render_task(run, context.artifacts.read(run.assignment.prompt), explain_contract(), _artifact(context, run))
+
+
+def _template(context: Context, run: JobRun) -> str | None:
+    """An ephemeral worker names a registered agent's template; an agent brings its own."""
+    if not run.assignment.worker.ephemeral or not run.assignment.worker.template:
+        return run.assignment.worker.template
+    agent = agents.get(context.store, run.assignment.worker.template)
+    return agent.worker.template if agent else None
+
+
+def _artifact(context: Context, run: JobRun) -> Artifact | None:
+    if run.artifact_digest is None or run.parent_job_id is None:
+        return None
+    body = _texts(context, [run.artifact_digest]).get(run.artifact_digest, "")
+    return Artifact(run.artifacts, body, str(context.artifacts.brief(run.parent_job_id)))
+
+
+def _write_briefs(context: Context, brief: ContinuationBrief) -> None:
+    """The children's bodies in full, where a cut one points to (spec: optional inlining)."""
+    for leg in brief.legs:
+        if leg.artifact_digest and not leg.twin_of:
+            title = f"leg {leg.id} ({leg.job_id})"
+            context.artifacts.add_to_brief(leg.parent_job_id or brief.parent_job_id, title, leg.artifact_digest)
+
+
+def _texts(context: Context, digests: Iterable[str]) -> dict[str, str]:
+    """What can be read; a missing text is said to be missing where it is used."""
+    found: dict[str, str] = {}
+    for digest in digests:
+        try:
+            found[digest] = context.artifacts.get(digest).decode(errors="replace")
+        except NotFoundError:
+            continue
+    return found

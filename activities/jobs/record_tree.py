@@ -1,0 +1,47 @@
+"""The activities that write a tree's rows, have an offer back, and keep the state of a tree that closed."""
+
+from collections.abc import Callable
+
+from temporalio import activity
+
+from activities.host.context import Context
+from activities.store import claims, jobs, refusals, trees
+from workflows.model.rows import Records, Written
+from workflows.temporal.calls import Claim, Offer, writers
+from workflows.tree.state import TreeState
+
+
+@activity.defn(name="request_cancel")
+async def request_cancel() -> None:
+    """Have the server cancel the workflow that calls, so that it can close as cancelled."""
+    info = activity.info()
+    await activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id).cancel()
+
+
+class TreeRecorder:
+    """Writes what trees decide; called again, it changes nothing."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def activities(self) -> list[Callable[..., object]]:
+        return [*writers(self.record), request_cancel, self.take_back, self.keep_tree]
+
+    def record(self, records: Records) -> Written:
+        """Write one step of a tree."""
+        info = activity.info()
+        store, root, run_id = self._context.store, info.workflow_id or "", info.workflow_run_id or ""
+        return refusals.written(lambda: jobs.write_as(store, records, root, run_id))
+
+    @activity.defn(name="take_back")
+    def take_back(self, offer: Offer) -> Claim:
+        """Have an offer back that its host has not begun."""
+        offered = claims.Offered(offer.job_id, offer.attempt, offer.offer)
+        return Claim(begun_at=refusals.written(lambda: claims.take_back(self._context.store, offered)))
+
+    @activity.defn(name="keep_tree")
+    def keep_tree(self, state: TreeState) -> None:
+        """Keep a closed tree's state."""
+        context, run_id = self._context, activity.info().workflow_run_id or ""
+        refusals.written(lambda: trees.keep(context.store, state, context.host, run_id))

@@ -1,0 +1,88 @@
+"""What people are told, complete: what is asked or failed, until when, what it has cost, what to type (ruling F8)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlalchemy import Engine
+
+from activities.store import jobs, rounds, trees
+from activities.store.outbox import Notification
+from workflows.model.rows import JobRecord, RoundRecord
+from workflows.model.settings import Bounds
+from workflows.model.spend import Ledger
+from workflows.model.states import JobState
+from workflows.tree.details import plain, spend
+from workflows.tree.round_rows import clock
+
+TEXT_SHOWN = 600
+MOST_FAILING = 20
+_BADLY = frozenset({JobState.FAILED, JobState.BLOCKED})
+
+
+def complete(store: Engine, told: Notification) -> Notification:
+    """The notification with everything a person needs who sees nothing else, as it is now."""
+    task = jobs.task_of(store, told.root_job_id)
+    if task is None:
+        return replace(told, text=told.message)
+    known = jobs.tree(store, told.root_job_id)
+    used = Ledger(
+        jobs=max(0, sum(job.attempt for job in known) - 1),
+        elapsed_seconds=task.elapsed(told.at),
+        tokens=sum(job.usage.total for job in known),
+        cost_usd=sum(job.cost_usd for job in known),
+    )
+    waiting = _round(store, told)
+    failing = [] if waiting else [job for job in known if job.state in _BADLY][:MOST_FAILING]
+    kept = trees.get(store, told.root_job_id)
+    cost = spend(kept.start.settings.bounds if kept else Bounds(), used)
+    going_on = (task.next,) if task.next.startswith("service ") else ()
+    commands = going_on if waiting is None else waiting.commands  # nothing when the wait is over already
+    lines = [told.message, f"{task.repo}: {plain(task.title)}", *_asked(waiting), *_failed(failing)]
+    if waiting and waiting.end is None:
+        lines.append(f"until {clock(waiting.expires_at)}")
+    return replace(
+        told,
+        repo=task.repo,
+        title=task.title,
+        text="\n".join([*lines, cost, *commands]),
+        questions=tuple(each.model_dump(mode="json") for each in waiting.questions) if waiting else (),
+        failing=tuple(_fail(each) for each in failing)
+        or tuple(each.model_dump(mode="json") for each in (waiting.failing if waiting else ())),
+        commands=commands,
+        expires_at=waiting.expires_at if waiting and waiting.end is None else None,
+        jobs=used.jobs,
+        tokens=used.tokens,
+        cost_usd=used.cost_usd,
+        elapsed_seconds=used.elapsed_seconds,
+    )
+
+
+def _round(store: Engine, told: Notification) -> RoundRecord | None:
+    """The round it tells of: the coordinator's last one."""
+    if not told.kind.startswith("round_"):
+        return None
+    mine = [each for each in rounds.of_tree(store, told.root_job_id) if each.coordinator_id == told.job_id]
+    before = [each for each in mine if each.opened_at <= told.at]
+    return (before or mine)[-1] if mine else None
+
+
+def _asked(waiting: RoundRecord | None) -> Iterator[str]:
+    for question in waiting.questions if waiting else ():
+        choices = f" [{' | '.join(plain(each) for each in question.choices)}]" if question.choices else ""
+        yield f"  {question.id}: {plain(question.prompt)[:TEXT_SHOWN]}{choices[:TEXT_SHOWN]}"
+    for fail in waiting.failing if waiting else ():
+        yield f"  {fail.leg} ({fail.job_id}) {fail.state}: {plain(fail.reason)[:TEXT_SHOWN]}"
+    if waiting and waiting.end is not None:
+        yield f"  this is over: {waiting.closed}"
+
+
+def _failed(failing: list[JobRecord]) -> Iterator[str]:
+    for job in failing:
+        name = job.delegation_id or job.continuation
+        yield f"  {name} ({job.job_id}) {job.state}: {plain(job.reason or job.summary)[:TEXT_SHOWN]}"
+
+
+def _fail(job: JobRecord) -> dict[str, object]:
+    """As a round tells of a failed leg."""
+    leg = job.delegation_id or ""
+    return {"leg": leg, "job_id": job.job_id, "attempt": job.attempt, "state": job.state.value, "reason": job.reason}

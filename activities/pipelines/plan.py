@@ -1,0 +1,142 @@
+"""From a pipeline's name to everything its run needs, frozen (rulings J4, K1)."""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from activities.git.worktrees import tip
+from activities.settings.model import Settings
+from activities.store import agents, pipelines, repos
+from activities.store.artifacts import Artifacts
+from activities.store.pipelines import Pipeline
+from activities.store.repos import Repo
+from workflows.contract.durations import parse_duration
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError
+from workflows.model.workers import Assignment, Worker
+from workflows.pipeline.definition import AgentStage, Definition, ShellStage
+from workflows.pipeline.payload import canonical_payload
+from workflows.pipeline.plan import PlannedAgent, PlannedShell, RunInput, Trigger
+from workflows.pipeline.prompt import stage_prompt
+from workflows.pipeline.read import read
+from workflows.pipeline.stage_run import Script
+from workflows.policy.assignments import ephemeral_worker
+
+
+class NotRunnableError(RefusedError):
+    """The pipeline may not run: it is disabled, bound to no repository, or a gate of its stages says no.
+
+    Not 409: that one says that a run is active, and that asking again later helps (spec: bridge statuses).
+    """
+
+    code = "pipeline_not_runnable"
+    status = 400
+
+
+def plan(
+    store: Engine,
+    settings: Settings,
+    artifacts: Artifacts,
+    *,
+    name: str,
+    run_id: str,
+    trigger: Trigger,
+    payload: Mapping[str, str],
+) -> RunInput:
+    """The pipeline as it is now; every agent as it is registered now."""
+    pipeline = get(store, name)
+    definition = read(pipeline.definition, pipeline.format)
+    repo = _repo(store, pipeline)
+    return RunInput(
+        run_id=run_id,
+        pipeline=name,
+        repo=repo.name,
+        host=repo.host,
+        base=_tip(repo) if repo.host == settings.host else "",
+        trigger=trigger,
+        created_at=time.time(),
+        definition=artifacts.text(pipeline.definition),
+        payload=artifacts.text(canonical_payload(payload)),
+        settings=settings.snapshot(),
+        stages=tuple(_stage(store, settings, artifacts, definition, stage, payload) for stage in definition.stages),
+    )
+
+
+def get(store: Engine, name: str) -> Pipeline:
+    """One pipeline, or a sentence that says which there are."""
+    pipeline = pipelines.get(store, name)
+    if pipeline is None:
+        known = ", ".join(each.name for each in pipelines.every(store)) or "none"
+        raise NotFoundError(f"no pipeline {name}; known: {known}", "service pipeline add FILE")
+    return pipeline
+
+
+def _repo(store: Engine, pipeline: Pipeline) -> Repo:
+    if not pipeline.enabled:
+        raise NotRunnableError(f"the pipeline {pipeline.name} is disabled", f"service pipeline enable {pipeline.name}")
+    if pipeline.repo is None:
+        hint = "add `repo: OWNER/NAME` to its file, then: service pipeline add FILE"
+        raise NotRunnableError(f"the pipeline {pipeline.name} has no repo", hint)
+    repo = repos.get(store, pipeline.repo)
+    if repo is None:
+        hint = f"service repo add {pipeline.repo} PATH"
+        raise NotRunnableError(f"the pipeline {pipeline.name} has no repo: {pipeline.repo} is not registered", hint)
+    return repo
+
+
+def _tip(repo: Repo) -> str:
+    """What is checked out as the run is asked for: no stage sees another commit, whatever is committed meanwhile."""
+    with suppress(ServiceError):
+        return tip(Path(repo.path))
+    return ""  # its stages say what is wrong with the checkout
+
+
+def _stage(
+    store: Engine,
+    settings: Settings,
+    artifacts: Artifacts,
+    definition: Definition,
+    stage: ShellStage | AgentStage,
+    payload: Mapping[str, str],
+) -> PlannedShell | PlannedAgent:
+    timeout = parse_duration(stage.timeout) if stage.timeout else None
+    if isinstance(stage, ShellStage):
+        script = artifacts.text(Script(command=stage.command, env=stage.env).model_dump_json())
+        return PlannedShell(id=stage.id, needs=stage.needs, timeout_seconds=timeout, retry=stage.retry, script=script)
+    return PlannedAgent(
+        id=stage.id,
+        needs=stage.needs,
+        retry=stage.retry,
+        assignment=Assignment(
+            worker=_worker(store, settings, definition, stage),
+            action=stage.action,
+            prompt=artifacts.text(stage_prompt(stage.prompt, payload)),
+            model=stage.model,
+            effort=stage.effort,
+            timeout_seconds=timeout,
+        ),
+        success=stage.success,
+    )
+
+
+def _worker(store: Engine, settings: Settings, definition: Definition, stage: AgentStage) -> Worker:
+    """The gates of `service agent ask`, before anything starts (ruling C6 in spirit: nothing on any fault)."""
+    where = f"stage {stage.id} of {definition.name}"
+    if stage.ephemeral is not None:
+        template = stage.ephemeral.template
+        if template and template not in agents.templates(store):
+            raise NotRunnableError(f"{where}: no registered agent {template} with a template", "service agent list")
+        if stage.ephemeral.runtime not in settings.configured_runtimes:
+            raise NotRunnableError(f"{where}: {stage.ephemeral.runtime} is not configured here", "service config show")
+        return ephemeral_worker(stage.id, stage.ephemeral)
+    name = stage.agent or ""
+    agent = agents.get(store, name)
+    if agent is None:
+        raise NotRunnableError(f"{where}: no agent {name}", f"service agent add {name} --runtime RUNTIME")
+    try:
+        agent.check(stage.action, definition.repo or "")
+    except RefusedError as refused:
+        raise NotRunnableError(f"{where}: {refused.message}", refused.hint) from None
+    return agent.worker

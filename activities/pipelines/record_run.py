@@ -1,0 +1,81 @@
+"""The activities that plan scheduled runs and write rows of runs."""
+
+import json
+import time
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.host.context import Context
+from activities.pipelines.plan import plan
+from activities.store import pipeline_runs, pipelines, refusals, trees
+from activities.store.artifacts import Artifacts
+from activities.store.pipeline_runs import Begun
+from workflows.model.errors import ServiceError
+from workflows.model.texts import Text
+from workflows.pipeline.plan import OPEN_RUNS, RunInput, Trigger
+from workflows.pipeline.records import RunRecords
+from workflows.temporal.pipeline_calls import Firing, Planned
+
+
+def begun(artifacts: Artifacts, start: RunInput) -> Begun:
+    """What a run was started with, put back together."""
+    return Begun(artifacts.read(start.definition), json.loads(artifacts.read(start.payload)))
+
+
+class RunRecorder:
+    """Writes what runs decide; called again, it changes nothing."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @activity.defn(name="record_run")
+    def record_run(self, records: RunRecords) -> None:
+        """Write one step of a run."""
+        refusals.written(lambda: self._write(records))
+
+    def _write(self, records: RunRecords) -> None:
+        context, start = self._context, records.begins
+        if start is not None and records.run.state in OPEN_RUNS:
+            self._first_of_its_id(start)
+        pipeline_runs.write(context.store, records, begun(context.artifacts, start) if start else None)
+        for tree in records.trees:
+            trees.begin(context.store, tree, records.host)
+
+    @activity.defn(name="plan_run")
+    def plan_run(self, firing: Firing) -> Planned:
+        """The run a schedule starts; a pipeline that cannot run is an answer too."""
+        context, name = self._context, firing.pipeline
+        try:
+            start = plan(
+                context.store,
+                context.settings,
+                context.artifacts,
+                name=name,
+                run_id=firing.run_id,
+                trigger=Trigger.SCHEDULE,
+                payload={},
+            )
+        except ServiceError as error:
+            return Planned(start=self._never(firing), refused=error.message)
+        return Planned(start=start)
+
+    def _first_of_its_id(self, start: RunInput) -> None:
+        """A caller that asked for its run again just as that ended has started it once more: it goes no further."""
+        known = pipeline_runs.get(self._context.store, start.run_id)
+        if known is None or known.record.state in OPEN_RUNS or known.record.started_at == start.created_at:
+            return
+        raise ApplicationError(f"{start.run_id} is over: {known.record.state}", type="RunIsOver", non_retryable=True)
+
+    def _never(self, firing: Firing) -> RunInput:
+        known = pipelines.get(self._context.store, firing.pipeline)
+        return RunInput(
+            run_id=firing.run_id,
+            pipeline=firing.pipeline,
+            repo=(known.repo if known else None) or "",
+            host=self._context.host,
+            trigger=Trigger.SCHEDULE,
+            created_at=time.time(),
+            definition=self._context.artifacts.text(known.definition) if known else Text(inline=""),
+            stages=(),
+        )

@@ -1,0 +1,119 @@
+"""What dead workers left: processes are reported first and killed second; output is kept for its time."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import re
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from activities.runs.os_processes import kill_all, marked, marks
+from activities.runs.supervised_run import Claim, home_mark, mark_of, stop
+
+log = logging.getLogger(__name__)
+
+_RUN = re.compile(r"(?P<job>.+)\.(?P<attempt>\d+)(?:\.[a-z]+\d*)*")
+
+Key = tuple[str, int]
+"""Job and attempt."""
+
+
+def key_of(name: str) -> Key | None:
+    """Whose run a directory, or a mark without its home, belongs to; `<job>.<attempt>.again` is of the same attempt."""
+    match = _RUN.fullmatch(name)
+    return (match["job"], int(match["attempt"])) if match else None
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """A run that goes on although nobody waits for it, or what is left of one whose supervisor is dead."""
+
+    run_dir: Path
+    supervisor: int | None
+    """None when it is dead."""
+    pids: tuple[int, ...]
+
+    @property
+    def mark(self) -> str:
+        return mark_of(self.run_dir)
+
+    def __str__(self) -> str:
+        what = "nobody waits for it" if self.supervisor else "its supervisor is dead"
+        return f"run {self.run_dir.name} goes on (processes: {len(self.pids)}) and {what}"
+
+
+def find_orphans(runs: Path, wanted: Collection[Key]) -> tuple[Orphan, ...]:
+    """Everything of this home that runs and is not wanted, or that no supervisor looks after. Touches nothing.
+
+    `wanted` are the runs that somebody will attach to again.
+    """
+    left = _marked_names(runs)  # before the claims: what starts meanwhile has one
+    claims = {path.parent.name: Claim.read(path.parent) for path in runs.glob("*/claim")}
+    alive = {name for name, claim in claims.items() if claim and claim.alive}
+    unwanted = {name for name in alive if key_of(name) not in wanted}
+    found = []
+    for run_dir in (runs / name for name in sorted(unwanted | (left - alive))):
+        claim = Claim.read(run_dir)
+        supervisor = claim.pid if claim is not None and claim.alive else None
+        found.append(Orphan(run_dir, supervisor, tuple(sorted(marked(mark_of(run_dir))))))
+    return tuple(orphan for orphan in found if orphan.supervisor or orphan.pids)
+
+
+def _marked_names(runs: Path) -> set[str]:
+    home = home_mark(runs)
+    split = (mark.rpartition("@") for _, mark in marks())
+    return {name for name, _, of_home in split if of_home == home}
+
+
+async def end(orphans: Collection[Orphan], told: Path, grace: float = 10.0) -> None:
+    """Report them, then end them."""
+    if not orphans:
+        return
+    await asyncio.to_thread(report, orphans, told)
+    if left := sum(await asyncio.gather(*(kill_orphan(orphan, grace) for orphan in orphans))):
+        log.error("%d processes could not be ended; look at %s", left, told)
+
+
+async def kill_orphan(orphan: Orphan, grace: float = 10.0) -> int:
+    """Stop the supervisor if there is one, then kill what carries the mark. Returns how many could not be killed."""
+    if orphan.supervisor is not None:
+        await stop(orphan.run_dir, grace)
+    return kill_all(lambda: marked(orphan.mark))
+
+
+def report(orphans: Collection[Orphan], path: Path) -> None:
+    """Say it in the log and in a file that `service doctor` reads, before anything is killed."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open("a") as file:
+        for orphan in orphans:
+            log.warning("%s; it is ended now", orphan)
+            said = asdict(orphan) | {"run_dir": str(orphan.run_dir), "at": time.time(), "said": str(orphan)}
+            file.write(json.dumps(said) + "\n")
+
+
+def recent(path: Path, seconds: float) -> Iterator[dict[str, Any]]:
+    """What was reported lately. A line that was cut off by a crash is passed over."""
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            said = json.loads(line)
+            if said["at"] > time.time() - seconds:
+                yield said
+
+
+def tidy(runs: Path, keep: float, recorded_at: Callable[[Key], float | None]) -> int:
+    """Remove what recorded runs printed once it is older than `keep` seconds. Returns how many went; again: none."""
+    gone = 0
+    for run_dir in (each for each in sorted(runs.glob("*/")) if each.stat().st_mtime < time.time() - keep):
+        key = key_of(run_dir.name)
+        ended = recorded_at(key) if key else None
+        claim = Claim.read(run_dir)
+        if ended is not None and ended < time.time() - keep and not (claim and claim.alive):
+            shutil.rmtree(run_dir, ignore_errors=True)
+            gone += 1
+    return gone

@@ -1,0 +1,112 @@
+"""Finding and ending processes: by identity, by descent, by the mark in their environment. Standard library only.
+
+No library: the supervisor runs isolated and sees none. Linux first: without /proc, `identity` asks `ps`, and descent
+and marks find nothing.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+MARK = "SERVICE_RUN_MARK"
+"""The environment variable by which everything a run started is found again."""
+
+KILL_SECONDS = 10.0
+
+
+def identity(pid: int) -> str | None:
+    """When a living process began, so that a reused pid is not taken for it; None when it is gone or a zombie."""
+    try:
+        state, _, start = _stat(pid)
+    except FileNotFoundError:
+        return _identity_without_proc(pid)
+    except OSError:
+        return None
+    return None if state in "ZX" else f"{_boot()}.{start}"
+
+
+@cache
+def _boot() -> str:
+    """Start times count from the boot: after another one, the same pid may well have the same."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _stat(pid: int) -> tuple[str, int, str]:
+    """State, parent and start time; the command's name in between may hold blanks and parentheses."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
+    return fields[0], int(fields[1]), fields[19]
+
+
+def _identity_without_proc(pid: int) -> str | None:
+    if Path("/proc/self/stat").exists():
+        return None
+    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    state, _, start = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip().partition(" ")
+    return start.strip() if state and not state.startswith("Z") else None
+
+
+def _processes() -> Iterator[tuple[int, int]]:
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                state, parent, _ = _stat(int(name))
+                if state not in "ZX":
+                    yield int(name), parent
+
+
+def descendants(root: int) -> set[int]:
+    """Every living process below this one. Double forks stay below a subreaper, and so does a new session."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in _processes():
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    pending = [root]
+    while pending:
+        below = children.get(pending.pop(), [])
+        found.update(below)
+        pending.extend(below)
+    return found
+
+
+def marked(mark: str) -> set[int]:
+    """Every living process whose environment carries the mark."""
+    return {pid for pid, found in marks() if found == mark}
+
+
+def marks() -> Iterator[tuple[int, str]]:
+    """Every living process that belongs to some run, with its mark. Nothing where there is no /proc."""
+    if not Path("/proc/self/environ").exists():
+        return
+    prefix = f"{MARK}=".encode()
+    for pid, _ in _processes():
+        with contextlib.suppress(OSError):  # it ended meanwhile, or belongs to somebody else
+            for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                if entry.startswith(prefix):
+                    yield pid, os.fsdecode(entry[len(prefix) :])
+
+
+def kill_all(find: Callable[[], set[int]]) -> int:
+    """Freeze, then kill, until nothing is found: what is frozen cannot fork. Returns how many could not be killed."""
+    give_up = time.monotonic() + KILL_SECONDS
+    frozen: set[int] = set()
+    while (alive := find()) and time.monotonic() < give_up:
+        fresh = alive - frozen
+        for pid in fresh or alive:
+            send(pid, signal.SIGSTOP if fresh else signal.SIGKILL)
+        frozen |= fresh
+        if not fresh:
+            time.sleep(0.005)
+    return len(alive)
+
+
+def send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)

@@ -1,0 +1,43 @@
+"""What a run is doing now, read from its directory: it takes no worker, and no server, to see it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from activities.runs.output import last_words
+from activities.runs.supervised_run import Claim
+
+
+class Stage(StrEnum):
+    """How far a run is that has no outcome yet."""
+
+    WAITING = "waiting for a free slot"
+    RUNNING = "running"
+    PUT_OFF = "not running, put off"
+    ENDED = "ended, and is being recorded"
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """A run without an outcome. `last_line` has no secrets (ruling A12)."""
+
+    stage: Stage = Stage.WAITING
+    output_bytes: int = 0
+    last_line: str = ""
+    last_output_at: float | None = None
+
+
+def look(run_dir: Path) -> RunStatus:
+    """What the newest program of an attempt is doing: its first, or the one run again or for the repair."""
+    programs = [path for path in (run_dir, *run_dir.parent.glob(f"{run_dir.name}.[a-z]*")) if Claim.read(path)]
+    if not programs:
+        return RunStatus()
+    newest = max(programs, key=lambda path: (path / "claim").stat().st_mtime)
+    claim = Claim.read(newest)
+    stage = Stage.RUNNING if claim is not None and claim.alive else Stage.ENDED
+    stdout = newest / "stdout.log"
+    try:
+        seen = stdout.stat()
+    except FileNotFoundError:
+        return RunStatus(stage)
+    return RunStatus(stage, seen.st_size, last_words(stdout), seen.st_mtime if seen.st_size else None)

@@ -1,0 +1,1 @@
+"""The table of runtimes: what there is to know of each agent program. Knows nothing else of the service."""

@@ -1,0 +1,98 @@
+"""The table of runtimes: which there are, and what drives each. Everybody who wants to know asks here.
+
+A row is data; the code that starts a program and reads what it printed is its adapter in `agents`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from activities.runtimes.programs import Counts, Program
+from workflows.contract.models import AutonomyPolicy
+from workflows.contract.models import Runtime as Name
+
+SHELL = "shell"
+SCRIPT = "script"
+"""The setting `adapter` of a runtime in whose place a command speaks the shell's protocol."""
+
+CODEX = Program(
+    name="codex",
+    minimum=(0, 169, 0),
+    install="npm install -g @openai/codex",
+    login="codex login",
+    home_variable="CODEX_HOME",
+    home_folder=".codex",
+    credentials=("auth.json",),
+    keys=("CODEX_API_KEY", "OPENAI_API_KEY"),
+    lost_session="no rollout found for thread id|already has an active writer",
+    counts=Counts.SESSION,
+    builds_with=AutonomyPolicy.WORKSPACE_WRITE,  # its sandbox then writes the worktree, but nothing of git's
+)
+CLAUDE = Program(
+    name="claude",
+    minimum=(2, 1, 329),
+    install="npm install -g @anthropic-ai/claude-code",
+    login="claude /login",
+    home_variable="CLAUDE_CONFIG_DIR",
+    home_folder=".claude",
+    credentials=(".credentials.json",),
+    keys=(
+        *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+        *("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"),
+    ),
+    settings=("ANTHROPIC_BASE_URL", "API_TIMEOUT_MS", "CLAUDE_CODE_MAX_RETRIES"),
+    lost_session="No conversation found with session ID",
+)
+KIMI = Program(
+    name="kimi",
+    minimum=(2, 1, 0),
+    install="npm install -g @moonshot-ai/kimi-code (it needs node 22.19 or newer)",
+    login="kimi, and in it /login",
+    home_variable="KIMI_CODE_HOME",
+    home_folder=".kimi-code",
+    credentials=("credentials/*",),
+    keys=("KIMI_MODEL_API_KEY",),
+    settings=(
+        *("KIMI_MODEL_NAME", "KIMI_MODEL_BASE_URL", "KIMI_MODEL_PROVIDER_TYPE"),
+        *("KIMI_LOOP_MAX_ATTEMPTS_PER_STEP", "KIMI_MODEL_THINKING_EFFORT"),
+    ),
+    lost_session='Session "[^"]*" (?:not found|was created under a different directory)',
+    model_option="-m",
+)
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What an agent may be registered with."""
+
+    name: str
+    program: Program | None
+    """What drives it unless the settings say otherwise; None: the command each agent is registered with."""
+
+    @property
+    def sessions(self) -> bool:
+        """Whether a later run can go on in the session of one before."""
+        return self.program is not None
+
+
+_ROWS = (
+    Runtime(Name.RUNTIME_A.value, CODEX),
+    Runtime(Name.RUNTIME_B.value, CLAUDE),
+    Runtime(Name.RUNTIME_C.value, KIMI),
+    Runtime(SHELL, None),
+)
+RUNTIMES: Mapping[str, Runtime] = {row.name: row for row in _ROWS}
+DRIVEN: Mapping[str, Program] = {row.name: row.program for row in _ROWS if row.program}
+"""The runtimes that have a program of their own, in the order recipes use them."""
+
+PROGRAMS: Mapping[str, Program] = {program.name: program for program in DRIVEN.values()}
+"""By name: what the setting `adapter` may say, beside `script`."""
+
+
+def program_of(runtime: str, adapter: str = "") -> Program | None:
+    """The program behind a runtime; None for a script and for the shell."""
+    return PROGRAMS.get(adapter) if adapter else DRIVEN.get(runtime)
+
+
+def runtime_of(program: str) -> str | None:
+    """The runtime that a program drives, for who calls it by the program's name."""
+    return next((name for name, driving in DRIVEN.items() if driving.name == program), None)

@@ -1,0 +1,83 @@
+"""The artifact store: everything too large for a history or a row, under the digest of its content.
+
+No library: a file in a folder, written whole under its digest, is all there is to it.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from workflows.model.errors import NotFoundError
+from workflows.model.texts import Text
+
+INLINE_LIMIT = 4096
+"""Bytes a text may have and still travel inside a workflow's history."""
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """Content-addressed files below one folder; writing the same content twice is writing it once."""
+
+    root: Path
+
+    def put(self, content: bytes) -> str:
+        """Store and return the digest."""
+        digest = hashlib.sha256(content).hexdigest()
+        path = self._path(digest)
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write(path, content)
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """The content; a missing one names its digest."""
+        try:
+            return self._path(digest).read_bytes()
+        except FileNotFoundError:
+            raise NotFoundError(f"the artifact {digest} is not in {self.root}") from None
+
+    def text(self, content: str) -> Text:
+        """A text as it may travel: inline when short, else by digest."""
+        encoded = content.encode()
+        if len(encoded) <= INLINE_LIMIT:
+            return Text(inline=content)
+        return Text(digest=self.put(encoded))
+
+    def read(self, text: Text) -> str:
+        """The words behind a travelling text."""
+        if text.digest:
+            return self.get(text.digest).decode()
+        return text.inline or ""
+
+    def brief(self, job_id: str) -> Path:
+        """Where a coordinator's artifact bodies stand in full (spec: optional inlining)."""
+        return self.root / "delegations" / job_id / "brief.md"
+
+    def add_to_brief(self, job_id: str, title: str, digest: str) -> None:
+        """Put a stored body under its title into the job's brief and manifest; doing it again changes nothing."""
+        folder = self.brief(job_id).parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            manifest = {title: digest}
+            with contextlib.suppress(FileNotFoundError):
+                manifest = json.loads((folder / "manifest.json").read_bytes()) | manifest
+            _write(folder / "manifest.json", json.dumps(manifest, indent=2).encode())
+            bodies = (f"## {name}\n\n".encode() + self.get(kept).rstrip() for name, kept in manifest.items())
+            _write(folder / "brief.md", b"\n\n".join(bodies) + b"\n")
+
+    def _path(self, digest: str) -> Path:
+        return self.root / "sha256" / digest[:2] / digest[2:]
+
+
+def _write(path: Path, content: bytes) -> None:
+    """All of it or nothing of it."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    Path(temporary).replace(path)

@@ -1,0 +1,98 @@
+"""Attempts of jobs and stages, by (job, attempt): what an activity that is called again looks at (architecture 4)."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, select, update
+
+from activities.store import schema
+from activities.store.database import insert_new
+from workflows.model.jobs import JobOutcome
+from workflows.pipeline.plan import StageOutcome
+
+
+@dataclass(frozen=True)
+class AttemptRow:
+    """One attempt of a job on the host that holds its worktree."""
+
+    job_id: str
+    attempt: int
+    host: str
+    run_dir: str
+    worktree: str | None
+    branch: str | None
+    base_sha: str | None
+    started_at: float
+    ended_at: float | None
+    outcome: dict[str, Any] | None
+    payload: dict[str, Any] | None
+    diagnostics: dict[str, Any] | None
+
+    @property
+    def recorded(self) -> JobOutcome | None:
+        """The outcome, once it is known; it never changes after that."""
+        return JobOutcome.model_validate(self.outcome) if self.outcome else None
+
+
+def open_within(
+    connection: Connection, job_id: str, attempt: int, host: str, run_dir: str, started_at: float
+) -> AttemptRow:
+    """The run's row, as a part of its claim: the one that is there, or a new one."""
+    row = {"job_id": job_id, "attempt": attempt, "host": host, "run_dir": run_dir, "started_at": started_at}
+    insert_new(connection, schema.runs, [row])
+    key = (schema.runs.c.job_id == job_id) & (schema.runs.c.attempt == attempt)
+    return AttemptRow(**connection.execute(select(schema.runs).where(key)).one()._mapping)
+
+
+def get(engine: Engine, job_id: str, attempt: int) -> AttemptRow | None:
+    key = (schema.runs.c.job_id == job_id) & (schema.runs.c.attempt == attempt)
+    with engine.connect() as connection:
+        row = connection.execute(select(schema.runs).where(key)).one_or_none()
+    return AttemptRow(**row._mapping) if row else None
+
+
+def of_job(engine: Engine, job_id: str) -> list[AttemptRow]:
+    """Every attempt of a job, oldest first."""
+    query = select(schema.runs).where(schema.runs.c.job_id == job_id).order_by(schema.runs.c.attempt)
+    with engine.connect() as connection:
+        return [AttemptRow(**row._mapping) for row in connection.execute(query)]
+
+
+def all_open(engine: Engine) -> list[tuple[str, int]]:
+    """Job and attempt of every run that has no outcome yet: somebody will attach to it again."""
+    query = select(schema.runs.c.job_id, schema.runs.c.attempt).where(schema.runs.c.ended_at.is_(None))
+    with engine.connect() as connection:
+        return [(row.job_id, row.attempt) for row in connection.execute(query)]
+
+
+def abandoned(engine: Engine, host: str, before: float) -> list[AttemptRow]:
+    """Runs of this host without an outcome whose job ended before then all the same, in this attempt or a later one."""
+    run, job = schema.runs.c, schema.jobs.c
+    query = select(schema.runs).join(schema.jobs, job.job_id == run.job_id)
+    query = query.where(run.ended_at.is_(None), run.host == host, job.ended_at < before, job.attempt >= run.attempt)
+    with engine.connect() as connection:
+        return [AttemptRow(**row._mapping) for row in connection.execute(query)]
+
+
+def place(engine: Engine, row: AttemptRow, *, worktree: str, branch: str | None, base_sha: str) -> None:
+    """Where the run happens, written before it starts: no run is ever outside a recorded worktree."""
+    _update(engine, row, worktree=worktree, branch=branch, base_sha=base_sha)
+
+
+def close(
+    engine: Engine,
+    row: AttemptRow,
+    outcome: JobOutcome | StageOutcome,
+    payload: dict[str, Any],
+    diagnostics: dict[str, Any],
+) -> None:
+    """Record how the run of a job or a stage ended; the first record stands."""
+    ended = outcome.model_dump(mode="json")
+    _update(engine, row, ended_at=time.time(), outcome=ended, payload=payload, diagnostics=diagnostics)
+
+
+def _update(engine: Engine, row: AttemptRow, **values: Any) -> None:
+    key = (schema.runs.c.job_id == row.job_id) & (schema.runs.c.attempt == row.attempt)
+    with engine.begin() as connection:
+        connection.execute(update(schema.runs).where(key, schema.runs.c.ended_at.is_(None)).values(**values))

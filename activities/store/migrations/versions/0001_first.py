@@ -1,0 +1,420 @@
+"""The first schema, whole.
+
+It stays as it is while `schema` goes on, so each table of the beginning is described here and there: that module says
+what the tables are by now, the revisions after this one how a store comes there.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+TOKENS = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # whose integers are as large as they need to be
+
+SQLITE = (
+    "CREATE VIEW memory_confirmed AS SELECT number, key_words, content_words FROM memory WHERE state = 'confirmed'",
+    """
+    CREATE VIRTUAL TABLE memory_search USING fts5(
+        key_words, content_words, content='memory_confirmed', content_rowid='number', tokenize='porter ascii'
+    )
+    """,
+    """
+    CREATE TRIGGER memory_inserted AFTER INSERT ON memory WHEN new.state = 'confirmed' BEGIN
+        INSERT INTO memory_search (rowid, key_words, content_words)
+        VALUES (new.number, new.key_words, new.content_words);
+    END
+    """,
+    """
+    CREATE TRIGGER memory_updated AFTER UPDATE ON memory BEGIN
+        INSERT INTO memory_search (memory_search, rowid, key_words, content_words)
+        SELECT 'delete', old.number, old.key_words, old.content_words WHERE old.state = 'confirmed';
+        INSERT INTO memory_search (rowid, key_words, content_words)
+        SELECT new.number, new.key_words, new.content_words WHERE new.state = 'confirmed';
+    END
+    """,
+    """
+    CREATE TRIGGER memory_deleted AFTER DELETE ON memory WHEN old.state = 'confirmed' BEGIN
+        INSERT INTO memory_search (memory_search, rowid, key_words, content_words)
+        VALUES ('delete', old.number, old.key_words, old.content_words);
+    END
+    """,
+)
+"""The index reads its text from the view, so that what is pending or retired is in neither (ruling K2)."""
+
+POSTGRESQL = (
+    "CREATE TEXT SEARCH DICTIONARY memory_stem (TEMPLATE = snowball, LANGUAGE = english)",
+    "CREATE TEXT SEARCH CONFIGURATION memory_search (COPY = simple)",
+    """
+    ALTER TEXT SEARCH CONFIGURATION memory_search
+    ALTER MAPPING FOR asciiword, word, numword WITH memory_stem
+    """,
+    """
+    ALTER TABLE memory ADD COLUMN memory_search tsvector GENERATED ALWAYS AS (
+        setweight(to_tsvector('memory_search', key_words), 'A')
+        || setweight(to_tsvector('memory_search', content_words), 'B')
+    ) STORED
+    """,
+    "CREATE INDEX memory_search_index ON memory USING gin (memory_search) WHERE state = 'confirmed'",
+)
+"""Stems as on SQLite, and leaves out no word: what a query need not look for is decided where it is read."""
+
+
+def upgrade() -> None:
+    _registries()
+    _trees()
+    _jobs()
+    _attempts()
+    _people()
+    _reviews()
+    _pipelines()
+    _stages()
+    _memory()
+
+
+def _registries() -> None:
+    """Repositories, agents, hosts."""
+    op.create_table(
+        "repos",
+        sa.Column("name", sa.String(200), primary_key=True),
+        sa.Column("path", sa.Text, nullable=False),
+        sa.Column("host", sa.String(200), nullable=False),
+        sa.Column("added_at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "agents",
+        sa.Column("name", sa.String(64), primary_key=True),
+        sa.Column("runtime", sa.String(32), nullable=False),
+        sa.Column("command", sa.JSON, nullable=False),
+        sa.Column("model", sa.String(200)),
+        sa.Column("effort", sa.String(64)),
+        sa.Column("template", sa.Text),
+        sa.Column("role", sa.Text),
+        sa.Column("capabilities", sa.JSON, nullable=False),
+        sa.Column("autonomy_policy", sa.String(32), nullable=False),
+        sa.Column("session", sa.String(16), nullable=False, server_default="fresh"),
+        sa.Column("added_at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "agent_repos",
+        sa.Column("agent", sa.String(64), sa.ForeignKey("agents.name", ondelete="CASCADE"), primary_key=True),
+        sa.Column("repo", sa.String(200), sa.ForeignKey("repos.name", ondelete="CASCADE"), primary_key=True),
+    )
+    op.create_table(
+        "hosts",
+        sa.Column("name", sa.String(200), primary_key=True),
+        sa.Column("version", sa.String(64), nullable=False),
+        sa.Column("slots", sa.Integer, nullable=False),
+        sa.Column("started_at", sa.Double, nullable=False),
+        sa.Column("seen_at", sa.Double, nullable=False),
+        sa.Column("stopped_at", sa.Double),
+    )
+
+
+def _trees() -> None:
+    """Tasks, trees, who writes their rows, events."""
+    op.create_table(
+        "tasks",
+        sa.Column("task_id", sa.String(80), primary_key=True),
+        sa.Column("root_job_id", sa.String(80), nullable=False, unique=True),
+        sa.Column("repo", sa.String(200), nullable=False),
+        sa.Column("title", sa.Text, nullable=False),
+        sa.Column("state", sa.String(20), nullable=False),
+        sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("next", sa.Text, nullable=False),
+        sa.Column("opened_at", sa.Double, nullable=False),
+        sa.Column("ended_at", sa.Double),
+        sa.Column("paused_seconds", sa.Double, nullable=False, server_default="0"),
+        sa.Column("paused_since", sa.Double),
+    )
+    op.create_table(
+        "trees",
+        sa.Column("root_job_id", sa.String(80), primary_key=True),
+        sa.Column("host", sa.String(200), nullable=False),
+        sa.Column("start", sa.JSON, nullable=False),
+        sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("state", sa.JSON),
+    )
+    op.create_table(
+        "writers",
+        sa.Column("root_job_id", sa.String(80), primary_key=True),
+        sa.Column("run_id", sa.String(64), nullable=False),
+        sa.Column("first", sa.Integer, nullable=False),
+        sa.Column("anew", sa.Boolean, nullable=False),
+        sa.Column("shift", sa.Integer, nullable=False),
+        sa.Column("event_shift", sa.Integer),
+        sa.Column("former", sa.JSON, nullable=False),
+    )
+    op.create_table(
+        "events",
+        sa.Column("event_id", sa.String(100), primary_key=True),
+        sa.Column("seq", sa.Integer, nullable=False),
+        sa.Column("job_id", sa.String(80), nullable=False),
+        sa.Column("root_job_id", sa.String(80), nullable=False),
+        sa.Column("kind", sa.String(64), nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+        sa.Column("message", sa.Text, nullable=False),
+        sa.Column("data", sa.JSON, nullable=False),
+    )
+    op.create_index("events_by_kind", "events", ["kind"])
+    op.create_index("events_by_root", "events", ["root_job_id", "seq"], unique=True)
+
+
+def _jobs() -> None:
+    """The jobs of trees."""
+    op.create_table(
+        "jobs",
+        sa.Column("job_id", sa.String(80), primary_key=True),
+        sa.Column("root_job_id", sa.String(80), nullable=False),
+        sa.Column("parent_job_id", sa.String(80)),
+        sa.Column("delegation_id", sa.String(64)),
+        sa.Column("delegation_depth", sa.Integer, nullable=False),
+        sa.Column("task_id", sa.String(80), nullable=False),
+        sa.Column("repo", sa.String(200), nullable=False),
+        sa.Column("agent", sa.String(200), nullable=False),
+        sa.Column("ephemeral", sa.Boolean, nullable=False),
+        sa.Column("runtime", sa.String(32), nullable=False),
+        sa.Column("action", sa.String(20), nullable=False),
+        sa.Column("continuation", sa.String(20), nullable=False),
+        sa.Column("state", sa.String(20), nullable=False),
+        sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("attempt", sa.Integer, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("next", sa.Text, nullable=False),
+        sa.Column("decision", sa.String(20)),
+        sa.Column("summary", sa.Text, nullable=False),
+        sa.Column("model", sa.String(200)),
+        sa.Column("effort", sa.String(64)),
+        sa.Column("phase", sa.String(200)),
+        sa.Column("branch", sa.Text),
+        sa.Column("head_sha", sa.String(64)),
+        sa.Column("pull_request", sa.Integer),
+        sa.Column("result_digest", sa.String(64)),
+        sa.Column("input_tokens", TOKENS, nullable=False),
+        sa.Column("output_tokens", TOKENS, nullable=False),
+        sa.Column("cost_usd", sa.Double, nullable=False),
+        sa.Column("price_assumed", sa.Boolean, nullable=False),
+        sa.Column("queued_at", sa.Double, nullable=False),
+        sa.Column("started_at", sa.Double),
+        sa.Column("ended_at", sa.Double),
+        sa.Column("preflight_failed", sa.Text),
+    )
+    op.create_index("jobs_by_root", "jobs", ["root_job_id"])
+    op.create_index("jobs_by_state", "jobs", ["state", "queued_at"])
+    op.create_index("jobs_by_time", "jobs", ["queued_at"])
+
+
+def _attempts() -> None:
+    """What hosts do for jobs and stages: claims, runs, tries that were put off, sessions of programs."""
+    op.create_table(
+        "claims",
+        sa.Column("job_id", sa.String(80), primary_key=True),
+        sa.Column("attempt", sa.Integer, primary_key=True),
+        sa.Column("offer", sa.Integer, nullable=False),
+        sa.Column("begun_at", sa.Double),
+    )
+    op.create_table(
+        "runs",
+        sa.Column("job_id", sa.String(80), primary_key=True),
+        sa.Column("attempt", sa.Integer, primary_key=True),
+        sa.Column("host", sa.String(200), nullable=False),
+        sa.Column("run_dir", sa.Text, nullable=False),
+        sa.Column("worktree", sa.Text),
+        sa.Column("branch", sa.Text),
+        sa.Column("base_sha", sa.String(64)),
+        sa.Column("started_at", sa.Double, nullable=False),
+        sa.Column("ended_at", sa.Double),
+        sa.Column("outcome", sa.JSON),
+        sa.Column("payload", sa.JSON),
+        sa.Column("diagnostics", sa.JSON),
+    )
+    op.create_table(
+        "deferrals",
+        sa.Column("job_id", sa.String(80), primary_key=True),
+        sa.Column("attempt", sa.Integer, primary_key=True),
+        sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("runtime", sa.String(32), nullable=False),
+        sa.Column("kind", sa.String(20), nullable=False),
+        sa.Column("message", sa.Text, nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+        sa.Column("until", sa.Double, nullable=False),
+        sa.Column("input_tokens", TOKENS, nullable=False),
+        sa.Column("output_tokens", TOKENS, nullable=False),
+    )
+    op.create_table(
+        "agent_sessions",
+        sa.Column("runtime", sa.String(32), primary_key=True),
+        sa.Column("session", sa.String(200), primary_key=True),
+        sa.Column("turn", sa.String(120), nullable=False),
+        sa.Column("input_before", sa.BigInteger, nullable=False),
+        sa.Column("output_before", sa.BigInteger, nullable=False),
+        sa.Column("input_tokens", sa.BigInteger, nullable=False),
+        sa.Column("output_tokens", sa.BigInteger, nullable=False),
+    )
+
+
+def _people() -> None:
+    """Rounds that wait for people, and the outbox of what they are told."""
+    op.create_table(
+        "rounds",
+        sa.Column("round_id", sa.String(100), primary_key=True),
+        sa.Column("root_job_id", sa.String(80), nullable=False),
+        sa.Column("coordinator_id", sa.String(80), nullable=False),
+        sa.Column("job_id", sa.String(80), nullable=False),
+        sa.Column("task_id", sa.String(80), nullable=False),
+        sa.Column("repo", sa.String(200), nullable=False),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("kind", sa.String(20), nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("questions", sa.JSON, nullable=False),
+        sa.Column("failing", sa.JSON, nullable=False),
+        sa.Column("verbs", sa.JSON, nullable=False),
+        sa.Column("commands", sa.JSON, nullable=False),
+        sa.Column("opened_at", sa.Double, nullable=False),
+        sa.Column("expires_at", sa.Double, nullable=False),
+        sa.Column("end", sa.String(20)),
+        sa.Column("closed_at", sa.Double),
+        sa.Column("closed", sa.Text, nullable=False),
+        sa.Column("said", sa.Text, nullable=False),
+    )
+    op.create_index("rounds_by_root", "rounds", ["root_job_id"])
+    op.create_index("rounds_open", "rounds", ["closed_at", "opened_at"])
+    op.create_table(
+        "notifications",
+        sa.Column("notification_id", sa.String(120), primary_key=True),
+        sa.Column("root_job_id", sa.String(80), nullable=False),
+        sa.Column("job_id", sa.String(80), nullable=False),
+        sa.Column("kind", sa.String(64), nullable=False),
+        sa.Column("message", sa.Text, nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "deliveries",
+        sa.Column(
+            "notification_id",
+            sa.String(120),
+            sa.ForeignKey("notifications.notification_id", ondelete="CASCADE"),
+            primary_key=True,
+        ),
+        sa.Column("channel", sa.String(20), primary_key=True),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("delivered_at", sa.Double),
+        sa.Column("error", sa.Text, nullable=False),
+    )
+
+
+def _reviews() -> None:
+    """In-session reviews, kept apart from jobs and tasks."""
+    op.create_table(
+        "reviews",
+        sa.Column("review_id", sa.String(80), primary_key=True),
+        sa.Column("repo", sa.String(200)),
+        sa.Column("pull_request", sa.Integer, nullable=False),
+        sa.Column("head_sha", sa.String(64), nullable=False),
+        sa.Column("workflow", sa.String(200), nullable=False),
+        sa.Column("opened_at", sa.Double, nullable=False),
+        sa.Column("closed_at", sa.Double),
+        sa.Column("verdict", sa.Text),
+    )
+    op.create_index("reviews_by_pull_request", "reviews", ["pull_request"])
+    op.create_table(
+        "review_notes",
+        sa.Column("review_id", sa.String(80), sa.ForeignKey("reviews.review_id"), primary_key=True),
+        sa.Column("seq", sa.Integer, primary_key=True),
+        sa.Column("author", sa.String(200), nullable=False),
+        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+    )
+
+
+def _pipelines() -> None:
+    """Pipelines, and their runs."""
+    op.create_table(
+        "pipelines",
+        sa.Column("name", sa.String(64), primary_key=True),
+        sa.Column("repo", sa.String(200)),
+        sa.Column("enabled", sa.Boolean, nullable=False),
+        sa.Column("scheduled", sa.Boolean, nullable=False),
+        sa.Column("format", sa.String(8), nullable=False),
+        sa.Column("definition", sa.Text, nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("added_at", sa.Double, nullable=False),
+        sa.Column("updated_at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "pipeline_runs",
+        sa.Column("run_id", sa.String(80), primary_key=True),
+        sa.Column("pipeline", sa.String(64), nullable=False),
+        sa.Column("repo", sa.String(200), nullable=False),
+        sa.Column("trigger", sa.String(20), nullable=False),
+        sa.Column("definition", sa.Text, nullable=False),
+        sa.Column("payload", sa.JSON, nullable=False),
+        sa.Column("state", sa.String(20), nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("halt_stage", sa.String(64)),
+        sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("started_at", sa.Double, nullable=False),
+        sa.Column("finished_at", sa.Double),
+        sa.Column("tokens", TOKENS, nullable=False),
+        sa.Column("cost_usd", sa.Double, nullable=False),
+        sa.Column("price_assumed", sa.Boolean, nullable=False, server_default=sa.false()),
+    )
+    op.create_index("pipeline_runs_by_pipeline", "pipeline_runs", ["pipeline", "started_at"])
+    op.create_index("pipeline_runs_by_time", "pipeline_runs", ["started_at", "run_id"])
+
+
+def _stages() -> None:
+    """The stages of pipelines' runs, and keys of calls that start something."""
+    op.create_table(
+        "pipeline_stages",
+        sa.Column("run_id", sa.String(80), sa.ForeignKey("pipeline_runs.run_id", ondelete="CASCADE"), primary_key=True),
+        sa.Column("stage_id", sa.String(64), primary_key=True),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("kind", sa.String(8), nullable=False),
+        sa.Column("needs", sa.JSON, nullable=False),
+        sa.Column("state", sa.String(20), nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("attempt", sa.Integer, nullable=False),
+        sa.Column("job_id", sa.String(80)),
+        sa.Column("decision", sa.String(20)),
+        sa.Column("summary", sa.Text, nullable=False),
+        sa.Column("started_at", sa.Double),
+        sa.Column("finished_at", sa.Double),
+        sa.Column("tokens", TOKENS, nullable=False),
+    )
+    op.create_table(
+        "idempotency",
+        sa.Column("key", sa.String(200), primary_key=True),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("subject", sa.String(100), nullable=False),
+        sa.Column("reserved_at", sa.Double, nullable=False),
+        sa.Column("answer", sa.JSON),
+    )
+    op.create_index("idempotency_by_time", "idempotency", ["reserved_at"])
+
+
+def _memory() -> None:
+    """Memory; the full-text index of what is confirmed is kept in step by the database itself."""
+    op.create_table(
+        "memory",
+        sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("digest", sa.String(64), nullable=False, unique=True),
+        sa.Column("agent", sa.String(200)),
+        sa.Column("repo", sa.String(200)),
+        sa.Column("key", sa.Text, nullable=False),
+        sa.Column("content", sa.Text, nullable=False),
+        sa.Column("key_words", sa.Text, nullable=False),
+        sa.Column("content_words", sa.Text, nullable=False),
+        sa.Column("state", sa.String(20), nullable=False),
+        sa.Column("author", sa.String(200), nullable=False),
+        sa.Column("job_id", sa.String(80)),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("decided_by", sa.String(200)),
+        sa.Column("decided_at", sa.Double),
+    )
+    op.create_index("memory_by_state", "memory", ["state", "number"])
+    for statement in SQLITE if op.get_bind().dialect.name == "sqlite" else POSTGRESQL:
+        op.execute(sa.text(statement))

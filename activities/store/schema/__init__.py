@@ -1,0 +1,40 @@
+"""The tables, by subject. Times are seconds since the epoch.
+
+Migrations build them; this is what the code reads them by, and it says each table once more: a migration stays as it
+was while this goes on. A test holds the two against each other.
+"""
+
+from activities.store.schema.attempts import agent_sessions, claims, deferrals, runs
+from activities.store.schema.columns import metadata
+from activities.store.schema.knowledge import memory
+from activities.store.schema.people import deliveries, idempotency, notifications, review_notes, reviews, rounds
+from activities.store.schema.pipeline import pipeline_runs, pipeline_stages, pipelines
+from activities.store.schema.registries import agent_repos, agents, hosts, repos
+from activities.store.schema.tree import events, jobs, tasks, trees, writers
+
+__all__ = [
+    "agent_repos",
+    "agent_sessions",
+    "agents",
+    "claims",
+    "deferrals",
+    "deliveries",
+    "events",
+    "hosts",
+    "idempotency",
+    "jobs",
+    "memory",
+    "metadata",
+    "notifications",
+    "pipeline_runs",
+    "pipeline_stages",
+    "pipelines",
+    "repos",
+    "review_notes",
+    "reviews",
+    "rounds",
+    "runs",
+    "tasks",
+    "trees",
+    "writers",
+]

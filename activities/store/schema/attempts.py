@@ -1,0 +1,58 @@
+"""What hosts do for jobs and stages: claims, runs, tries that were put off, sessions of programs."""
+
+from sqlalchemy import JSON, BigInteger, Column, Double, Integer, String, Table, Text
+
+from activities.store.schema.columns import TOKENS, metadata, of
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("offer", Integer, nullable=False),
+    Column("begun_at", Double),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("host", String(200), nullable=False),
+    Column("run_dir", Text, nullable=False),
+    Column("worktree", Text),
+    Column("branch", Text),
+    Column("base_sha", String(64)),
+    Column("started_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("outcome", JSON),
+    Column("payload", JSON),
+    Column("diagnostics", JSON),
+)
+
+deferrals = Table(
+    "deferrals",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("runtime", String(32), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("until", Double, nullable=False),
+    Column("input_tokens", TOKENS, nullable=False),
+    Column("output_tokens", TOKENS, nullable=False),
+)
+
+agent_sessions = Table(
+    "agent_sessions",
+    metadata,
+    Column("runtime", String(32), primary_key=True),
+    Column("session", of("session"), primary_key=True),
+    Column("turn", String(120), nullable=False),
+    Column("input_before", BigInteger, nullable=False),
+    Column("output_before", BigInteger, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+)

@@ -1,0 +1,26 @@
+"""Memory."""
+
+from sqlalchemy import Column, Double, Index, Integer, String, Table, Text
+
+from activities.store.schema.columns import metadata, of
+
+memory = Table(
+    "memory",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("agent", String(200)),
+    Column("repo", of("repo")),
+    Column("key", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("key_words", Text, nullable=False),
+    Column("content_words", Text, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("author", String(200), nullable=False),
+    Column("job_id", String(80)),
+    Column("created_at", Double, nullable=False),
+    Column("decided_by", String(200)),
+    Column("decided_at", Double),
+    Index("memory_by_state", "state", "number"),
+)
+"""What is confirmed is also in `memory_search`: on SQLite an FTS5 table beside it, on PostgreSQL a column of it."""

@@ -1,0 +1,49 @@
+"""Repositories, agents and where they may work, hosts."""
+
+from sqlalchemy import JSON, Column, Double, ForeignKey, Integer, String, Table, Text
+
+from activities.store.schema.columns import metadata, of
+
+repos = Table(
+    "repos",
+    metadata,
+    Column("name", of("repo"), primary_key=True),
+    Column("path", Text, nullable=False),
+    Column("host", String(200), nullable=False),
+    Column("added_at", Double, nullable=False),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("name", of("agent"), primary_key=True),
+    Column("runtime", String(32), nullable=False),
+    Column("command", JSON, nullable=False),
+    Column("model", of("model")),
+    Column("effort", of("effort")),
+    Column("template", Text),
+    Column("role", Text),
+    Column("capabilities", JSON, nullable=False),
+    Column("autonomy_policy", String(32), nullable=False),
+    Column("session", String(16), nullable=False, server_default="fresh"),
+    Column("added_at", Double, nullable=False),
+)
+
+agent_repos = Table(
+    "agent_repos",
+    metadata,
+    Column("agent", of("agent"), ForeignKey("agents.name", ondelete="CASCADE"), primary_key=True),
+    Column("repo", of("repo"), ForeignKey("repos.name", ondelete="CASCADE"), primary_key=True),
+)
+
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("version", String(64), nullable=False),
+    Column("slots", Integer, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("seen_at", Double, nullable=False),
+    Column("stopped_at", Double),
+)
+"""Each host's worker says every few seconds that it is there."""

@@ -1,0 +1,102 @@
+"""What trees are: tasks, jobs, events, their states, and who writes them."""
+
+from sqlalchemy import JSON, Boolean, Column, Double, Index, Integer, String, Table, Text
+
+from activities.store.schema.columns import TOKENS, metadata, of
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("task_id", String(80), primary_key=True),
+    Column("root_job_id", String(80), nullable=False, unique=True),
+    Column("repo", of("repo"), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("next", Text, nullable=False),
+    Column("opened_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("paused_seconds", Double, nullable=False, server_default="0"),
+    Column("paused_since", Double),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("root_job_id", String(80), nullable=False),
+    Column("parent_job_id", String(80)),
+    Column("delegation_id", of("id")),
+    Column("delegation_depth", Integer, nullable=False),
+    Column("task_id", String(80), nullable=False),
+    Column("repo", of("repo"), nullable=False),
+    Column("agent", of("role"), nullable=False),
+    Column("ephemeral", Boolean, nullable=False),
+    Column("runtime", String(32), nullable=False),
+    Column("action", String(20), nullable=False),
+    Column("continuation", String(20), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("next", Text, nullable=False),
+    Column("decision", String(20)),
+    Column("summary", Text, nullable=False),
+    Column("model", of("model")),
+    Column("effort", of("effort")),
+    Column("phase", of("phase")),
+    Column("branch", Text),
+    Column("head_sha", String(64)),
+    Column("pull_request", Integer),
+    Column("result_digest", String(64)),
+    Column("input_tokens", TOKENS, nullable=False),
+    Column("output_tokens", TOKENS, nullable=False),
+    Column("cost_usd", Double, nullable=False),
+    Column("price_assumed", Boolean, nullable=False),
+    Column("queued_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("ended_at", Double),
+    Column("preflight_failed", Text),
+    Index("jobs_by_root", "root_job_id"),
+    Index("jobs_by_time", "queued_at"),
+    Index("jobs_by_state", "state", "queued_at"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("event_id", String(100), primary_key=True),
+    Column("seq", Integer, nullable=False),
+    Column("job_id", String(80), nullable=False),
+    Column("root_job_id", String(80), nullable=False),
+    Column("kind", String(64), nullable=False),
+    Column("at", Double, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("data", JSON, nullable=False),
+    Index("events_by_root", "root_job_id", "seq", unique=True),
+    Index("events_by_kind", "kind"),
+)
+
+trees = Table(
+    "trees",
+    metadata,
+    Column("root_job_id", String(80), primary_key=True),
+    Column("host", String(200), nullable=False),
+    Column("start", JSON, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("state", JSON(none_as_null=True)),
+)
+
+writers = Table(
+    "writers",
+    metadata,
+    Column("root_job_id", String(80), primary_key=True),
+    Column("run_id", String(64), nullable=False),
+    Column("first", Integer, nullable=False),
+    Column("anew", Boolean, nullable=False),
+    Column("shift", Integer, nullable=False),
+    Column("event_shift", Integer),
+    Column("former", JSON, nullable=False),
+)
+"""Which run of a tree's workflow writes its rows, and how far on they are numbered."""

@@ -1,0 +1,99 @@
+"""The group in a process of its own: started until it works, stopped until nothing of it runs."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from activities.settings.home import Home
+from bridge.daemon.foreground import importable
+from bridge.daemon.member import log_end, open_log, quoted
+from bridge.daemon.options import DaemonOptions
+from bridge.machine.daemon_state import DaemonState, DaemonStatus, Phase, status
+from bridge.machine.locks import FileLock, holder
+from bridge.machine.writable import usable
+from workflows.model.errors import ServiceError
+
+_START_SECONDS = 150.0
+"""Longer than all members together may take: the daemon itself says first what went wrong."""
+_STOP_SECONDS = 40.0
+_PAUSE = 0.05
+_ENDING = (Phase.STOPPING, Phase.STOPPED, Phase.FAILED)
+
+
+def start(home: Home, options: DaemonOptions) -> DaemonStatus:
+    """Start it in the background and wait until it works; starting a running one changes nothing."""
+    usable(home)
+    _let_it_end(home)
+    lock = FileLock.take(home.daemon_lock, wait=0.2)
+    return _wait_until_up(home, _spawn(home, options, lock) if lock else None)
+
+
+def stop(home: Home) -> bool:
+    """Stop it and wait until nothing of it runs; False when there was nothing to stop."""
+    pid = holder(home.daemon_lock)
+    if pid is None:
+        return False
+    os.kill(pid, signal.SIGTERM)
+    if not _released_within(home, pid, _STOP_SECONDS):
+        os.kill(pid, signal.SIGKILL)
+        if not _released_within(home, pid, _PAUSE * 100):
+            raise ServiceError(f"the daemon (process {pid}) does not end", f"ps -p {pid} -o stat,wchan")
+    return True
+
+
+def _spawn(home: Home, options: DaemonOptions, lock: FileLock) -> subprocess.Popen[bytes]:
+    """The daemon holds its lock from its first moment on, so that a stop finds it however young it is."""
+    with open_log(home.logs / "daemon.log") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "bridge.daemon", options.model_dump_json(), str(lock.fd)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=home.root,
+            env={**os.environ, "SERVICE_HOME": str(home.root), **importable()},
+            start_new_session=True,
+            pass_fds=(lock.fd,),
+        )
+    lock.mark(process.pid)
+    lock.release()
+    # It outlives this call on purpose; a caller that lives long must still not keep its corpse.
+    threading.Thread(target=process.wait, daemon=True).start()
+    return process
+
+
+def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None) -> DaemonStatus:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        seen = status(home)
+        if seen.state is not None and seen.running and seen.state.phase in (Phase.RUNNING, Phase.DEGRADED):
+            return seen
+        if not seen.running and (ours is None or ours.poll() is not None):
+            raise _why_not(home, seen.state, ours)
+        time.sleep(_PAUSE)
+    raise ServiceError(f"the daemon is still not ready after {_START_SECONDS:g} s", "service daemon status")
+
+
+def _why_not(home: Home, said: DaemonState | None, ours: subprocess.Popen[bytes] | None) -> ServiceError:
+    if said is not None and said.problem and (ours is None or said.pid == ours.pid):
+        return ServiceError(said.problem, said.hint)
+    log = home.logs / "daemon.log"
+    return ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"less {log}")
+
+
+def _let_it_end(home: Home) -> None:
+    """A daemon on its way out is waited for, not taken for a running one."""
+    seen = status(home)
+    if seen.pid is not None and seen.state is not None and seen.state.phase in _ENDING:
+        _released_within(home, seen.pid, _STOP_SECONDS)
+
+
+def _released_within(home: Home, pid: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while holder(home.daemon_lock) == pid:
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_PAUSE)
+    return True

@@ -1,0 +1,54 @@
+"""Events as they happen: server-sent events that a client takes up again where it was cut off (ruling J9)."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+from bridge.http.wire import projections
+from bridge.http.wire.off_loop import read
+from bridge.operations import jobs
+from bridge.operations.service import Service
+from workflows.model.errors import UsageError
+from workflows.model.rows import EventRecord
+
+PAGE = 200
+LOOK_SECONDS = 0.3
+QUIET_SECONDS = 15.0
+END = b"event: end\ndata: {}\n\n"
+STILL_HERE = b": still here\n\n"
+
+
+def resumed_at(last_event_id: str | None, cursor: int) -> int:
+    """The last event the client has: the browser's word before the address's."""
+    if last_event_id is None:
+        return cursor
+    if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > 9:
+        raise UsageError("Last-Event-ID must be the id of an event that was sent before")
+    return int(last_event_id)
+
+
+def look(service: Service, job_id: str, after: int, whole_tree: bool | None) -> tuple[list[EventRecord], bool]:
+    """What has happened since, and whether nothing more will."""
+    over = jobs.tree(service, job_id).over  # first: what happened before the end is then among the events
+    found = jobs.events(service, job_id, after=after, limit=PAGE, whole_tree=whole_tree)
+    return found, over and len(found) < PAGE
+
+
+async def stream(service: Service, job_id: str, after: int, whole_tree: bool | None) -> AsyncIterator[bytes]:
+    """Everything since, then everything new, until the tree is over."""
+    sent = time.monotonic()
+    yield b"retry: 2000\n\n"
+    while True:
+        found, over = await read(look, service, job_id, after, whole_tree)
+        for record in found:
+            after, sent = record.seq, time.monotonic()
+            told = await read(projections.hidden, service, projections.event(record))
+            yield f"id: {after}\nevent: {record.kind}\ndata: {told.model_dump_json()}\n\n".encode()
+        if over:
+            yield END
+            return
+        if time.monotonic() - sent > QUIET_SECONDS:
+            sent = time.monotonic()
+            yield STILL_HERE
+        if len(found) < PAGE:
+            await asyncio.sleep(LOOK_SECONDS)

@@ -1,0 +1,35 @@
+"""Where a page of a list ended: opaque to callers, the last row's sort key to us."""
+
+import base64
+import json
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+from workflows.model.errors import UsageError
+
+T = TypeVar("T")
+
+
+def cursor(at: float, identity: str) -> str:
+    """The place after this row."""
+    return base64.urlsafe_b64encode(json.dumps([at, identity]).encode()).decode().rstrip("=")
+
+
+def page(found: list[T], limit: int, key: Callable[[T], tuple[float, str]]) -> tuple[list[T], str | None]:
+    """The page, and where the next one begins: `limit` is one row more than a page, which says if there is one."""
+    shown = found[: limit - 1]
+    return shown, cursor(*key(shown[-1])) if len(found) > len(shown) else None
+
+
+def place(text: str | None) -> tuple[float, str] | None:
+    """The last row that was seen; None from the beginning."""
+    if text is None:
+        return None
+    try:
+        at, identity = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True))
+        if isinstance(identity, str) and isinstance(at, float | int) and math.isfinite(at):
+            return float(at), identity
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise UsageError("this cursor is none of ours; take next_cursor of the page before, or leave it out")

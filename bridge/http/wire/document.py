@@ -1,0 +1,94 @@
+"""The OpenAPI document: every status and error declared, so that clients can be made from it."""
+
+from itertools import groupby
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from bridge.http.wire.errors import (
+    ForbiddenHostError,
+    ForbiddenOriginError,
+    HttpError,
+    InternalError,
+    InvalidJsonError,
+    InvalidRequestError,
+    MethodNotAllowedError,
+    NotJsonError,
+    RateLimitedError,
+    StoreUnreachableError,
+    TooLargeError,
+    UnauthorizedError,
+)
+from bridge.http.wire.schemas import Error
+from workflows.model.errors import ServiceError, UnreachableError, UsageError
+
+Responses = dict[int | str, dict[str, Any]]
+
+ALWAYS: tuple[type[ServiceError], ...] = (
+    UsageError,
+    InvalidRequestError,
+    UnauthorizedError,
+    ForbiddenHostError,
+    ForbiddenOriginError,
+    MethodNotAllowedError,
+    TooLargeError,
+    RateLimitedError,
+    InternalError,
+    UnreachableError,
+    StoreUnreachableError,
+)
+"""What any call may end with."""
+
+BODY: tuple[type[ServiceError], ...] = (InvalidJsonError, NotJsonError)
+"""And any that sends a body."""
+
+
+def errors(*more: type[ServiceError]) -> Responses:
+    """The errors of an endpoint as it declares them: those of every one, and its own."""
+    kinds = sorted({*ALWAYS, *more}, key=lambda kind: (kind.status, (*ALWAYS, *more).index(kind)))
+    return {status: _response(list(same)) for status, same in groupby(kinds, key=lambda kind: kind.status)}
+
+
+def meaning(kind: type[ServiceError]) -> str:
+    """What an error's class says of itself."""
+    return (kind.__doc__ or "").partition("\n")[0]
+
+
+def _response(kinds: list[type[ServiceError]]) -> dict[str, Any]:
+    first = kinds[0]
+    example = Error(error=meaning(first), code=first.code, request_id="req-6f1c0a9d2b7e4c35")
+    said: dict[str, Any] = {
+        "model": Error,
+        "description": " ".join(f"`{kind.code}`: {meaning(kind)}" for kind in kinds),
+        "content": {"application/json": {"example": example.model_dump()}},
+    }
+    names = {kind.header for kind in kinds if issubclass(kind, HttpError) and kind.header}
+    return said | ({"headers": {name: {"schema": {"type": "string"}} for name in names}} if names else {})
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """FastAPI's document, without the 422 that is never sent, with the bearer token that is always wanted."""
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        for operation in (each for path in made["paths"].values() for each in path.values()):
+            operation["responses"].pop("422", None)
+            _without_null(operation)
+        for name in ("HTTPValidationError", "ValidationError"):
+            made["components"]["schemas"].pop(name, None)
+        scheme = {"type": "http", "scheme": "bearer", "description": "What is in `bridge.token` in the service home."}
+        made["components"]["securitySchemes"] = {"bearer": scheme}
+        made["security"] = [{"bearer": []}]
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def _without_null(operation: dict[str, Any]) -> None:
+    """What may be left out is left out: no query, header or body says `null`."""
+    places = [*operation.get("parameters", ())]
+    places += operation.get("requestBody", {"content": {}})["content"].values()
+    for place in places:
+        schema = place["schema"]
+        if kinds := [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]:
+            (kind,) = kinds
+            place["schema"] = kind if "$ref" in kind else schema | kind

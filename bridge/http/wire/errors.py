@@ -1,0 +1,153 @@
+"""The errors only HTTP knows, and everything that can be raised told as one of ours (ruling J1).
+
+An error's class is all there is to know of it: `status`, `code`, what it says of itself in the document (its docstring)
+and the header it brings.
+"""
+
+import logging
+from typing import ClassVar
+
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DBAPIError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from bridge.http.wire.call import Scope, call_of
+from bridge.http.wire.faults import sentence
+from workflows.model.errors import NotFoundError, ServiceError, UsageError
+
+log = logging.getLogger(__name__)
+
+
+class HttpError(ServiceError):
+    """A refusal that only HTTP knows."""
+
+    header: ClassVar[str | None] = None
+
+    def __init__(self, message: str, header: str = "") -> None:
+        super().__init__(message)
+        self.headers = {self.header: header} if self.header else {}
+
+
+class InvalidRequestError(HttpError):
+    """A value of the request is none that is taken."""
+
+    code = "invalid_request"
+    status = 400
+
+
+class InvalidJsonError(UsageError):
+    """The body is not one plain JSON value."""
+
+    code = "invalid_json"
+
+
+class InvalidHttpError(HttpError):
+    """What was sent is no HTTP."""
+
+    code = "invalid_http"
+    status = 400
+
+
+class ClientGoneError(HttpError):
+    """The connection ended before the body did."""
+
+    code = "client_gone"
+    status = 400
+
+
+class UnauthorizedError(HttpError):
+    """The token is missing or wrong."""
+
+    code = "unauthorized"
+    status = 401
+    header = "WWW-Authenticate"
+
+
+class ForbiddenHostError(HttpError):
+    """The Host is not ours."""
+
+    code = "forbidden_host"
+    status = 403
+
+
+class ForbiddenOriginError(HttpError):
+    """The Origin is not ours."""
+
+    code = "forbidden_origin"
+    status = 403
+
+
+class MethodNotAllowedError(HttpError):
+    """The method is not taken here."""
+
+    code = "method_not_allowed"
+    status = 405
+    header = "Allow"
+
+
+class TooLargeError(HttpError):
+    """The request body is too large."""
+
+    code = "too_large"
+    status = 413
+
+
+class NotJsonError(HttpError):
+    """The body is not JSON."""
+
+    code = "not_json"
+    status = 415
+
+
+class RateLimitedError(HttpError):
+    """Too many requests; Retry-After says when to come again."""
+
+    code = "rate_limited"
+    status = 429
+    header = "Retry-After"
+
+
+class InternalError(HttpError):
+    """A fault of the service."""
+
+    code = "internal"
+    status = 500
+
+
+class StoreUnreachableError(HttpError):
+    """The store cannot be reached; try again."""
+
+    code = "store_unreachable"
+    status = 503
+
+
+class NotReadyError(HttpError):
+    """The store or Temporal cannot be reached."""
+
+    code = "not_ready"
+    status = 503
+
+
+def as_ours(error: Exception, scope: Scope) -> ServiceError:
+    """What was raised, as one of ours; what nobody foresaw is our fault, and its details stay in our log."""
+    match error:
+        case ServiceError():
+            return error
+        case RequestValidationError():
+            return InvalidRequestError("; ".join(sentence(each) for each in error.errors()))
+        case HTTPException(status_code=404):
+            return NotFoundError(f"there is nothing at {scope['path'][:200]}; /openapi.json lists what there is")
+        case HTTPException(status_code=405):
+            told = f"{scope['method']} is not taken here; Allow says what is"
+            return MethodNotAllowedError(told, (error.headers or {}).get("Allow", ""))
+        case HTTPException() if error.status_code < 500:
+            return InvalidRequestError(str(error.detail))
+        case ClientDisconnect():
+            return ClientGoneError("the connection ended before the body did")
+        case DBAPIError():
+            log.error("the store: %s", error)
+            return StoreUnreachableError("the store cannot be reached; try again")
+        case _:
+            log.error("%s %s failed", scope["method"], call_of(scope).request_id, exc_info=error)
+            return InternalError("this is a fault of the service; its log tells more")

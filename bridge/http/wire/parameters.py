@@ -1,0 +1,47 @@
+"""What stands in paths, queries and headers: told exactly in the document, and refused in words by the operations."""
+
+from typing import Annotated, Any
+
+from fastapi import Header, Path, Query
+
+from workflows.model.states import JobState
+from workflows.pipeline.plan import RunState
+
+LARGEST = 2**31 - 1
+_JOB = {"pattern": r"^job-[0-9a-v]{12}(\.[1-9][0-9]{0,3})?$"}
+
+
+def _one_of(states: type[JobState] | type[RunState]) -> dict[str, Any]:
+    return {"enum": [state.value for state in states]}
+
+
+JobId = Annotated[str, Path(json_schema_extra=_JOB)]
+TreeOf = Annotated[str | None, Query(description="Any job of the tree.", json_schema_extra=_JOB)]
+JobStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(JobState))]
+RunStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(RunState))]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[
+    str | None,
+    Query(description="`next_cursor` of the page before.", json_schema_extra={"minLength": 1}),
+]
+PullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this pull request.")]
+Wait = Annotated[
+    str | None,
+    Query(
+        description="Up to `60s`: answer once it is another than now, or than If-None-Match says.",
+        json_schema_extra={"pattern": "^([0-9]|[1-5][0-9]|60)s$"},
+    ),
+]
+Seen = Annotated[int, Query(ge=0, le=LARGEST, description="`seq` of the last event seen.")]
+WholeTree = Annotated[
+    bool | None, Query(description="Of the whole tree, or of this job alone; unset: of the tree if it is the root.")
+]
+IfNoneMatch = Annotated[str | None, Header()]
+LastEventId = Annotated[str | None, Header(json_schema_extra={"pattern": "^[0-9]{1,9}$"})]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        description="The same key with the same body starts nothing twice; kept for seven days.",
+        json_schema_extra={"pattern": "^[!-~]{1,200}$"},
+    ),
+]

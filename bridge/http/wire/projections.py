@@ -1,0 +1,146 @@
+"""Jobs as the bridge tells of them (ruling J6): never prompts, environment, host paths or process ids."""
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from activities.store import projection
+from activities.store import repos as stored_repos
+from activities.store.projection import JOB_COLUMNS, ROUND_COLUMNS
+from bridge.http.wire.schemas import Event, Job, JobSummary, Links, Task, Tree, Usage
+from bridge.machine.daemon_state import DaemonState, read_state
+from bridge.machine.watched_file import WatchedFile
+from bridge.operations import hosts, jobs
+from bridge.operations.service import Service
+from workflows.model.errors import NotFoundError
+from workflows.model.rows import EventRecord, JobRecord
+from workflows.policy.hosts import HostSeen, lacks_worker, way_back
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class WrittenJob:
+    """A job as it is told, as the bytes that are sent."""
+
+    body: bytes
+    ended: bool
+
+    @property
+    def tag(self) -> str:
+        """The same as long as the job tells the same."""
+        return f'"{blake2b(self.body, digest_size=12).hexdigest()}"'
+
+
+def job(service: Service, job_id: str) -> WrittenJob:
+    """One job with its result, what was observed, and the round it waits in."""
+    values = projection.read(service.store, job_id)
+    if values is None:
+        jobs.get(service, job_id)  # says whether it is no id or no job
+        raise NotFoundError(f"no job {job_id}", "service job list")
+    return _written(service, values)
+
+
+class Glances:
+    """The same, told at once on the event loop itself: the way to a thread and back takes longer than the look."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._glance = service, projection.Glance(service.store)
+
+    def job(self, job_id: str) -> WrittenJob | None:
+        """None when one must ask in a thread, for the job or for why there is none."""
+        values = self._glance.read(job_id)
+        return _written(self._service, values) if values else None
+
+
+def summary(record: JobRecord) -> JobSummary:
+    """A job in a list: everything but result and round."""
+    return JobSummary.model_validate(record, from_attributes=True)
+
+
+def tree(service: Service, job_id: str) -> Tree:
+    """A whole tree: its task, every job, the bounds it lives by."""
+    found = jobs.tree(service, job_id)
+    task = Task.model_validate(found.task, from_attributes=True)
+    told = [summary(each) for each in found.jobs]
+    return hidden(service, Tree(task=task, jobs=told, bounds=found.bounds, spent=found.ledger, over=found.over))
+
+
+def event(record: EventRecord) -> Event:
+    """An event, with its place in the tree's order."""
+    return Event.model_validate(record, from_attributes=True)
+
+
+def hidden(service: Service, told: M) -> M:
+    """The same without the paths of this home and of the registered checkouts."""
+    paths = (str(service.home.root), *(repo.path for repo in stored_repos.every(service.store)))
+    text = told.model_dump_json()
+    without = _without(text, paths)
+    return told if without == text else type(told).model_validate_json(without)
+
+
+def _without(text: str, paths: Iterable[str | None]) -> str:
+    """JSON in which these paths are not shown."""
+    shown = tuple(path for path in paths if path and len(path) > 1 and _quoted(path) in text)
+    return _pattern(shown).sub("[path]", text) if shown else text
+
+
+@lru_cache(maxsize=64)
+def _pattern(paths: tuple[str, ...]) -> re.Pattern[str]:
+    quoted = (re.escape(_quoted(path)) for path in sorted(paths, key=len, reverse=True))
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(quoted)})(?![\w-])")
+
+
+@lru_cache(maxsize=1024)
+def _quoted(path: str) -> str:
+    return json.dumps(path, ensure_ascii=False)[1:-1]
+
+
+def _written(service: Service, values: Mapping[str, Any]) -> WrittenJob:
+    payload = values["payload"] or {}
+    row = {name: values[name] for name in JOB_COLUMNS} | _standing_still(values)
+    paused = values["round_round_id"] is not None
+    job = Job.model_validate(
+        row
+        | {
+            "usage": {name: row[name] for name in Usage.model_fields},
+            "result": payload.get("service_result"),
+            "observation": payload.get("result_observation"),
+            "round": {name: values[f"round_{name}"] for name in ROUND_COLUMNS} if paused else None,
+            "links": _links(service, row),
+        }
+    )
+    text = _without(job.model_dump_json(), (str(service.home.root), values["path"]))
+    return WrittenJob(text.encode(), ended=job.ended_at is not None)
+
+
+def _standing_still(values: Mapping[str, Any]) -> dict[str, str]:
+    """Why it does, when its host has no worker."""
+    host = HostSeen(values["host"] or "", values["host_seen_at"], values["host_stopped_at"])
+    if values["host"] is None or values["ended_at"] is not None or not lacks_worker(host, time.time()):
+        return {}
+    return {"reason": hosts.reason(host), "next": way_back(host.name)}
+
+
+def _links(service: Service, row: Mapping[str, Any]) -> Links:
+    """The web UI shows a delegation's own workflow, and everything else in the tree's."""
+    job_id, state = row["job_id"], _daemon_state(service.home.daemon_state).value()
+    web_ui = f"{state.ui_url}/namespaces/{state.namespace}/workflows" if state and state.ui_url else None
+    workflow = job_id if row["continuation"] == "none" else row["root_job_id"]
+    here = f"/v1/jobs/{job_id}"
+    temporal = f"{web_ui}/{workflow}" if web_ui else None
+    return Links(self=here, tree=f"{here}/tree", events=f"{here}/events", temporal=temporal)
+
+
+@lru_cache(maxsize=64)
+def _daemon_state(path: Path) -> WatchedFile[DaemonState | None]:
+    """Kept, because every job that is told names the web UI."""
+    return WatchedFile(path, lambda _: read_state(path))

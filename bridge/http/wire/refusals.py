@@ -1,0 +1,75 @@
+"""How an error is answered: one shape for everything that goes wrong (ruling J1)."""
+
+import asyncio
+import json
+from contextlib import suppress
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DBAPIError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from bridge.http.wire.call import call_of
+from bridge.http.wire.errors import HttpError, as_ours
+from bridge.http.wire.schemas import Error
+from workflows.model.errors import ServiceError
+
+LINGER_SECONDS = 1.0
+
+
+def body_of(error: ServiceError, request_id: str) -> bytes:
+    """What is sent."""
+    hint = f"; try: {error.hint}" if error.hint else ""
+    told = Error(error=f"{error.message}{hint}", code=error.code, request_id=request_id)
+    return json.dumps(told.model_dump(), ensure_ascii=False).encode()
+
+
+def answer_to(scope: Scope, raised: Exception) -> Response:
+    """The answer to whatever was raised, noted for the audit."""
+    call, error = call_of(scope), as_ours(raised, scope)
+    call.code = error.code
+    headers = error.headers if isinstance(error, HttpError) else None
+    return Response(body_of(error, call.request_id), error.status, headers, "application/json")
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send, error: ServiceError) -> None:
+    """Send an error before the body was read, then let the body pass by for a moment.
+
+    A connection that is closed on somebody who still sends is reset, and the answer with it.
+    """
+    response = answer_to(scope, error)
+    if not _sends_a_body(scope):
+        return await response(scope, receive, send)
+    response.headers["Connection"] = "close"
+    start = {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
+    await send(start)
+    await send({"type": "http.response.body", "body": response.body, "more_body": True})
+    await _let_pass(scope, receive)
+    return await send({"type": "http.response.body", "body": b""})
+
+
+def install(app: FastAPI) -> None:
+    """Everything a route or the framework raises is answered here."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        return answer_to(request.scope, error)
+
+    for kind in (ServiceError, RequestValidationError, HTTPException, DBAPIError):
+        app.add_exception_handler(kind, handle)
+
+
+def _sends_a_body(scope: Scope) -> bool:
+    names = dict(scope["headers"])
+    return names.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in names
+
+
+async def _let_pass(scope: Scope, receive: Receive) -> None:
+    """Who waits for `100 Continue` sends nothing until asked, and is not asked."""
+    if any(name == b"expect" for name, _ in scope["headers"]):
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SECONDS):
+            while (await receive()).get("more_body"):
+                pass

@@ -1,0 +1,207 @@
+"""What goes over the wire, as the OpenAPI document declares it; a row is shown as the model made from its own."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from activities.runtimes.table import RUNTIMES
+from bridge.http.wire.parameters import LARGEST
+from bridge.operations.pipeline_runs import RunLine
+from bridge.operations.reviews import ReviewView
+from workflows.contract.strings import BOUNDS
+from workflows.model import spend
+from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
+from workflows.model.settings import Bounds
+from workflows.model.spend import Ledger
+from workflows.policy.verbs import Verb
+
+
+class Body(BaseModel):
+    """A request body: unknown members are refused, nothing is converted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Error(BaseModel):
+    """Everything that goes wrong, in one shape (ruling J1)."""
+
+    error: str = Field(description="What is wrong, in a sentence.")
+    code: str = Field(description="The same for programs.")
+    request_id: str = Field(description="The line of the audit log that tells of it.")
+
+
+class AskRequest(Body):
+    """What an agent is asked, and about which repository."""
+
+    message: str = Field(min_length=1, json_schema_extra={"pattern": r"\S"}, examples=["Which module limits the rate?"])
+    repo: str = Field(min_length=1, max_length=BOUNDS["repo"].characters, examples=["acme/shop"])
+    model: str | None = Field(default=None, min_length=1, max_length=BOUNDS["model"].characters)
+    runtime: str | None = Field(
+        default=None, min_length=1, max_length=32, json_schema_extra={"enum": [*RUNTIMES, None]}, examples=["runtime_a"]
+    )
+    effort: str | None = Field(default=None, min_length=1, max_length=BOUNDS["effort"].characters)
+
+
+class AskAnswer(BaseModel):
+    """The job that answers."""
+
+    job_id: str = Field(examples=["job-0c5e2v7q9a3k"])
+
+
+class ResumeRequest(Body):
+    """What a person says to a pause (ruling F4)."""
+
+    verb: str = Field(
+        min_length=1,
+        max_length=32,
+        description="One of those the round names.",
+        json_schema_extra={"enum": [str(each) for each in Verb]},
+        examples=["answer"],
+    )
+    text: str = Field(default="", examples=["color: red"])
+    round: int | None = Field(default=None, ge=1, le=LARGEST, description="Only if this is the round that waits.")
+    digest: str | None = Field(default=None, max_length=64, description="Only if this is what the round asks.")
+    partial: bool = Field(default=False, description="Questions without an answer are left so on purpose.")
+    other: bool = Field(default=False, description="A text that is none of a question's choices is the answer.")
+
+
+class ResumeAnswer(BaseModel):
+    """What became of it."""
+
+    job_id: str
+    verb: str
+    message: str
+    applied: bool = Field(description="False: no worker is there; it is kept, and takes effect when one comes.")
+
+
+class KillRequest(Body):
+    """How a tree is ended (ruling G2)."""
+
+    now: bool = Field(default=False, description="Also stop the agents that run.")
+
+
+class KillAnswer(BaseModel):
+    """The tree that is being ended, or, where it was blocked, is over now."""
+
+    root_job_id: str
+    over: bool
+    unmerged_branches: list[str]
+
+
+class RunRequest(Body):
+    """What a run is given."""
+
+    payload: dict[str, str] = Field(
+        default={},
+        description="32 entries, keys of 64 bytes, values of 32 KiB, 48 KiB of both together, at most.",
+        json_schema_extra={"maxProperties": 32, "propertyNames": {"pattern": "^[a-z][a-z0-9_]{0,63}$"}},
+        examples=[{"ticket": "SHOP-17"}],
+    )
+
+
+class RunAnswer(BaseModel):
+    """The run that was started."""
+
+    run_id: str = Field(examples=["prun-0c5e2v7q9a3k"])
+
+
+class RunList(BaseModel):
+    """A page of runs, newest first."""
+
+    runs: list[RunLine]
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
+
+
+class Shown(BaseModel):
+    """A row as it is shown: all it says but what is left out; a value it may do without is always said."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+    left_out: ClassVar[frozenset[str]] = frozenset({"revision"})
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        for name in cls.left_out & cls.model_fields.keys():
+            cls.model_fields[name].exclude, cls.model_fields[name].default = True, None
+        cls.model_rebuild(force=True)
+
+
+class Usage(Shown, spend.Usage):
+    """Tokens, as far as the runtime says."""
+
+
+class JobSummary(Shown, JobRecord):
+    """A job in a list."""
+
+    next: str = Field(default="", description="What happens next, and the command that moves it.")
+    usage: Usage = Usage()
+
+
+class Round(Shown, RoundRecord):
+    """A pause, and all that is needed to end it (ruling F1)."""
+
+    left_out = frozenset(
+        {"revision", "root_job_id", "job_id", "task_id", "repo", "end", "closed_at", "closed", "said"},
+    )
+
+
+class Links(BaseModel):
+    """Where to look further."""
+
+    self: str
+    tree: str
+    events: str
+    temporal: str | None
+
+
+class Job(JobSummary):
+    """A job with its result (ruling J6)."""
+
+    result: dict[str, Any] | None = Field(description="What is inside `service_result`.")
+    observation: dict[str, Any] | None = Field(description="What was observed of its claims.")
+    round: Round | None = Field(description="The round it waits in, while it does.")
+    links: Links
+
+
+class JobList(BaseModel):
+    """A page of jobs, newest first."""
+
+    jobs: list[JobSummary]
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
+
+
+class Task(Shown, TaskRecord):
+    """The unit of work a tree belongs to."""
+
+
+class Tree(BaseModel):
+    """A whole tree."""
+
+    task: Task
+    jobs: list[JobSummary]
+    bounds: Bounds
+    spent: Ledger
+    over: bool
+
+
+class Event(Shown, EventRecord):
+    """A lifecycle event (ruling B4)."""
+
+
+class EventList(BaseModel):
+    """A page of events, oldest first."""
+
+    events: list[Event]
+    next_cursor: int | None = Field(description="`cursor` of the next page; null on the last one so far.")
+
+
+class ReviewList(BaseModel):
+    """A page of in-session reviews, newest first."""
+
+    reviews: list[ReviewView]
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
+
+
+class Health(BaseModel):
+    """Alive."""
+
+    status: Literal["ok"] = "ok"

@@ -1,0 +1,77 @@
+"""Reading a JSON body in the one way it can be meant (ruling J3)."""
+
+import json
+import math
+import re
+from collections import Counter
+from typing import Any, NoReturn
+
+from bridge.http.wire.errors import InvalidJsonError
+
+DEPTH = 64
+_EXACT = 2**53
+"""The largest integer that a float holds for certain."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def decode(body: bytes) -> Any:
+    """One value in UTF-8: no member twice, no lone surrogate, no NUL, no NaN or Infinity, no more than `DEPTH` deep."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidJsonError(f"the body is not UTF-8: byte {error.start} does not fit") from None
+    try:
+        value = json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        raise InvalidJsonError(f"the body is not one JSON value: {error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise InvalidJsonError(f"a number in the body cannot be read: {error}") from None
+    _check(value)
+    return value
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise InvalidJsonError(f"the member {twice[:100]!r} stands twice in one object")
+    return members
+
+
+def _check(value: Any) -> None:
+    """Level by level, so that no depth can exhaust the stack."""
+    level, depth = [value], 0
+    while level:
+        containers = [each for each in level if isinstance(each, dict | list)]
+        if containers and depth == DEPTH:
+            raise _too_deep()
+        strings = [each for each in level if isinstance(each, str)]
+        strings += [name for each in containers if isinstance(each, dict) for name in each]
+        _check_text("".join(strings))
+        level = [inner for each in containers for inner in (each.values() if isinstance(each, dict) else each)]
+        depth += 1
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text:
+        raise InvalidJsonError("a string in the body holds U+0000")
+    if _SURROGATE.search(text):
+        raise InvalidJsonError("a string in the body holds a surrogate without its other half")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise InvalidJsonError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float | int:
+    """JSON has one kind of number: `1.0` is the integer 1."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise InvalidJsonError(f"the number {text[:40]} is too large")
+    return int(number) if number.is_integer() and abs(number) <= _EXACT else number
+
+
+def _too_deep() -> InvalidJsonError:
+    return InvalidJsonError(f"the body is nested more than {DEPTH} levels deep")

@@ -1,0 +1,103 @@
+"""Routes that take exactly what they declare: strict JSON, known query parameters, nothing else (ruling J3)."""
+
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from bridge.http.wire.errors import NotJsonError
+from bridge.http.wire.faults import unknown
+from bridge.http.wire.off_loop import read
+from bridge.http.wire.strict_json import decode
+from workflows.model.errors import UsageError
+
+LARGE = 64 * 1024
+_JSON = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;\s*charset=\"?utf-8\"?\s*)?", re.IGNORECASE)
+
+
+class _StrictRequest(Request):
+    """A request whose body was decoded before the framework asks for it."""
+
+    decoded: Any = None
+
+    async def json(self) -> Any:
+        return self.decoded
+
+
+class StrictRoute(APIRoute):
+    """Looks at a request before the framework does."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        known = tuple(field.alias for field in self.dependant.query_params)
+        takes_body = self.body_field is not None
+
+        async def strict(request: Request) -> Response:
+            if request.scope["query_string"]:
+                _check_query(request, known)
+            if any("\0" in value for value in request.path_params.values()):
+                raise UsageError("the path holds U+0000")
+            if request.method == "POST":
+                request = await _decoded(request, takes_body)
+            return await handle(request)
+
+        return strict
+
+
+class PlainRoute(StrictRoute):
+    """For a GET that is asked a thousand times for each other call, and answers with a response of its own.
+
+    Without a query it needs no reading of parameters: the path's and the headers' go to its function as they are.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        strict = super().get_route_handler()
+        headers = [(each.name, each.alias) for each in self.dependant.header_params]
+
+        async def plain(request: Request) -> Response:
+            if request.scope["query_string"] or "\0" in request.scope["path"]:
+                return await strict(request)
+            given = {name: request.headers.get(alias) for name, alias in headers}
+            answer: Response = await self.endpoint(request=request, **request.path_params, **given)
+            return answer
+
+        return plain
+
+
+def _check_query(request: Request, known: tuple[str, ...]) -> None:
+    given = request.query_params.multi_items()
+    names = [name for name, _ in given]
+    for name, value in given:
+        if name not in known:
+            raise UsageError(unknown(name, known))
+        if names.count(name) > 1:
+            raise UsageError(f"the query parameter {name} stands twice")
+        if "\0" in value:
+            raise UsageError(f"the query parameter {name} holds U+0000")
+
+
+async def _decoded(request: Request, takes_body: bool) -> Request:
+    """Large bodies are read beside the loop, which others wait for."""
+    body = await request.body()
+    strict = _StrictRequest(request.scope, request.receive)
+    strict._body = body  # what Starlette keeps of a body that was read
+    if body:
+        _check_content_type(request)
+        strict.decoded = await read(decode, body) if len(body) > LARGE else decode(body)
+        if not isinstance(strict.decoded, dict):
+            raise UsageError("the body must be a JSON object")
+        if not takes_body and strict.decoded != {}:
+            raise UsageError("this request takes no body, or an empty JSON object")
+    return strict
+
+
+def _check_content_type(request: Request) -> None:
+    content_type = request.headers.get("content-type", "")
+    if not _JSON.fullmatch(content_type):
+        told = repr(content_type[:100]) if content_type else "missing"
+        raise NotJsonError(f"the body must be application/json in UTF-8; Content-Type is {told}")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise NotJsonError("the body must not be compressed")

@@ -1,0 +1,75 @@
+"""Where the bridge listens: loopback unless somebody says that others may come (spec: Authentication 4)."""
+
+import errno
+import ipaddress
+import re
+import socket
+from dataclasses import dataclass
+
+from activities.settings.model import BridgeSection
+from bridge.machine.ports import port_taken
+from workflows.model.errors import RefusedError, UsageError
+
+_FORM = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.%]+)\]|(?P<name>[^\[\]:/\s]+))?(?::(?P<port>[0-9]{1,5}))?")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A host and a port; port 0 takes any."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Only this machine can reach it. A name may mean anything, but for the one that is fixed."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
+
+
+def wanted(settings: BridgeSection, addr: str | None, *, allow_remote: bool) -> Address:
+    """What the option says, else the settings; refused when others could reach it and nobody allowed that."""
+    address = _parse(addr or "", settings)
+    if not address.is_loopback and not allow_remote and not settings.allow_remote:
+        raise RefusedError(
+            f"{address} can be reached from other machines, and the token would travel in clear text",
+            "--allow-remote, or [bridge].allow_remote = true  (behind a firewall or a TLS proxy)",
+        )
+    return address
+
+
+def bind(address: Address) -> socket.socket:
+    """A socket that listens there, or the sentence that says why not."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        listening = socket.create_server((address.host, address.port), family=family, backlog=512)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise port_taken(address.port, "the bridge") from None
+        raise UsageError(f"the bridge cannot listen on {address}: {error.strerror}", "--addr 127.0.0.1:8791") from None
+    # Connections inherit it. Without it the body of each answer waits for the head to be acknowledged: 40 ms a call.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
+
+
+def bound(listening: socket.socket) -> Address:
+    """Where a socket listens."""
+    host, port, *_ = listening.getsockname()
+    return Address(host, port)
+
+
+def _parse(text: str, settings: BridgeSection) -> Address:
+    bare = text or settings.addr
+    try:
+        return Address(str(ipaddress.ip_address(bare)), settings.port)  # an IPv6 address without brackets
+    except ValueError:
+        match = _FORM.fullmatch(bare)
+    port = int(match["port"]) if match and match["port"] else settings.port
+    if match is None or port > 65_535:
+        raise UsageError(f"{bare!r} is not an address", "--addr HOST, HOST:PORT, :PORT or [IPV6]:PORT")
+    return Address(match["v6"] or match["name"] or settings.addr, port)

@@ -1,0 +1,24 @@
+"""Whether the home can be used: it is there, and ours to write in."""
+
+from tempfile import TemporaryFile
+
+from activities.settings.home import Home
+from workflows.model.errors import ServiceError
+
+
+def usable(home: Home) -> None:
+    """The home is there and ours to write in."""
+    try:
+        home.ensure()
+        with TemporaryFile(dir=home.root):
+            pass
+    except OSError as error:
+        raise not_writable(home, error.strerror or str(error)) from error
+
+
+def not_writable(home: Home, why: str) -> ServiceError:
+    """The home cannot be used."""
+    return ServiceError(
+        f"cannot write to the service home {home.root}: {why}",
+        f"chown -R $(id -un) {home.root}  (or choose another: export SERVICE_HOME=/some/folder)",
+    )

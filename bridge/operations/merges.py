@@ -1,0 +1,181 @@
+"""An operator's word on legs' branches: merge them into the task branch, or drop them (ruling I5, architecture 6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.git import branches as git
+from activities.git.task_branch import Contribution, Merged, TaskBranchConflict, merge_all
+from activities.store import branches as stored
+from bridge.operations import branches, jobs
+from bridge.operations.branches import Branches, BranchState, LegBranch
+from bridge.operations.service import Service
+from workflows.contract.models import Action
+from workflows.model.branch_events import BranchEvent, BranchEventKind
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.rows import JobRecord
+from workflows.model.states import JobState
+
+
+@dataclass(frozen=True)
+class MergedLegs:
+    """What a merge did: legs that are in the task branch now, and those that were already."""
+
+    task_branch: str
+    head: str
+    path: str
+    merged: tuple[str, ...]
+    already: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A branch that is gone, and where it pointed."""
+
+    job_id: str
+    branch: str
+    head_sha: str
+    path: str
+    merged: bool
+
+
+def merge(service: Service, job_ids: Sequence[str], *, actor: str) -> MergedLegs:
+    """Merge legs into the branch of their task, in the order given: all of them or, with a reason, none."""
+    wanted = [_writer(service, job_id) for job_id in dict.fromkeys(job_ids)]
+    if len({job.root_job_id for job in wanted}) > 1:
+        raise UsageError(f"{wanted[0].job_id} and the others are of several trees", "one `service job merge` for each")
+    path = Path(branches.checkout(service, wanted[0].repo).path)
+    tree = branches.of_tree(service, wanted[0].job_id)
+    legs = [_mergeable(tree, job) for job in wanted]
+    pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
+    done = _merge(path, tree, pending)
+    for leg in legs if done else ():
+        message = f"{actor} merged {leg.branch} into {tree.task_branch}"
+        event = _event(tree, leg, actor, merged=True)
+        stored.tell(service.store, BranchEventKind.MERGED, leg.job_id, event, message)
+    fresh = {each.job_id for each in done.fresh} if done else set()
+    return MergedLegs(
+        task_branch=tree.task_branch,
+        head=done.head if done else tree.head or "",
+        path=str(path),
+        merged=tuple(leg.job_id for leg in legs if leg.job_id in fresh),
+        already=tuple(leg.job_id for leg in legs if leg.job_id not in fresh),
+    )
+
+
+def _merge(path: Path, tree: Branches, legs: Sequence[LegBranch]) -> Merged | None:
+    """Also when there is nothing left to merge: a merge whose event got lost is told then."""
+    if tree.head is None and not legs:
+        return None
+    try:
+        start = tree.head or legs[0].base_sha or legs[0].head_sha or ""
+        parts = [Contribution(leg.leg, leg.job_id, leg.branch, leg.head_sha or "") for leg in legs]
+        return merge_all(path, tree.task_branch, start, parts)
+    except TaskBranchConflict as conflict:
+        raise _explained(path, tree, legs, conflict) from None
+    except RefusedError as refused:
+        if refused.hint or not (where := git.checkout_of(path, tree.task_branch)):
+            raise
+        by_hand = "; ".join(f"git -C {where} merge --no-ff {leg.branch}" for leg in legs)
+        raise RefusedError(refused.message, by_hand) from None
+
+
+def _explained(
+    path: Path, tree: Branches, legs: Sequence[LegBranch], conflict: TaskBranchConflict
+) -> TaskBranchConflict:
+    """With the legs it clashes with by name, and what a person types to go on."""
+    clashing = next(leg for leg in legs if leg.job_id == conflict.clashing.job_id)
+    before = [each.job_id for each in conflict.before]
+    there = [leg for leg in tree.legs if leg.state is BranchState.MERGED or leg.job_id in before]
+    touching = [leg for leg in there if branches.touched(path, leg) & set(conflict.files)]
+    others = " and ".join(f"leg {leg.leg} ({leg.job_id})" for leg in touching) or f"what is on {tree.task_branch}"
+    conflict.message = (
+        f"leg {clashing.leg} ({clashing.job_id}) conflicts with {others} in {', '.join(conflict.files)};"
+        " nothing was changed"
+    )
+    first = [f"service job merge {' '.join(before)}"] if before else []
+    conflict.hint = "\n     ".join([*first, *branches.by_hand(tree, clashing)])
+    return conflict
+
+
+def _event(tree: Branches, leg: LegBranch, actor: str, *, merged: bool) -> BranchEvent:
+    return BranchEvent(
+        actor=actor, branch=leg.branch, head_sha=leg.head_sha or "", task_branch=tree.task_branch, merged=merged
+    )
+
+
+def _writer(service: Service, job_id: str) -> JobRecord:
+    job = jobs.get(service, job_id)
+    if job.action is not Action.IMPLEMENT:
+        raise RefusedError(
+            f"{job_id} ({job.action}) has no branch: what it changed was thrown away",
+            f"service job diff {job_id}",
+        )
+    return job
+
+
+def _mergeable(tree: Branches, job: JobRecord) -> LegBranch:
+    leg = next(each for each in tree.legs if each.job_id == job.job_id)
+    match job.state:
+        case JobState.SUCCEEDED:
+            pass
+        case JobState.QUEUED | JobState.RUNNING:
+            raise RefusedError(f"{job.job_id} is still {job.state}", f"service job tree {job.job_id} --watch")
+        case JobState.FAILED | JobState.BLOCKED | JobState.CANCELLED | JobState.SKIPPED:
+            why = f": {job.reason}" if job.reason else ""
+            raise RefusedError(
+                f"{job.job_id} ended {job.state}{why}; only work that succeeded is merged",
+                f"service job retry {job.job_id}",
+            )
+    if leg.state is BranchState.EMPTY:
+        raise RefusedError(f"{job.job_id} changed nothing: there is nothing to merge", f"service job show {job.job_id}")
+    if leg.state in {BranchState.GONE, BranchState.DROPPED}:
+        raise _lost(tree, leg)
+    return leg
+
+
+def _lost(tree: Branches, leg: LegBranch) -> NotFoundError:
+    """Its commits can outlive a branch: then one command brings it back."""
+    how = "was dropped" if leg.state is BranchState.DROPPED else "is gone"
+    message = f"the branch {leg.branch} of {leg.job_id} {how}"
+    if leg.ahead is None:
+        return NotFoundError(f"{message}, and so are its commits", f"service job branches {tree.root_job_id}")
+    return NotFoundError(f"{message}; its commits are still there", restore(tree.path, leg.branch, leg.head_sha or ""))
+
+
+def restore(path: str, branch: str, head: str) -> str:
+    """The command that brings a branch back."""
+    return f"git -C {path} branch {branch} {head}"
+
+
+def drop(service: Service, job_id: str, *, actor: str, force: bool) -> Dropped:
+    """Remove a leg's branch: a merged one, or with `force` any; what depends on the leg then goes without its work."""
+    job = _writer(service, job_id)
+    path = Path(branches.checkout(service, job.repo).path)
+    tree = branches.of_tree(service, job_id)
+    leg = next(each for each in tree.legs if each.job_id == job_id)
+    busy = [each for each in tree.legs if each.branch == leg.branch and each.state is BranchState.RUNNING]
+    if busy or leg.state is BranchState.WAITING:
+        raise RefusedError(f"{job_id} is still {job.state}: its branch is in use", f"service job kill {job_id}")
+    tip = git.tip(path, leg.branch) if leg.branch else None
+    if tip is None:
+        raise NotFoundError(f"{job_id} has no branch (any more)", f"service job branches {tree.root_job_id}")
+    merged = leg.state is not BranchState.UNMERGED
+    if not merged and not force:
+        raise RefusedError(
+            f"{leg.branch} has {leg.ahead} commit(s) that are not in {tree.task_branch}; dropping it loses them",
+            f"service job merge {job_id}, or: service job drop {job_id} --force",
+        )
+    if where := git.checkout_of(path, leg.branch):
+        raise RefusedError(f"{leg.branch} is checked out in {where}", f"git -C {path} worktree remove {where}")
+    return _drop(service, tree, leg, tip, actor, merged=merged)
+
+
+def _drop(service: Service, tree: Branches, leg: LegBranch, tip: str, actor: str, *, merged: bool) -> Dropped:
+    """Told before it is done: a branch that is gone without a word would be one that was lost."""
+    event = _event(tree, leg, actor, merged=merged).model_copy(update={"head_sha": tip})
+    how = "merged" if merged else "not merged"
+    message = f"{actor} dropped {leg.branch} ({how}); it was at {tip}"
+    stored.tell(service.store, BranchEventKind.DROPPED, leg.job_id, event, message)
+    git.delete(Path(tree.path), leg.branch, tip)
+    return Dropped(leg.job_id, leg.branch, tip, tree.path, merged)

@@ -1,0 +1,88 @@
+"""The Temporal Schedule of a pipeline, kept in step with its definition."""
+
+from contextlib import suppress
+from datetime import timedelta
+
+from temporalio.client import (
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleIntervalSpec,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+    ScheduleState,
+    ScheduleUpdate,
+)
+
+from activities.temporal import RPC_TIMEOUT
+from bridge.operations.service import Service
+from bridge.operations.temporal import (
+    AlreadyStartedError,
+    InvalidError,
+    NoWorkflowError,
+    client_of,
+    translated,
+)
+from workflows.contract.durations import parse_duration
+from workflows.model.errors import UsageError
+from workflows.pipeline import definition, ids
+from workflows.pipeline.definition import Definition
+from workflows.temporal.pipeline_calls import Firing
+from workflows.temporal.pipeline_schedule import PipelineFiring
+
+NOT_TAKEN = "Temporal did not take the schedule"
+
+CATCH_UP = timedelta(minutes=10)
+"""A firing missed for longer, because nothing ran, is not made up for."""
+
+
+async def put(service: Service, pipeline: Definition) -> None:
+    """The schedule the definition wants, or none."""
+    if pipeline.schedule is None:
+        await delete(service, pipeline.name)
+        return
+    wanted = _schedule(pipeline, pipeline.schedule, service.settings.temporal.task_queue)
+    client = await client_of(service)
+    try:
+        with suppress(AlreadyStartedError), translated(NOT_TAKEN):
+            await client.create_schedule(ids.workflow_id(pipeline.name), wanted, rpc_timeout=RPC_TIMEOUT)
+            return
+        with translated(NOT_TAKEN):
+            known = client.get_schedule_handle(ids.workflow_id(pipeline.name))
+            await known.update(lambda _: ScheduleUpdate(schedule=wanted), rpc_timeout=RPC_TIMEOUT)
+    except InvalidError as error:
+        raise UsageError(f"schedule cannot be used: {error.why}", "edit the file's schedule") from None
+
+
+async def delete(service: Service, name: str) -> None:
+    """No schedule of this pipeline fires any more."""
+    client = await client_of(service)
+    with suppress(NoWorkflowError), translated():
+        await client.get_schedule_handle(ids.workflow_id(name)).delete(rpc_timeout=RPC_TIMEOUT)
+
+
+def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) -> Schedule:
+    """It starts the small workflow that starts the run: a schedule gives its workflows ids of its own."""
+    return Schedule(
+        action=ScheduleActionStartWorkflow(
+            PipelineFiring.run,
+            Firing(pipeline=pipeline.name),
+            id=f"firing-{pipeline.name}",
+            task_queue=task_queue,
+            static_summary=f"the schedule of {pipeline.name}",
+        ),
+        spec=_spec(when),
+        # Firings that pile up while no worker is there are one firing.
+        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=CATCH_UP),
+        state=ScheduleState(paused=not pipeline.enabled, note=f"service pipeline show {pipeline.name}"),
+    )
+
+
+def _spec(when: definition.Schedule) -> ScheduleSpec:
+    every = [ScheduleIntervalSpec(every=timedelta(seconds=parse_duration(when.interval)))] if when.interval else []
+    return ScheduleSpec(
+        cron_expressions=[when.cron] if when.cron else [],
+        intervals=every,
+        jitter=timedelta(seconds=parse_duration(when.jitter)) if when.jitter else None,
+        time_zone_name=when.timezone,
+    )

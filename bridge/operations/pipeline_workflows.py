@@ -1,0 +1,92 @@
+"""The workflow of a pipeline run: starting it, ending it (ruling J4)."""
+
+import asyncio
+
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy
+
+from activities.pipelines.record_run import begun
+from activities.store import pipeline_runs as stored
+from activities.temporal import RPC_TIMEOUT
+from bridge.operations.pipeline_runs import ActiveRunError
+from bridge.operations.service import Service
+from bridge.operations.temporal import (
+    AlreadyStartedError,
+    NoWorkflowError,
+    client_of,
+    starting,
+    translated,
+)
+from workflows.model.errors import ServiceError
+from workflows.model.orders import Cancel
+from workflows.pipeline import ids
+from workflows.pipeline.plan import OPEN_RUNS, RunInput
+from workflows.pipeline.records import RunRecord
+from workflows.pipeline.rows import first_rows
+from workflows.temporal import search
+from workflows.temporal.pipeline_run import PipelineRun
+
+CLOSING_TRIES, CLOSING_SECONDS = 40, 0.05
+
+
+async def start(service: Service, run: RunInput) -> str:
+    """One active run per pipeline is Temporal's own rule: of any number at once, one is started (ruling J4)."""
+    client = await client_of(service)
+    for _ in range(CLOSING_TRIES):
+        if await _started(client, service, run):
+            stored.write(service.store, first_rows(run), begun(service.artifacts, run))
+            return run.run_id
+        active = await _active(client, run.pipeline)
+        if active == run.run_id:  # a caller that brought its id asks again
+            return run.run_id
+        if not _has_ended(service, active):
+            break
+        await asyncio.sleep(CLOSING_SECONDS)
+    hint = f"service pipeline watch {active}" if active else f"service pipeline runs --pipeline {run.pipeline}"
+    raise ActiveRunError(
+        f"the pipeline {run.pipeline} already has an active run{f', {active}' if active else ''}", hint
+    )
+
+
+async def _started(client: Client, service: Service, run: RunInput) -> bool:
+    try:
+        async with starting(client, "the run"):
+            await client.start_workflow(
+                PipelineRun.run,
+                run,
+                id=ids.workflow_id(run.pipeline),
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                task_queue=service.settings.temporal.task_queue,
+                static_summary=search.run_summary(run),
+                static_details=f"In a terminal: `service pipeline watch {run.run_id}`",
+                search_attributes=search.run_attributes(run),
+                rpc_timeout=RPC_TIMEOUT,
+            )
+    except AlreadyStartedError:
+        return False
+    return True
+
+
+async def _active(client: Client, pipeline: str) -> str | None:
+    try:
+        with translated():
+            described = await client.get_workflow_handle(ids.workflow_id(pipeline)).describe(rpc_timeout=RPC_TIMEOUT)
+    except ServiceError:
+        return None
+    return described.typed_search_attributes.get(search.ROOT)
+
+
+def _has_ended(service: Service, run_id: str | None) -> bool:
+    """Its rows are written a moment before its workflow closes: who has seen the end may start the next one."""
+    found = stored.get(service.store, run_id) if run_id else None
+    return found is not None and found.record.state not in OPEN_RUNS
+
+
+async def cancel(service: Service, run: RunRecord, actor: str) -> None:
+    """Durable once it is taken, whether a worker is there or not."""
+    handle = (await client_of(service)).get_workflow_handle(ids.workflow_id(run.pipeline))
+    try:
+        with translated():
+            await handle.signal(PipelineRun.cancel, Cancel(run_id=run.run_id, actor=actor), rpc_timeout=RPC_TIMEOUT)
+    except NoWorkflowError:
+        stored.close_lost(service.store, run.run_id, f"its workflow was ended from outside; closed by {actor}")

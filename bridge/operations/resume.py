@@ -1,0 +1,133 @@
+"""Ending a pause: what is said of an order before Temporal is asked, then the tree's own verdict (rulings F4, F5, F6).
+
+The order is one value from the surface to the tree: `ResumeOrder`.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from temporalio.client import WorkflowHandle
+
+from activities.store import jobs as stored_jobs
+from activities.temporal import RPC_TIMEOUT
+from bridge.operations import jobs, rounds
+from bridge.operations.service import Service
+from bridge.operations.temporal import (
+    DeclinedError,
+    NoWorkerError,
+    NoWorkflowError,
+    client_of,
+    settled,
+    translated,
+)
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.orders import ResumeOrder
+from workflows.model.refusals import ResumeFault
+from workflows.model.rows import RoundRecord
+from workflows.model.states import TaskState
+from workflows.policy import whole_answers
+from workflows.policy.answers import clean, one_line
+from workflows.policy.verbs import Verb, refuse_length, refuse_verb
+from workflows.policy.whole_answers import ASKS_BACK, Meant, nearest
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.tree.commands import CloseTree
+
+PATIENCE = timedelta(seconds=4)
+"""How long a verdict is waited for before the words are left with Temporal."""
+
+TRY = "\n     "
+"""Further lines stand under the first one, behind its `try: `."""
+
+_OVER = frozenset({TaskState.DONE, TaskState.CANCELLED})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of an order."""
+
+    message: str
+    applied: bool
+    """False: no worker is there; the words are kept by Temporal and take effect when one comes."""
+
+
+async def resume(service: Service, order: ResumeOrder) -> Verdict:
+    """Say something to a pause; a verdict at once where a worker can give it."""
+    if order.verb not in list(Verb):
+        near = nearest(order.verb, list(Verb))
+        hint = f"service resume {order.job_id} {near}" if near else f"service resume {order.job_id}"
+        raise UsageError(f"{one_line(order.verb)!r} is no verb; they are {', '.join(Verb)}", hint)
+    root = jobs.get(service, order.job_id).root_job_id
+    if refusal := refuse_length(order.text):
+        raise RefusedError(refusal.message, f"service job tree {order.job_id}")
+    found = rounds.open_of(service, root)
+    if not found and (task := stored_jobs.task_of(service.store, root)) and task.state in _OVER:
+        raise RefusedError(_too_late(service, root, order), f"service job tree {root}")
+    _check_answer(order, found)
+    by = order.request_id or f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"
+    return await _carried(service, root, order.model_copy(update={"request_id": by, "text": clean(order.text)}))
+
+
+def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
+    """The tree's own verdict, given here too: where no worker is, nobody could ask back later (ruling F5)."""
+    mine = rounds.meant_by(order.job_id, found)
+    if order.verb != Verb.ANSWER or order.channel not in ASKS_BACK or len(mine) != 1:
+        return
+    meant = mine[0]
+    if order.round not in (None, meant.number) or not meant.digest.startswith(order.digest) or not meant.questions:
+        return
+    asks, what = {each.id: each.choices for each in meant.questions}, f"round {meant.number} of {meant.coordinator_id}"
+    means = Meant(partial=order.partial, other=order.other)
+    refusal = refuse_verb(order.verb, order.text, meant.kind, list(asks), what)
+    refusal = refusal or whole_answers.refuse(order.text, asks, means, meant.coordinator_id, what)
+    if refusal:
+        raise RefusedError(refusal.message, _lines_to_type(refusal.data, order.job_id))
+
+
+async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
+    """The tree's verdict, or the promise that the words are kept."""
+    client = await client_of(service)
+    try:
+        return await _asked(client.get_workflow_handle_for(DelegationTree.run, root), order)
+    except DeclinedError as no:
+        if no.kind == ResumeFault.UNKNOWN_JOB:
+            raise NotFoundError(no.message, f"service job tree {order.job_id}") from None
+        raise RefusedError(no.message, _lines_to_type(no.data, order.job_id)) from None
+    except NoWorkflowError:
+        await settled(service, client, root)
+    task = stored_jobs.task_of(service.store, root)
+    way_on = task.next if task and task.next else f"service job tree {root}"
+    raise RefusedError(_too_late(service, root, order), way_on)
+
+
+async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: ResumeOrder) -> Verdict:
+    """By update where a worker answers, by signal where none does."""
+    try:
+        with translated():
+            answer: Any = await handle.execute_update(
+                "resume", order, id=order.request_id, result_type=str, rpc_timeout=PATIENCE
+            )
+        return Verdict(str(answer), applied=True)
+    except NoWorkerError:
+        # The same request id: whichever of the two arrives, it acts once.
+        with translated():
+            await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)
+    kept = f"{order.verb} {one_line(order.text, 300)}".strip()
+    return Verdict(f"no worker is there to take it; it is kept, and takes effect when one comes: {kept}", applied=False)
+
+
+def _too_late(service: Service, root: str, order: ResumeOrder) -> str:
+    """For who speaks to a tree that has ended: who was heard before, how and when (ruling F4)."""
+    task = stored_jobs.task_of(service.store, root)
+    ended = f"the tree {root} has ended ({task.state})" if task else f"the tree {root} has ended"
+    over = rounds.last_words(service, root, order.job_id, order.round)
+    return f"{ended}; {over}" if over else f"{ended}; nothing in it waits"
+
+
+def _lines_to_type(data: Mapping[str, object], job_id: str) -> str:
+    """What a refusal says to type instead."""
+    lines = data.get("commands")
+    return TRY.join(map(str, lines)) if isinstance(lines, list) and lines else f"service job tree {job_id}"

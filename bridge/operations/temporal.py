@@ -1,0 +1,96 @@
+"""Temporal as the operations meet it: its failures in the service's own classes (ruling K6), told apart here alone."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from temporalio.client import (
+    Client,
+    ScheduleAlreadyRunningError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities import outside
+from activities.cluster import not_taken
+from activities.temporal import connect
+from bridge.operations.service import Service
+from workflows.model.errors import RefusedError, UnreachableError
+from workflows.model.rows import Records
+
+NOT_TAKEN = "Temporal did not take the order"
+
+
+class NoWorkflowError(UnreachableError):
+    """Nothing of this id runs there, or is scheduled."""
+
+
+class AlreadyStartedError(RefusedError):
+    """Something of this id runs already, or ran and may not again."""
+
+
+class InvalidError(UnreachableError):
+    """The server is there, and `why` is what it finds wrong with what it was given."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(message, "service daemon status")
+        self.why = why
+
+
+class NoWorkerError(UnreachableError):
+    """No worker answered in time; what was said may still be carried out."""
+
+
+class DeclinedError(RefusedError):
+    """The workflow says no: `kind` is its word for why, `data` what a surface may show beside the sentence."""
+
+    def __init__(self, cause: BaseException) -> None:
+        told = cause if isinstance(cause, ApplicationError) else None
+        super().__init__(told.message if told else str(cause))
+        self.kind = told.type if told else None
+        self.data: Mapping[str, Any] = told.details[0] if told and told.details else {}
+
+
+async def client_of(service: Service) -> Client:
+    """The client of this process, or a sentence that says what to start."""
+    return await connect(service.home, service.settings)
+
+
+@contextmanager
+def translated(said: str = NOT_TAKEN) -> Iterator[None]:
+    """Whatever Temporal raises inside is raised as one of ours; `said` begins a sentence of its own words."""
+    try:
+        yield
+    except ScheduleAlreadyRunningError:
+        raise AlreadyStartedError("it is scheduled already") from None
+    except WorkflowUpdateFailedError as error:
+        raise DeclinedError(error.cause) from None
+    except WorkflowUpdateRPCTimeoutOrCancelledError:
+        raise NoWorkerError("no worker took the order in time; it may still be carried out") from None
+    except RPCError as error:
+        match error.status:
+            case RPCStatusCode.NOT_FOUND:
+                raise NoWorkflowError(f"{said}: {error}", "service daemon status") from None
+            case RPCStatusCode.INVALID_ARGUMENT:
+                raise InvalidError(f"{said}: {error}", str(error)) from None
+            case _:
+                raise UnreachableError(f"{said}: {error}", "service daemon status") from None
+
+
+@asynccontextmanager
+async def starting(client: Client, what: str) -> AsyncIterator[None]:
+    """The same for what starts a workflow: a server that lacks something the service needs is why, then."""
+    try:
+        yield
+    except WorkflowAlreadyStartedError as error:
+        raise AlreadyStartedError(f"{error.workflow_id} was started already") from None
+    except (RPCError, RuntimeError, OSError) as error:
+        raise await not_taken(client, error, what) from None
+
+
+async def settled(service: Service, client: Client, root: str) -> Records | None:
+    """What housekeeping would find of a tree without a workflow, found now; None when it has one, or has ended."""
+    with translated(f"Temporal cannot say how {root} ended"):
+        return await outside.settle(client, service.store, service.settings.temporal.task_queue, root)

@@ -1,0 +1,17 @@
+"""What people write, as it may be stored: the contract's bounds, said before anything is (ruling B6)."""
+
+from workflows.contract.strings import storable, too_long
+from workflows.model.errors import UsageError
+
+
+def bounded(of: str, what: str, text: str) -> str:
+    """The text, storable; one over its bound is refused, by the name it is given under."""
+    clean = storable(text)
+    if sentence := too_long(of, clean):
+        raise UsageError(f"{what} {sentence}")
+    return clean
+
+
+def bounded_or_none(of: str, what: str, text: str | None) -> str | None:
+    """The same for what may be left out."""
+    return bounded(of, what, text) if text else None

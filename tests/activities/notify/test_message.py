@@ -1,0 +1,103 @@
+"""What people are told stands by itself: questions, failures, time, cost and the line to type."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from activities.notify.channels import Command, LogFile
+from activities.notify.message import complete
+from activities.settings.home import Home
+from activities.store import jobs
+from activities.store.database import open_store
+from activities.store.outbox import Notification
+from tests.bridge.http import seeds
+from tests.bridge.http.seeds import ROOT
+from workflows.model.rounds import RoundEnd, RoundKind
+from workflows.model.rows import FailingRecord, QuestionRecord, Records, RoundRecord
+from workflows.model.spend import Usage
+from workflows.model.states import JobState, TaskState
+
+pytestmark = pytest.mark.ruling("F8.told")
+TOLD = Notification(f"{ROOT}-e3", ROOT, ROOT, "round_opened", "round 1 asks color", 12.0)
+LEG = f"{ROOT}.1"
+
+
+@pytest.fixture
+def store(home: Home) -> Engine:
+    made = open_store(home)
+    spent: dict[str, Any] = {"usage": Usage(input_tokens=1200, output_tokens=34), "cost_usd": 0.25}
+    failed = seeds.job(LEG, state=JobState.FAILED, reason="no compiler", ended_at=3.0)
+    jobs.write(made, Records(task=seeds.task(next="service resume x"), jobs=(seeds.job(**spent), failed)))
+    return made
+
+
+def asked(store: Engine, **fields: Any) -> RoundRecord:
+    question = QuestionRecord(id="color", prompt="which?", choices=("red", "blue"), job_id=ROOT)
+    made = seeds.round_(**{"questions": (question,)} | fields)
+    jobs.write(store, Records(rounds=(made,)))
+    return made
+
+
+def test_a_question_is_told_with_its_choices_the_time_the_cost_and_the_line(store: Engine) -> None:
+    asked(store)
+    told = complete(store, TOLD)
+    assert told.text.splitlines() == [
+        "round 1 asks color",
+        "acme/shop: look",
+        "  color: which? [red | blue]",
+        "until 1970-01-01 00:00:02 UTC",
+        "jobs 1 of 64, time 11s of 2h, tokens 1,234, cost $0.25",
+        f"service resume {ROOT} answer",
+    ]
+    assert told.questions[0]["choices"] == ["red", "blue"]
+    assert (told.jobs, told.tokens, told.cost_usd, told.expires_at) == (1, 1234, 0.25, 2.0)
+
+
+def test_failures_are_told_with_their_reasons(store: Engine) -> None:
+    fail = FailingRecord(leg="leg", job_id=LEG, attempt=1, state=JobState.FAILED, reason="no compiler")
+    asked(store, kind=RoundKind.FAILURE, questions=(), failing=(fail,))
+    told = complete(store, TOLD)
+    assert f"  leg ({LEG}) failed: no compiler" in told.text
+    assert told.failing[0]["reason"] == "no compiler"
+
+
+def test_what_is_over_by_the_time_it_is_told_says_so(store: Engine) -> None:
+    asked(store, end=RoundEnd.ANSWERED, closed_at=5.0, closed="answered by ann (cli)", commands=(), verbs=())
+    told = complete(store, TOLD)
+    assert "  this is over: answered by ann (cli)" in told.text
+    assert (told.commands, told.expires_at) == ((), None)
+    assert "until" not in told.text
+
+
+def test_a_blocked_task_names_what_failed_and_the_retry(store: Engine) -> None:
+    again = f"service job retry {LEG}"
+    jobs.write(store, Records(task=seeds.task(state=TaskState.BLOCKED, next=again, revision=2)))
+    told = complete(store, TOLD.__class__(**{**TOLD.__dict__, "kind": "task_blocked", "job_id": LEG}))
+    assert f"  leg ({LEG}) failed: no compiler" in told.text
+    assert told.text.splitlines()[-1] == again
+    assert [each["leg"] for each in told.failing] == ["leg"]
+
+
+def test_a_tree_that_is_not_known_is_told_as_it_was_said(home: Home) -> None:
+    assert complete(open_store(home), TOLD).text == TOLD.message
+
+
+def test_every_channel_gets_all_of_it(store: Engine, tmp_path: Path) -> None:
+    long = QuestionRecord(id="long", prompt="why? " * 400, choices=("x" * 2000,) * 20, job_id=ROOT)
+    asked(store, questions=(long,) * 20)
+    told = complete(store, TOLD)
+    out = tmp_path / "out"
+    said = "os.environ['SERVICE_NOTIFICATION_COMMAND'] + sys.stdin.read()"
+    script = f"import os, sys; open({str(out)!r}, 'w').write({said})"
+    Command((sys.executable, "-c", script), {"PATH": os.environ["PATH"]}).deliver(told)
+    assert out.read_text() == told.commands[0] + told.text
+    log = LogFile(tmp_path / "log.jsonl")
+    for _ in range(2):
+        log.deliver(told)
+    [line] = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert len(json.loads(line)["questions"]) == 20

@@ -1,0 +1,68 @@
+"""What Temporal raises reaches people as the service's own errors, told apart in one place (ruling K6)."""
+
+import pytest
+from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from bridge.operations.temporal import (
+    DeclinedError,
+    InvalidError,
+    NoWorkerError,
+    NoWorkflowError,
+    translated,
+)
+from workflows.model.errors import RefusedError, ServiceError, UnreachableError
+
+pytestmark = pytest.mark.ruling("K6")
+
+
+def raised(error: BaseException) -> ServiceError:
+    with pytest.raises(ServiceError) as found, translated("Temporal did not take the schedule"):
+        raise error
+    return found.value
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (RPCStatusCode.NOT_FOUND, NoWorkflowError),
+        (RPCStatusCode.INVALID_ARGUMENT, InvalidError),
+        (RPCStatusCode.UNAVAILABLE, UnreachableError),
+        (RPCStatusCode.PERMISSION_DENIED, UnreachableError),
+    ],
+)
+def test_whatever_a_call_ends_with_is_a_sentence_with_a_command(
+    status: RPCStatusCode, kind: type[UnreachableError]
+) -> None:
+    found = raised(RPCError("no such thing", status, b""))
+    assert type(found) is kind
+    assert found.message == "Temporal did not take the schedule: no such thing"
+    assert (found.hint, found.exit_code, found.status) == ("service daemon status", 5, 503)
+
+
+def test_a_workflow_that_says_no_is_quoted_with_its_reason() -> None:
+    no = ApplicationError("the round is over", {"commands": ["service attention"]}, type="round_over")
+    found = raised(WorkflowUpdateFailedError(no))
+    assert isinstance(found, DeclinedError)
+    assert isinstance(found, RefusedError)
+    assert (found.message, found.kind, found.data) == (
+        "the round is over",
+        "round_over",
+        {"commands": ["service attention"]},
+    )
+
+
+def test_a_workflow_that_broke_is_quoted_too() -> None:
+    found = raised(WorkflowUpdateFailedError(ValueError("broken")))
+    assert isinstance(found, DeclinedError)
+    assert (found.message, found.kind, found.data) == ("broken", None, {})
+
+
+def test_no_worker_is_told_apart_from_no_server() -> None:
+    assert isinstance(raised(WorkflowUpdateRPCTimeoutOrCancelledError()), NoWorkerError)
+
+
+def test_what_is_none_of_temporals_passes_as_it_is() -> None:
+    with pytest.raises(KeyError), translated():
+        raise KeyError("ours")

@@ -1,0 +1,103 @@
+"""What a coordinator that runs again is told, before it is text."""
+
+from enum import StrEnum
+
+from workflows.contract.models import Action, Decision
+from workflows.model.states import Continuation, JobState
+from workflows.model.texts import RefusedSet, Text
+from workflows.model.wire import Wire
+
+
+class BriefLeg(Wire):
+    """One leg's outcome, as the coordinator is told it (ruling E6)."""
+
+    id: str
+    job_id: str
+    parent_job_id: str = ""
+    """The coordinator's job that delegated it: names the folder of its artifact body."""
+    worker: str
+    ephemeral: bool = False
+    action: Action
+    state: JobState
+    reason: str = ""
+    decision: Decision | None = None
+    phase: str | None = None
+    summary: str = ""
+    findings: str = ""
+    """Only on verify legs of a failed verdict (ruling E5)."""
+    pull_request: int | None = None
+    branch: str | None = None
+    touched_files: tuple[str, ...] = ()
+    artifact_digest: str | None = None
+    twin_of: str | None = None
+    """The leg that ran in its place (ruling C5)."""
+
+
+class BudgetLine(Wire):
+    """What the tree has used of each bound when the prompt is written."""
+
+    jobs: int
+    jobs_cap: int
+    depth: int
+    depth_cap: int
+    elapsed_seconds: float
+    wall_clock_seconds: float
+    tokens: int
+    token_budget: int
+    cost_usd: float
+    cost_budget_usd: float
+    price_assumed: bool = False
+    """Some of the cost is a guess (ruling K5)."""
+    warned: tuple[str, ...] = ()
+
+
+class Answer(Wire):
+    """A person's answer to one question; None when it was left unanswered (ruling F5)."""
+
+    id: str
+    question: str
+    text: str | None = None
+    leg: str = ""
+    """The leg that asked; empty when the coordinator did."""
+
+
+class Correction(StrEnum):
+    """What a corrective continuation has to put right."""
+
+    PREFLIGHT = "preflight"
+    REPEATED = "repeated"
+    NO_PROGRESS = "no_progress"
+
+
+class ContinuationBrief(Wire):
+    """What a continuation prompt says, before it is text: small enough for a history, whole enough to render."""
+
+    flavour: Continuation
+    correction: Correction | None = None
+    goal: Text
+    assignment: Text | None = None
+    """A delegated coordinator's own instructions; None for the root, whose instructions are the goal."""
+    parent_job_id: str
+    """The coordinator job that delegated the latest legs."""
+    answers: tuple[Answer, ...] = ()
+    guidance: str = ""
+    """What a person said beyond the answers."""
+    unmatched: tuple[str, ...] = ()
+    """What a person wrote in an id's place that is no question's id (ruling F5)."""
+    orders: tuple[str, ...] = ()
+    """What people told a delegated coordinator when they had it run again (ruling F3)."""
+    budget: BudgetLine
+    legs: tuple[BriefLeg, ...] = ()
+    previous_decision: Decision | None = None
+    previous_summary: str = ""
+    notes: tuple[str, ...] = ()
+    """What was skipped or refused, and why."""
+    refused: tuple[RefusedSet, ...] = ()
+    """Sets that were not dispatched: to be corrected, issued again or dropped; a finalize is told all of them."""
+    valid_agents: tuple[str, ...] = ()
+    attempt: int = 0
+    attempts: int = 0
+    """Which replan this is, of how many (ruling E5)."""
+    approved: bool = False
+    """A person said to go on in spite of failures (ruling F3)."""
+    inline_artifact_bodies: bool = False

@@ -1,0 +1,79 @@
+"""What a host is told of an attempt, and what it reports back.
+
+Wire format: a new field needs a default, unknown ones are ignored, and everything large travels by digest.
+"""
+
+from workflows.contract.models import Decision, Delegation, HumanQuestion
+from workflows.contract.notices import Notice
+from workflows.model.briefs import ContinuationBrief
+from workflows.model.spend import Usage
+from workflows.model.states import Continuation, JobState
+from workflows.model.texts import LongPrompt
+from workflows.model.wire import Wire
+from workflows.model.workers import Assignment, Worker
+
+
+class JobRun(Wire):
+    """One attempt of one job, complete: everything its host needs to know."""
+
+    job_id: str
+    root_job_id: str
+    parent_job_id: str | None = None
+    delegation_id: str | None = None
+    delegation_depth: int = 0
+    task_id: str
+    repo: str
+    assignment: Assignment
+    attempt: int = 1
+    offer: int = 1
+    """The same attempt is offered again, under a new number, after it was taken back (ruling B5)."""
+    continuation: Continuation = Continuation.NONE
+    brief: ContinuationBrief | None = None
+    guidance: tuple[str, ...] = ()
+    """What people said for this attempt: instructions of a retry, answers to the leg's own questions (ruling F3)."""
+    artifacts: tuple[str, ...] = ()
+    artifact_digest: str | None = None
+    """The delegating result's `artifact_body`, for a leg that names artifacts."""
+    branch_deps: tuple[str, ...] = ()
+    """Branches whose work this job must see, in merge order (rulings I1, I2)."""
+    shared_worktree: str | None = None
+
+
+class JobOutcome(Wire):
+    """How an attempt ended. Small on purpose: the whole result is in the store under `result_digest`."""
+
+    job_id: str
+    attempt: int = 1
+    state: JobState
+    begun_at: float | None = None
+    """When its host began it; None when it never did."""
+    reason: str = ""
+    decision: Decision | None = None
+    summary: str = ""
+    findings: str = ""
+    """Rendered, redacted and capped: what a replan prompt quotes."""
+    delegations: tuple[Delegation, ...] = ()
+    human_questions: tuple[HumanQuestion, ...] = ()
+    result_digest: str | None = None
+    artifact_digest: str | None = None
+    progress: str = ""
+    """Digest of the verifiable side effects (ruling H3)."""
+    usage: Usage = Usage()
+    model: str | None = None
+    """The model that was really used, when its program says so; of several, the one that used most tokens."""
+    session: str | None = None
+    branch: str | None = None
+    head_sha: str | None = None
+    pull_request: int | None = None
+    touched_files: tuple[str, ...] = ()
+    long_prompts: dict[str, LongPrompt] = {}
+    """Prompts of delegations that were stored instead of sent, by leg."""
+    conflict: str = ""
+    """The branches this job depends on could not be merged: legs and files. Blocks the batch whatever the policy."""
+    first: str = ""
+    """What a person must type before it can end better; running it again at once would end the same (ruling B3)."""
+    agents: tuple[Worker, ...] = ()
+    """The agents routable on the repository; only when the result delegates (ruling C6)."""
+    templates: tuple[str, ...] = ()
+    """Registered agents whose template an ephemeral worker may name; only when the result delegates (ruling C6)."""
+    notices: tuple[Notice, ...] = ()

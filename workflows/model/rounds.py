@@ -1,0 +1,77 @@
+"""A pause for people, as the tree remembers it (ruling F1)."""
+
+from enum import StrEnum
+
+from workflows.contract.models import Delegation, HumanQuestion
+from workflows.model.briefs import Answer
+from workflows.model.wire import Memory
+
+
+class RoundKind(StrEnum):
+    """What a pause asks (ruling F1)."""
+
+    ASK = "ask"
+    FAILURE = "failure"
+
+
+class RoundEnd(StrEnum):
+    """How a round ended."""
+
+    ANSWERED = "answered"
+    RETRIED = "retried"
+    CONTINUED = "continued"
+    ABORTED = "aborted"
+    EXPIRED = "expired"
+    KILLED = "killed"
+    OVERTAKEN = "overtaken"
+    """Its batch was blocked, or its tree finalized for another reason."""
+
+
+class Round(Memory):
+    """A pause for a person. What it asks stands in its coordinator: `asking`, or the legs that are `escalated`."""
+
+    number: int
+    kind: RoundKind
+    opened_at: float
+    expires_at: float
+    digest: str
+    timer: str | None = None
+    """Its one timer: the next reminder, or the end."""
+    armed_at: float
+    """When its time was last set: reminders are counted from here."""
+    extensions: int = 0
+    shown: list[str] = []
+    """The verbs its row says it takes."""
+    requests: list[str] = []
+    """Ids of the requests it has accepted: none acts twice."""
+    text: str = ""
+    """What the person said, until the coordinator has been told."""
+    end: RoundEnd | None = None
+    closed: str = ""
+    """Who ended it, how and when; empty while it is open."""
+
+    @property
+    def open(self) -> bool:
+        """Somebody is waited for."""
+        return self.end is None
+
+
+class Asked(Memory):
+    """A question that waits for its answer."""
+
+    id: str
+    """Its own id, or `<leg>.<id>` where that was taken (ruling F2)."""
+    question: HumanQuestion
+    job_id: str
+    leg: str = ""
+    """The leg that asks; empty when the coordinator itself does."""
+
+
+class Reply(Memory):
+    """What people said to a coordinator, and what was held back meanwhile: told with its next continuation."""
+
+    answers: list[Answer] = []
+    guidance: str = ""
+    unmatched: list[str] = []
+    held: tuple[Delegation, ...] = ()
+    long_prompts: dict[str, str] = {}

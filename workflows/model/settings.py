@@ -1,0 +1,57 @@
+"""The settings a tree lives by, frozen at its start (ruling K4): a tree never sees a later edit."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from workflows.contract.models import Runtime
+
+
+class Snapshot(BaseModel):
+    """Strict where people write it, frozen where a tree reads it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Bounds(Snapshot):
+    """The hard bounds of the spec's limits table. Zero means unlimited for tokens and dollars."""
+
+    max_delegation_depth: int = Field(default=8, ge=1)
+    max_delegation_total_jobs: int = Field(default=64, ge=1)
+    max_delegation_wall_clock_seconds: float = Field(default=7200.0, gt=0)
+    max_delegation_token_budget: int = Field(default=0, ge=0)
+    max_delegation_cost_usd: float = Field(default=0.0, ge=0)
+    max_delegation_width: int = Field(default=16, ge=1)
+    max_delegation_non_progress_streak: int = Field(default=2, ge=1)
+    max_verify_replan_attempts: int = Field(default=2, ge=0)
+
+
+class Timeouts(Snapshot):
+    """Seconds per phase; None is not set, and unbounded when nothing else is (spec: timeout precedence)."""
+
+    default_plan_timeout: float | None = None
+    default_implement_timeout: float | None = None
+    default_review_timeout: float | None = None
+    default_gate_timeout: float | None = None
+    default_repair_timeout: float | None = None
+    default_delegation_timeout: float | None = None
+
+
+class RuntimeDefaults(Snapshot):
+    """What `[runtimes.<name>]` says where a delegation and its agent say nothing."""
+
+    default_model: str | None = None
+    default_effort: str | None = None
+
+
+class TreeSettings(Snapshot):
+    """Everything configurable that the tree's rules read."""
+
+    bounds: Bounds = Bounds()
+    timeouts: Timeouts = Timeouts()
+    runtimes: dict[str, RuntimeDefaults] = {}
+    configured_runtimes: tuple[str, ...] = tuple(each.value for each in Runtime)
+    """Runtimes an ephemeral worker may name here (ruling C6), in the order recipes use them."""
+    escalation_ttl_seconds: float = 86_400.0
+    escalation_handle: str | None = None
+    inline_artifact_bodies: bool = False
+    prices: dict[str, tuple[float, float]] = {}
+    """Overrides by model pattern: dollars per million input and output tokens (ruling K5)."""

@@ -1,0 +1,36 @@
+"""What jobs use."""
+
+from dataclasses import dataclass
+
+from workflows.contract.strings import MOST_TOKENS
+from workflows.model.wire import Wire
+
+
+class Usage(Wire):
+    """Tokens a job used, as far as its runtime says so."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def total(self) -> int:
+        """What counts against the token budget."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=min(MOST_TOKENS, self.input_tokens + other.input_tokens),
+            output_tokens=min(MOST_TOKENS, self.output_tokens + other.output_tokens),
+        )
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a tree has used so far."""
+
+    jobs: int
+    elapsed_seconds: float
+    tokens: int
+    cost_usd: float
+    price_assumed: bool = False
+    """Some of the cost is a guess (ruling K5)."""

@@ -1,0 +1,85 @@
+"""The states of a job and of a task, and every move between them (ruling B2)."""
+
+from enum import StrEnum
+
+
+class JobState(StrEnum):
+    """Ruling B2."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+
+
+class TaskState(StrEnum):
+    """Ruling B2: a pause belongs to the task."""
+
+    OPEN = "open"
+    AWAITING_HUMAN = "awaiting_human"
+    BLOCKED = "blocked"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+class Continuation(StrEnum):
+    """Why a coordinator runs again (ruling D1)."""
+
+    NONE = "none"
+    NORMAL = "normal"
+    CORRECTIVE = "corrective"
+    REPLAN = "replan"
+    ANSWERED = "answered"
+    FINALIZE = "finalize"
+
+
+_AGAIN = frozenset({JobState.QUEUED})
+
+
+JOB_MOVES: dict[JobState, frozenset[JobState]] = {
+    JobState.QUEUED: frozenset({JobState.RUNNING, JobState.SKIPPED, JobState.CANCELLED})
+    | {JobState.SUCCEEDED}  # a recipe's root never runs: its legs are its result
+    | {JobState.FAILED, JobState.BLOCKED},  # a retry that was pending when the tree began to end
+    JobState.RUNNING: frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED}),
+    # Retries and operators' re-runs are new attempts of the same job (rulings D3, D4).
+    JobState.SUCCEEDED: _AGAIN,
+    JobState.FAILED: _AGAIN,
+    JobState.BLOCKED: _AGAIN,
+    JobState.CANCELLED: _AGAIN,
+    JobState.SKIPPED: _AGAIN,
+}
+
+
+TASK_MOVES: dict[TaskState, frozenset[TaskState]] = {
+    TaskState.OPEN: frozenset({TaskState.AWAITING_HUMAN, TaskState.BLOCKED, TaskState.DONE, TaskState.CANCELLED}),
+    TaskState.AWAITING_HUMAN: frozenset({TaskState.OPEN, TaskState.BLOCKED, TaskState.CANCELLED}),
+    TaskState.BLOCKED: frozenset({TaskState.OPEN, TaskState.CANCELLED}),
+    TaskState.DONE: frozenset(),
+    TaskState.CANCELLED: frozenset(),
+}
+
+
+class IllegalMoveError(Exception):
+    """The engine tried a move that is not in the table."""
+
+
+def check_job(job_id: str, old: JobState, new: JobState) -> None:
+    """Staying is always allowed."""
+    if new is not old and new not in JOB_MOVES[old]:
+        raise IllegalMoveError(f"job {job_id}: {old} -> {new} is not a move")
+
+
+def check_task(old: TaskState, new: TaskState) -> None:
+    """Staying is always allowed."""
+    if new is not old and new not in TASK_MOVES[old]:
+        raise IllegalMoveError(f"task: {old} -> {new} is not a move")
+
+
+TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED})
+
+
+FAILING = frozenset({JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED})
+"""What counts as a failing child (ruling D2)."""

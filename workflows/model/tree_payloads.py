@@ -1,0 +1,174 @@
+"""What the events carry of how a tree grows, spends and ends."""
+
+from typing import Literal
+
+from workflows.model.payload import Payload
+
+
+class TreeStartedPayload(Payload):
+    """A tree begins: on which host, for whose task, what is asked of whom."""
+
+    task: str
+    agent: str
+    action: str
+
+
+class TreeEndedPayload(Payload):
+    """A tree is closed; a blocked one can be opened again."""
+
+    state: str
+    jobs: int
+    tokens: int
+    cost_usd: float
+    cost_assumed: bool
+    elapsed: float
+
+
+class JobQueuedPayload(Payload):
+    """A job, or a new attempt of it, waits for its turn."""
+
+    leg: str | None
+    agent: str
+    action: str
+    attempt: int
+
+
+class JobBegunPayload(Payload):
+    """The host of an attempt has begun it."""
+
+    attempt: int
+    runtime: str
+    model: str | None
+
+
+class JobEndedPayload(Payload):
+    """A job has ended, or never ran; what all its attempts used."""
+
+    attempt: int
+    state: str
+    decision: str | None
+    tokens: int
+    cost_usd: float
+    cost_assumed: bool
+
+
+class AttemptPayload(Payload):
+    """Which attempt of the job."""
+
+    attempt: int
+
+
+class BatchSettledPayload(Payload):
+    """Every leg of a batch has ended: how many in which state, and what the rules make of it."""
+
+    coordinator: str
+    verdict: Literal["proceed", "block", "replan", "stopped", "ending"]
+    reason: str
+    legs: list[str]
+    """`<leg>: <state>`, in the order of the result."""
+
+
+class ContinuationPayload(Payload):
+    """A coordinator runs again: after which job, and why."""
+
+    after: str
+    flavour: str
+    notes: list[str]
+
+
+class PreflightPayload(Payload):
+    """Workers of a set cannot be had; nothing of it is dispatched (ruling C6)."""
+
+    faults: list[str]
+    """One line per fault; says so when a name is a runtime's."""
+    valid_agents: list[str]
+    alternative: str
+    """The ephemeral worker that would do instead."""
+
+
+class WalltimePayload(Payload):
+    """The wall-clock budget is used up."""
+
+    elapsed: float
+    budget: float
+
+
+class TokensPayload(Payload):
+    """The token budget is used up."""
+
+    tokens: int
+    budget: int
+
+
+class DollarsPayload(Payload):
+    """The dollar budget is used up."""
+
+    cost_usd: float
+    budget: float
+    price_assumed: bool = False
+
+
+class WidthPayload(Payload):
+    """One result asks for more delegations than the cap."""
+
+    width: int
+    cap: int
+
+
+class DepthPayload(Payload):
+    """A job at the depth cap delegates."""
+
+    depth: int
+    cap: int
+
+
+class JobBudgetPayload(Payload):
+    """New jobs would cross the per-root job budget."""
+
+    new_jobs: int
+    jobs: int
+    cap: int
+
+
+class LoopPayload(Payload):
+    """A rung of the ladder, and which of its two signals climbed it (rulings H2, H3)."""
+
+    signal: Literal["signature", "progress"]
+    streak: int
+
+
+class KillPayload(Payload):
+    """An operator ends the tree; the jobs that never start, those asked back from their host, those that run on."""
+
+    actor: str
+    immediate: bool
+    cancelled: list[str]
+    asked_back: list[str]
+    running: list[str]
+
+
+class FinalizePayload(Payload):
+    """The tree's last job, and the kind of event that asked for it."""
+
+    cause: str
+    reason: str
+
+
+class DelegationsPayload(Payload):
+    """Delegations that are not dispatched, by id."""
+
+    delegations: list[str]
+
+
+class BudgetWarningPayload(Payload):
+    """A budget is used to 80 % (ruling C4)."""
+
+    of: Literal["jobs", "wall_clock", "tokens", "cost_usd"]
+    used: float
+    budget: float
+
+
+class ReplansPayload(Payload):
+    """Every replan attempt of the root is used (ruling E5)."""
+
+    attempts: int

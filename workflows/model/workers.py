@@ -1,0 +1,49 @@
+"""What a job is to do, and who runs it."""
+
+from enum import StrEnum
+
+from workflows.contract.models import Action, AutonomyPolicy
+from workflows.model.texts import Text
+from workflows.model.wire import Wire
+
+
+class SessionScope(StrEnum):
+    """How long an agent's program keeps its session (ruling K3)."""
+
+    FRESH = "fresh"
+    """Every job begins one of its own."""
+    TREE = "tree"
+    """A coordinator's continuations go on in the one its first job began, where that can be."""
+
+
+class Worker(Wire):
+    """Who runs a job, frozen when the job is dispatched: a registered agent, or an ephemeral worker."""
+
+    name: str
+    runtime: str
+    ephemeral: bool = False
+    command: tuple[str, ...] = ()
+    """The shell runtime's command; empty for the others."""
+    model: str | None = None
+    effort: str | None = None
+    template: str | None = None
+    role: str | None = None
+    capabilities: tuple[str, ...] = ()
+    autonomy_policy: AutonomyPolicy = AutonomyPolicy.AUTO
+    session: SessionScope = SessionScope.FRESH
+
+
+class Assignment(Wire):
+    """What a job is to do, by whom and with what; model, effort and time are complete once it is dispatched."""
+
+    worker: Worker
+    action: Action
+    prompt: Text
+    """The instructions as they were given; a continuation's text is rendered from its brief instead."""
+    model: str | None = None
+    effort: str | None = None
+    phase: str | None = None
+    timeout_seconds: float | None = None
+    pull_request: int | None = None
+    base: str = ""
+    """The commit it starts from while its task has no branch; empty: the tip it finds."""

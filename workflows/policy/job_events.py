@@ -1,0 +1,54 @@
+"""What a tree's log says of its jobs as they come and go (ruling B7); everything else is told where it is decided."""
+
+from workflows.model.event_kinds import EventKind
+from workflows.model.payload import Data
+from workflows.model.rows import JobRecord
+from workflows.model.states import Continuation, JobState
+from workflows.policy.decisions import decided
+from workflows.policy.prices import dollars
+
+
+def of_job(job: JobRecord) -> tuple[EventKind, str, str, Data]:
+    """The event of the state a job has just taken: its kind, its job, a line for people, its payload."""
+    match job.state:
+        case JobState.QUEUED:
+            return EventKind.JOB_QUEUED, job.job_id, f"{_name(job)} is queued{_why(job)}", _queued(job)
+        case JobState.RUNNING:
+            data: Data = {"attempt": job.attempt, "runtime": job.runtime, "model": job.model}
+            return EventKind.JOB_BEGUN, job.job_id, f"{_name(job)} has begun", data
+        case _:
+            return EventKind.JOB_ENDED, job.job_id, _ended(job), _end(job)
+
+
+def _name(job: JobRecord) -> str:
+    """The job as its line names it: the leg it is, or what it is to its coordinator."""
+    kind = "root job" if job.continuation is Continuation.NONE else f"{job.continuation} continuation"
+    what = f"leg {job.delegation_id}" if job.delegation_id else kind
+    attempt = f", attempt {job.attempt}" if job.attempt > 1 else ""
+    return f"{what} ({job.agent} {job.action}{attempt})"
+
+
+def _why(job: JobRecord) -> str:
+    return f": {job.reason}" if job.reason else ""
+
+
+def _queued(job: JobRecord) -> Data:
+    return {"leg": job.delegation_id, "agent": job.agent, "action": job.action.value, "attempt": job.attempt}
+
+
+def _ended(job: JobRecord) -> str:
+    cost = dollars(job.cost_usd, assumed=job.price_assumed)
+    spent = f"; {job.usage.total:,} tokens, {cost}" if job.usage.total else ""
+    word = decided(job.state, job.decision)
+    return f"{_name(job)} ended {job.state}{f', {word}' if word else ''}{spent}{_why(job)}"
+
+
+def _end(job: JobRecord) -> Data:
+    return {
+        "attempt": job.attempt,
+        "state": job.state.value,
+        "decision": job.decision.value if job.decision else None,
+        "tokens": job.usage.total,
+        "cost_usd": job.cost_usd,
+        "cost_assumed": job.price_assumed,
+    }

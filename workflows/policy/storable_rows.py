@@ -1,0 +1,122 @@
+"""Rows that are certain to fit: what is written when the store has refused them as they were (ruling B6)."""
+
+import math
+
+from workflows.contract.strings import MOST_TOKENS
+from workflows.model.payload import Data
+from workflows.model.rows import EventRecord, JobRecord, QuestionRecord, Records, RoundRecord, TaskRecord
+from workflows.model.spend import Usage
+
+MARK = "[reduced: the store refused it as it was] "
+
+
+TEXT_LIMIT = 1_000
+
+
+LABEL_LIMIT = 60
+
+
+LARGEST = 2**31 - 1
+"""Of the smallest kind of number column there is."""
+
+
+def reduced(records: Records) -> Records:
+    """The same rows with every text plain and short, and every number one that a column takes."""
+    return records.model_copy(
+        update={
+            "task": reduced_task(records.task) if records.task else None,
+            "jobs": tuple(map(reduced_job, records.jobs)),
+            "events": tuple(map(_event, records.events)),
+            "rounds": tuple(map(_round, records.rounds)),
+        }
+    )
+
+
+def reduced_job(job: JobRecord) -> JobRecord:
+    """A job that any store takes; its ids, state and times are ours, and stay."""
+    used = Usage(input_tokens=_count(job.usage.input_tokens), output_tokens=_count(job.usage.output_tokens))
+    return job.model_copy(
+        update={
+            **{name: text(getattr(job, name)) for name in ("reason", "summary", "next")},
+            **{name: _label(getattr(job, name)) for name in ("model", "effort", "phase", "head_sha")},
+            "agent": label(job.agent),
+            "branch": _plain(job.branch) if job.branch else None,
+            "result_digest": _label(job.result_digest),
+            "preflight_failed": text(job.preflight_failed) if job.preflight_failed else None,
+            "pull_request": job.pull_request if job.pull_request and 0 < job.pull_request <= LARGEST else None,
+            "usage": used,
+            "cost_usd": job.cost_usd if math.isfinite(job.cost_usd) else 0.0,
+        }
+    )
+
+
+def reduced_task(task: TaskRecord) -> TaskRecord:
+    """The same for a task."""
+    return task.model_copy(update={name: text(getattr(task, name)) for name in ("title", "reason", "next")})
+
+
+def _event(event: EventRecord) -> EventRecord:
+    return event.model_copy(update={"kind": label(event.kind), "message": text(event.message), "data": _data(event)})
+
+
+def _data(event: EventRecord) -> Data:
+    return {label(name): _value(value) for name, value in list(event.data.items())[:LABEL_LIMIT]}
+
+
+def _value(value: str | float | bool | list[str] | None) -> str | int | float | bool | list[str] | None:
+    match value:
+        case str():
+            return text(value)
+        case list():
+            return [text(each) for each in value[:LABEL_LIMIT]]
+        case bool() | None:
+            return value
+        case int():
+            return max(-MOST_TOKENS, min(value, MOST_TOKENS))
+        case float():
+            return value if math.isfinite(value) else None
+
+
+def _round(record: RoundRecord) -> RoundRecord:
+    return record.model_copy(
+        update={
+            "questions": tuple(map(_question, record.questions)),
+            "failing": tuple(each.model_copy(update={"reason": text(each.reason)}) for each in record.failing),
+            "commands": tuple(text(each) for each in record.commands),
+            "closed": text(record.closed),
+            "said": text(record.said),
+        }
+    )
+
+
+def _question(question: QuestionRecord) -> QuestionRecord:
+    return question.model_copy(
+        update={
+            "prompt": text(question.prompt),
+            "choices": tuple(text(each) for each in question.choices),
+            "answer": text(question.answer) if question.answer else question.answer,
+        }
+    )
+
+
+def text(value: str) -> str:
+    """Letters that every database takes, and a mark where something is not as it was."""
+    plain = _plain(value)[:TEXT_LIMIT]
+    return value if plain == value else f"{MARK}{plain}"[:TEXT_LIMIT]
+
+
+def label(value: str) -> str:
+    """The same for a name: it has a column of its own width."""
+    return _plain(value)[:LABEL_LIMIT]
+
+
+def _label(value: str | None) -> str | None:
+    return None if value is None else label(value)
+
+
+def _plain(value: str) -> str:
+    return "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in value[: 2 * TEXT_LIMIT])
+
+
+def _count(number: int) -> int:
+    return max(0, min(number, MOST_TOKENS))

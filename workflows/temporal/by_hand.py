@@ -1,0 +1,158 @@
+"""What people send a workflow by hand, from the Temporal web UI or its command line: read, or refused in a sentence."""
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+from temporalio import workflow
+from temporalio.common import RawValue
+
+from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, Kill, ResumeOrder
+from workflows.model.wire import Wire
+from workflows.policy.answers import one_line
+from workflows.policy.verbs import TEXT_LIMIT, Verb
+from workflows.policy.whole_answers import ASKS_BACK, nearest
+from workflows.tree.events import KillRequested, ResumeRequested
+
+LONGEST_WORD = 200
+_SHAPE = 'send an object such as {"verb": "answer", "text": "<id>: <text>"}'
+_FLAGS = ("partial", "other", "immediate")
+F = TypeVar("F", bound=Callable[..., Any])
+W = TypeVar("W", bound=Wire)
+
+
+class UnreadableError(Exception):
+    """What was sent is no order; the message says why."""
+
+
+def takes_anything(handler: F) -> F:
+    """Whatever is sent reaches the handler as it is.
+
+    The SDK drops a signal whose one argument does not fit the handler's type, and fails the workflow's task, again and
+    again, when there is none or one too many. It sees one raw argument here; the handler itself takes any number.
+    """
+    names = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), Parameter("said", Parameter.POSITIONAL_OR_KEYWORD)]
+    handler.__annotations__["said"] = RawValue
+    handler.__signature__ = Signature(names)  # type: ignore[attr-defined]
+    return handler
+
+
+def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable[[Any, W], None]]:
+    """A signal that only our own parts send: what somebody else sends under its name is left aside."""
+
+    def reads(handler: Callable[[Any, W], None]) -> Callable[[Any, W], None]:
+        @takes_anything
+        def receive(self: object, *said: object) -> None:
+            try:
+                value = kind.model_validate(_only(said, ""))
+            except (UnreadableError, ValidationError):
+                workflow.logger.warning("signal %s is left aside: it is no %s", handler.__name__, kind.__name__)
+                return
+            handler(self, value)
+
+        receive.__name__, receive.__doc__ = handler.__name__, handler.__doc__
+        return cast("Callable[[Any, W], None]", receive)
+
+    return reads
+
+
+def resume_requested(said: tuple[object, ...], now: float, waiting: int = 0) -> ResumeRequested:
+    """The event of an order, or of something that is none."""
+    try:
+        order = read(_only(said, _SHAPE))
+    except UnreadableError as error:
+        return unreadable(now, str(error))
+    whole = order.channel in ASKS_BACK or (bool(waiting) and order.channel == BY_HAND)
+    return ResumeRequested(now=now, order=order, whole=whole, waiting=waiting)
+
+
+def unreadable(now: float, fault: str) -> ResumeRequested:
+    """Something that was sent and is no order: it is refused with the reason, like any other."""
+    return ResumeRequested(now=now, order=ResumeOrder(verb=""), fault=fault)
+
+
+def kill_requested(said: tuple[object, ...], now: float) -> KillRequested | ResumeRequested:
+    """A kill says enough by its name; what else was sent must be right, for nobody stops agents by a slip."""
+    try:
+        order = _end(said, Kill)
+    except UnreadableError as error:
+        fault = f"the signal `kill` takes nothing, or an object with `actor` and `immediate`: {error}"
+        return unreadable(now, fault)
+    return KillRequested(now=now, actor=order.actor or SOMEBODY, immediate=order.immediate)
+
+
+def cancel_read(said: tuple[object, ...], run_id: str) -> Cancel:
+    """The cancel of this pipeline run; it says enough by its name, as a kill does."""
+    try:
+        order = _end(said, Cancel)
+    except UnreadableError as error:
+        takes = "the signal `cancel` takes nothing, or an object with `run_id` and `actor`"
+        raise UnreadableError(f"{takes}: {error}") from error
+    if order.run_id and order.run_id != run_id:
+        raise UnreadableError(f"the signal `cancel` was meant for {one_line(order.run_id)}, and this is {run_id}")
+    return order
+
+
+def _end(said: tuple[object, ...], kind: type[W]) -> W:
+    """An order to end something: without a value, or an object with only keys it knows."""
+    value = _only(said) if said else None
+    if value is None:
+        return kind()
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, Mapping):
+        raise UnreadableError(f"a {_kind(value)} was sent")
+    if unknown := [str(name) for name in value if name not in kind.model_fields]:
+        raise UnreadableError(f"`{one_line(unknown[0])}` is no key")
+    return kind.model_validate({name: _checked(name, each) for name, each in value.items() if each is not None})
+
+
+def _only(said: tuple[object, ...], shape: str = "") -> object:
+    """The one value that was sent."""
+    hint = f": {shape}" if shape else ""
+    if len(said) != 1:
+        raise UnreadableError(f"one value is taken, not {len(said)}{hint}")
+    if not isinstance(said[0], RawValue):
+        return said[0]
+    try:
+        value: object = workflow.payload_converter().from_payload(said[0].payload)
+    except Exception as error:  # whatever a converter raises about bytes that somebody typed
+        raise UnreadableError(f"what was sent cannot be read as JSON{hint}") from error
+    return value
+
+
+def read(value: object) -> ResumeOrder:
+    """An order; the types are exact, but `text` may be a list of lines, which JSON is easier to type in."""
+    if not isinstance(value, Mapping):
+        raise UnreadableError(f"a {_kind(value)} is no order: {_SHAPE}")
+    known = list(ResumeOrder.model_fields)
+    for name in value:
+        if name not in known:
+            near = nearest(str(name), known)
+            raise UnreadableError(
+                f"`{one_line(str(name))}` is no key"
+                + (f", did you mean `{near}`?" if near else f": {', '.join(known)}")
+            )
+    if not value.get("verb"):
+        raise UnreadableError(f"`verb` is missing: it is one of {', '.join(Verb)}; {_SHAPE}")
+    return ResumeOrder.model_validate({name: _checked(name, each) for name, each in value.items() if each is not None})
+
+
+def _checked(name: str, value: object) -> object:
+    if name == "text" and isinstance(value, list) and all(isinstance(each, str) for each in value):
+        value = "\n".join(value)
+    wanted: type = int if name == "round" else bool if name in _FLAGS else str
+    if type(value) is not wanted:
+        raise UnreadableError(f"`{name}` must be {_KINDS[wanted]}, not a {_kind(value)}")
+    if isinstance(value, str) and len(value) > (limit := TEXT_LIMIT if name == "text" else LONGEST_WORD):
+        raise UnreadableError(f"`{name}` has {len(value):,} characters: {limit:,} at most")
+    return value
+
+
+_KINDS: dict[type, str] = {int: "a whole number", bool: "true or false", str: "a text"}
+
+
+def _kind(value: object) -> str:
+    names = {str: "text", bool: "truth value", int: "number", float: "number", list: "list", type(None): "null"}
+    return names.get(type(value), "object" if isinstance(value, Mapping) else "value of another kind")

@@ -1,0 +1,283 @@
+"""The activities that workflows call: their names and types. The side effects live in `activities`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from inspect import iscoroutinefunction
+from typing import TypedDict, TypeVar, cast
+
+from temporalio import activity, workflow
+from temporalio.common import Priority, RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, RetryState, is_cancelled_exception
+from temporalio.exceptions import TimeoutError as TemporalTimeoutError
+from temporalio.workflow import ActivityHandle
+
+from workflows.model.event_kinds import EventKind
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.rows import Records, Written
+from workflows.model.states import JobState
+from workflows.model.wire import Wire
+from workflows.tree.details import wrote
+from workflows.tree.state import TreeState
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+FOREVER = timedelta(days=365)
+"""A run may wait for its place for any time; its own timeout counts from its begin, and is its supervisor's."""
+
+HEARTBEAT = timedelta(seconds=15)
+"""How long a host may be silent before its runs are offered to it again: it re-attaches, it does not repeat."""
+
+WAITS = "RuntimeWaits"
+"""The error type by which a run asks to be called again when its program can work."""
+
+REFUSED = "StoreRefused"
+"""The error type by which a write says that it can never succeed: it is not tried again (ruling B6)."""
+
+RUN_RETRIES = RetryPolicy(
+    initial_interval=timedelta(seconds=1),
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=100,
+    non_retryable_error_types=["PayloadsTooLarge"],
+)
+RECORD_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30))
+
+
+class Local(TypedDict):
+    """How what writes to the store is called from inside a workflow's task."""
+
+    start_to_close_timeout: timedelta
+    retry_policy: RetryPolicy
+
+
+LOCAL: Local = {"start_to_close_timeout": timedelta(seconds=60), "retry_policy": RECORD_RETRIES}
+
+KINDS = frozenset(EventKind)
+STORY = (
+    EventKind.TREE_ENDED,
+    EventKind.TREE_STARTED,
+    EventKind.BATCH_SETTLED,
+    EventKind.CONTINUATION_ENQUEUED,
+    EventKind.JOB_ENDED,
+    EventKind.JOB_BEGUN,
+    EventKind.JOB_QUEUED,
+)
+"""What every tree tells as it goes, what tells most first."""
+
+
+@activity.defn
+def run_job(run: JobRun) -> JobOutcome:
+    """Run one attempt of a job to its end, on the host that owns the checkout."""
+    raise NotImplementedError
+
+
+class Offer(Wire):
+    """One offer of one attempt of a job or a stage."""
+
+    job_id: str
+    attempt: int
+    offer: int = 1
+
+
+class Claim(Wire):
+    """Whose an offer is: its host's, which has begun it, or nobody's any more."""
+
+    begun_at: float | None = None
+
+
+@activity.defn
+def take_back(offer: Offer) -> Claim:
+    """Have an offer back that its host has not begun; then it never will (ruling B5)."""
+    raise NotImplementedError
+
+
+WRITERS = ("record", *(f"record {kind.value}" for kind in EventKind))
+"""The names under which one activity writes rows of the read model; writing them again changes nothing.
+
+It is called by what it tells of: of what runs inside a workflow's task, the web UI's timeline shows names only.
+"""
+
+
+Writer = Callable[[Records], Written | None] | Callable[[Records], Awaitable[Written | None]]
+
+
+def writers(write: Writer) -> list[Callable[..., object]]:
+    """The activity that writes rows, under each of its names."""
+    return [_named(name, write) for name in WRITERS]
+
+
+def _named(name: str, write: Writer) -> Callable[..., object]:
+    """`write` may be a coroutine function, and then so is the activity."""
+
+    @activity.defn(name=name)
+    def record(records: Records) -> Written | None:
+        return cast("Written | None", write(records))
+
+    @activity.defn(name=name)
+    async def record_async(records: Records) -> Written | None:
+        return await cast("Awaitable[Written | None]", write(records))
+
+    return record_async if iscoroutinefunction(write) else record
+
+
+@activity.defn
+def deliver(notification_id: str) -> None:
+    """Deliver a notification on every channel it has not arrived on; fails while one is left."""
+    raise NotImplementedError
+
+
+@activity.defn
+def keep_tree(state: TreeState) -> None:
+    """Keep the state a blocked tree closed with: an operator's retry goes on from it (ruling D4)."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def request_cancel() -> None:
+    """Have the server cancel the workflow that calls: only then can it close as cancelled."""
+    raise NotImplementedError
+
+
+def agents_queue(host: str) -> str:
+    """The task queue of the host that owns a checkout."""
+    return f"agents-{host}"
+
+
+async def attempt(run: JobRun, host: str) -> JobOutcome:
+    """Run one attempt; whatever goes wrong on the way is an outcome too."""
+    offer = Offer(job_id=run.job_id, attempt=run.attempt, offer=run.offer)
+    summary = f"{run.assignment.action} - attempt {run.attempt}"
+    try:
+        return await on_host(run_job, run, offer, host=host, fairness=run.root_job_id, summary=summary)
+    except TakenBack:
+        reason = "taken back before it began"
+        return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason=reason)
+    except ActivityError as error:
+        state = JobState.CANCELLED if is_cancelled_exception(error) or _given_up(error) else JobState.FAILED
+        return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=why(error))
+
+
+async def on_host(work: Callable[[R], T], run: R, offer: Offer, *, host: str, fairness: str, summary: str) -> T:
+    """One attempt of a job or a stage on the host that owns the checkout; `TakenBack` when it never began there."""
+    started = workflow.start_activity(
+        work,
+        run,
+        task_queue=agents_queue(host),
+        start_to_close_timeout=FOREVER,
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=RUN_RETRIES,
+        cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        priority=Priority(fairness_key=fairness[:64]),
+        summary=summary,
+    )
+    return await unless_taken_back(started, offer)
+
+
+class TakenBack(Exception):  # noqa: N818
+    """It was cancelled before its host had begun it: nothing of it ever ran, nothing is waited for."""
+
+
+async def unless_taken_back(work: ActivityHandle[T], offer: Offer) -> T:
+    """What a host's run comes to. Cancelled, it is taken back if that is still possible, else stopped (ruling B5)."""
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        if work.done():
+            raise
+    claim = await ask_back(offer)
+    work.cancel()
+    if claim.begun_at is not None:
+        return await work
+    work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody waits for its end
+    raise TakenBack
+
+
+async def ask_back(offer: Offer) -> Claim:
+    """Whose it is from now on."""
+    return await workflow.execute_local_activity(take_back, offer, summary=f"take {offer.job_id} back", **LOCAL)
+
+
+def refusal(error: ActivityError | ApplicationError) -> str:
+    """Why the store will never take it; other failures go on. A local activity's comes as it was raised."""
+    cause = error.cause if isinstance(error, ActivityError) else error
+    if isinstance(cause, ApplicationError) and cause.type == REFUSED:
+        return cause.message or "no reason given"
+    raise error
+
+
+def never(what: str, why_not: str) -> ApplicationError:
+    """What a workflow fails with when the store will not even take the shortest row: its message is what people see."""
+    hint = "the store's rows are not what this workflow needs; see the worker's log, then: service doctor"
+    return ApplicationError(f"the store refuses {what}: {why_not} ({hint})", type=REFUSED, non_retryable=True)
+
+
+async def write(records: Records) -> Written:
+    """Write rows from inside the workflow's own task: one event in the history, no round trip.
+
+    A store that cannot take them now is waited for. When it never will, the answer says why (ruling B6).
+    """
+    try:
+        written = await workflow.execute_local_activity(
+            writer_of(records), records, result_type=Written, summary=wrote(records), **LOCAL
+        )
+    except (ActivityError, ApplicationError) as error:
+        return Written(refused=refusal(error))
+    return written or Written()
+
+
+def writer_of(records: Records) -> str:
+    """The name under which these rows are written: the event that tells most of them."""
+    kinds = [EventKind(each.kind) for each in records.events if each.kind in KINDS]
+    return f"record {min(kinds, key=_weight).value}" if kinds else "record"
+
+
+def _weight(kind: EventKind) -> int:
+    """What happens once in a tree goes before what happens to each of its jobs."""
+    return STORY.index(kind) - len(STORY) if kind in STORY[:2] else 1 + STORY.index(kind) if kind in STORY else 0
+
+
+async def mark(summary: str) -> None:
+    """Writes nothing; what follows it has a place of its own in the history."""
+    await workflow.execute_activity(
+        "record",
+        Records(),
+        start_to_close_timeout=timedelta(seconds=5),  # an order must not wait long for a worker that died with it
+        retry_policy=RECORD_RETRIES,
+        summary=summary,
+    )
+
+
+async def keep(state: TreeState) -> None:
+    """Keep the state of a tree that may be re-opened."""
+    try:
+        await workflow.execute_local_activity(
+            keep_tree, state, summary="the state it is blocked in, for a retry", **LOCAL
+        )
+    except (ActivityError, ApplicationError) as error:
+        raise never("the state of this blocked tree, which could not be opened again", refusal(error)) from error
+
+
+def _given_up(error: ActivityError) -> bool:
+    """A cancellation that met a run as it was put off: the server then gives the wait as its failure."""
+    waits = isinstance(error.cause, ApplicationError) and error.cause.type == WAITS
+    return waits and error.retry_state is RetryState.CANCEL_REQUESTED
+
+
+def why(error: ActivityError) -> str:
+    """Why a run has no outcome of its own."""
+    match error.cause:
+        case ApplicationError(type=kind, message=message) if kind == WAITS:
+            return f"stopped on order while it {message}" if _given_up(error) else message
+        case TemporalTimeoutError(type=kind):
+            return f"the host did not report back in time ({kind.name.lower() if kind else 'timeout'})"
+        case ApplicationError(type="PayloadsTooLarge"):
+            return "the outcome was too large to report"
+        case ApplicationError(type=kind, message=message) if kind == REFUSED:
+            return (
+                f"the store refuses what the run has to write: {message} (see the worker's log, then: service doctor)"
+            )
+        case ApplicationError(message=message, type=kind):
+            return f"the run could not be carried out: {kind}: {message}"
+        case cause:
+            return "cancelled" if is_cancelled_exception(error) else f"the run could not be carried out: {cause}"

@@ -1,0 +1,88 @@
+"""How our workflows close: Temporal's own lists tell at a glance what became of each (Failed, Canceled, Completed).
+
+A workflow that fails carries its outcome in the failure's details. One that is cancelled can carry nothing, so it
+says its outcome to its parent by the signal `outcome` before it closes.
+"""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import (
+    ApplicationError,
+    ApplicationErrorCategory,
+    CancelledError,
+    ChildWorkflowError,
+    is_cancelled_exception,
+)
+
+with workflow.unsafe.imports_passed_through():
+    from workflows.model.wire import Wire
+    from workflows.temporal import calls
+    from workflows.temporal.messages import Outcome
+
+W = TypeVar("W", bound=Wire)
+
+
+async def close(outcome: W, state: str, reason: str) -> W:
+    """The outcome of a workflow that ended well; any other ends it as what it is, with the reason as its message."""
+    if state in {"succeeded", "done"}:
+        return outcome
+    if state == "cancelled":
+        await _tell_parent(outcome)
+        await _ask_for_cancel()
+        raise CancelledError(reason)
+    raise ApplicationError(
+        reason or state,
+        outcome,
+        type=state.capitalize(),
+        non_retryable=True,
+        category=ApplicationErrorCategory.BENIGN,
+    )
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What is known of work that ended without an outcome: terminated, cancelled before it began, or never started."""
+
+    cancelled: bool
+    reason: str
+
+
+def lost(task: asyncio.Task[Any]) -> Lost | None:
+    """How a task that is over failed; None when it has a result."""
+    if task.cancelled():
+        return Lost(cancelled=True, reason="its workflow ended without an outcome: it was cancelled before it began")
+    if (error := task.exception()) is None:
+        return None
+    reason = f"its workflow ended without an outcome: {error.__cause__ or error}"
+    return Lost(cancelled=is_cancelled_exception(error), reason=reason)
+
+
+def outcome_in(error: BaseException | None, kind: type[W], told: Outcome | None) -> W | None:
+    """What a child that did not complete has left; None when it was ended from outside, or never began."""
+    cause = error.cause if isinstance(error, ChildWorkflowError) else None
+    if isinstance(cause, ApplicationError) and cause.details and cause.type in {"Failed", "Blocked"}:
+        return kind.model_validate(cause.details[0])
+    if told is not None and is_cancelled_exception(error or Exception()):
+        return kind.model_validate(told.value)
+    return None
+
+
+async def _tell_parent(outcome: Wire) -> None:
+    info = workflow.info()
+    if info.parent is None:
+        return
+    parent = workflow.get_external_workflow_handle(info.parent.workflow_id, run_id=info.parent.run_id)
+    with suppress(ApplicationError):  # it may have ended before
+        await parent.signal("outcome", Outcome(workflow_id=info.workflow_id, value=outcome.model_dump(mode="json")))
+
+
+async def _ask_for_cancel() -> None:
+    """A workflow closes as cancelled only where the server was asked to cancel it: our own orders ask it here."""
+    with suppress(asyncio.CancelledError):
+        if workflow.cancellation_reason() is None:
+            await workflow.execute_local_activity(calls.request_cancel, summary="to close as cancelled", **calls.LOCAL)
+            await workflow.wait_condition(lambda: workflow.cancellation_reason() is not None)

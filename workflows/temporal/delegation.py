@@ -1,0 +1,27 @@
+"""The workflow of one delegation: one attempt of a child job."""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from workflows.model.jobs import JobOutcome
+    from workflows.policy.decisions import ended_as
+    from workflows.temporal import calls, closing, search
+    from workflows.temporal.messages import DelegationInput
+
+REASON_LIMIT = 300
+
+
+@workflow.defn
+class Delegation:
+    """Runs on its host and reports its outcome; the tree decides what that means."""
+
+    @workflow.run
+    async def run(self, start: DelegationInput) -> JobOutcome:
+        workflow.set_current_details(
+            f"**{start.run.assignment.action}** by `{start.run.assignment.worker.name}`, attempt {start.run.attempt}"
+        )
+        outcome = await calls.attempt(start.run, start.host)
+        state, why = ended_as(outcome), outcome.reason or outcome.summary
+        workflow.upsert_search_attributes([search.STATE.value_set(state.value)])
+        workflow.set_current_details(f"**{state}** {outcome.reason}\n\n{outcome.summary}")
+        return await closing.close(outcome, state, why[:REASON_LIMIT])

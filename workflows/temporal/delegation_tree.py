@@ -1,0 +1,290 @@
+"""The workflow of a delegation tree: feeds what happens to the reducer and carries out what it asks for."""
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import (
+    ApplicationError,
+    ChildWorkflowError,
+)
+
+with workflow.unsafe.imports_passed_through():
+    from workflows.model.jobs import JobOutcome, JobRun
+    from workflows.model.orders import Kill, Retry
+    from workflows.model.refusals import Refusal, ResumeFault
+    from workflows.model.rows import Records, merged
+    from workflows.model.states import JobState
+    from workflows.policy.storable_rows import reduced
+    from workflows.temporal import calls, closing, search
+    from workflows.temporal.by_hand import between_ours, kill_requested, resume_requested, takes_anything
+    from workflows.temporal.delegation import Delegation
+    from workflows.temporal.loop import Loop, unless_cancelled
+    from workflows.temporal.messages import Attention, DelegationInput, HostReport, Outcome, TreeStart
+    from workflows.temporal.notify import tell_people
+    from workflows.tree import commands as c
+    from workflows.tree import events as e
+    from workflows.tree.details import details, whole
+    from workflows.tree.reducer import new_tree, reduce
+    from workflows.tree.resume_verdict import refuse_resume
+    from workflows.tree.retry import refuse_retry
+    from workflows.tree.round_rows import open_rounds
+    from workflows.tree.rounds import timers
+    from workflows.tree.state import TreeState
+
+
+@workflow.defn
+class DelegationTree:
+    """One tree: the root job and every continuation run in here, delegations as children."""
+
+    @workflow.init
+    def __init__(self, start: TreeStart) -> None:
+        self._start = start
+        self._state = start.state or new_tree(start.input)
+        self._loop = Loop[e.Event, c.Command](lambda event: reduce(self._state, event))
+        self._calls = 0
+        self._waiting: set[int] = set()
+        self._answers: dict[int, c.AnswerOrder] = {}
+        self._attention = ""
+        self._told_parent = self._waits_for()
+        self._look_again = False
+        self._outcomes: dict[str, Outcome] = {}
+        self._closed: c.CloseTree | None = None
+        if start.state is None:
+            self._loop.inbox.append(e.TreeStarted(now=workflow.time()))
+        for order in (start.retry, start.taken_up):
+            if order is not None:
+                self._loop.inbox.append(order)
+
+    @workflow.run
+    async def run(self, start: TreeStart) -> c.CloseTree:
+        waiting = timers(self._state, workflow.time()) if start.state else ()
+        life = self._live([*start.coordinators, *start.children, *waiting])
+        closed = await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
+        return await closing.close(closed, closed.task_state, closed.reason)
+
+    @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
+    @takes_anything
+    def kill(self, *said: object) -> None:
+        self._order(kill_requested(said, workflow.time()))
+
+    @workflow.signal(description="end a pause: answer, retry, continue, abort, extend")
+    @takes_anything
+    def resume(self, *said: object) -> None:
+        self._order(resume_requested(said, workflow.time()))
+
+    @workflow.signal(description="what a host tells of this tree's jobs: begun, held up")
+    @between_ours(HostReport)
+    def report(self, told: HostReport) -> None:
+        """Not behind an activity as orders are: it moves nothing on, and renumbers nothing but its own jobs' events."""
+        now = workflow.time()
+        self._loop.inbox.extend(e.JobBegun(now=now, **each.model_dump()) for each in told.begun)
+        self._loop.inbox.extend(e.JobHeldUp(now=now, **each.model_dump()) for each in told.held_up)
+
+    @workflow.signal(description="what a cancelled delegation has left")
+    @between_ours(Outcome)
+    def outcome(self, told: Outcome) -> None:
+        self._outcomes[told.workflow_id] = told
+
+    @workflow.signal(description="write every row again: the store has those of a course that was given up")
+    @takes_anything
+    def look_again(self, *_: object) -> None:
+        self._look_again = True
+        self._loop.inbox.append(e.TimerFired(now=workflow.time(), key=""))
+
+    @workflow.query(description="all the tree knows; also of a workflow that was ended from outside")
+    def state(self) -> TreeState:
+        return self._state
+
+    @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
+    @takes_anything
+    async def resume_now(self, *said: object) -> str:
+        """Two at the same instant both pass the validator; the truth is what the reducer said to each."""
+        self._calls += 1
+        order = resume_requested(said, workflow.time(), waiting=self._calls)
+        self._waiting.add(order.waiting)
+        self._order(order)
+        await workflow.wait_condition(lambda: order.waiting in self._answers)
+        self._waiting.discard(order.waiting)
+        answer = self._answers.pop(order.waiting)
+        if answer.refusal is not None:
+            raise _refused(answer.refusal)
+        return answer.text
+
+    @resume_now.validator
+    @takes_anything
+    def _may_resume(self, *said: object) -> None:
+        refusal = refuse_resume(self._state, resume_requested(said, workflow.time(), waiting=1))
+        if refusal and refusal.kind not in {ResumeFault.DUPLICATE, ResumeFault.NO_ROOM}:  # these the reducer tells of
+            raise _refused(refusal)
+
+    @workflow.update(description="run a failed job again")
+    def retry(self, order: Retry) -> None:
+        self._order(e.RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id))
+
+    @retry.validator
+    def _may_retry(self, order: Retry) -> None:
+        if why_not := refuse_retry(self._state, order.job_id):
+            raise ApplicationError(why_not, type="Refused", non_retryable=True)
+
+    async def _live(self, todo: list[c.Command]) -> c.CloseTree:
+        """An order that comes while the tree closes has its turn too: it may open the tree again."""
+        for command in todo:
+            self._begin(command)
+        await self._loop.live(self._carry_out, lambda: self._loop.idle and self._state.closed)
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        if self._closed is None:
+            raise ApplicationError("the order that re-opens the tree was refused", type="Refused", non_retryable=True)
+        state = search.STATE.value_set(self._closed.task_state.value)
+        workflow.upsert_search_attributes([state, search.ATTENTION.value_unset()])
+        return self._closed
+
+    def _order(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
+        self._loop.order(order, f"{type(order).__name__} by {order.actor}")
+
+    async def _carry_out(self, todo: list[c.Command]) -> None:
+        """Rows first: whoever sees a job run can look it up."""
+        rows = merged([command.records for command in todo if isinstance(command, c.Record)])
+        if rows or self._look_again:
+            todo = [*todo, *await self._write(rows or Records())]
+        self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
+        if self._state.closed and self._state.blocked:
+            await calls.keep(self._state)
+        await self._tell_parent()
+        self._show()  # before a run that goes on as new: the next one does not know what this one showed
+        if self._should_continue_as_new(todo):
+            self._continue_as_new(todo)
+        for command in todo:
+            self._begin(command)
+
+    async def _write(self, rows: Records) -> list[c.Command]:
+        """What the store will never take is written shortened; a tree that cannot even be told of so fails (B6).
+
+        A store whose rows are of a later state than this tree was reset to is given every row.
+        """
+        written, more = await calls.write(rows), list[c.Command]()
+        if written.refused:
+            more = reduce(self._state, e.RecordRefused(now=workflow.time(), why=written.refused, job_ids=_ids(rows)))
+            told = [command.records for command in more if isinstance(command, c.Record)]
+            rows = merged([reduced(rows), *told]) or Records()
+            written = await calls.write(rows)
+        if written.refused:
+            raise calls.never("the rows of this tree", written.refused)
+        if written.anew or self._look_again:
+            self._look_again = False
+            await calls.write(whole(self._state))
+        await tell_people(rows, written.event_shift)
+        return [command for command in more if not isinstance(command, c.Record)]
+
+    def _show(self) -> None:
+        """What the web UI tells of this tree; the list of paused trees changes only when a pause begins or ends."""
+        workflow.set_current_details(details(self._state))
+        attention = self._waits_for()
+        if attention != self._attention:
+            self._attention = attention
+            state = self._state.task.state.value if attention else JobState.RUNNING.value
+            waits = search.ATTENTION.value_set(attention) if attention else search.ATTENTION.value_unset()
+            workflow.upsert_search_attributes([waits, search.STATE.value_set(state)])
+
+    async def _tell_parent(self) -> None:
+        """A tree that is a pipeline's stage says when it begins and ends to wait."""
+        parent, attention = workflow.info().parent, self._waits_for()
+        if parent is None or attention == self._told_parent:
+            return
+        self._told_parent = attention
+        run = workflow.get_external_workflow_handle(parent.workflow_id, run_id=parent.run_id)
+        with suppress(ApplicationError):  # it may have ended before
+            await run.signal("attention", Attention(job_id=self._state.root_id, waits_for=attention))
+
+    def _waits_for(self) -> str:
+        return " and ".join(sorted({each.kind.value for each in open_rounds(self._state)}))
+
+    def _begin(self, command: c.Command) -> None:
+        spawn = self._loop.spawn
+        match command:
+            case c.RunCoordinator(run=run):
+                spawn(run.job_id, calls.attempt(run, self._start.host), lambda task: self._ended(run, task))
+            case c.RunChild(run=run, summary=summary):
+                spawn(run.job_id, self._delegate(run, summary), lambda task: self._ended(run, task))
+            case c.StartTimer(key=key, seconds=seconds, summary=summary):
+                pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
+                spawn(key, pause, lambda task: self._fired(key, task))
+            case c.TakeBack(job_id=job_id, attempt=attempt, offer=number):
+                offer = calls.Offer(job_id=job_id, attempt=attempt, offer=number)
+                spawn(f"take back {job_id}", calls.ask_back(offer), lambda task: self._answered(offer, task))
+            case c.CancelJob(job_id=key) | c.CancelTimer(key=key):
+                self._loop.stop(key)
+            case c.AnswerOrder(waiting=waiting):
+                self._answers[waiting] = command
+            case c.Record() | c.CloseTree():
+                pass
+
+    def _should_continue_as_new(self, todo: list[c.Command]) -> bool:
+        """Only where nothing runs, for a child would be taken down with its parent's run; and where nothing is lost."""
+        if self._state.closed or self._waiting or not self._loop.idle:
+            return False
+        if any(isinstance(command, c.StartTimer | c.CancelJob | c.TakeBack) for command in todo):
+            return False
+        info, limit = workflow.info(), self._start.history_limit
+        return info.is_continue_as_new_suggested() or (limit is not None and info.get_current_history_length() >= limit)
+
+    def _continue_as_new(self, todo: list[c.Command]) -> None:
+        workflow.continue_as_new(
+            self._start.model_copy(
+                update={
+                    "state": self._state,
+                    "retry": None,
+                    "coordinators": tuple(command for command in todo if isinstance(command, c.RunCoordinator)),
+                    "children": tuple(command for command in todo if isinstance(command, c.RunChild)),
+                }
+            )
+        )
+
+    async def _delegate(self, run: JobRun, summary: str) -> JobOutcome:
+        self._outcomes.pop(run.job_id, None)
+        try:
+            return await workflow.execute_child_workflow(
+                Delegation.run,
+                DelegationInput(run=run, host=self._start.host),
+                id=run.job_id,
+                static_summary=summary,
+                search_attributes=search.attributes(run, JobState.RUNNING.value),
+            )
+        except ChildWorkflowError as error:
+            left = closing.outcome_in(error, JobOutcome, self._outcomes.get(run.job_id))
+            if left is None:
+                raise
+            return left
+
+    def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
+        lost = closing.lost(task)
+        outcome = _without_outcome(run, lost) if lost else task.result()
+        self._loop.inbox.append(e.JobEnded(now=workflow.time(), outcome=outcome))
+
+    def _answered(self, offer: calls.Offer, task: asyncio.Task[calls.Claim]) -> None:
+        """What is the tree's again ends without having run; what its host has begun is known to have begun."""
+        lost = task.cancelled() or task.exception() is not None
+        if lost or task.result().begun_at is None:
+            self._loop.stop(offer.job_id)
+            return
+        begun_at = task.result().begun_at or 0.0
+        self._loop.inbox.append(e.JobBegun(now=workflow.time(), job_id=offer.job_id, offer=offer.offer, at=begun_at))
+
+    def _fired(self, key: str, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            self._loop.inbox.append(e.TimerFired(now=workflow.time(), key=key))
+
+
+def _refused(refusal: Refusal) -> ApplicationError:
+    """As the caller of an update learns it, with what to type instead."""
+    return ApplicationError(refusal.message, refusal.data, type=refusal.kind, non_retryable=True)
+
+
+def _ids(rows: Records) -> tuple[str, ...]:
+    return tuple(job.job_id for job in rows.jobs)
+
+
+def _without_outcome(run: JobRun, lost: closing.Lost) -> JobOutcome:
+    state = JobState.CANCELLED if lost.cancelled else JobState.FAILED
+    return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=lost.reason)

@@ -1,0 +1,86 @@
+"""The event loop of our workflows over their reducers: what has happened waits in order, what goes on has a name."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from workflows.temporal import calls
+
+C = TypeVar("C")
+E = TypeVar("E")
+T = TypeVar("T")
+
+
+class Loop(Generic[E, C]):
+    """Events to be reduced, and the tasks that will bring more."""
+
+    def __init__(self, reduce: Callable[[E], list[C]]) -> None:
+        self._reduce = reduce
+        self.inbox: deque[E] = deque()
+        self.tasks: dict[str, asyncio.Task[Any]] = {}
+        self._stopped: set[str] = set()
+        self._orders = 0
+
+    @property
+    def idle(self) -> bool:
+        """Nothing has happened and nothing goes on."""
+        return not (self.inbox or self.tasks)
+
+    async def live(self, carry_out: Callable[[list[C]], Awaitable[None]], over: Callable[[], bool]) -> None:
+        """Whatever happens is reduced in order, and what is wanted then is carried out, until all is over."""
+        while not over():
+            await workflow.wait_condition(lambda: bool(self.inbox))
+            wanted: list[C] = []
+            while self.inbox:
+                wanted += self._reduce(self.inbox.popleft())
+            await carry_out(wanted)
+
+    def order(self, event: E, summary: str) -> None:
+        """Puts an order from outside behind whatever has happened before it.
+
+        Temporal hands messages over ahead of all else in a workflow task. When a task is done over because one more
+        message came, the workflow would take another course than it did the first time, and the rows it wrote then
+        would tell of what never was. Behind an activity, every task that is done over begins as it did before.
+        """
+        if not self.tasks:
+            self.inbox.append(event)
+            return
+        self._orders += 1
+        self.spawn(f"order:{self._orders}", calls.mark(summary), lambda _: self.inbox.append(event))
+
+    def spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
+        """`then` is called however the work ends, even if it is cancelled before its first step."""
+
+        def ended(task: asyncio.Task[T]) -> None:
+            del self.tasks[key]
+            self._stopped.discard(key)
+            then(task)
+
+        task = asyncio.create_task(work)
+        task.add_done_callback(ended)
+        self.tasks[key] = task
+
+    def stop(self, key: str) -> None:
+        """Cancels what goes on by this name, once: how it ends is not interrupted."""
+        if key in self.tasks and key not in self._stopped:
+            self._stopped.add(key)
+            self.tasks[key].cancel()
+
+
+async def unless_cancelled(life: Coroutine[Any, Any, T], cancelled: Callable[[], None]) -> T:
+    """A workflow's life in a task of its own: a cancel from outside interrupts nothing that is half done.
+
+    It is an order to end, not a reason to leave what runs alone. Temporal gives it once at most.
+    """
+    task = asyncio.create_task(life)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if workflow.cancellation_reason() is None:
+            raise
+    cancelled()
+    return await task

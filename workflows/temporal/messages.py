@@ -1,0 +1,75 @@
+"""What workflows begin with, and what is said to them while they run.
+
+Passed through the sandbox: a model that every new workflow builds again costs it more than its first task.
+"""
+
+from typing import Any
+
+from workflows.model.jobs import JobRun
+from workflows.model.wire import Wire
+from workflows.tree import commands as c
+from workflows.tree import events as e
+from workflows.tree.state import TreeInput, TreeState
+
+
+class TreeStart(Wire):
+    """What a tree's workflow begins with: its input alone, or the state an earlier run of it left, and what is next."""
+
+    input: TreeInput
+    host: str
+    """The host whose checkout the tree works on."""
+    state: TreeState | None = None
+    retry: e.RetryRequested | None = None
+    """The order that re-opens a blocked tree (ruling D4)."""
+    taken_up: e.TreeTakenUp | None = None
+    """The order by which a tree goes on whose workflow was ended from outside."""
+    coordinators: tuple[c.RunCoordinator, ...] = ()
+    children: tuple[c.RunChild, ...] = ()
+    """What the run before wanted done when it continued as new."""
+    history_limit: int | None = None
+    """Continue as new from this many events on; None leaves it to the server's advice."""
+
+
+class Attention(Wire):
+    """What a tree tells the pipeline run it belongs to: it waits for people, or goes on (ruling K1)."""
+
+    job_id: str
+    waits_for: str
+
+
+class Outcome(Wire):
+    """What a cancelled workflow leaves, said to its parent: Temporal keeps nothing of one that is cancelled."""
+
+    workflow_id: str
+    value: dict[str, Any]
+
+
+class Begun(Wire):
+    """A host has begun a job (ruling B5)."""
+
+    job_id: str
+    offer: int
+    at: float
+
+
+class HeldUp(Wire):
+    """What a job that has begun waits for, and what moves it (ruling B3); empty when it goes on."""
+
+    job_id: str
+    attempt: int
+    reason: str
+    next: str
+
+
+class HostReport(Wire):
+    """What a host tells a tree of its jobs."""
+
+    begun: tuple[Begun, ...] = ()
+    held_up: tuple[HeldUp, ...] = ()
+
+
+class DelegationInput(Wire):
+    """A run, and the host whose checkout it works on."""
+
+    run: JobRun
+    host: str

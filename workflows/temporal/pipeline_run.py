@@ -1,0 +1,144 @@
+"""The workflow of a pipeline run: feeds what happens to the reducer and carries out what it asks for (ruling K1)."""
+
+import asyncio
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ChildWorkflowError
+
+with workflow.unsafe.imports_passed_through():
+    from workflows.model.orders import BY_HAND, SOMEBODY, Cancel
+    from workflows.pipeline import commands as c
+    from workflows.pipeline import events as e
+    from workflows.pipeline.outcome import outcome_of
+    from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
+    from workflows.pipeline.reducer import reduce
+    from workflows.pipeline.state import new_run
+    from workflows.pipeline.view import details
+    from workflows.temporal import closing, pipeline_calls, search
+    from workflows.temporal.by_hand import UnreadableError, between_ours, cancel_read, takes_anything
+    from workflows.temporal.delegation_tree import DelegationTree
+    from workflows.temporal.loop import Loop, unless_cancelled
+    from workflows.temporal.messages import Attention, Outcome, TreeStart
+    from workflows.tree.commands import CloseTree
+    from workflows.tree.round_rows import clock
+
+
+@workflow.defn
+class PipelineRun:
+    """One run. Its workflow id is the pipeline's: that is why there is one at a time (ruling J4)."""
+
+    @workflow.init
+    def __init__(self, start: RunInput) -> None:
+        self._run = new_run(start)
+        self._loop = Loop[e.Event, c.Command](lambda event: reduce(self._run, event))
+        self._loop.inbox.append(e.RunStarted(now=workflow.time()))
+        self._shown = RunState.RUNNING
+        self._outcomes: dict[str, Outcome] = {}
+        self._closed: c.CloseRun | None = None
+
+    @workflow.run
+    async def run(self, start: RunInput) -> c.CloseRun:
+        closed = await unless_cancelled(
+            self._live(), lambda: self.cancel(Cancel(run_id=self._run.input.run_id, actor="temporal"))
+        )
+        return await closing.close(closed, closed.state, closed.reason)
+
+    @workflow.signal(description="end the run: its commands and agents are stopped")
+    @takes_anything
+    def cancel(self, *said: object) -> None:
+        """Sent by hand it needs no words: the workflow is the run. What cannot be read is refused where it is seen."""
+        try:
+            actor = cancel_read(said, self._run.input.run_id).actor or SOMEBODY
+        except UnreadableError as error:
+            self._run.last_refusal = f"{SOMEBODY} ({BY_HAND}), {clock(workflow.time())}: {error}"
+            workflow.set_current_details(details(self._run))
+            return
+        self._loop.order(e.CancelRequested(now=workflow.time(), actor=actor), f"cancel by {actor}")
+
+    @workflow.signal(description="a stage's tree begins or ends to wait for people")
+    @between_ours(Attention)
+    def attention(self, said: Attention) -> None:
+        event = e.AttentionChanged(now=workflow.time(), job_id=said.job_id, waits_for=said.waits_for)
+        self._loop.order(event, f"attention {said.waits_for}")
+
+    @workflow.signal(description="what a stage's cancelled tree has left")
+    @between_ours(Outcome)
+    def outcome(self, told: Outcome) -> None:
+        self._outcomes[told.workflow_id] = told
+
+    async def _live(self) -> c.CloseRun:
+        await self._loop.live(self._carry_out, lambda: self._closed is not None)
+        # An order that comes while the run ends has nothing left to act on.
+        for key in self._loop.tasks:
+            self._loop.stop(key)
+        if self._closed is None:
+            raise AssertionError("a run's life ends with its end")
+        return self._closed
+
+    async def _carry_out(self, todo: list[c.Command]) -> None:
+        """Rows first: whoever sees a stage run can look it up."""
+        if rows := c.merged([command.records for command in todo if isinstance(command, c.Record)]):
+            await pipeline_calls.write(rows)
+        self._show()
+        for command in todo:
+            self._begin(command)
+
+    def _show(self) -> None:
+        """What the web UI tells of this run; its lists change only when a pause begins or ends, and at the end."""
+        workflow.set_current_details(details(self._run))
+        if self._run.state is not self._shown:
+            self._shown = self._run.state
+            waits = self._shown is RunState.AWAITING_HUMAN
+            attention = search.ATTENTION.value_set("stage") if waits else search.ATTENTION.value_unset()
+            workflow.upsert_search_attributes([search.STATE.value_set(self._shown.value), attention])
+
+    def _begin(self, command: c.Command) -> None:
+        spawn = self._loop.spawn
+        match command:
+            case c.RunShell(run=run):
+                work = pipeline_calls.attempt(run, self._run.input.host)
+                spawn(run.stage_id, work, lambda task: self._ended(run.stage_id, run.attempt, task))
+            case c.RunTree(stage_id=stage, attempt=attempt):
+                spawn(stage, self._grow(command), lambda task: self._ended(stage, attempt, task))
+            case c.StartTimer(stage_id=stage, seconds=seconds, summary=summary):
+                pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
+                spawn(stage, pause, lambda task: self._due(stage, task))
+            case c.CancelStage(stage_id=stage):
+                self._loop.stop(stage)
+            case c.CloseRun():
+                self._closed = command
+            case c.Record():
+                pass
+
+    async def _grow(self, command: c.RunTree) -> StageOutcome:
+        """A tree of its own; stopping it is its own affair, and it still tells how it ended."""
+        start, root, asked = self._run.input, command.tree.root_job_id, command.tree.assignment
+        try:
+            closed = await workflow.execute_child_workflow(
+                DelegationTree.run,
+                TreeStart(input=command.tree, host=start.host),
+                id=root,
+                static_summary=f"{command.stage_id}: {asked.action} - {asked.worker.name}",
+                static_details=f"In a terminal: `service job tree {root} --watch`",
+                search_attributes=search.stage_attributes(command.tree, start.pipeline),
+            )
+        except ChildWorkflowError as error:
+            left = closing.outcome_in(error, CloseTree, self._outcomes.get(root))
+            if left is None:
+                raise
+            closed = left
+        return outcome_of(closed, command.success)
+
+    def _ended(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:
+        lost = closing.lost(task)
+        outcome = _without_outcome(lost) if lost else task.result()
+        self._loop.inbox.append(e.StageEnded(workflow.time(), stage_id, attempt, outcome))
+
+    def _due(self, stage_id: str, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            self._loop.inbox.append(e.RetryDue(workflow.time(), stage_id))
+
+
+def _without_outcome(lost: closing.Lost) -> StageOutcome:
+    return StageOutcome(state=StageState.CANCELLED if lost.cancelled else StageState.FAILED, reason=lost.reason)

@@ -1,0 +1,76 @@
+"""The search attributes that list trees and jobs in the Temporal web UI."""
+
+from typing import Any
+
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+
+from workflows.model.jobs import JobRun
+from workflows.pipeline.plan import RunInput
+from workflows.tree.state import TreeInput
+
+SUMMARY_LIMIT = 200
+
+REPO = SearchAttributeKey.for_keyword("SvcRepo")
+AGENT = SearchAttributeKey.for_keyword("SvcAgent")
+ACTION = SearchAttributeKey.for_keyword("SvcAction")
+STATE = SearchAttributeKey.for_keyword("SvcState")
+TASK = SearchAttributeKey.for_keyword("SvcTask")
+ROOT = SearchAttributeKey.for_keyword("SvcRoot")
+PARENT = SearchAttributeKey.for_keyword("SvcParent")
+ATTENTION = SearchAttributeKey.for_keyword("SvcAttention")
+PIPELINE = SearchAttributeKey.for_keyword("SvcPipeline")
+PULL_REQUEST = SearchAttributeKey.for_int("SvcPullRequest")
+
+KEYWORDS = (REPO, AGENT, ACTION, STATE, TASK, ROOT, PARENT, ATTENTION, PIPELINE)
+NAMES = {key.name: "Keyword" for key in KEYWORDS} | {PULL_REQUEST.name: "Int"}
+"""Every attribute and its type, as a server is told of them."""
+
+
+def attributes(run: JobRun, state: str) -> TypedSearchAttributes:
+    """What a job's workflow is found by, from its first event on."""
+    pairs: list[SearchAttributePair[Any]] = [
+        SearchAttributePair(REPO, run.repo),
+        SearchAttributePair(AGENT, run.assignment.worker.name),
+        SearchAttributePair(ACTION, run.assignment.action.value),
+        SearchAttributePair(STATE, state),
+        SearchAttributePair(TASK, run.task_id),
+        SearchAttributePair(ROOT, run.root_job_id),
+    ]
+    if run.parent_job_id:
+        pairs.append(SearchAttributePair(PARENT, run.parent_job_id))
+    if run.assignment.pull_request:
+        pairs.append(SearchAttributePair(PULL_REQUEST, run.assignment.pull_request))
+    return TypedSearchAttributes(pairs)
+
+
+def stage_attributes(tree: TreeInput, pipeline: str) -> TypedSearchAttributes:
+    """What the tree of a pipeline's stage is found by."""
+    return TypedSearchAttributes(
+        [
+            SearchAttributePair(REPO, tree.repo),
+            SearchAttributePair(AGENT, tree.assignment.worker.name),
+            SearchAttributePair(ACTION, tree.assignment.action.value),
+            SearchAttributePair(STATE, "running"),
+            SearchAttributePair(TASK, tree.task_id),
+            SearchAttributePair(ROOT, tree.root_job_id),
+            SearchAttributePair(PIPELINE, pipeline),
+        ]
+    )
+
+
+def run_attributes(run: RunInput) -> TypedSearchAttributes:
+    """What a pipeline run is found by; it is the root of all it starts."""
+    return TypedSearchAttributes(
+        [
+            SearchAttributePair(REPO, run.repo),
+            SearchAttributePair(ACTION, "pipeline"),
+            SearchAttributePair(STATE, "running"),
+            SearchAttributePair(ROOT, run.run_id),
+            SearchAttributePair(PIPELINE, run.pipeline),
+        ]
+    )
+
+
+def run_summary(run: RunInput) -> str:
+    """A run on one line, wherever workflows are listed."""
+    return f"{run.pipeline} {run.repo} - {run.run_id}, by {run.trigger}"[:SUMMARY_LIMIT]

@@ -1,0 +1,149 @@
+"""Running a coordinator again: one more job of its chain (rulings D1, C2, C3)."""
+
+from workflows.model.briefs import ContinuationBrief
+from workflows.model.event_kinds import EventKind
+from workflows.model.jobs import JobRun
+from workflows.model.payload import Data
+from workflows.model.rows import JobRecord
+from workflows.model.states import Continuation, JobState
+from workflows.model.texts import Text
+from workflows.policy import bounds
+from workflows.tree import branches, finalize, offers
+from workflows.tree.brief import brief
+from workflows.tree.chains import Coordinator
+from workflows.tree.state import Finalize
+from workflows.tree.step import Step
+
+
+def next_id(step: Step) -> str:
+    """`<root>.<n>`, n counting from 1 in dispatch order (ruling B1)."""
+    step.state.last_number += 1
+    return f"{step.state.root_id}.{step.state.last_number}"
+
+
+def proceed(
+    step: Step, chain: Coordinator, flavour: Continuation, *notes: str, extra: dict[str, object] | None = None
+) -> bool:
+    """Enqueue a continuation. One that would cross the job budget trips it instead, and the answer is False."""
+    refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, "a continuation")
+    if refusal is not None:
+        finalize.tripped(step, refusal, chain.job_id)
+        return False
+    _enqueue(step, chain, flavour, notes, extra or {})
+    return True
+
+
+def enqueue_finalize(step: Step, pending: Finalize) -> None:
+    """The tree's last job: no bound refuses it (ruling C2)."""
+    root = step.state.root
+    notes = (f"the tree is being finalized: {pending.reason}",)
+    pending.job_id = _enqueue(step, root, Continuation.FINALIZE, notes, {"refused": tuple(pending.refused)})
+    message = f"finalize continuation {pending.job_id} enqueued: {pending.reason}"
+    data: Data = {"cause": pending.kind, "reason": pending.reason}
+    step.event(EventKind.DELEGATION_FINALIZE_ENQUEUED, pending.job_id, message, data)
+
+
+def _enqueue(
+    step: Step, chain: Coordinator, flavour: Continuation, notes: tuple[str, ...], extra: dict[str, object]
+) -> str:
+    depth = step.state.jobs[chain.job_id].delegation_depth + 1
+    step.state.spent_jobs += flavour is not Continuation.FINALIZE  # which is outside every count (ruling C4)
+    told = brief(step, chain, flavour, depth, notes).model_copy(update=_replies(step, chain, flavour) | extra)
+    run = _run_of(chain, told, next_id(step), chain.job_id, depth)
+    if chain.batch is not None and not chain.batch.continued:
+        chain.batch.continued = True
+        branches.add_batch(step.state, chain, chain.batch)
+    step.state.homes[run.job_id] = chain.coordinator_id
+    _told(step, chain, run, notes)
+    step.add(record_of(run, step.now))
+    _run(step, chain, run)
+    return run.job_id
+
+
+def _told(step: Step, chain: Coordinator, run: JobRun, notes: tuple[str, ...]) -> None:
+    """A continuation, and why; the finalize has an event of its own."""
+    if run.continuation is Continuation.FINALIZE:
+        return
+    message = f"{run.continuation} continuation {run.job_id} of {chain.coordinator_id} enqueued after {chain.job_id}"
+    data: Data = {"after": chain.job_id, "flavour": run.continuation.value, "notes": list(notes)}
+    step.event(EventKind.CONTINUATION_ENQUEUED, run.job_id, message, data)
+
+
+def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> dict[str, object]:
+    """What people said since its last job; a finalize is told what was said to anybody (rulings E6, F5)."""
+    chain.told, chain.reply = chain.reply, None
+    chains = step.state.coordinators.values() if flavour is Continuation.FINALIZE else ()
+    replies = [each for each in (chain.told, *(each.reply for each in chains)) if each]
+    for each in step.state.rounds.get(chain.coordinator_id, ()):
+        each.text = ""
+    return {
+        "answers": tuple(answer for each in replies for answer in each.answers),
+        "guidance": "\n\n".join(each.guidance for each in replies if each.guidance),
+        "unmatched": tuple(name for each in replies for name in each.unmatched),
+    }
+
+
+def run_again(step: Step, chain: Coordinator, actor: str) -> None:
+    """A new attempt of the chain's last job, by an operator's order: with the same brief, as of now."""
+    job = step.state.jobs[chain.job_id]
+    attempt, note = job.attempt + 1, f"run again by {actor}; the attempt before ended: {job.reason}"
+    run = chain.run
+    if job.continuation is not Continuation.NONE:
+        told = brief(step, chain, job.continuation, job.delegation_depth, (note,))
+        chain.reply = chain.told
+        told = told.model_copy(update=_replies(step, chain, job.continuation))
+        run = _run_of(chain, told, job.job_id, job.parent_job_id, job.delegation_depth)
+    run = run.model_copy(update={"attempt": attempt})
+    step.again(job.job_id, note)
+    _run(step, chain, run)
+
+
+def _run_of(chain: Coordinator, told: ContinuationBrief, job_id: str, after: str | None, depth: int) -> JobRun:
+    """The first run of the chain, without what it had as a leg, as a continuation that is told this."""
+    return chain.run.model_copy(
+        update={
+            "job_id": job_id,
+            "parent_job_id": after,
+            "delegation_id": None,
+            "delegation_depth": depth,
+            "assignment": chain.run.assignment.model_copy(update={"prompt": Text()}),
+            "attempt": 1,
+            "continuation": told.flavour,
+            "brief": told,
+            "guidance": (),
+            "artifacts": (),
+            "artifact_digest": None,
+            "shared_worktree": None,
+        }
+    )
+
+
+def _run(step: Step, chain: Coordinator, run: JobRun) -> None:
+    chain.runs(run.job_id)
+    offers.offer_coordinator(step, run)
+
+
+def record_of(run: JobRun, now: float, reason: str = "") -> JobRecord:
+    """The row of a job that is new: queued."""
+    return JobRecord(
+        job_id=run.job_id,
+        root_job_id=run.root_job_id,
+        parent_job_id=run.parent_job_id,
+        delegation_id=run.delegation_id,
+        delegation_depth=run.delegation_depth,
+        task_id=run.task_id,
+        repo=run.repo,
+        agent=run.assignment.worker.name,
+        ephemeral=run.assignment.worker.ephemeral,
+        runtime=run.assignment.worker.runtime,
+        action=run.assignment.action,
+        continuation=run.continuation,
+        state=JobState.QUEUED,
+        revision=0,
+        attempt=run.attempt,
+        reason=reason,
+        model=run.assignment.model,
+        effort=run.assignment.effort,
+        phase=run.assignment.phase,
+        queued_at=now,
+    )

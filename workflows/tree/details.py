@@ -1,0 +1,157 @@
+"""A tree in words: what the Temporal web UI shows while it runs, and a terminal any time."""
+
+import json
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
+
+from workflows.contract import durations
+from workflows.model.rows import JobRecord, QuestionRecord, Records, RoundRecord
+from workflows.model.settings import Bounds
+from workflows.model.spend import Ledger
+from workflows.model.states import JobState
+from workflows.policy.decisions import decided
+from workflows.policy.prices import dollars
+from workflows.tree.round_rows import clock, open_rounds
+from workflows.tree.state import TreeState
+
+SUMMARY_LIMIT = 100
+COLUMN = 92
+"""Characters on a line of the web UI's box for current details, on a screen 1 400 pixels wide."""
+
+QUESTION_LIMIT = 600
+REFUSAL_LIMIT = 600
+_BY_HAND = "To answer from here, send the signal or the update `resume` with this, put right:"
+MARKS = {
+    JobState.QUEUED: "·",
+    JobState.RUNNING: "▶",
+    JobState.SUCCEEDED: "✔",
+    JobState.FAILED: "✘",
+    JobState.BLOCKED: "■",
+    JobState.CANCELLED: "○",
+    JobState.SKIPPED: "-",
+}
+_BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}
+
+
+def details(state: TreeState) -> str:
+    """Markdown: the task and why it stands where it does, the spend against every bound, the tree of jobs."""
+    task = state.task
+    why = f": {plain(task.why)}" if task.why else ""
+    parts = [f"**{plain(task.title)}**", f"**{task.state}**{why}"]
+    waiting = open_rounds(state)
+    if task.next and not waiting:
+        parts.append(f"Next: `{plain(task.next)}`")
+    for each in waiting:
+        # A command is never folded: it is to be pasted as one. Outside a fence the page breaks its line for the eye.
+        parts += [fenced(_round(each)), *(f"`{plain(command)}`" for command in each.commands)]
+        parts.append("\n".join([_BY_HAND, "```json", *by_hand(each, several=len(waiting) > 1), "```"]))
+    if state.last_refusal:
+        parts.append(f"Refused: {plain(state.last_refusal)[:REFUSAL_LIMIT]}")
+    parts.append(spend(state.input.settings.bounds, state.ledger()))
+    return "\n\n".join([*parts, fenced(nested(state.jobs.values()))])
+
+
+def fenced(lines: Iterable[str]) -> str:
+    """As they stand, but none wider than the column the web UI has for it: it would run out of its box."""
+    return "\n".join(["```", *(part for line in lines for part in _folded(line)), "```"])
+
+
+def _folded(line: str) -> list[str]:
+    """The rest of a long line stands below it, further in."""
+    indent = len(line) - len(line.lstrip(" │├└─"))
+    below = line[:indent].replace("├─", "│ ").replace("└─", "  ") + "    "
+    return wrap(line, COLUMN, subsequent_indent=below, drop_whitespace=False, replace_whitespace=False) or [""]
+
+
+def _round(waiting: RoundRecord) -> Iterator[str]:
+    """What is asked, the choices, until when (rulings B3, F6)."""
+    yield f"waits for a person until {clock(waiting.expires_at)} (round {waiting.number}, {waiting.kind})"
+    for asked in waiting.questions:
+        choices = f" ({' / '.join(plain(each) for each in asked.choices)})" if asked.choices else ""
+        yield f"  {asked.id}: {plain(asked.prompt)[:QUESTION_LIMIT]}{choices[:QUESTION_LIMIT]}"
+    for leg in waiting.failing:
+        yield f"  {leg.leg} {leg.state}: {plain(leg.reason)[:QUESTION_LIMIT]}"
+
+
+def wrote(records: Records) -> str:
+    """What rows say, in the few words that fit beside a step in the web UI."""
+    root = records.task.root_job_id if records.task else ""
+    said = [f"{_number(job)} {job.state}" for job in records.jobs]
+    said += [f"round {each.number} {each.end or 'open'}" for each in records.rounds]
+    said += [f"task {records.task.state}"] if records.task else []
+    said += [event.kind for event in records.events]
+    line = "; ".join(dict.fromkeys(said)) or f"nothing of {root or 'a tree'}"
+    return line if len(line) <= SUMMARY_LIMIT else line[: SUMMARY_LIMIT - 1] + "…"
+
+
+def _number(job: JobRecord) -> str:
+    return job.job_id.removeprefix(job.root_job_id) or "root"
+
+
+def whole(state: TreeState) -> Records:
+    """Every row there is of a tree, as of now: for a store that has other ones (a tree that was reset)."""
+    now = {"revision": state.revision}
+    return Records(
+        task=state.task.model_copy(update=now),
+        jobs=tuple(job.model_copy(update=now) for job in state.jobs.values()),
+        rounds=open_rounds(state),
+        revision=state.revision,
+        whole=True,
+    )
+
+
+def by_hand(waiting: RoundRecord, *, several: bool) -> Iterator[str]:
+    """The JSON of a signal or update that ends this round, a short line per key (ruling F6)."""
+    lines = [f"{plain(asked.id)}: {_suggested(asked)}" for asked in waiting.questions]
+    order: dict[str, object] = {"verb": waiting.verbs[0]}
+    order |= {"job_id": waiting.coordinator_id} if several else {}
+    order["text"] = lines or "<instructions, or nothing>"
+    yield from json.dumps(order, indent=2, ensure_ascii=False).splitlines()
+
+
+def _suggested(asked: QuestionRecord) -> str:
+    return f"<{' | '.join(plain(each) for each in asked.choices)}>"[:SUMMARY_LIMIT] if asked.choices else "<text>"
+
+
+def spend(bounds: Bounds, used: Ledger) -> str:
+    """What is used of each bound."""
+    tokens = f" of {bounds.max_delegation_token_budget:,}" if bounds.max_delegation_token_budget else ""
+    budget = f" of ${bounds.max_delegation_cost_usd:.2f}" if bounds.max_delegation_cost_usd else ""
+    clock = durations.format_duration(int(used.elapsed_seconds))
+    return (
+        f"jobs {used.jobs} of {bounds.max_delegation_total_jobs}, "
+        f"time {clock} of {durations.format_duration(bounds.max_delegation_wall_clock_seconds)}, "
+        f"tokens {used.tokens:,}{tokens}, cost {dollars(used.cost_usd, assumed=used.price_assumed)}{budget}"
+    )
+
+
+def nested(jobs: Iterable[JobRecord]) -> Iterator[str]:
+    """Each job on a line, under the one that delegated or continued it, in dispatch order."""
+    children: dict[str | None, list[JobRecord]] = {}
+    for job in jobs:
+        children.setdefault(job.parent_job_id, []).append(job)
+    waiting = [("", "", job) for job in reversed(children.get(None, []))]
+    while waiting:
+        stem, branch, job = waiting.pop()
+        yield f"{stem}{branch}{_line(job)}"
+        below = children.get(job.job_id, [])
+        inner = stem + _BELOW[branch]
+        waiting += [(inner, "└─ " if child is below[-1] else "├─ ", child) for child in reversed(below)]
+
+
+def _line(job: JobRecord) -> str:
+    name = job.delegation_id or ("root" if job.continuation == "none" else f"({job.continuation})")
+    number = job.job_id.removeprefix(job.root_job_id) or job.job_id
+    attempt = f" attempt {job.attempt}" if job.attempt > 1 else ""
+    decision = f" {word}" if (word := decided(job.state, job.decision)) else ""
+    cost = dollars(job.cost_usd, assumed=job.price_assumed)
+    spent = f" [{job.usage.total:,} tokens, {cost}]" if job.usage.total else ""
+    said = plain(job.summary or job.reason)
+    said = said if len(said) <= SUMMARY_LIMIT else said[: SUMMARY_LIMIT - 1] + "…"
+    head = f"{MARKS[job.state]} {number} {name} {job.agent} {job.action}: {job.state}"
+    return f"{head}{attempt}{decision}{spent}  {said}".rstrip()
+
+
+def plain(text: str) -> str:
+    """One line that cannot dress up as markup of ours."""
+    return " ".join(text.replace("`", "'").replace("*", " ").split())

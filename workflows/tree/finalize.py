@@ -1,0 +1,226 @@
+"""How a tree ends early: one finalize, whatever asks for it, and the operator's kill (rulings G1, G2)."""
+
+from workflows.contract.models import Action, FailurePolicy
+from workflows.model.event_kinds import EventKind
+from workflows.model.payload import Data
+from workflows.model.refusals import Refusal
+from workflows.model.rounds import RoundEnd
+from workflows.model.rows import ENDING, KILL, RETRY
+from workflows.model.states import JobState, TaskState
+from workflows.tree import offers, rounds
+from workflows.tree.chains import Batch, Coordinator, Leg, Phase
+from workflows.tree.commands import CancelTimer, CloseTree
+from workflows.tree.state import Finalize, TreeState
+from workflows.tree.step import Step
+
+
+def ending(step: Step) -> bool:
+    """The finalize is asked for: nothing new starts, and failures have no policy any more."""
+    return step.state.finalize is not None
+
+
+def tripped(step: Step, refusal: Refusal, job_id: str) -> None:
+    """A bound said no: its event, and the tree's one finalize. Others run to their end, nothing new starts.
+
+    A blocked task has no continuation (ruling D4), so there the refusal is all.
+    """
+    step.refused(refusal, job_id)
+    if not step.state.blocked:
+        request(step, refusal.kind, refusal.message)
+
+
+def request(step: Step, kind: str, reason: str) -> None:
+    """The first reason stands (ruling G1); nobody is waited for any more (ruling F9), nothing on offer begins (B5)."""
+    if step.state.finalize is None:
+        step.state.finalize = Finalize(kind=kind, reason=reason)
+    rounds.close_all(step, RoundEnd.KILLED if step.state.killed_by else RoundEnd.OVERTAKEN, reason)
+    offers.take_back(step)
+    for chain in step.state.coordinators.values():
+        if chain.batch is not None:
+            stop_waiting(step, chain.batch)
+    if step.state.task.state is TaskState.OPEN:
+        step.task(TaskState.OPEN, f"{ENDING}: {step.state.finalize.reason}", way_to_its_end(step))
+
+
+def way_to_its_end(step: Step) -> str:
+    """What finishes a tree that is being ended, and the command that hurries it (ruling B3)."""
+    return f"what runs finishes first, a last job may sum it up; to stop all of it: {KILL} {step.state.root_id} --now"
+
+
+def stop_waiting(step: Step, batch: Batch) -> None:
+    """In a batch that starts nothing more: legs that are not out never will be, and a pending retry is given up."""
+    if not (batch.stopped or ending(step) or step.state.blocked):
+        return
+    become, reason = unstarted(step, batch)
+    for leg in batch.legs.values():
+        if leg.timer is not None:
+            step.command(CancelTimer(key=leg.timer))
+            leg.timer = None
+        if leg.unstarted and leg.job_id not in step.state.offers:
+            end_unstarted(step, leg, become, reason)
+            if batch.stopped and leg.failing and leg.policy is FailurePolicy.BLOCK_PARENT:
+                batch.blocked_by.append(leg.id)
+
+
+def unstarted(step: Step, batch: Batch | None = None) -> tuple[JobState, str]:
+    """What becomes of a job that never ran, and why: cancelled by a kill, skipped by anything else (ruling G2)."""
+    finalize = step.state.finalize
+    if finalize is not None:
+        become = JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED
+        return become, f"the tree is being finalized: {finalize.reason}"
+    if batch is not None and batch.stopped:
+        return JobState.SKIPPED, f"the batch is blocked: {batch.stopped}"
+    return JobState.SKIPPED, f"the task is blocked: {step.state.task.reason}"
+
+
+def end_unstarted(step: Step, leg: Leg, become: JobState, reason: str) -> None:
+    """A leg that never ran, and why; one that was to run again keeps the failure it had."""
+    leg.ended(*((leg.failed_as, leg.reason) if leg.failed_as else (become, reason)))
+    step.change(leg.job_id, state=leg.state, reason=leg.reason, next="", ended_at=step.now)
+
+
+def kill(step: Step, actor: str, *, immediate: bool) -> None:
+    """Twice is one kill; a later `--now` still cancels what runs (ruling G2)."""
+    state = step.state
+    if state.closed and not state.blocked:
+        return
+    if state.killed_by is None:
+        state.killed_by = actor
+        reason = f"killed by {actor}"
+        step.event(EventKind.DELEGATION_KILLED, state.root_id, f"the tree was {reason}", _kill(step, actor, immediate))
+        if not state.started:
+            state.started = True
+            never_began(step, state.root, JobState.CANCELLED, reason)
+            return
+        request(step, EventKind.DELEGATION_KILLED, reason)
+        if state.closed_at is not None:
+            state.exclude(state.closed_at)
+            state.closed, state.closed_at = False, None
+            dismiss(step, reason)
+    if immediate:
+        offers.stop_all(step)
+
+
+def dismiss(step: Step, reason: str) -> None:
+    """The end of a killed task after which no continuation would have come: nobody sums it up (ruling G2)."""
+    if step.state.finalize is not None:
+        step.state.finalize.done = True
+    step.task(TaskState.CANCELLED, reason, "")
+
+
+def _kill(step: Step, actor: str, immediate: bool) -> Data:
+    state = step.state
+    waiting = [leg.job_id for leg in state.legs() if leg.unstarted and leg.timer is None]
+    return {
+        "actor": actor,
+        "immediate": immediate,
+        "cancelled": [job_id for job_id in waiting if job_id not in state.offers],
+        "asked_back": offers.on_offer(step),
+        "running": state.running,
+    }
+
+
+def never_began(step: Step, chain: Coordinator, become: JobState, reason: str) -> None:
+    """A coordinator's job is not run any more. Before the root's first job there is nothing to sum up (ruling G2)."""
+    step.state.held_back.pop(chain.job_id, None)
+    step.change(chain.job_id, state=become, reason=reason, next="", ended_at=step.now)
+    if chain.job_id == step.state.root_id:
+        chain.phase = Phase.OVER
+        dismiss(step, step.state.finalize.reason if step.state.finalize else reason)
+
+
+def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) -> None:
+    """The root's chain has come to its end: the task takes its outcome (ruling E7).
+
+    After a kill, nothing would have followed this end: there is no finalize (ruling G2).
+    """
+    finalize, last = step.state.finalize, step.state.jobs[chain.job_id]
+    if finalize is not None:
+        if step.state.killed_by is not None:
+            dismiss(step, finalize.reason)
+    elif job_state is JobState.SUCCEEDED:
+        decided = f"the coordinator decided {last.decision or 'nothing more to do'}"
+        step.task(TaskState.DONE, _read_with(step, decided), "")
+    else:
+        block_task(step, f"the coordinator's job {chain.job_id} ended {job_state}: {reason}", chain.job_id)
+
+
+def _read_with(step: Step, reason: str) -> str:
+    """A good end says with it what it must be read with."""
+    caveat = step.state.input.caveat
+    return f"{reason}; {caveat}" if caveat else reason
+
+
+def finalized(step: Step, job_state: JobState, reason: str) -> None:
+    """The finalize continuation is over, and with it the tree: its decision is the outcome (ruling G1)."""
+    finalize = step.state.finalize
+    if finalize is None:
+        return
+    finalize.done = True
+    if step.state.killed_by is not None:
+        step.task(TaskState.CANCELLED, finalize.reason, "")
+    elif job_state is JobState.SUCCEEDED:
+        step.task(TaskState.DONE, _read_with(step, f"finalized: {finalize.reason}"), "")
+    else:
+        text = f"finalized ({finalize.reason}); the finalize job ended {job_state}: {reason}"
+        step.task(TaskState.BLOCKED, text, "a finalized tree takes no retry: start a new one")
+
+
+def block_task(step: Step, reason: str, job_id: str) -> None:
+    """Blocked at once, with the command that re-opens it; no coordinator below asks or starts any more (B3, D4)."""
+    offers.take_back(step)
+    step.task(TaskState.BLOCKED, reason, way_back(step, job_id))
+    step.event(EventKind.TASK_BLOCKED, job_id, reason, {"retry": job_id})
+    for chain in step.state.coordinators.values():
+        rounds.overtake(step, chain, reason)
+        if chain.batch is not None:
+            stop_waiting(step, chain.batch)
+
+
+def way_back(step: Step, job_id: str) -> str:
+    """The retry, after what has to be done first: alone it would end the same at once (ruling B3)."""
+    first = step.state.jobs[job_id].next
+    if RETRY in first:
+        return first
+    return f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"
+
+
+def close(step: Step) -> None:
+    """Nothing runs and nothing will, unless an operator re-opens a blocked tree from this state (ruling D4)."""
+    state = step.state
+    finalize = state.finalize
+    last = state.jobs[finalize.job_id if finalize and finalize.job_id else state.root.job_id]
+    state.closed, state.closed_at = True, state.now
+    message = f"the tree is {state.task.state}: {state.task.reason}"
+    step.event(EventKind.TREE_ENDED, state.root_id, message, _over(state))
+    step.command(
+        CloseTree(
+            root_job_id=state.root_id,
+            task_state=state.task.state,
+            decision=last.decision,
+            summary=last.summary,
+            reason=state.task.reason,
+            jobs=len(state.jobs),
+            usage=state.usage,
+            cost_usd=state.cost_usd,
+            price_assumed=state.price_assumed,
+            branches=_branches(state),
+        )
+    )
+
+
+def _over(state: TreeState) -> Data:
+    return {
+        "state": state.task.state.value,
+        "jobs": len(state.jobs),
+        "tokens": state.usage.total,
+        "cost_usd": state.cost_usd,
+        "cost_assumed": state.price_assumed,
+        "elapsed": state.elapsed(state.now),
+    }
+
+
+def _branches(state: TreeState) -> tuple[str, ...]:
+    """The work of jobs that succeeded; a job that needed others' work has it on its own branch too."""
+    worked = (job for job in state.jobs.values() if job.state is JobState.SUCCEEDED and job.action is Action.IMPLEMENT)
+    return tuple(job.branch for job in worked if job.branch)

@@ -1,0 +1,276 @@
+"""What the end of a job means for its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
+
+from workflows.contract.models import FailurePolicy, SynthesisRule
+from workflows.contract.strings import BOUNDS, Bound, cut_to, fitted, size
+from workflows.model.digests import digest
+from workflows.model.event_kinds import EventKind
+from workflows.model.jobs import JobOutcome
+from workflows.model.spend import Usage
+from workflows.model.states import FAILING, JobState
+from workflows.policy import bounds
+from workflows.policy.decisions import ended_as
+from workflows.policy.prices import spent
+from workflows.policy.retry_pause import pause
+from workflows.tree import branches, dispatch, finalize, offers, questions, rounds
+from workflows.tree.chains import Batch, Coordinator, Leg, Phase
+from workflows.tree.commands import StartTimer
+from workflows.tree.dispatch import Dispatch
+from workflows.tree.state import TreeState
+from workflows.tree.step import Step
+
+FILES_LIMIT = 40
+FILES_BYTES = 1_000
+FINDINGS_BYTES = 64_000
+"""What the findings of one batch may take of the tree's memory, shared by its verify legs."""
+
+
+def job_ended(step: Step, outcome: JobOutcome) -> None:
+    """Counts once: an outcome of a job that is not in flight, or of another attempt, is nothing."""
+    if not offers.ended(step, outcome):
+        return
+    state, job = step.state, step.state.jobs[outcome.job_id]
+    ended = _record(step, outcome)
+    outcome = _leaf(step, outcome) if job.ephemeral else outcome
+    found = state.find_leg(outcome.job_id)
+    if state.finalize is not None and state.finalize.job_id == outcome.job_id:
+        _finalize_ended(step, outcome, ended)
+    elif found is not None:
+        _leg_job_ended(step, *found, outcome, ended)
+    elif job.delegation_id is None:
+        _chain_job_ended(step, state.coordinators[state.homes[outcome.job_id]], outcome, ended)
+
+
+def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
+    """An ephemeral worker never delegates, as a leg, a root or a pipeline's stage (ruling C1)."""
+    if not outcome.delegations:
+        return outcome
+    ids = [each.id for each in outcome.delegations]
+    message = f"an ephemeral worker cannot delegate: {len(ids)} delegation(s) ignored"
+    step.event(EventKind.DELEGATION_IGNORED_EPHEMERAL, outcome.job_id, message, {"delegations": ids})
+    return outcome.model_copy(update={"delegations": (), "long_prompts": {}})
+
+
+def _record(step: Step, outcome: JobOutcome) -> JobState:
+    """The row, the spend, and what the run itself had to tell."""
+    state, job = step.state, step.state.jobs[outcome.job_id]
+    ended = ended_as(outcome)
+    tokens = outcome.usage
+    used = Usage() + Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
+    prices = state.input.settings.prices
+    price = spent(used, said=outcome.model, asked=job.model, runtime=job.runtime, overrides=prices)
+    state.usage, state.cost_usd = state.usage + used, state.cost_usd + price.usd
+    state.price_assumed = state.price_assumed or price.assumed
+    step.change(
+        outcome.job_id,
+        state=ended,
+        reason=fitted("reason", outcome.reason),
+        next=fitted("reason", outcome.first) if ended in FAILING else "",
+        decision=outcome.decision,
+        summary=fitted("summary", outcome.summary),
+        model=outcome.model or job.model,
+        branch=outcome.branch or job.branch,
+        head_sha=outcome.head_sha or job.head_sha,
+        pull_request=outcome.pull_request or job.pull_request,
+        result_digest=outcome.result_digest,
+        usage=job.usage + used,
+        cost_usd=job.cost_usd + price.usd,
+        price_assumed=job.price_assumed or price.assumed,
+        ended_at=step.now,
+    )
+    for notice in outcome.notices:
+        step.notice(notice, outcome.job_id)
+    return ended
+
+
+def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
+    """Whatever it still asks for is ignored, and that is said (ruling G1)."""
+    if outcome.delegations:
+        ids = [each.id for each in outcome.delegations]
+        message = f"the finalize continuation returned {len(ids)} delegation(s), which are ignored"
+        step.event(EventKind.DELEGATION_FINALIZED, outcome.job_id, message, {"delegations": ids})
+    if outcome.human_questions:
+        message = "the finalize continuation asked people, which is ignored"
+        asked = [each.id for each in outcome.human_questions]
+        step.event(EventKind.HUMAN_QUESTIONS_IGNORED, outcome.job_id, message, {"questions": asked})
+    finalize.finalized(step, ended, _reason(outcome))
+    step.state.root.phase = Phase.OVER
+
+
+def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
+    """The root, or a continuation: it hands out more work, or its chain is over."""
+    questions.ask(step, chain, outcome.job_id, outcome.human_questions)
+    branches.add(chain, branches.own(step.state.jobs[outcome.job_id]))
+    found = step.state.leg_of(chain)
+    if found is not None:
+        _absorb(found[1], outcome, found[0].batch, chain.ladder.history)
+    if not questions.hold(step, chain, outcome):
+        go_on(step, chain, outcome, ended)
+
+
+def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
+    """The result takes effect: its delegations go out, or the chain is over."""
+    found = step.state.leg_of(chain)
+    match _hand_out(step, chain, outcome, ended):
+        case Dispatch.DISPATCHED | Dispatch.CORRECTING:
+            return
+        case Dispatch.DROPPED if found is None:
+            chain.phase = Phase.OVER  # the refusal asked for the finalize
+        case _:
+            chain_over(step, chain, ended, _reason(outcome))
+
+
+def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
+    """A delegated job: its leg is over, unless it became a coordinator of its own."""
+    if not outcome.delegations or outcome.conflict:
+        questions.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
+    _absorb(leg, outcome, parent.batch)
+    if outcome.conflict:
+        _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
+        return
+    if outcome.delegations:
+        chain = Coordinator(coordinator_id=leg.job_id, run=dispatch.run_of(step, parent, leg), job_id=leg.job_id)
+        step.state.coordinators[leg.job_id] = chain
+        branches.add(chain, branches.own(step.state.jobs[leg.job_id]))
+        questions.ask(step, chain, outcome.job_id, outcome.human_questions)
+        if questions.hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
+            Dispatch.DISPATCHED,
+            Dispatch.CORRECTING,
+        }:
+            return
+        del step.state.coordinators[leg.job_id]
+    leg_over(step, parent, leg, ended, _reason(outcome))
+
+
+def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> Dispatch | None:
+    """None when there is nothing to hand out, or the result did not succeed (ruling A11)."""
+    if not outcome.delegations:
+        return None
+    if ended is JobState.SUCCEEDED:
+        return dispatch.delegate(step, chain, outcome)
+    ids = [each.id for each in outcome.delegations]
+    message = f"a {ended} result does not delegate: {len(ids)} delegation(s) not dispatched"
+    step.event(EventKind.DELEGATION_DROPPED, outcome.job_id, message, {"delegations": ids})
+    return None
+
+
+def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "") -> None:
+    """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
+    leg.outcome_job_id = outcome.job_id
+    leg.findings = _findings(leg, outcome, batch)
+    leg.touched_files = _files(outcome)
+    leg.artifact_digest = outcome.artifact_digest
+    own = outcome.progress or f"{outcome.state} {outcome.decision}"
+    leg.progress = digest([own, history]) if history else own
+
+
+def _findings(leg: Leg, outcome: JobOutcome, batch: Batch | None) -> str:
+    """Of a verify leg only: each has its share."""
+    if SynthesisRule.VERIFY not in leg.rules:
+        return ""
+    verify = (each for each in (batch.legs.values() if batch else ()) if SynthesisRule.VERIFY in each.rules)
+    return cut_to(outcome.findings, Bound(BOUNDS["findings"].characters, FINDINGS_BYTES // max(16, len(list(verify)))))
+
+
+def _reason(outcome: JobOutcome) -> str:
+    return fitted("summary", outcome.reason or outcome.summary)
+
+
+def _files(outcome: JobOutcome) -> tuple[str, ...]:
+    """As many as are shown, and as a history has room for."""
+    names, left = [], FILES_BYTES
+    for name in outcome.touched_files[:FILES_LIMIT]:
+        left -= size(name) + 1
+        if left < 0:
+            break
+        names.append(name)
+    return tuple(names)
+
+
+def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> None:
+    """A chain's end is its leg's end; the root's is the task's."""
+    chain.phase = Phase.OVER
+    found = step.state.leg_of(chain)
+    if found is None:
+        finalize.root_over(step, chain, ended, reason)
+    else:
+        leg_over(step, *found, ended, reason)
+
+
+def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
+    """A failing leg is run again while it may, and then meets its policy; in a tree that ends it meets neither.
+
+    One that asks people meets neither too: their answer goes to its coordinator, who decides (ruling F2).
+    """
+    reason = fitted("reason", reason) if ended in FAILING else ""
+    batch = chain.batch
+    if ended in FAILING and questions.waits(chain, leg):
+        leg.ended(ended, reason)
+        leg.asked = True
+        return
+    stopped = step.state.frozen or batch is None or bool(batch.stopped)
+    again = ended in FAILING and not finalize.ending(step) and not stopped
+    if again and leg.retries_used < leg.retry and _retry(step, leg, ended, reason):
+        return
+    leg.ended(ended, reason)
+    if ended in FAILING and not finalize.ending(step) and batch is not None:
+        _meet_policy(step, chain, batch, leg)
+
+
+def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
+    """A new attempt after a pause, if the job budget has room for it (rulings D3, C3)."""
+    refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, f"a retry of leg {leg.id}")
+    if refusal is not None:
+        step.refused(refusal, leg.job_id)
+        return False
+    seconds, attempt = pause(leg.retries_used), leg.attempt
+    leg.ended(ended, reason)
+    coming = f"attempt {attempt + 1} starts {seconds:.0f} s after it"
+    step.leg_again(leg, f"attempt {attempt} ended {ended}: {reason}", coming)
+    key = leg.pause_before_retry(ended, reason)
+    step.command(StartTimer(key=key, seconds=seconds, summary=f"{leg.id}: pause before attempt {leg.attempt}"))
+    return True
+
+
+def retry_due(step: Step, key: str) -> None:
+    """The pause is over: the leg waits for its next attempt like any other, budgets and worktrees included (C4, I3)."""
+    leg = next((each for each in step.state.legs() if each.timer == key), None)
+    if leg is not None:
+        leg.timer = None
+        rounds.show(step)
+
+
+def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None:
+    match leg.policy:
+        case FailurePolicy.BLOCK_PARENT:
+            _stop(step, chain, leg, leg.state, f"leg {leg.id} ended {leg.state}: {leg.reason}")
+        case FailurePolicy.CONTINUE | FailurePolicy.ESCALATE:
+            pass  # what an escalation means is decided when the batch is settled
+        case FailurePolicy.ESCALATE_HUMAN:
+            questions.failed(step, chain, leg)
+
+
+def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
+    """Legs not started are skipped, running ones finish, no continuation follows (ruling D4)."""
+    leg.ended(ended if ended in FAILING else JobState.BLOCKED, fitted("reason", reason))
+    if finalize.ending(step) or chain.batch is None:
+        return
+    chain.batch.blocked_by.append(leg.id)
+    stop_batch(step, chain, chain.batch, reason, culprit(step.state, leg))
+
+
+def culprit(state: TreeState, leg: Leg) -> str:
+    """The job to run again: in a blocked chain the leg that blocked it, however deep, and not the whole chain."""
+    chain = state.coordinators.get(leg.job_id)
+    if chain is None or chain.batch is None or not chain.batch.blocked_by:
+        return leg.job_id
+    return culprit(state, chain.batch.legs[chain.batch.blocked_by[0]])
+
+
+def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id: str) -> None:
+    """The first reason stands. A root's batch blocks the task at once, another one its leg when it has settled."""
+    batch.stop(reason)
+    rounds.overtake(step, chain, reason)
+    offers.take_back(step, {leg.job_id for leg in batch.legs.values()})
+    finalize.stop_waiting(step, batch)
+    if step.state.leg_of(chain) is None and not step.state.blocked:
+        finalize.block_task(step, reason, job_id)

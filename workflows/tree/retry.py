@@ -1,0 +1,173 @@
+"""An operator has work done again: a job of a blocked task (ruling D4), or what was lost with the workflow (G2).
+
+A blocked tree closes: its workflow returns the state it ended with. The retry is an operation that starts the same
+workflow id again from that state and feeds it `RetryRequested`; so a tree nobody comes back to holds nothing open.
+"""
+
+from workflows.model.event_kinds import EventKind
+from workflows.model.jobs import JobOutcome
+from workflows.model.states import FAILING, JobState, TaskState
+from workflows.policy import bounds
+from workflows.tree import continuation, dispatch, finalize, job_end, round_rows, rounds
+from workflows.tree.chains import Batch, Coordinator, Leg, Phase
+from workflows.tree.state import TreeState
+from workflows.tree.step import Step
+
+
+def refuse_retry(state: TreeState, job_id: str) -> str | None:
+    """Why this job cannot be run again now; None when it can. What an operation asks before it disturbs the tree."""
+    job = state.jobs.get(job_id)
+    if job is None:
+        return f"there is no job {job_id} in tree {state.root_id}"
+    if state.finalize is not None:
+        return f"tree {state.root_id} is finalized ({state.finalize.reason}): start a new one"
+    if state.task.state in {TaskState.DONE, TaskState.CANCELLED}:
+        return f"task {state.task.task_id} is {state.task.state}"
+    if state.paused:
+        waiting = round_rows.open_rounds(state)[0]
+        return f"tree {state.root_id} is paused for a person and starts nothing: {waiting.commands[0]}"
+    limits, used = state.input.settings.bounds, state.ledger()
+    refusal = bounds.jobs(limits, used, 1, f"running {job_id} again") or bounds.exhausted(limits, used)
+    if refusal is not None:
+        return refusal.message
+    found = state.find_leg(job_id)
+    if found is None:
+        return None if _is_ended_root(state, job_id) else f"job {job_id} is {job.state}; its batch is over"
+    chain, leg = found
+    if chain.batch is None or not _again(chain.batch, leg):
+        return f"leg {leg.id} is {leg.state}: only a leg that failed, or ran in a blocked batch, is run again"
+    if not _open(state, chain):
+        return f"the batch of leg {leg.id} is over: its coordinator has gone on"
+    return _held_back(state, chain.batch, leg)
+
+
+def retry(step: Step, actor: str, job_id: str) -> None:
+    """The leg, or the root's last job, runs again as a new attempt; everything above it is open again."""
+    state = step.state
+    if state.closed_at is not None:
+        # Nobody worked on a closed tree.
+        state.exclude(state.closed_at)
+        state.closed_at = state.now
+    why_not = refuse_retry(state, job_id)
+    if why_not is not None:
+        step.event(
+            EventKind.RETRY_REFUSED, job_id if job_id in state.jobs else state.root_id, why_not, {"actor": actor}
+        )
+        return
+    state.closed, state.closed_at = False, None
+    step.event(EventKind.RETRY_REQUESTED, job_id, f"{actor} runs {job_id} again", {"actor": actor})
+    found = state.find_leg(job_id)
+    if found is None:
+        step.task(TaskState.OPEN, f"{job_id} runs again by order of {actor}", "")
+        continuation.run_again(step, state.root, actor)
+        return
+    chain, leg = found
+    frozen = list(state.coordinators.values()) if state.blocked else []
+    step.leg_again(leg, f"run again by {actor}; attempt {leg.attempt} ended {leg.state}: {leg.reason}")
+    opened = _reopen(step, chain, leg, actor)
+    if not state.blocked:
+        _unskip(step, [*opened, *(each.batch for each in frozen if each.batch)])
+    for each in list(state.coordinators.values()):
+        rounds.refresh(step, each)
+    if not state.paused:
+        dispatch.start(step, chain, leg)
+
+
+def _is_ended_root(state: TreeState, job_id: str) -> bool:
+    ended = state.root.phase is Phase.OVER and state.task.state is TaskState.BLOCKED
+    return ended and job_id == state.root.job_id and state.jobs[job_id].state in FAILING
+
+
+def _again(batch: Batch, leg: Leg) -> bool:
+    """What failed; or, where a vote or quorum blocked the batch, any leg that ran."""
+    by_rule = bool(batch.stopped) and not batch.blocked_by and leg.state is JobState.SUCCEEDED
+    return leg.timer is None and bool(leg.outcome_job_id) and (leg.failing or by_rule)
+
+
+def _held_back(state: TreeState, batch: Batch, leg: Leg) -> str | None:
+    """What the run order says against it, an operator's order or not (rulings C7, I3)."""
+    if leg.worktree in state.busy_worktrees:
+        return f"worktree {leg.worktree} of leg {leg.id} is in use"
+    lost = [dep for dep in batch.acting_deps(leg) if dep.state is not JobState.SUCCEEDED]
+    return f"its dependency {lost[0].id} is {lost[0].state}: service job retry {lost[0].job_id} first" if lost else None
+
+
+def _open(state: TreeState, chain: Coordinator) -> bool:
+    """Nobody has gone on without this chain: neither its own coordinator nor one above it."""
+    if chain.phase not in {Phase.WAITING, Phase.BLOCKED} or chain.batch is None or chain.batch.continued:
+        return False
+    if chain.coordinator_id == state.root_id:
+        return True
+    found = state.leg_of(chain)
+    return found is not None and found[1].timer is None and _open(state, found[0])
+
+
+def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]:
+    """Takes the leg's block off its batch, and so on up; a batch that another leg blocks too stays blocked."""
+    batch = chain.batch
+    if batch is None:
+        return []
+    batch.unblock(leg)
+    chain.phase = Phase.WAITING
+    found = step.state.leg_of(chain)
+    if found is None:
+        if not batch.stopped and step.state.blocked:
+            step.task(TaskState.OPEN, f"{leg.job_id} runs again by order of {actor}", "")
+        return [batch]
+    parent, above = found
+    above.begun()
+    return [batch, *_reopen(step, parent, above, actor)]
+
+
+def _unskip(step: Step, batches: list[Batch]) -> None:
+    """Legs that were skipped wait again; those that still cannot run are skipped again by the same rule as before."""
+    going_on = (each for each in batches if not each.stopped and not each.continued)
+    for leg in (leg for batch in going_on for leg in batch.acting_legs):
+        if leg.state is JobState.SKIPPED or (leg.failing and leg.failed_as):
+            leg.unskipped()
+            step.change(leg.job_id, state=JobState.QUEUED, reason="waits again", next="", ended_at=None)
+
+
+def refuse_taking_up(state: TreeState) -> str | None:
+    """Why this tree cannot go on; None when it can. A finalize is outside every count (ruling C4)."""
+    final = state.finalize.job_id if state.finalize else None
+    again = len([job_id for job_id in state.in_flight if job_id != final])
+    what = f"running {again} interrupted job(s) again"
+    refusal = bounds.jobs(state.input.settings.bounds, state.ledger(), again, what) if again else None
+    return refusal.message if refusal else None
+
+
+def take_up(step: Step, actor: str, why: str, since: float) -> None:
+    """Nobody worked on it since then, and nobody could answer either."""
+    state, gap = step.state, max(0.0, step.now - since)
+    if not state.paused:
+        state.exclude(since)
+    for each in (each for several in state.rounds.values() for each in several if each.open):
+        each.expires_at, each.armed_at = each.expires_at + gap, each.armed_at + gap
+    data: dict[str, str | int | float | bool | list[str] | None] = {"actor": actor, "again": state.in_flight}
+    step.event(EventKind.TREE_TAKEN_UP, state.root_id, f"{actor} has it go on after its workflow was lost: {why}", data)
+    for leg in state.legs():
+        leg.timer = None
+    for job_id in state.in_flight:
+        _interrupted(step, job_id, actor, why)
+
+
+def _interrupted(step: Step, job_id: str, actor: str, why: str) -> None:
+    """As a new attempt; in a batch that is stopped, or a tree that is being finalized, it is over instead."""
+    state, job = step.state, step.state.jobs[job_id]
+    found, ends = state.find_leg(job_id), finalize.ending(step)
+    is_final = state.finalize is not None and state.finalize.job_id == job_id
+    stopped = found is not None and found[0].batch is not None and bool(found[0].batch.stopped)
+    if not is_final and (ends or stopped or (found is None and state.paused)):
+        job_end.job_ended(
+            step, JobOutcome(job_id=job_id, attempt=job.attempt, state=JobState.CANCELLED, reason=why[:300])
+        )
+        return
+    state.offers.pop(job_id, None)  # whether its host had begun it is not known any more
+    step.change(job_id, state=JobState.CANCELLED, reason=why, ended_at=step.now)
+    if found is None:
+        continuation.run_again(step, state.coordinators[state.homes[job_id]], actor)
+        state.spent_jobs -= is_final  # outside every count (ruling C4)
+        return
+    found[1].ended(JobState.CANCELLED, why)
+    step.leg_again(found[1], f"run again by {actor}; attempt {job.attempt} was interrupted: {why}")
