@@ -21,6 +21,7 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.spend import Usage
 from workflows.model.states import JobState
 from workflows.model.texts import LongPrompt
+from workflows.model.workers import Worker
 from workflows.policy.decisions import state_of
 from workflows.policy.loops import folded
 from workflows.policy.side_effects import side_effects
@@ -124,9 +125,19 @@ def _said(context: Context, run: JobRun, result: ServiceResult, evidence: Eviden
         "progress": side_effects(
             result, pull_request=run.assignment.pull_request, head_tree=evidence.head_tree, artifact_digest=body
         ),
-        "agents": agents.routable(context.store, run.repo) if result.delegations else (),
+        "agents": _routable(context, run, result.delegations),
         "templates": agents.templates(context.store) if result.delegations else (),
     }
+
+
+def _routable(context: Context, run: JobRun, delegations: tuple[Delegation, ...]) -> tuple[Worker, ...]:
+    """Who may be named on the repository: those that are, as they will run; of the others, that they are there."""
+    named = {leg.agent for leg in delegations}
+    there = agents.routable(context.store, run.repo) if delegations else ()
+    return tuple(
+        context.artifacts.travelling(agent) if agent.name in named else Worker(name=agent.name, runtime=agent.runtime)
+        for agent in there
+    )
 
 
 def _keep_body(context: Context, run: JobRun, result: ServiceResult) -> str | None:

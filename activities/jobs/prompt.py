@@ -26,7 +26,9 @@ def prompt_of(context: Context, run: JobRun) -> str:
 
 
 def _template(context: Context, run: JobRun) -> str | None:
-    """An ephemeral worker names a registered agent's template; an agent brings its own."""
+    """An ephemeral worker names a registered agent's template; an agent brings its own, as it was at the dispatch."""
+    if run.assignment.worker.template_digest:
+        return context.artifacts.get(run.assignment.worker.template_digest).decode()
     if not run.assignment.worker.ephemeral or not run.assignment.worker.template:
         return run.assignment.worker.template
     agent = agents.get(context.store, run.assignment.worker.template)

@@ -110,7 +110,7 @@ def _stage(
         needs=stage.needs,
         retry=stage.retry,
         assignment=Assignment(
-            worker=_worker(store, settings, definition, stage),
+            worker=artifacts.travelling(_worker(store, settings, definition, stage)),
             action=stage.action,
             prompt=artifacts.text(stage_prompt(stage.prompt, payload)),
             model=stage.model,

@@ -34,7 +34,7 @@ class Agent:
 
 def add(engine: Engine, worker: Worker, repos: tuple[str, ...]) -> bool:
     """Register a new agent; False when the name is taken."""
-    row = worker.model_dump(mode="json", exclude={"ephemeral"}) | {"added_at": time.time()}
+    row = worker.model_dump(mode="json", exclude={"ephemeral", "template_digest"}) | {"added_at": time.time()}
     with engine.begin() as connection:
         if connection.execute(select(schema.agents.c.name).where(schema.agents.c.name == worker.name)).first():
             return False

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from workflows.model.errors import NotFoundError
 from workflows.model.texts import Text
+from workflows.model.workers import Worker
 
 INLINE_LIMIT = 4096
 """Bytes a text may have and still travel inside a workflow's history."""
@@ -47,6 +48,12 @@ class Artifacts:
         if len(encoded) <= INLINE_LIMIT:
             return Text(inline=content)
         return Text(digest=self.put(encoded))
+
+    def travelling(self, worker: Worker) -> Worker:
+        """A worker as it may travel: an agent's template by its digest, for every leg of a tree carries its worker."""
+        if worker.ephemeral or not worker.template:
+            return worker
+        return worker.model_copy(update={"template": None, "template_digest": self.put(worker.template.encode())})
 
     def read(self, text: Text) -> str:
         """The words behind a travelling text."""

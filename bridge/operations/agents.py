@@ -81,7 +81,7 @@ def deny(service: Service, name: str, repo: str) -> None:
 
 def as_json(agent: Agent) -> dict[str, Any]:
     """What `--json` prints."""
-    row = agent.worker.model_dump(mode="json", exclude={"ephemeral"})
+    row = agent.worker.model_dump(mode="json", exclude={"ephemeral", "template_digest"})
     return row | {"repos": list(agent.repos), "added_at": agent.added_at}
 
 

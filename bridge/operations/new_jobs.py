@@ -113,7 +113,9 @@ def _tree(
         task_id=ids.task_id(root),
         title=title if len(title) <= TITLE_LENGTH else title[: TITLE_LENGTH - 1] + "…",
         repo=repo.name,
-        assignment=Assignment(worker=worker, action=action, prompt=service.artifacts.text(message)),
+        assignment=Assignment(
+            worker=service.artifacts.travelling(worker), action=action, prompt=service.artifacts.text(message)
+        ),
         settings=service.settings.snapshot(),
         created_at=time.time(),
         legs=legs,

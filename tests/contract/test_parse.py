@@ -1,4 +1,5 @@
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -169,3 +170,12 @@ def test_no_damage_to_one_byte_crashes_the_reader(body: Body, data: st.DataObjec
     raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     reading = read_result(bytes(raw))
     assert isinstance(reading, Accepted) or reading.faults
+
+
+@pytest.mark.ruling("A1")
+@pytest.mark.parametrize("again", ["{", '{"a":', '{"service_result":', '[{"service_result": {"x": ['])
+def test_what_is_read_is_read_in_linear_time(again: str) -> None:
+    """By the processor's clock, which does not count what else a machine does."""
+    begun = time.process_time()
+    assert rejected(again * (10 * 2**20 // len(again)))
+    assert time.process_time() - begun < 20

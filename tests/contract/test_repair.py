@@ -22,7 +22,7 @@ def previous_in(prompt: str) -> str:
     return found[2]
 
 
-@pytest.mark.ruling("A5")
+@pytest.mark.ruling("A5", "spec:validation.one_repair")
 def test_it_has_the_faults_one_per_line_the_shape_and_the_output() -> None:
     prompt = repair_prompt(FAULTS, "my output")
     assert '\n\nsummary is required\ndelegations[0] (id "<missing>"): id is required\n\n' in prompt

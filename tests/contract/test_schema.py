@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from pydantic import BaseModel
 
 from tests.contract.strategies import Body, bodies
 from workflows.contract.canonical import canonical, canonical_json
@@ -66,6 +67,26 @@ def _fits_combinations(value: Any, node: dict[str, Any]) -> bool:
 
 
 LEG: Body = {"id": "a", "agent": "x", "action": "ask", "prompt": "p"}
+
+
+@pytest.mark.ruling("spec:result.object")
+def test_the_objects_have_the_fields_of_the_tables_and_no_others() -> None:
+    objects: dict[type[BaseModel], str] = {
+        ServiceResult: (
+            "decision summary findings changes_made tests_run needs delegations artifact_body human_questions"
+        ),
+        Delegation: (
+            "id agent ephemeral action prompt deps failure_policy synthesis_rule quorum timeout retry worktree "
+            "artifacts fingerprint model effort phase"
+        ),
+        Ephemeral: "runtime model effort template role capabilities autonomy_policy",
+        HumanQuestion: "id prompt choices",
+    }
+    for model, fields in objects.items():
+        node = SCHEMA["properties"][KEY] if model is ServiceResult else SCHEMA["$defs"][model.__name__]
+        node = SCHEMA["$defs"][node["$ref"].removeprefix("#/$defs/")] if "$ref" in node else node
+        assert set(node["properties"]) == set(model.model_fields) == set(fields.split())
+        assert node["additionalProperties"] is False
 
 
 @pytest.mark.ruling("spec:result.object")

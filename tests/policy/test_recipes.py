@@ -1,6 +1,11 @@
+from typing import Any
+
 import pytest
 
+from tests.tree.simulator import World, done, outcome, play, tree_input
+from workflows.contract.locate import KEY
 from workflows.contract.models import Action, AutonomyPolicy, SynthesisRule
+from workflows.contract.validate import validate
 from workflows.model.errors import UsageError
 from workflows.model.settings import TreeSettings
 from workflows.policy import preflight
@@ -17,6 +22,23 @@ def test_a_recipe_is_deterministic_passes_preflight_and_carries_the_goal(recipe:
     assert legs == expand(recipe, GOAL, RUNTIMES)
     assert preflight.check(legs, (), TreeSettings()) is None
     assert all(GOAL in leg.prompt and leg.ephemeral for leg in legs)
+    body: dict[str, Any] = {
+        "decision": "approved",
+        "summary": "s",
+        "delegations": [leg.model_dump(mode="json") for leg in legs],
+    }
+    assert validate({KEY: body}).faults == ()
+
+
+@pytest.mark.ruling("spec:orchestrate.recipes")
+@pytest.mark.parametrize("recipe", list(Recipe))
+def test_what_waits_for_nothing_goes_out_at_once_and_the_whole_recipe_is_done(recipe: Recipe) -> None:
+    legs = expand(recipe, GOAL, RUNTIMES)
+    tree = World(tree_input(legs=legs)).begin()
+    assert [run.delegation_id for run in tree.runs] == [leg.id for leg in legs if not leg.deps]
+    play(tree, lambda run: outcome(run, "implemented"))
+    assert (done(tree), tree.kinds()) == (True, [])
+    assert [run.delegation_id for run in tree.runs] == [*(leg.id for leg in legs), None]
 
 
 @pytest.mark.ruling("spec:orchestrate.review_panel")
@@ -24,6 +46,9 @@ def test_the_panel_spreads_lenses_over_the_runtimes() -> None:
     legs = expand(Recipe.REVIEW_PANEL, GOAL, RUNTIMES[:2], 4)
     assert [leg.ephemeral.runtime for leg in legs if leg.ephemeral] == ["runtime_a", "runtime_b"] * 2
     assert len({leg.prompt for leg in legs}) == 4
+    assert {(leg.action, leg.ephemeral.autonomy_policy) for leg in legs if leg.ephemeral} == {
+        (Action.REVIEW, AutonomyPolicy.READ_ONLY)
+    }
 
 
 @pytest.mark.ruling("spec:orchestrate.decompose_and_verify", "spec:orchestrate.verifier", "spec:synthesis.verify")
@@ -32,6 +57,8 @@ def test_the_verify_leg_depends_on_every_producer_and_runs_elsewhere(recipe: Rec
     *producers, verify = expand(recipe, GOAL, RUNTIMES)
     assert verify.synthesis_rule is SynthesisRule.VERIFY
     assert verify.deps == tuple(leg.id for leg in producers)
+    assert (len(producers) == 1) is (recipe is Recipe.VERIFIER)
+    assert {(leg.action, leg.deps) for leg in producers} == {(Action.IMPLEMENT, ())}, "they work in parallel"
     assert verify.ephemeral is not None
     assert verify.ephemeral.autonomy_policy == "read-only"
     assert verify.ephemeral.runtime not in {leg.ephemeral.runtime for leg in producers if leg.ephemeral}

@@ -4,7 +4,7 @@ from tests.tree.simulator import CODER, delegation
 from workflows.contract.models import Action, AutonomyPolicy, Ephemeral, Runtime
 from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.model.texts import Text
-from workflows.model.workers import Assignment
+from workflows.model.workers import Assignment, Worker
 from workflows.policy.assignments import delegated, worker_of
 from workflows.policy.timeouts import seconds, timeout_of
 
@@ -35,8 +35,20 @@ def test_model_and_effort_go_from_the_leg_to_the_worker_to_the_runtime(
 
 @pytest.mark.ruling("spec:ephemeral.disposed")
 def test_an_ephemeral_worker_is_made_from_its_spec_and_inherits_nothing() -> None:
-    worker = worker_of(delegation("a", ephemeral=True), (CODER,))
-    assert (worker.ephemeral, worker.runtime, worker.autonomy_policy) == (True, "runtime_c", "danger-full-access")
+    spec = Ephemeral(
+        runtime=Runtime.RUNTIME_B,
+        model="m",
+        effort="e",
+        template="careful",
+        role="judge",
+        capabilities=("review",),
+        autonomy_policy=AutonomyPolicy.WORKSPACE_WRITE,
+    )
+    leg = delegation("a", None, "review").model_copy(update={"ephemeral": spec})
+    assert worker_of(leg, (CODER,)) == Worker(name="judge", ephemeral=True, **spec.model_dump())
+    plain = worker_of(delegation("a", ephemeral=True), (CODER,))
+    full = AutonomyPolicy.DANGER_FULL_ACCESS
+    assert plain == Worker(name="a", runtime="runtime_c", ephemeral=True, autonomy_policy=full)
 
 
 @pytest.mark.ruling("spec:ephemeral.read_only")

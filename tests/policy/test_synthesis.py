@@ -49,7 +49,7 @@ def test_two_of_three_for_a_quorum_of_two(words: tuple[str, ...], result: Result
     assert judge(ballots(*words, rule="quorum", quorum=2)).result is result
 
 
-@pytest.mark.ruling("E3")
+@pytest.mark.ruling("E3", "spec:synthesis.quorum")
 def test_the_largest_quorum_of_the_tagged_legs_counts() -> None:
     tagged = [
         Ballot("a", JobState.SUCCEEDED, Decision.APPROVED, frozenset({SynthesisRule.QUORUM}), 1),
@@ -75,7 +75,7 @@ def test_verify_looks_at_the_tagged_legs_only(word: str, result: Result) -> None
     assert judge(ballots(word, "changes_requested", rule="verify")).result is result
 
 
-@pytest.mark.ruling("E4")
+@pytest.mark.ruling("E4", "spec:states.child_skipped")
 @pytest.mark.parametrize(
     ("other", "reason"), [("approved", ""), ("skipped", "nothing was verified"), ("unrun", "nothing was verified")]
 )

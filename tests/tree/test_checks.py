@@ -133,7 +133,7 @@ def test_a_retry_meets_the_budgets_too() -> None:
     assert [run.attempt for run in world.runs if run.delegation_id] == [1]
 
 
-@pytest.mark.ruling("C4")
+@pytest.mark.ruling("C4", "spec:limits.wall_clock")
 def test_the_wall_clock_runs_from_the_root_s_creation() -> None:
     world = World(tree_input(Bounds(max_delegation_wall_clock_seconds=100), created_at=900.0))
     world.begin()

@@ -35,7 +35,9 @@ def test_a_coordinator_that_fails_blocks_the_task(decision: str | None) -> None:
     assert tree.state.task.next == f"service job retry {ROOT}"
 
 
-@pytest.mark.ruling("B1", "C2", "D1", "spec:run_order.1", "spec:run_order.2", "spec:run_order.4", "spec:linkage")
+@pytest.mark.ruling(
+    "B1", "C2", "D1", "spec:run_order.1", "spec:run_order.2", "spec:run_order.4", "spec:linkage", "spec:delegation.deps"
+)
 def test_legs_run_in_order_and_one_continuation_follows() -> None:
     tree = world()
     tree.coordinator("approved", delegation("a"), delegation("b"), delegation("c", deps=("a", "b")))
@@ -75,6 +77,17 @@ def test_a_duplicate_is_never_run_and_has_its_twin_s_outcome() -> None:
     assert tree.last.brief is not None
     shown = {leg.id: (leg.job_id, leg.decision, leg.twin_of) for leg in tree.last.brief.legs}
     assert shown["b"] == (f"{ROOT}.1", Decision.IMPLEMENTED, "a")
+    assert [run.delegation_id for run in tree.runs] == [None, "a", "c", None]
+
+
+@pytest.mark.ruling("C5", "spec:delegation.fingerprint")
+def test_a_fingerprint_is_of_one_result_and_a_later_one_may_have_it_again() -> None:
+    tree = world()
+    for leg in "ab":
+        tree.coordinator("approved", delegation(leg, fingerprint="x"), delegation(f"{leg}2", fingerprint="y"))
+        assert [run.delegation_id for run in tree.flying.values()] == [leg, f"{leg}2"]
+        tree.leg(leg, progress=leg)
+        tree.leg(f"{leg}2")
 
 
 @pytest.mark.ruling("C3", "C5", "spec:limits.job_budget")
@@ -84,7 +97,7 @@ def test_a_duplicate_is_no_new_job() -> None:
     assert len(tree.flying) == 2
 
 
-@pytest.mark.ruling("I3")
+@pytest.mark.ruling("I3", "spec:delegation.worktree")
 def test_legs_that_share_a_worktree_run_one_after_another() -> None:
     tree = world()
     tree.coordinator("approved", delegation("a", worktree="w"), delegation("b", worktree="w"), delegation("c"))
@@ -121,6 +134,8 @@ TRIPS = [
 
 
 @pytest.mark.ruling("C1", "G1", "spec:states.bound_trips", "spec:events.delegation_finalize_enqueued")
+@pytest.mark.ruling("spec:events.delegation_walltime_exceeded", "spec:events.delegation_cost_exceeded")
+@pytest.mark.ruling("spec:events.delegation_cost_usd_exceeded", "spec:events.delegation_width_exceeded")
 @pytest.mark.parametrize(("bounds", "fields", "kind"), TRIPS, ids=[kind for _, _, kind in TRIPS])
 def test_a_bound_that_trips_drops_the_set_with_one_event_and_one_finalize(
     bounds: Bounds, fields: dict[str, object], kind: str
@@ -137,7 +152,7 @@ def test_a_bound_that_trips_drops_the_set_with_one_event_and_one_finalize(
     assert done(tree)
 
 
-@pytest.mark.ruling("C2", "spec:limits.depth", "B4")
+@pytest.mark.ruling("C2", "spec:limits.depth", "B4", "spec:states.bound_trips")
 def test_depth_counts_continuations_and_the_finalize_is_never_refused() -> None:
     tree = world(Bounds(max_delegation_depth=2))
     for generation in "ab":
@@ -185,16 +200,23 @@ def test_one_warning_per_budget_at_four_fifths_and_a_line_in_the_next_prompt() -
 @pytest.mark.ruling("C6", "spec:states.preflight", "spec:events.delegation_preflight_failed")
 def test_an_unroutable_set_is_refused_whole_and_can_be_corrected() -> None:
     tree = world()
-    tree.coordinator("approved", delegation("a"), delegation("b", "ghost"))
+    tree.coordinator("approved", delegation("a"), delegation("b", "ghost"), delegation("c", "runtime_a"))
     assert tree.kinds() == ["delegation_preflight_failed"]
+    event = tree.said[0].data
+    assert event["valid_agents"] == ["coder", "lead", "reader"]
+    assert [fault.partition("): ")[2] for fault in event["faults"]] == [  # type: ignore[union-attr]
+        'agent "ghost" is unknown or not allowed on this repository',
+        '"runtime_a" is the name of a runtime, not of an agent: name a registered agent, or an ephemeral worker',
+    ]
+    assert '"ephemeral": {"runtime": ...}' in str(event["alternative"])
     root = tree.jobs[ROOT]
     assert (root.state, bool(root.preflight_failed)) == (JobState.SUCCEEDED, True)
     brief = tree.last.brief
     assert brief is not None
     assert (tree.last.continuation, brief.valid_agents) == (Continuation.CORRECTIVE, ("coder", "lead", "reader"))
-    assert [leg.id for each in brief.refused for leg in each.delegations] == ["a", "b"]
-    tree.coordinator("approved", delegation("a"), delegation("b"))
-    assert len(tree.flying) == 2, "the corrected set is no repetition: the refused one never entered the window"
+    assert [leg.id for each in brief.refused for leg in each.delegations] == ["a", "b", "c"]
+    tree.coordinator("approved", delegation("a"), delegation("b"), delegation("c"))
+    assert len(tree.flying) == 3, "the corrected set is no repetition: the refused one never entered the window"
 
 
 @pytest.mark.ruling("C6", "spec:limits.preflight_streak")
@@ -282,6 +304,15 @@ def test_ephemeral_legs_obey_every_limit(bounds: Bounds, fields: dict[str, objec
     tree = world(bounds)
     tree.coordinator("approved", delegation("a", ephemeral=True), delegation("b", ephemeral=True), **fields)
     assert kind in tree.kinds()
+    assert tree.last.continuation is Continuation.FINALIZE
+
+
+@pytest.mark.ruling("spec:ephemeral.limits")
+def test_a_coordinator_at_the_depth_cap_delegates_to_no_ephemeral_worker_either() -> None:
+    tree = world(Bounds(max_delegation_depth=1))
+    tree.coordinator("approved", delegation("a", "lead"))
+    tree.leg("a", "approved", delegation("x", ephemeral=True))
+    assert "delegation_depth_exceeded" in tree.kinds()
     assert tree.last.continuation is Continuation.FINALIZE
 
 

@@ -127,6 +127,17 @@ def test_an_escalation_is_over_when_its_leg_succeeds_after_all() -> None:
     assert tree.state.task.reason == "the vote failed: b did not approve"
 
 
+@pytest.mark.ruling("E3", "spec:synthesis.quorum")
+def test_a_quorum_is_decided_when_the_batch_is_settled_and_any_child_may_approve() -> None:
+    tree = batch(delegation("a", action="review", synthesis_rule="quorum", quorum=1), delegation("b"), delegation("c"))
+    tree.leg("b", "implemented")
+    assert [run.delegation_id for run in tree.flying.values()] == ["a", "c"], "nothing is stopped early"
+    tree.leg("a", "skipped")
+    assert all(run.continuation is Continuation.NONE for run in tree.runs)
+    tree.leg("c", "changes_requested")
+    assert tree.last.continuation is Continuation.NORMAL
+
+
 @pytest.mark.ruling("D8", "E3")
 def test_a_quorum_survives_a_failing_ballot() -> None:
     tree = batch(*(delegation(each, action="review", synthesis_rule="quorum", quorum=2) for each in "abc"))
@@ -218,7 +229,7 @@ def test_branches_that_conflict_block_the_task_whatever_the_policy() -> None:
     assert "x.py" in tree.state.task.reason
 
 
-@pytest.mark.ruling("E2", "D4", "spec:states.vote_not_met")
+@pytest.mark.ruling("E2", "D4", "spec:states.vote_not_met", "spec:synthesis.vote")
 def test_an_unmet_vote_blocks_and_the_leg_that_voted_no_can_be_run_again() -> None:
     tree = batch(*(delegation(each, action="review", synthesis_rule="vote") for each in "ab"))
     tree.leg("a")

@@ -21,6 +21,8 @@ def batch(*legs: Delegation, bounds: Bounds | None = None) -> World:
 def test_kill_cancels_what_waits_lets_run_what_runs_then_finalizes() -> None:
     tree = batch(delegation("a"), delegation("b", deps=("a",)))
     tree.kill()
+    assert tree.kinds() == ["delegation_killed"]
+    assert tree.said[0].data["actor"] == "ann"
     assert tree.named("b").state is JobState.CANCELLED
     assert not tree.cancelled
     tree.leg("a")

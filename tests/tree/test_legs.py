@@ -64,6 +64,29 @@ def test_a_phase_is_echoed_to_the_coordinator() -> None:
     assert [leg.phase for leg in world.last.brief.legs] == ["plan", None]
 
 
+@pytest.mark.ruling("spec:delegation.phase")
+def test_phases_change_nothing_of_what_runs_when() -> None:
+    courses = []
+    for phases in ((None, None, None), ("gate", "plan", "anything")):
+        first, second, third = phases
+        world = tree(
+            delegation("a", phase=first, retry=1, failure_policy="continue"),
+            delegation("b", phase=second),
+            delegation("c", phase=third, deps=("b",)),
+        )
+        world.leg("a", "failed")
+        world.leg("b")
+        world.fire()
+        world.leg("a", "failed")
+        world.leg("c")
+        runs = (
+            (run.delegation_id, run.attempt, run.continuation, run.assignment.timeout_seconds) for run in world.runs
+        )
+        courses.append(list(runs))
+    assert courses[0] == courses[1]
+    assert [leg for leg, *_ in courses[0]] == [None, "a", "b", "c", "a", None]
+
+
 @pytest.mark.ruling("K5")
 def test_spend_is_priced_by_the_model_that_was_really_used() -> None:
     world = tree(delegation("a", model="asked"), settings=TreeSettings(prices={"asked": (1, 0), "used": (2, 0)}))

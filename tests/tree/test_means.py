@@ -188,3 +188,12 @@ def test_defaults_of_time_are_those_of_child_jobs_and_a_continuation_has_its_coo
 ) -> None:
     run, _ = kind(None, None, SETTINGS)
     assert run.assignment.timeout_seconds == seconds
+
+
+@pytest.mark.ruling("spec:timeouts.precedence")
+def test_a_root_s_own_time_is_its_own_and_its_continuations() -> None:
+    world = grown(SETTINGS, LEAD, timeout_seconds=7.0)
+    assert world.last.assignment.timeout_seconds == 7.0
+    world.coordinator("approved", delegation("a"))
+    world.leg("a")
+    assert (world.last.continuation, world.last.assignment.timeout_seconds) == (Continuation.NORMAL, 7.0)

@@ -199,7 +199,7 @@ SCENES: dict[EventKind, Callable[[], World]] = {
 }
 
 
-@pytest.mark.ruling("B4")
+@pytest.mark.ruling("B4", "B7")
 @pytest.mark.parametrize("kind", list(EventKind))
 def test_every_kind_is_told_by_some_tree_and_its_payload_says_something(kind: EventKind) -> None:
     world = SCENES[kind]()
@@ -210,6 +210,26 @@ def test_every_kind_is_told_by_some_tree_and_its_payload_says_something(kind: Ev
         assert event.data.keys() == PAYLOADS[kind].model_fields.keys()
         assert event.message
         assert "\n" not in event.message
+
+
+@pytest.mark.ruling("spec:events.delegation_walltime_exceeded", "spec:events.delegation_cost_exceeded")
+@pytest.mark.ruling("spec:events.delegation_cost_usd_exceeded", "spec:events.delegation_width_exceeded")
+@pytest.mark.parametrize(
+    ("kind", "carries"),
+    [
+        (EventKind.DELEGATION_WALLTIME_EXCEEDED, {"elapsed": 2.0, "budget": 1.0}),
+        (EventKind.DELEGATION_COST_EXCEEDED, {"tokens": 1, "budget": 1}),
+        (EventKind.DELEGATION_COST_USD_EXCEEDED, {"cost_usd": 0.03, "budget": 0.001, "price_assumed": True}),
+        (EventKind.DELEGATION_WIDTH_EXCEEDED, {"width": 2, "cap": 1}),
+        (EventKind.DELEGATION_DEPTH_EXCEEDED, {"depth": 1, "cap": 1}),
+        (EventKind.DELEGATION_BUDGET_EXCEEDED, {"new_jobs": 2, "jobs": 0, "cap": 1}),
+    ],
+)
+def test_a_bound_that_trips_says_how_much_there_was_and_how_much_was_used(
+    kind: EventKind, carries: dict[str, float]
+) -> None:
+    (event,) = (event for event in SCENES[kind]().events if event.kind == kind)
+    assert event.data == pytest.approx(carries)
 
 
 @pytest.mark.ruling("B4", "spec:events.names")

@@ -195,7 +195,7 @@ def test_the_prompt_of_a_leg_that_a_person_had_run_again() -> None:
 ORDER = ("Human answers", "Goal", "Budget", "Outcomes", "Skipped or refused, and why", "What to do now")
 
 
-@pytest.mark.ruling("E6")
+@pytest.mark.ruling("E6", "spec:states.resume_answer")
 def test_the_sections_stand_in_the_order_of_the_ruling() -> None:
     text = render_continuation(answered_leg().model_copy(update={"notes": ("x",)}), BODIES)
     places = [text.index(f"\n## {title}\n") for title in ORDER]

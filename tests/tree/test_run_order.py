@@ -7,7 +7,7 @@ from workflows.contract.graph import topological
 from workflows.policy.fingerprints import twins
 
 
-@pytest.mark.ruling("spec:run_order.1", "spec:run_order.2")
+@pytest.mark.ruling("spec:run_order.1", "spec:run_order.2", "spec:delegation.deps")
 def test_a_leg_is_ready_when_its_dependencies_succeeded() -> None:
     batch = a_batch(leg("a", state="succeeded"), leg("b", state="running"), leg("c", "a", "b"), leg("d", "a"))
     first = batch.ready((), ())
@@ -23,7 +23,7 @@ def test_a_leg_that_is_on_offer_is_not_ready_again() -> None:
     assert first.id == "b"
 
 
-@pytest.mark.ruling("C7")
+@pytest.mark.ruling("C7", "spec:delegation.deps")
 @pytest.mark.parametrize("ended", ["failed", "blocked", "cancelled", "skipped"])
 def test_what_depends_on_a_lost_leg_can_never_run_and_so_on_down(ended: str) -> None:
     batch = a_batch(leg("a", state=ended), leg("b", "a"), leg("c", "b"), leg("d"))

@@ -1,6 +1,8 @@
+from typing import Any
+
 import pytest
 
-from tests.tree.simulator import ROOT, World, delegation, tree_input
+from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
 from workflows.contract.models import Delegation
 from workflows.model.briefs import Correction
 from workflows.model.settings import Bounds
@@ -39,7 +41,7 @@ def test_only_verify_legs_are_quoted_and_no_more_than_fits() -> None:
     assert [len(leg.findings) for leg in tree.last.brief.legs] == [0, 4000]
 
 
-@pytest.mark.ruling("E1", "spec:states.vote_not_met")
+@pytest.mark.ruling("E1", "spec:states.vote_not_met", "spec:synthesis.vote", "spec:synthesis.quorum")
 @pytest.mark.parametrize("rule", ["vote", "quorum"])
 def test_an_unmet_vote_or_quorum_blocks_before_any_verdict_counts(rule: str) -> None:
     tree = World(tree_input()).begin()
@@ -74,8 +76,26 @@ def test_attempts_are_counted_per_root_never_reset_and_end_in_finalize() -> None
     tree = World(tree_input()).begin()
     for number, verdict in enumerate(["failed", "approved", "failed", "failed"]):
         generation(tree, number, verdict)
+    replans = [run for run in tree.runs if run.continuation is Continuation.REPLAN]
+    assert [(run.brief.attempt, run.brief.attempts) for run in replans if run.brief] == [(1, 2), (2, 2)]
     assert "verify_replan_exhausted" in tree.kinds()
     assert tree.last.continuation is Continuation.FINALIZE
+
+
+@pytest.mark.ruling("E5", "spec:limits.verify_replan")
+def test_every_coordinator_of_a_tree_draws_on_the_same_attempts() -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", delegation("lead", "lead"))
+    tree.leg("lead", "approved", delegation("v1", action="review", synthesis_rule="verify"))
+    tree.leg("v1", "changes_requested", progress="1")
+    tree.end(tree.last.job_id, "approved", delegation("v2", action="review", synthesis_rule="verify"))
+    tree.leg("v2", "changes_requested", progress="2")
+    tree.end(tree.last.job_id, "approved")
+    tree.coordinator("approved", delegation("v3", action="review", synthesis_rule="verify"))
+    tree.leg("v3", "changes_requested")
+    assert "verify_replan_exhausted" in tree.kinds()
+    replans = [run.parent_job_id for run in tree.runs if run.continuation is Continuation.REPLAN]
+    assert (replans, tree.last.continuation) == ([f"{ROOT}.1", f"{ROOT}.3"], Continuation.FINALIZE)
 
 
 @pytest.mark.ruling("E4", "D8")
@@ -89,8 +109,30 @@ def test_a_verify_leg_that_never_ran_fails_the_verdict() -> None:
     assert "nothing was verified" in tree.last.brief.notes[-1]
 
 
+@pytest.mark.ruling("E5", "spec:limits.replan_is_bounded")
+@pytest.mark.parametrize(
+    ("bounds", "fields", "kind"),
+    [
+        (Bounds(max_delegation_depth=1), {}, "delegation_depth_exceeded"),
+        (Bounds(max_delegation_width=2), {}, "delegation_width_exceeded"),
+        (Bounds(max_delegation_total_jobs=5), {}, "delegation_budget_exceeded"),
+        (Bounds(max_delegation_wall_clock_seconds=10), {"after": 11}, "delegation_walltime_exceeded"),
+        (Bounds(max_delegation_token_budget=10), {"usage": tokens(10)}, "delegation_cost_exceeded"),
+        (Bounds(max_delegation_cost_usd=0.01), {"usage": tokens(10_000)}, "delegation_cost_usd_exceeded"),
+    ],
+    ids=["depth", "width", "jobs", "wall clock", "tokens", "dollars"],
+)
+def test_what_a_replan_delegates_meets_every_bound(bounds: Bounds, fields: dict[str, Any], kind: str) -> None:
+    tree = World(tree_input(bounds)).begin()
+    generation(tree, 1, "failed")
+    tree.coordinator("approved", *(delegation(each) for each in "xyz"), **fields)
+    assert kind in tree.kinds()
+    last = [run.continuation for run in tree.runs[-2:]]
+    assert last == [Continuation.REPLAN, Continuation.FINALIZE]
+
+
 @pytest.mark.ruling("E1", "E5", "spec:limits.replan_is_bounded")
-def test_the_structural_bounds_still_hold_for_a_replan() -> None:
+def test_a_replan_for_which_no_job_is_left_is_the_finalize() -> None:
     tree = World(tree_input(Bounds(max_delegation_total_jobs=2))).begin()
     generation(tree, 1, "failed")
     assert tree.last.continuation is Continuation.FINALIZE

@@ -53,8 +53,8 @@ async def temporal(host: PipelineHost, verb: str, workflow_id: str, *words: str)
     assert done.returncode == 0, done.stderr
 
 
-async def ask(host: PipelineHost, message: str) -> str:
-    return await new_jobs.start(host.service, new_jobs.NewJob("dev", "ask", message, "acme/shop"))
+async def ask(host: PipelineHost, message: str, action: str = "ask") -> str:
+    return await new_jobs.start(host.service, new_jobs.NewJob("dev", action, message, "acme/shop"))
 
 
 def answer(root: str) -> ResumeOrder:
@@ -207,14 +207,15 @@ async def test_a_reset_tree_goes_on_and_its_rows_with_it(host: PipelineHost, whi
 @pytest.mark.ruling("engine:dismiss", "D4")
 async def test_a_blocked_task_is_dismissed(host: PipelineHost) -> None:
     async with host.working():
-        root = await ask(host, "decide: failed")
+        root = await ask(host, "decide: failed", "implement")
         await until_state(host, root, TaskState.BLOCKED)
         assert [each.root_job_id for each in attention.find(host.service).blocked] == [root]
         described = host.client.get_workflow_handle(root)
         while (await described.describe()).status is WorkflowExecutionStatus.RUNNING:
             await asyncio.sleep(0.02)
         over = await trees.dismiss(host.service, root, actor="ann")
-        assert over == trees.Killed(root, over=True)
+        assert (over.root_job_id, over.over) == (root, True)
+        assert [leg.branch for leg in over.unmerged] == [f"service/{root}"], "what it made is not forgotten"
         assert attention.find(host.service).blocked == ()
         assert task(host, root).state is TaskState.CANCELLED
         assert task(host, root).reason.startswith("dismissed by ann; it was blocked: ")

@@ -96,7 +96,7 @@ async def test_the_time_of_a_pause_is_nobodys(client: Client, queue: str) -> Non
     assert "delegation_walltime_exceeded" not in books.kinds()
 
 
-@pytest.mark.ruling("F8", "C4")
+@pytest.mark.ruling("F8", "C4", "spec:limits.wall_clock")
 async def test_the_time_that_is_no_pause_still_counts(client: Client, queue: str) -> None:
     """A budget of two hours, and the same twenty: the gate above can fail."""
     host = Host(asking({"root": LEGS}, "root"))

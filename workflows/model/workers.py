@@ -27,6 +27,9 @@ class Worker(Wire):
     model: str | None = None
     effort: str | None = None
     template: str | None = None
+    """An ephemeral worker's: the agent whose template seeds its prompt. An agent's own, where it does not travel."""
+    template_digest: str | None = None
+    """An agent's own template as it travels, frozen with the worker."""
     role: str | None = None
     capabilities: tuple[str, ...] = ()
     autonomy_policy: AutonomyPolicy = AutonomyPolicy.AUTO

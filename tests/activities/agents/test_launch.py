@@ -167,6 +167,9 @@ def test_model_and_effort_are_passed_as_they_are_and_again_on_resume(tmp_path: P
         assert words["claude"][words["claude"].index("--model") + 1] == "some/odd model"
         assert words["kimi"][words["kimi"].index("-m") + 1] == "some/odd model"
         assert not any("bogus" in word for program in ("claude", "kimi") for word in words[program])
+        for program in words:
+            left = adapter(program).launch(a_call(tmp_path, a_run(program), session)).argv
+            assert not any("model" in word or word == "-m" for word in left), "it is the program's own"
     key = {"KIMI_MODEL_API_KEY": "k", "KIMI_MODEL_NAME": "other"}
     launch = adapter("kimi", key).launch(a_call(tmp_path, a_run("kimi", model="m")))
     assert launch.env["KIMI_MODEL_NAME"] == "m"

@@ -6,6 +6,7 @@ from activities.jobs.prompt import prompt_of
 from activities.store import agents
 from tests.activities.jobs.conftest import Stage
 from tests.tree.simulator import World, delegation, tree_input
+from workflows.contract.explain import explain_contract
 from workflows.model.settings import TreeSettings
 from workflows.model.texts import Text
 from workflows.model.workers import Worker
@@ -35,6 +36,18 @@ def test_equal_leg_ids_of_different_batches_have_bodies_of_their_own(stage: Stag
     assert (lead.read_text().count("outer"), lead.read_text().count("inner")) == (0, 5_000)
 
 
+@pytest.mark.ruling("spec:delegation.artifacts", "spec:delegation.tiers")
+def test_a_leg_is_handed_the_body_it_names_and_no_other_is_and_both_are_told_the_contract(stage: Stage) -> None:
+    body = stage.context.artifacts.put(b"the plan of the whole")
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", delegation("a", artifacts=("plan.md",)), delegation("b"), artifact_digest=body)
+    handed, other = (prompt_of(stage.context, run) for run in tree.flying.values())
+    assert "hands you `plan.md`" in handed
+    assert "```text\nthe plan of the whole\n```" in handed
+    assert "the plan of the whole" not in other
+    assert all(prompt.endswith(explain_contract()) for prompt in (handed, other))
+
+
 @pytest.mark.ruling("C6")
 async def test_what_templates_exist_comes_with_a_result_that_delegates(stage: Stage) -> None:
     plain = Worker(name="plain", runtime="shell", command=("cat",))
@@ -42,3 +55,25 @@ async def test_what_templates_exist_comes_with_a_result_that_delegates(stage: St
     agents.add(stage.context.store, plain.model_copy(update={"name": "careful", "template": "Be careful."}), ())
     outcome = await stage.play(stage.job(DELEGATES))
     assert ([agent.name for agent in outcome.agents], outcome.templates) == (["plain"], ("careful",))
+
+
+@pytest.mark.ruling("B6", "K3")
+async def test_an_agent_travels_without_its_template_and_is_given_the_one_it_had_at_the_dispatch(stage: Stage) -> None:
+    template = "Be careful. " * 1_300
+    agent = Worker(name="careful", runtime="shell", command=("cat",), capabilities=("ask",), template=template)
+    agents.add(stage.context.store, agent, ("acme/shop",))
+    agents.add(stage.context.store, agent.model_copy(update={"name": "other"}), ("acme/shop",))
+    outcome = await stage.play(stage.job(DELEGATES))
+    named, other = outcome.agents
+    assert (named.name, named.command, named.template) == ("careful", ("cat",), None)
+    assert other == Worker(name="other", runtime="shell")
+    assert len(outcome.model_dump_json()) < 2_500
+    assert agents.remove(stage.context.store, "careful")
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", *outcome.delegations, agents=outcome.agents)
+    first = prompt_of(stage.context, tree.last)
+    assert first.startswith(template.strip())
+    tree.end(tree.last.job_id, "approved", *outcome.delegations, agents=outcome.agents)
+    tree.end(tree.last.job_id)
+    assert tree.last.brief is not None
+    assert prompt_of(stage.context, tree.last).startswith(template.strip()), "its continuations too"

@@ -216,7 +216,7 @@ async def test_dependencies_that_conflict_block_the_job_and_leave_no_worktree(st
     assert git(stage.repo, "worktree", "list").count("\n") == 1
 
 
-@pytest.mark.ruling("I2", "C7")
+@pytest.mark.ruling("I2", "C7", "spec:run_order.3")
 async def test_a_reader_sees_the_merged_work_of_its_dependencies(stage: Stage) -> None:
     for number, name in ((1, "a.txt"), (2, "b.txt")):
         script = f"open('{name}', 'w').write('x')\n" + APPROVED
@@ -264,7 +264,7 @@ async def test_a_reader_that_may_run_anything_does_not_move_the_branch_it_checks
     assert git(stage.repo, "worktree", "list").count("\n") == 1
 
 
-@pytest.mark.ruling("I3")
+@pytest.mark.ruling("I3", "spec:delegation.worktree")
 async def test_legs_that_share_a_worktree_go_on_where_the_one_before_stopped(stage: Stage) -> None:
     add = "import os; open('log', 'a').write(os.environ['SERVICE_JOB_ID'][-1])\n" + APPROVED
     for number in (1, 2):
