@@ -1,17 +1,24 @@
 """What every ring shares: a service home of its own for each test."""
 
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from activities.settings.home import Home
+from tests.depth import cases
 
 ROOT = Path(__file__).parent
 PURE = ("contract", "policy", "tree", "pipeline")
 """The rings that need nothing but themselves: what fails there says most, and is known in seconds."""
 WAITING = ("e2e", "workflow", "bridge", "activities")
 """Those that wait for servers and processes, longest first: then several at once end at the same time."""
+
+
+settings.register_profile("ours", deadline=None, max_examples=cases(25, 100))
+settings.load_profile("ours")
 
 
 def pytest_configure() -> None:
@@ -25,9 +32,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path.relative_to(ROOT).parts[0], len(rings)))
 
 
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of this release with nothing in it: made once, since that takes longer than most tests of it."""
+    from activities.store.database import open_store  # the pure tests need not wait for it
+
+    home = Home(tmp_path_factory.mktemp("empty")).ensure()
+    open_store(home).dispose()
+    return home.store
+
+
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """An empty service home that the environment points at."""
+def home(bare_home: Home, empty_store: Path) -> Home:
+    """A service home that the environment points at, with nothing in its store."""
+    shutil.copyfile(empty_store, bare_home.store)
+    return bare_home
+
+
+@pytest.fixture
+def bare_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A service home without a store."""
     root = tmp_path / "home"
     monkeypatch.setenv("SERVICE_HOME", str(root))
     for name in ("TEMPORAL_ADDRESS", "SERVICE_TEMPORAL_ADDRESS", "SERVICE_STORE_URL"):

@@ -240,3 +240,10 @@ NOT_YET = frozenset({"F7"})
 """Rules nothing proves yet, because what they rule is not built. A rule leaves this set with its first test."""
 
 TEXTS: dict[str, str] = {rule: text for group in RULES.values() for rule, text in group.items()}
+
+if __name__ == "__main__":  # prints each rule with the tests that prove it
+    import sys
+
+    from tests.proofs import table
+
+    sys.stdout.write(table())

@@ -21,8 +21,8 @@ from activities.settings.model import Settings
 from activities.store import attempts, claims, hosts, jobs, schema
 from activities.store.claims import Offered
 from activities.store.database import open_store
-from tests.activities.runs.conftest import until
 from tests.bridge.http import seeds
+from tests.waiting import until
 from workflows.model.jobs import JobOutcome
 from workflows.model.rows import Records
 from workflows.model.states import JobState
@@ -130,9 +130,7 @@ async def test_a_worker_says_again_and_again_that_it_is_there_and_that_it_stops(
     async with housekeeping.seen(context):
         [first] = hosts.every(context.store)
         assert (first.name, first.slots, first.stopped_at) == (context.host, 8, None)
-        async with asyncio.timeout(30):
-            while hosts.every(context.store)[0].seen_at == first.seen_at:
-                await asyncio.sleep(0.02)
+        await until(lambda: hosts.every(context.store)[0].seen_at != first.seen_at)
     assert hosts.every(context.store)[0].stopped_at
 
 

@@ -32,7 +32,7 @@ from bridge.operations.service import Service
 from tests.benchmarks.bench_tree import server
 from tests.bridge.http import seeds
 from tests.bridge.http.conftest import bearer, scout
-from tests.bridge.http.test_pipelines import register
+from tests.bridge.http.seeds import register
 from workflows.model.ids import root_id
 from workflows.pipeline import ids
 from workflows.temporal.delegation_tree import DelegationTree

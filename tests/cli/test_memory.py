@@ -10,7 +10,7 @@ from activities.settings.home import Home
 from activities.store import jobs
 from bridge.operations.service import Service
 from cli.main import main
-from tests.activities.store.test_store import ROOT, job
+from tests.activities.store.rows import ROOT, job
 from workflows.model.rows import Records
 
 pytestmark = pytest.mark.ruling("K2", "K6")

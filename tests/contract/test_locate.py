@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.strategies import HOSTILE, TEXT, Body, bodies
+from tests.depth import cases
 from workflows.contract.locate import KEY, Broken, Candidate, locate
 
 BODY = {"decision": "approved", "summary": "ok"}
@@ -159,7 +160,7 @@ PROSE = st.one_of(TEXT, st.lists(st.one_of(TEXT, HOSTILE, st.sampled_from(list('
 
 @pytest.mark.ruling("A1")
 @given(bodies(), PROSE, TEXT, st.sampled_from([None, 2]), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=cases(30, 300))
 def test_any_result_in_any_prose_is_found(
     body: Body, before: str, after: str, indent: int | None, ascii_only: bool
 ) -> None:
@@ -169,7 +170,7 @@ def test_any_result_in_any_prose_is_found(
 
 @pytest.mark.ruling("A1")
 @given(bodies(), bodies(), st.data())
-@settings(max_examples=200)
+@settings(max_examples=cases(20, 200))
 def test_a_result_after_a_draft_cut_anywhere_is_found(draft: Body, body: Body, data: st.DataObject) -> None:
     first = json.dumps({KEY: draft})
     cut = data.draw(st.integers(0, len(first)))
@@ -189,7 +190,7 @@ def test_a_result_in_any_envelope_is_found(body: Body, shape: tuple[str, object,
 
 @pytest.mark.ruling("A1", "A2")
 @given(st.lists(st.one_of(HOSTILE, st.sampled_from(list('{}[]":,\\ \n1a')), st.just(WHOLE))).map("".join))
-@settings(max_examples=500)
+@settings(max_examples=cases(50, 500))
 def test_every_complete_object_is_what_a_plain_search_finds(text: str) -> None:
     assert {json.dumps(value) for value in values(text)} <= set(every_object(text))
 

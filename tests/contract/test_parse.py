@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.strategies import HOSTILE, TEXT, Body, bodies
+from tests.depth import cases
 from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
@@ -144,7 +145,7 @@ def test_the_deepest_result_that_is_accepted_can_be_written() -> None:
 
 @pytest.mark.ruling("A6")
 @given(bodies())
-@settings(max_examples=150)
+@settings(max_examples=cases(20, 150))
 def test_canonical_json_reads_back_as_the_same_result(body: Body) -> None:
     result = accepted(json.dumps({KEY: body})).result
     assert accepted(canonical_json(result)) == Accepted(result)
@@ -156,7 +157,7 @@ def test_canonical_json_reads_back_as_the_same_result(body: Body) -> None:
 
 @pytest.mark.ruling("A1")
 @given(st.one_of(st.binary(), st.lists(st.one_of(TEXT, HOSTILE)).map("".join)), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=cases(30, 300))
 def test_nothing_crashes_the_reader(output: str | bytes, after_repair: bool) -> None:
     reading = read_result(output, after_repair=after_repair)
     assert isinstance(reading, Accepted) or reading.faults
@@ -164,7 +165,7 @@ def test_nothing_crashes_the_reader(output: str | bytes, after_repair: bool) -> 
 
 @pytest.mark.ruling("A1")
 @given(bodies(), st.data())
-@settings(max_examples=150)
+@settings(max_examples=cases(20, 150))
 def test_no_damage_to_one_byte_crashes_the_reader(body: Body, data: st.DataObject) -> None:
     raw = bytearray(json.dumps({KEY: body}, ensure_ascii=False).encode())
     raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))

@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 
 from tests.contract.redaction_table import TOKENS
 from tests.contract.strategies import Body, bodies
+from tests.depth import cases
 from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
 from workflows.contract.parse import Accepted, read_result
@@ -221,7 +222,7 @@ def test_the_whole_comment() -> None:
 
 
 @given(bodies())
-@settings(max_examples=150)
+@settings(max_examples=cases(20, 150))
 def test_any_result_renders_within_its_frame(body: Body) -> None:
     comment = render_comment(result_of(**body))
     ours = ["Findings", "Changes made", "Tests run", "Needs", "Delegations", "Questions"]
@@ -235,7 +236,7 @@ MARKDOWN = ("# h", "```", "~~~", "---", "===", "<b>", "- ", "> ", "1. ", "\n", "
 
 
 @given(st.lists(st.sampled_from(MARKDOWN)))
-@settings(max_examples=300)
+@settings(max_examples=cases(30, 300))
 def test_no_markdown_reaches_what_follows_it(parts: list[str]) -> None:
     text = "".join(parts)
     entry = {"title": f"x{text}", "a": text}

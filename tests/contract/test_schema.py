@@ -1,70 +1,19 @@
 import json
-import re
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from pydantic import BaseModel
 
+from tests.contract.schema import SCHEMA, fits
 from tests.contract.strategies import Body, bodies
+from tests.depth import cases
 from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.explain import DELEGATING, MINIMAL, explain_contract
 from workflows.contract.locate import KEY
 from workflows.contract.models import Delegation, Ephemeral, HumanQuestion, ServiceResult, Tier
 from workflows.contract.parse import Accepted, read_result
-from workflows.contract.schema import schema
 from workflows.contract.validate import validate
 from workflows.contract.wording import MEANINGS, TIERS
-
-SCHEMA = schema()
-KINDS = {"string": str, "array": list, "object": dict, "integer": int}
-
-
-def fits(value: Any, node: Any) -> bool:
-    """As much of JSON Schema as ours uses."""
-    if isinstance(node, bool):
-        return node
-    checks = (_fits_kind, _fits_members, _fits_combinations)
-    return all(check(value, node) for check in checks)
-
-
-def _fits_kind(value: Any, node: dict[str, Any]) -> bool:
-    if "$ref" in node and not fits(value, SCHEMA["$defs"][node["$ref"].removeprefix("#/$defs/")]):
-        return False
-    if "type" in node and (not isinstance(value, KINDS[node["type"]]) or isinstance(value, bool)):
-        return False
-    if isinstance(value, str) and (
-        not re.search(node.get("pattern", ""), value)
-        or not node.get("minLength", 0) <= len(value) <= node.get("maxLength", len(value))
-    ):
-        return False
-    if isinstance(value, int) and value < node.get("minimum", value):
-        return False
-    return value in node.get("enum", [value]) and value == node.get("const", value)
-
-
-def _fits_members(value: Any, node: dict[str, Any]) -> bool:
-    if isinstance(value, dict):
-        known = node.get("properties", {})
-        extra = node.get("additionalProperties", True)
-        inner = all(fits(item, known.get(name, extra)) for name, item in value.items())
-        return inner and all(name in value for name in node.get("required", ()))
-    if isinstance(value, list):
-        contains = "contains" not in node or any(fits(item, node["contains"]) for item in value)
-        sized = node.get("minItems", 0) <= len(value) <= node.get("maxItems", len(value))
-        return contains and sized and all(fits(item, node.get("items", True)) for item in value)
-    return True
-
-
-def _fits_combinations(value: Any, node: dict[str, Any]) -> bool:
-    branch = "then" if "if" in node and fits(value, node["if"]) else "else"
-    return (
-        all(fits(value, each) for each in node.get("allOf", ()))
-        and any(fits(value, each) for each in node.get("anyOf", (True,)))
-        and sum(fits(value, each) for each in node.get("oneOf", (True,))) == 1
-        and fits(value, node.get(branch, True) if "if" in node else True)
-    )
-
 
 LEG: Body = {"id": "a", "agent": "x", "action": "ask", "prompt": "p"}
 
@@ -91,7 +40,7 @@ def test_the_objects_have_the_fields_of_the_tables_and_no_others() -> None:
 
 @pytest.mark.ruling("spec:result.object")
 @given(bodies())
-@settings(max_examples=100)
+@settings(max_examples=cases(20, 100))
 def test_every_valid_result_fits_the_schema_once_written_canonically(body: Body) -> None:
     verdict = validate({KEY: body})
     assert verdict.result is not None

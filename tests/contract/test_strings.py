@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.contract.schema import SCHEMA, fits
 from tests.contract.strategies import JSON, Body
-from tests.contract.test_schema import SCHEMA, fits
 from workflows.contract.locate import KEY
 from workflows.contract.schema import TEXTS
 from workflows.contract.strings import (

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.strategies import JSON, Body, bodies
+from tests.depth import cases
 from workflows.contract.faults import MOST, lines
 from workflows.contract.locate import KEY
 from workflows.contract.models import Delegation, Ephemeral, HumanQuestion, ServiceResult
@@ -421,7 +422,7 @@ class TestHygiene:
 
 @pytest.mark.ruling("A1", "A4")
 @given(bodies())
-@settings(max_examples=200)
+@settings(max_examples=cases(20, 200))
 def test_a_valid_result_has_no_faults_and_becomes_the_value(body: Body) -> None:
     verdict = validate({KEY: body})
     assert verdict.faults == ()
@@ -436,7 +437,7 @@ ODD = st.one_of(JSON, st.dictionaries(st.sampled_from(KNOWN), JSON, max_size=4),
 
 @pytest.mark.ruling("A4")
 @given(bodies(), st.lists(st.tuples(st.sampled_from(KNOWN), ODD, st.integers(0, 9)), min_size=1, max_size=4))
-@settings(max_examples=300)
+@settings(max_examples=cases(30, 300))
 def test_no_mutation_crashes_and_every_fault_is_one_line(body: Body, changes: list[tuple[str, Any, int]]) -> None:
     for name, value, place in changes:
         legs = body.get("delegations")

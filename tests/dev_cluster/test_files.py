@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,9 +60,45 @@ def test_what_is_needed_to_install_and_to_run_is_pinned(name: str) -> None:
 
 
 def test_ci_types_the_readmes_command() -> None:
-    command = "./dev-cluster/test"
-    assert command in (ROOT / "README.md").read_text()
-    assert re.search(rf"^check tests {command} ", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    command, readme = "./dev-cluster/test", (ROOT / "README.md").read_text()
+    assert f"\n{command}    # the tests" in readme
+    assert all(f"`{command} {ring}`" in readme for ring in ("--pure", "--all"))
+    assert re.search(rf'^check tests {command} "\$@"$', (ROOT / ".ci/run").read_text(), re.MULTILINE)
+
+
+@pytest.fixture
+def typed(tmp_path: Path) -> Callable[..., str]:
+    """What `dev-cluster/test` with these words would start, where nothing needs to be set up."""
+    for name in ("dev-cluster/setup", "dev-cluster/agents", ".venv/bin/python"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('#!/bin/sh\necho ran ${0##*/} "THOROUGH=$THOROUGH" "$@" >> "$RAN"\n')
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "dev-cluster/test").write_bytes((ROOT / "dev-cluster/test").read_bytes())
+    (tmp_path / "test_one.py").touch()
+
+    def run(*words: str) -> str:
+        ran = tmp_path / "ran"
+        ran.unlink(missing_ok=True)
+        environment = {"PATH": os.environ["PATH"], "RAN": str(ran)}
+        subprocess.run(["bash", "dev-cluster/test", *words], cwd=tmp_path, env=environment, check=True)
+        return ran.read_text()
+
+    return run
+
+
+def test_each_ring_selects_what_it_says(typed: Callable[..., str]) -> None:
+    assert typed("-x").endswith("-m not long -x\n")
+    assert "ran agents" not in typed()
+    pure, everything = typed("--pure", "-x"), typed("--all", "-x")
+    assert "-m not long" not in pure + everything
+    assert pure.endswith("tests/contract tests/policy tests/tree tests/pipeline -x\n")
+    assert "ran agents" in everything
+    assert "python THOROUGH=1 " in everything
+
+
+def test_what_is_named_runs_long_or_not(typed: Callable[..., str]) -> None:
+    assert "not long" not in typed("test_one.py") + typed("-x", "test_one.py::test_it")
+    assert "not long" in typed("dev-cluster") + typed("-k", "one")
 
 
 def test_ci_runs_everything_and_fails_when_one_part_does(tmp_path: Path) -> None:

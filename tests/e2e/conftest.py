@@ -1,26 +1,34 @@
 """The whole service as a user runs it: real processes, real ports, a home of its own."""
 
-import itertools
+import contextlib
+import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
-import time
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
 from activities.settings.home import Home
 from bridge.machine import daemon_state
+from bridge.machine.daemon_state import Phase
+from bridge.machine.ports import is_free
 from bridge.operations import jobs
 from bridge.operations.service import Service
+from tests.e2e.typist import typist
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
-LANES = itertools.count()
+LANES = iter(range(10_000, 32_000, 10))
+CLAIMED: list[TextIO] = []
+"""The claims of this process; they end with it."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +62,7 @@ class Installed:
 
     def run(self, *words: str, input: str = "") -> subprocess.CompletedProcess[str]:  # noqa: A002
         """Type a command, whatever comes of it; only a traceback is never right."""
-        done = subprocess.run(
-            [sys.executable, "-m", "cli.main", *words],
-            capture_output=True,
-            text=True,
-            input=input,
-            env=self.environment,
-            cwd=self.tmp,
-            timeout=120,
-            check=False,
-        )
+        done = typist().type(words, self.environment, self.tmp, input)
         assert "Traceback" not in done.stderr, done.stderr
         return done
 
@@ -83,11 +82,18 @@ class Installed:
         assert state is not None
         return next(child.pid or 0 for child in state.children if child.name == member)
 
-    def wait_for(self, what: Callable[[], bool], seconds: float = 60) -> None:
-        deadline = time.monotonic() + seconds
-        while not what():
-            assert time.monotonic() < deadline, self("daemon", "status").stdout
-            time.sleep(0.1)
+    def kill(self, member: str) -> None:
+        """kill -9, and wait until the daemon has it back and all is well."""
+        before = self.pid(member)
+        os.kill(before, signal.SIGKILL)
+        self.wait_for(lambda: self.pid(member) not in (0, before) and self.is_well())
+
+    def is_well(self) -> bool:
+        state = daemon_state.status(self.seen.home).state
+        return state is not None and state.phase is Phase.RUNNING
+
+    def wait_for(self, what: Callable[[], object]) -> None:
+        wait_for(what, lambda: self("daemon", "status").stdout)
 
     @cached_property
     def seen(self) -> Service:
@@ -110,11 +116,16 @@ class Installed:
 
 
 def lane() -> dict[str, str]:
-    """Ports that no other test of this run asks for: a server that is killed finds its own free again."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    """Ports that no other test of this machine asks for: a server that is killed finds its own free again."""
     names = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
-    first = 10_000 + 2_000 * worker + 10 * next(LANES)
-    return {name: str(first + number) for number, name in enumerate(names)}
+    for first in LANES:
+        claim = Path(tempfile.gettempdir(), f"service-tests-{os.getuid()}-{first}").open("w")  # noqa: SIM115
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if all(is_free(first + number) for number in range(len(names))):
+                CLAIMED.append(claim)
+                return {name: str(first + number) for number, name in enumerate(names)}
+    raise AssertionError("no three ports are free")
 
 
 def set_up(folder: Path) -> Installed:

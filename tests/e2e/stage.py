@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import subprocess
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,11 +12,8 @@ from typing import Any
 
 from activities.runs.os_processes import marks
 from tests.e2e.conftest import Installed
-from tests.e2e.fake_model_server import FakeModelServer
 from tests.e2e.programs import PROGRAMS, available
-
-PATIENCE = 300.0
-"""Seconds until something must have come true, on a machine that has much else to do."""
+from tests.scripted_model import ScriptedModel
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class Ended:
 class Stage:
     """One service for a whole module."""
 
-    def __init__(self, service: Installed, model: FakeModelServer) -> None:
+    def __init__(self, service: Installed, model: ScriptedModel) -> None:
         self.service, self.model = service, model
         self._pool = ThreadPoolExecutor(max_workers=2 * len(PROGRAMS))
         self._played: dict[tuple[Play, str], Future[Any]] = {}
@@ -88,19 +84,6 @@ class Stage:
         words = ("agent", action, f"{program}-dev", f"Do it. [[fake:{scenario}]]", "--repo", "acme/shop", "--json")
         return self.service.run(*words, *options).stdout
 
-    def says(self, job: str, words: str) -> str:
-        """What `service job show` says as soon as it says this."""
-        shown = ""
-
-        def said() -> bool:
-            nonlocal shown
-            time.sleep(1)  # every look is a process of its own
-            shown = self.service("job", "show", job).stdout
-            return words in shown
-
-        self.service.wait_for(said, PATIENCE)
-        return shown
-
     def end(self, job: str) -> Ended:
         """A job, to the end of its tree."""
         self.tree(job)
@@ -108,7 +91,7 @@ class Stage:
 
     def tree(self, job: str) -> dict[str, Any]:
         """A tree once it is over."""
-        self.service.wait_for(lambda: bool(self.service.tree(job)["over"]), PATIENCE)
+        self.service.wait_for(lambda: bool(self.service.tree(job)["over"]))
         return self.service.tree(job)
 
     def ended(self, job: str) -> Ended:
@@ -162,7 +145,7 @@ def running(words: str) -> list[Path]:
     return found
 
 
-def configure(service: Installed, model: FakeModelServer) -> None:
+def configure(service: Installed, model: ScriptedModel) -> None:
     """Settings that name the real programs; each has a folder of its own, one model, and does not try again itself."""
     folder = service.home.parent / "programs"
     (folder / "codex").mkdir(parents=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.test_trees import Script, git, leg, played, states
+from tests.e2e.script import Script, git, leg, played, states
 
 WROTE = {"decision": "implemented"}
 

@@ -1,17 +1,14 @@
 """The bridge of a running service, called by real connections."""
 
 import json
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.e2e.bridge import client, serving, token
 from tests.e2e.conftest import Installed
 
 ASKS_ONCE = """
@@ -23,15 +20,6 @@ else
 fi
 """
 BODY = {"message": "Paint it", "repo": "acme/shop"}
-
-
-def client(installed: Installed) -> httpx.Client:
-    url = installed.json("daemon", "status")["state"]["bridge_url"]
-    return httpx.Client(base_url=url, headers=_token(installed), timeout=60)
-
-
-def _token(installed: Installed) -> dict[str, str]:
-    return {"Authorization": f"Bearer {(installed.home / 'bridge.token').read_text()}"}
 
 
 @pytest.mark.ruling("F6", "J6", "J7", "J9")
@@ -90,6 +78,7 @@ def _follow(http: httpx.Client, job_id: str) -> _Follower:
 
 
 @pytest.mark.ruling("J9", "J10")
+@pytest.mark.long
 def test_a_bridge_that_is_killed_in_the_middle_of_calls_has_started_each_once_or_not_at_all(
     installed: Installed,
 ) -> None:
@@ -99,13 +88,13 @@ def test_a_bridge_that_is_killed_in_the_middle_of_calls_has_started_each_once_or
     installed("daemon", "start")
     found: dict[str, set[str]] = {f"order-{number}": set() for number in range(3)}
     for number, (key, ids) in enumerate(found.items()):
-        with _bridge(installed) as (process, http):
+        with serving(installed) as (process, http):
             caller = threading.Thread(target=_ask, args=(http, key, ids), daemon=True)
             caller.start()
             time.sleep(0.06 * number)
             process.kill()
             caller.join(30)
-    with _bridge(installed) as (_, http):
+    with serving(installed) as (_, http):
         for key, ids in found.items():
             _ask(http, key, ids)
             assert len(ids) == 1, (key, ids)
@@ -114,22 +103,6 @@ def test_a_bridge_that_is_killed_in_the_middle_of_calls_has_started_each_once_or
     assert started == {job_id for ids in found.values() for job_id in ids}
     for job_id in started:
         assert installed.wait_until_ended(job_id)["state"] == "succeeded"
-
-
-@contextmanager
-def _bridge(installed: Installed) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    """A bridge of the test's own: the daemon would take its time before it starts one again."""
-    words = [sys.executable, "-m", "cli.main", "bridge", "serve", "--addr", "127.0.0.1:0"]
-    environment = installed.environment
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment, cwd=installed.tmp)
-    assert process.stdout is not None
-    url = process.stdout.readline().removeprefix("bridge listens on ").strip()
-    try:
-        with httpx.Client(base_url=url, headers=_token(installed), timeout=60) as http:
-            yield process, http
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _ask(http: httpx.Client, key: str, ids: set[str]) -> None:
@@ -145,4 +118,4 @@ def _ask(http: httpx.Client, key: str, ids: set[str]) -> None:
 def _a_rotated_token_opens_a_running_bridge_at_once(installed: Installed, http: httpx.Client) -> None:
     installed("bridge", "token", "--rotate")
     assert http.get("/v1/jobs").status_code == 401
-    assert http.get("/v1/jobs", headers=_token(installed)).status_code == 200
+    assert http.get("/v1/jobs", headers=token(installed)).status_code == 200

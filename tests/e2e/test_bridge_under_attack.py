@@ -16,12 +16,13 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.e2e.bridge import client, serving, token
 from tests.e2e.conftest import Installed
-from tests.e2e.test_bridge import _bridge, _token, client
 
 LONG = bool(os.environ.get("BRIDGE_LONG"))
 STARTS, KILLS = (100, 60) if LONG else (3, 6)
 PIPELINE = "name: {name}\nrepo: acme/shop\nstages:\n  - {{id: only, kind: shell, command: 'true'}}\n"
+pytestmark = pytest.mark.long
 ASK = "/v1/agents/painter/ask"
 BODY = {"message": "Paint it", "repo": "acme/shop"}
 PAINTS = 'echo \'{"service_result": {"decision": "approved", "summary": "ok"}}\''
@@ -51,7 +52,7 @@ async def test_of_fifty_starts_at_once_over_real_connections_one_is_taken_every_
     url = installed.json("daemon", "status")["state"]["bridge_url"]
     os.kill(installed.pid("worker"), signal.SIGSTOP)  # nothing ends in between
     try:
-        async with httpx.AsyncClient(base_url=url, headers=_token(installed), timeout=60, limits=limits) as http:
+        async with httpx.AsyncClient(base_url=url, headers=token(installed), timeout=60, limits=limits) as http:
             for name in names:
                 answers = await asyncio.gather(*(http.post(f"/v1/pipelines/{name}/run") for _ in range(50)))
                 assert Counter(answer.status_code for answer in answers) == {200: 1, 409: 49}, name
@@ -72,14 +73,14 @@ def test_killed_at_any_moment_a_call_has_happened_whole_or_not_at_all(installed:
     told: list[set[str]] = [set() for _ in calls]
     dice = random.Random(7)
     for number, (path, body) in enumerate(calls):
-        with _bridge(installed) as (process, http):
+        with serving(installed) as (process, http):
             http.get("/v1/jobs")
             caller = threading.Thread(target=_post, args=(http, path, body, f"key-{number}", told[number]))
             caller.start()
             time.sleep(dice.uniform(0, 0.12))
             process.kill()
             caller.join(30)
-    with _bridge(installed) as (_, http):
+    with serving(installed) as (_, http):
         for number, (path, body) in enumerate(calls):
             _post(http, path, body, f"key-{number}", told[number])
             assert len(told[number]) == 1, (path, told[number])
@@ -154,7 +155,7 @@ Promise.all(tries.map(url => fetch(url, {method: "POST", mode: "no-cors", body: 
 def test_a_page_from_elsewhere_reaches_nothing_through_a_browser(installed: Installed, tmp_path: Path) -> None:
     """Neither by our address nor by a name that it has pointed here; even where it knows the token."""
     settings(installed, "enabled = false\n")
-    with _bridge(installed) as (_, http):
+    with serving(installed) as (_, http):
         page = PAGE.replace("PORT", str(http.base_url.port)).replace(
             "TOKEN", (installed.home / "bridge.token").read_text()
         )

@@ -2,59 +2,78 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
-from tests.e2e.conftest import Installed
+import pytest
 
-RESULT = """echo '{"service_result": {"decision": "approved", "summary": "survived"}}'\n"""
-
-
-def kill(pid: int) -> None:
-    assert pid
-    os.kill(pid, signal.SIGKILL)
+from tests.e2e.conftest import Installed, set_up
 
 
-def test_the_worker_dies_while_a_job_waits_to_start(installed: Installed) -> None:
-    installed.agent("scout", "echo ran >> $PROOF\n" + RESULT)
-    installed("daemon", "start")
-    os.kill(installed.pid("worker"), signal.SIGSTOP)  # it holds its polls but takes nothing: the job can only wait
-    job = installed.json("agent", "ask", "scout", "look", "--repo", "acme/shop")["job_id"]
-    assert installed.json("job", "show", job)["state"] == "queued"
-    kill(installed.pid("worker"))
-    shown = installed.wait_until_ended(job)
-    assert (shown["state"], shown["summary"], installed.proof) == ("succeeded", "survived", "ran\n")
+class Agent:
+    """One that says it began, and then waits to be let go."""
+
+    def __init__(self, service: Installed, name: str) -> None:
+        self.service, self.name = service, name
+        self.began, self.go = (service.tmp / f"{name}.{what}" for what in ("began", "go"))
+        service.agent(
+            name,
+            f"echo ran >> '{self.began}'; while [ ! -e '{self.go}' ]; do sleep 0.1; done\n"
+            """echo '{"service_result": {"decision": "approved", "summary": "survived"}}'\n""",
+        )
+
+    def begin(self, action: str = "ask") -> str:
+        return str(self.service.json("agent", action, self.name, "look", "--repo", "acme/shop")["job_id"])
+
+    def run(self, action: str = "ask") -> str:
+        job = self.begin(action)
+        self.service.wait_for(self.began.exists)
+        return job
+
+    def ends_well(self, job: str) -> None:
+        self.go.touch()
+        shown = self.service.wait_until_ended(job)
+        assert (shown["state"], shown["summary"], self.began.read_text()) == ("succeeded", "survived", "ran\n")
 
 
-def test_the_server_dies_while_a_job_runs(installed: Installed) -> None:
-    installed.agent("scout", "echo ran >> $PROOF; while [ ! -e $PROOF.go ]; do sleep 0.1; done\n" + RESULT)
-    installed("daemon", "start")
-    job = installed.json("agent", "ask", "scout", "look", "--repo", "acme/shop")["job_id"]
-    installed.wait_for(lambda: installed.proof != "")
-    before = installed.pid("server")
-    kill(before)
-    installed.wait_for(lambda: installed.pid("server") not in (0, before))
-    (installed.tmp / "proof.go").touch()
-    shown = installed.wait_until_ended(job)
-    assert (shown["state"], shown["summary"], installed.proof) == ("succeeded", "survived", "ran\n")
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    service = set_up(tmp_path_factory.mktemp("crashes"))
+    service("daemon", "start")
+    try:
+        yield service
+    finally:
+        service("daemon", "stop")
 
 
-def test_the_worker_dies_while_a_job_runs_and_the_next_one_takes_the_run_over(installed: Installed) -> None:
-    installed.agent("scout", "echo ran >> $PROOF; while [ ! -e $PROOF.go ]; do sleep 0.1; done\n" + RESULT)
-    installed("daemon", "start")
-    job = installed.json("agent", "implement", "scout", "change", "--repo", "acme/shop")["job_id"]
-    installed.wait_for(lambda: installed.proof != "")
-    kill(installed.pid("worker"))
-    (installed.tmp / "proof.go").touch()
-    shown = installed.wait_until_ended(job)
-    assert (shown["state"], shown["summary"], installed.proof) == ("succeeded", "survived", "ran\n")
+@pytest.fixture
+def agent(service: Installed, request: pytest.FixtureRequest) -> Agent:
+    return Agent(service, Path(request.node.name).name.removeprefix("test_").replace("_", "-")[:40])
 
 
-def test_everything_stops_while_a_job_runs_and_starts_again(installed: Installed) -> None:
-    installed.agent("scout", "echo ran >> $PROOF; while [ ! -e $PROOF.go ]; do sleep 0.1; done\n" + RESULT)
-    installed("daemon", "start")
-    job = installed.json("agent", "ask", "scout", "look", "--repo", "acme/shop")["job_id"]
-    installed.wait_for(lambda: installed.proof != "")
-    installed("daemon", "stop")
-    (installed.tmp / "proof.go").touch()
-    installed("daemon", "start")
-    shown = installed.wait_until_ended(job)
-    assert (shown["state"], shown["summary"], installed.proof) == ("succeeded", "survived", "ran\n")
+def test_the_worker_dies_while_a_job_waits_to_start(agent: Agent) -> None:
+    os.kill(agent.service.pid("worker"), signal.SIGSTOP)  # it holds its polls but takes nothing: the job can only wait
+    job = agent.begin()
+    assert agent.service.json("job", "show", job)["state"] == "queued"
+    agent.service.kill("worker")
+    agent.ends_well(job)
+
+
+def test_the_server_dies_while_a_job_runs(agent: Agent) -> None:
+    job = agent.run()
+    agent.service.kill("server")
+    agent.ends_well(job)
+
+
+def test_the_worker_dies_while_a_job_runs_and_the_next_one_takes_the_run_over(agent: Agent) -> None:
+    job = agent.run("implement")
+    os.kill(agent.service.pid("worker"), signal.SIGKILL)
+    agent.ends_well(job)
+
+
+def test_everything_stops_while_a_job_runs_and_starts_again(agent: Agent) -> None:
+    job = agent.run()
+    agent.service("daemon", "stop")
+    agent.go.touch()
+    agent.service("daemon", "start")
+    agent.ends_well(job)

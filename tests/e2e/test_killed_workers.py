@@ -18,10 +18,11 @@ from bridge.operations import jobs, new_jobs
 from bridge.operations.new_jobs import NewJob
 from bridge.operations.service import Service
 from tests.e2e.conftest import Installed, set_up
+from tests.waiting import until
 from tests.workflow.server import serve
 from workflows.model.states import JobState
 
-pytestmark = pytest.mark.ruling("engine:runs")
+pytestmark = [pytest.mark.long, pytest.mark.ruling("engine:runs")]
 
 KILLS = 20
 AGENT = """\
@@ -43,13 +44,10 @@ class Killed:
     async def start(self) -> None:
         """Start it, and wait until it polls."""
         command = [sys.executable, "-P", "-m", "activities.worker"]
-        self._process = await asyncio.to_thread(
-            subprocess.Popen, command, env=self._environment, stderr=subprocess.DEVNULL
-        )
-        async with asyncio.timeout(60):
-            while pid_of(self._home.worker_ready) != self._process.pid:
-                assert self._process.poll() is None
-                await asyncio.sleep(0.02)
+        process = await asyncio.to_thread(subprocess.Popen, command, env=self._environment, stderr=subprocess.DEVNULL)
+        self._process = process
+        await until(lambda: process.poll() is not None or pid_of(self._home.worker_ready) == process.pid)
+        assert process.poll() is None
 
     def kill(self) -> None:
         assert self._process is not None
@@ -58,9 +56,7 @@ class Killed:
 
 
 async def all_ended(service: Service, started: list[str]) -> None:
-    async with asyncio.timeout(120):
-        while any(jobs.get(service, job).ended_at is None for job in started):
-            await asyncio.sleep(0.2)
+    await until(lambda: all(jobs.get(service, job).ended_at for job in started))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="leftovers are found in /proc")

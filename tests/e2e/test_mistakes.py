@@ -15,8 +15,7 @@ from uuid import uuid4
 import pytest
 
 from tests.e2e.conftest import Installed
-from tests.e2e.test_people import until_paused
-from tests.e2e.test_trees import Script, leg, played
+from tests.e2e.script import Script, leg, played, until_paused
 
 pytestmark = pytest.mark.ruling("K6", "F6")
 QUESTIONS = {"human_questions": [{"id": "store", "prompt": "Redis?"}, {"id": "limit", "prompt": "How \x1b[2Jmany?"}]}

@@ -1,7 +1,6 @@
 """The service on a server and a database that are somebody else's, from the first refusal to a job that ran."""
 
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from bridge.daemon.server import find_program
 from bridge.machine.ports import LOOPBACK, choose_port, is_free
 from tests.activities.store.conftest import postgres
 from tests.e2e.conftest import Installed, set_up
+from tests.waiting import wait_for
 
 __all__ = ["postgres"]
 
@@ -24,9 +24,7 @@ def address() -> Iterator[str]:
     command = (str(find_program()), "server", "start-dev", "--headless", "--port", str(port), "--log-level", "error")
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
-            while is_free(port):
-                assert server.poll() is None
-                time.sleep(0.05)
+            wait_for(lambda: not is_free(port), server.poll)
             yield f"{LOOPBACK}:{port}"
         finally:
             server.kill()
@@ -45,6 +43,7 @@ def service(tmp_path: Path, address: str, postgres: str) -> Iterator[Installed]:
 
 
 @pytest.mark.ruling("engine:cluster", "engine:hosts")
+@pytest.mark.long
 def test_what_lacks_is_said_then_made_and_then_trees_run_and_wait_for_their_host(
     service: Installed, address: str
 ) -> None:

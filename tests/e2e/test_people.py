@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.e2e.conftest import Installed
-from tests.e2e.test_trees import Script, leg, played, states
+from tests.e2e.script import Script, leg, played, states, until_paused
 
 ASK = {"human_questions": [{"id": "store", "prompt": "Redis or memory?", "choices": ["redis", "memory"]}]}
 
@@ -19,20 +19,10 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     yield from played(tmp_path_factory.mktemp("people"))
 
 
-def until_paused(script: Script, job: str) -> None:
-    script.service.wait_for(lambda: script.tree(job)["task"]["state"] == "awaiting_human")
-
-
 def told(service: Installed, job: str) -> list[str]:
     path = service.home / "notifications.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return [entry["kind"] for entry in map(json.loads, lines) if entry["root_job_id"] == job]
-
-
-def kill_and_wait(service: Installed, member: str) -> None:
-    before = service.pid(member)
-    os.kill(before, signal.SIGKILL)
-    service.wait_for(lambda: service.pid(member) not in (0, before))
 
 
 @pytest.mark.ruling("F1", "F2", "F5", "F6", "spec:states.human_questions")
@@ -129,8 +119,8 @@ def test_a_pause_survives_everything_and_a_kill_finalizes_it_at_once(script: Scr
     job = script.ask()
     until_paused(script, job)
     for member in ("worker", "server"):
-        kill_and_wait(script.service, member)
-    script.service.wait_for(lambda: "accepted" in script.service("resume", job, "extend", "2h").stdout)
+        script.service.kill(member)
+    script.service.wait_for(lambda: "accepted" in script.service.run("resume", job, "extend", "2h").stdout)
     script.service("job", "kill", job)
     tree = script.until_over(job)
     assert tree["task"]["state"] == "cancelled"

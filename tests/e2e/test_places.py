@@ -93,6 +93,7 @@ def test_a_kill_leaves_the_four_and_begins_no_other(wide: Wide) -> None:
 
 
 @pytest.mark.ruling("F8")
+@pytest.mark.long
 def test_a_pause_begins_no_other_until_it_is_over(wide: Wide) -> None:
     wide.write("asker", decision="approved", human_questions=[{"id": "q", "prompt": "which?"}])
     job = wide.start()
@@ -111,6 +112,7 @@ def test_a_pause_begins_no_other_until_it_is_over(wide: Wide) -> None:
 
 
 @pytest.mark.ruling("D4")
+@pytest.mark.long
 def test_a_block_begins_no_other(wide: Wide) -> None:
     job = wide.start()
     first = wide.begun[0]

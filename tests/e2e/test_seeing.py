@@ -45,9 +45,8 @@ def test_a_running_job_shows_what_its_agent_says_even_without_a_worker(installed
 
     os.kill(installed.pid("worker"), signal.SIGSTOP)
     (installed.tmp / "proof.next").touch()
-    shown = "nothing"
-    while "thinking hard" not in shown:
-        shown = installed("job", "show", first).stdout
+    installed.wait_for(lambda: "thinking hard" in installed("job", "show", first).stdout)
+    shown = installed("job", "show", first).stdout
     assert "agent is  running; " in shown
     assert "ago:" in shown
     assert installed.json("job", "show", first)["live"]["stage"] == "running"
@@ -65,6 +64,7 @@ def test_a_running_job_shows_what_its_agent_says_even_without_a_worker(installed
 
 @pytest.mark.ruling("engine:runs", "engine:doctor")
 @pytest.mark.skipif(sys.platform != "linux", reason="leftovers are found in /proc")
+@pytest.mark.long
 def test_what_runs_for_nobody_is_ended_at_the_start_and_shown(installed: Installed) -> None:
     """Its record is lost, as after the store of a backup was put back."""
     run_dir = installed.home / "runs" / "job-0123456789ab.1"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -49,16 +51,18 @@ def test_the_readme_tour_does_what_it_shows(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "TEMPORAL_"))}
     environment.pop("TOUR", None)  # the text sets what it uses
     environment |= {"SERVICE_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
-    session = subprocess.run(
-        ["bash"],
-        input=script(tour),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=environment,
-        timeout=180,
-        check=False,
-    )
+    try:
+        session = subprocess.run(
+            ["bash"],
+            input=script(tour),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+            timeout=2 * PATIENCE,
+        )
+    finally:
+        subprocess.run(["dev-cluster/down"], cwd=ROOT, env=environment, capture_output=True)
     outputs = re.split(r"\n@@@ (\d+)\n", session.stdout)
     for step, output, code in zip(tour, outputs[::2], outputs[1::2], strict=False):
         assert int(code) == step.code, f"$ {step.command}\n{output}"

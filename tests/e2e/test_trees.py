@@ -1,106 +1,15 @@
 """Trees as people meet them: real processes, the command line from start to end."""
 
-import json
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Installed, set_up
-
-AGENT = """\
-import json, os, pathlib, sys, time
-prompt = sys.stdin.read()
-plans = pathlib.Path(os.environ["PLANS"])
-(plans / "prompts" / os.environ["SERVICE_JOB_ID"]).write_text(prompt)
-name = os.environ["SERVICE_DELEGATION_ID"] or os.environ["SERVICE_CONTINUATION"]
-for step in (name + "." + os.environ["SERVICE_ATTEMPT"], name):
-    if (plans / step).exists():
-        plan = json.loads((plans / step).read_text())
-        break
-else:
-    plan = {}
-for path, text in plan.pop("write", {}).items():
-    pathlib.Path(path).write_text(text)
-while "wait" in plan and not (plans / plan["wait"]).exists():
-    time.sleep(0.05)
-plan.pop("wait", None)
-print(json.dumps({"service_result": {"decision": "approved", "summary": "did " + name} | plan}))
-"""
-
-
-class Script:
-    """One service for the whole module; each test says what its agents answer."""
-
-    def __init__(self, service: Installed) -> None:
-        self.service = service
-        self.plans = service.tmp / "plans"
-        (self.plans / "prompts").mkdir(parents=True)
-        program = service.tmp / "agent.py"
-        program.write_text(AGENT)
-        command = f'["python3", "{program}"]'
-        service.home.joinpath("config.toml").write_text(
-            f'[runtimes.shell]\nenv = ["PLANS"]\n'
-            f'[runtimes.runtime_a]\nadapter = "script"\ncommand = {command}\nenv = ["PLANS"]\n'
-            f'[runtimes.runtime_b]\nadapter = "script"\ncommand = {command}\nenv = ["PLANS"]\n'
-        )
-        words = ("--runtime", "shell", "--command", f"python3 {program}", "--repo", "acme/shop")
-        for name in ("lead", "dev"):
-            can = ("--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
-            service("agent", "add", name, *words, *can)
-
-    def answers(self, **plans: dict[str, Any]) -> None:
-        for path in self.plans.iterdir():
-            if path.is_file():
-                path.unlink()
-        for name, plan in plans.items():
-            (self.plans / name.replace("__", ".").replace("_", "-")).write_text(json.dumps(plan))
-
-    def ask(self) -> str:
-        return str(self.service.json("agent", "ask", "lead", "reach the goal", "--repo", "acme/shop")["job_id"])
-
-    def until_over(self, job: str) -> dict[str, Any]:
-        self.service.wait_for(lambda: bool(self.tree(job)["over"]))
-        return self.tree(job)
-
-    def tree(self, job: str) -> dict[str, Any]:
-        return self.service.tree(job)
-
-    def prompt(self, job: str) -> str:
-        return (self.plans / "prompts" / job).read_text()
+from tests.e2e.script import Script, git, leg, played, states
 
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     yield from played(tmp_path_factory.mktemp("trees"))
-
-
-def played(folder: Path, settings: str = "") -> Iterator[Script]:
-    """A service whose agents do what they are told, for as long as a module's tests need it."""
-    service = set_up(folder)
-    stage = Script(service)
-    with (service.home / "config.toml").open("a") as config:
-        config.write(settings)
-    service.extra["PLANS"] = str(stage.plans)
-    service("daemon", "start")
-    try:
-        yield stage
-    finally:
-        service("daemon", "stop")
-
-
-def leg(name: str, action: str = "implement", **more: Any) -> dict[str, Any]:
-    return {"id": name, "agent": "dev", "action": action, "prompt": f"do {name}"} | more
-
-
-def states(tree: dict[str, Any]) -> dict[str, str]:
-    return {job["delegation_id"] or job["continuation"]: job["state"] for job in tree["jobs"]}
-
-
-def git(repo: Path, *words: str) -> str:
-    return subprocess.run(["git", "-C", str(repo), *words], check=True, capture_output=True, text=True).stdout
 
 
 @pytest.mark.ruling("D1", "E6", "I1", "spec:run_order.4")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.depth import cases
 from tests.tree.generated import grow
 from tests.tree.simulator import AGENTS, ROOT, World, delegation, tree_input
 from workflows.contract.models import Decision, HumanQuestion
@@ -26,7 +27,7 @@ from workflows.tree.events import (
 from workflows.tree.reducer import new_tree, reduce
 from workflows.tree.state import TreeState
 
-TREES = int(os.environ.get("ENGINE_TREES", "10000"))
+TREES = int(os.environ.get("ENGINE_TREES") or cases(300, 10_000))
 RELAXED = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
@@ -117,7 +118,7 @@ _EVENTS: st.SearchStrategy[Event] = st.one_of(
 
 
 @pytest.mark.ruling("B2", "engine:total")
-@settings(RELAXED, max_examples=max(300, TREES // 20))
+@settings(RELAXED, max_examples=max(100, TREES // 20))
 @example(events=[JobEnded(now=0, outcome=JobOutcome(job_id=ROOT, state=JobState.RUNNING)), TreeStarted(now=0)])
 @given(events=st.lists(_EVENTS, max_size=25))
 def test_the_reducer_takes_any_event_in_any_state(events: list[Event]) -> None:

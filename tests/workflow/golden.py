@@ -20,11 +20,9 @@ from tests.workflow import golden_pipelines
 from tests.workflow.books import Books
 from tests.workflow.golden_pipelines import quiet
 from tests.workflow.host import Handle, Host, Script, an_input, ended, script, serving, start
+from tests.workflow.orders import blocked, kill, latest, reopened
 from tests.workflow.people import asking, human, order, say, waits
 from tests.workflow.server import serve
-from tests.workflow.test_continuity import latest
-from tests.workflow.test_kill import kill
-from tests.workflow.test_retry import blocked, reopened
 from workflows.temporal.messages import TreeStart
 
 FOLDER = Path(__file__).parent / "golden"

@@ -23,6 +23,7 @@ from activities.settings.model import Settings
 from activities.store import pipeline_runs, pipelines, repos
 from activities.store.database import open_store
 from tests.pipeline.plans import agent, an_input, shell
+from tests.waiting import until
 from tests.workflow.mortal_worker import answer
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import Cancel
@@ -110,8 +111,7 @@ class Host:
         await run.signal(PipelineRun.cancel, Cancel(run_id=f"prun-{self.queue}", actor="ann"))
 
     async def until(self, state: RunState) -> None:
-        while not pipeline_runs.find(self.store, states=(state,)):
-            await asyncio.sleep(0.05)
+        await until(lambda: pipeline_runs.find(self.store, states=(state,)))
 
 
 @asynccontextmanager

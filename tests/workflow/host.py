@@ -15,7 +15,9 @@ from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Worker
 
 from activities.jobs.record_tree import request_cancel
+from tests import waiting
 from tests.tree.simulator import STORY, outcome, tree_input
+from tests.waiting import until
 from workflows.contract.models import Delegation
 from workflows.model import ids
 from workflows.model.jobs import JobOutcome, JobRun
@@ -31,7 +33,7 @@ from workflows.tree.commands import CloseTree
 from workflows.tree.reducer import root_run
 from workflows.tree.state import TreeInput, TreeState
 
-PATIENCE = timedelta(seconds=60)
+PATIENCE = timedelta(seconds=waiting.PATIENCE)
 """A tree that hangs is a failed test, not a hanging one."""
 
 Handle = WorkflowHandle[DelegationTree, CloseTree]
@@ -147,11 +149,8 @@ class Host:
     def run(self, name: str, attempt: int = 1) -> JobRun:
         return next(run for run in self.runs if name_of(run) == name and run.attempt == attempt)
 
-    async def until(self, what: Callable[[], bool], seconds: float = 60) -> None:
-        deadline = time.monotonic() + seconds
-        while not what():
-            assert time.monotonic() < deadline, f"ran {self.names}, ended {self.ended}"
-            await asyncio.sleep(0.005)
+    async def until(self, what: Callable[[], object]) -> None:
+        await until(what, lambda: f"ran {self.names}, ended {self.ended}")
 
     async def until_running(self, *names: str) -> None:
         await self.until(lambda: set(names) <= set(self.names))

@@ -1,6 +1,5 @@
 """People for the scripted host: runs that ask them, what they say, and what they see of a tree."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -10,13 +9,16 @@ from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from tests.tree.simulator import delegation
+from tests.waiting import soon, until
 from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Line, Script, name_of, script
+from tests.workflow.host import Handle, Host, Line, Script, ended, name_of, script
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import RoundRecord
+from workflows.model.settings import Bounds
 from workflows.temporal import search
+from workflows.tree.commands import CloseTree
 
 
 def asking(lines: Mapping[str, Line | list[Line]], *names: str, **fields: Any) -> Script:
@@ -78,10 +80,23 @@ async def listed(client: Client, queue: str, expected: dict[str, str]) -> None:
     """These are the trees the Temporal web UI lists as waiting for people, and for what: soon, and no others."""
     query = f"TaskQueue = '{queue}' AND SvcState = 'awaiting_human' AND SvcAttention != 'none'"
     shown: dict[str, str] = {}
-    for _ in range(200):
+
+    async def as_expected() -> bool:
+        nonlocal shown
         found = [each async for each in client.list_workflows(query)]
         shown = {each.id: str(each.typed_search_attributes[search.ATTENTION]) for each in found}
-        if shown == expected:
-            return
-        await asyncio.sleep(0.02)
-    assert shown == expected
+        return shown == expected
+
+    await until(as_expected, lambda: f"{shown}, not {expected}")
+
+
+async def over(tree: Handle, host: Host) -> tuple[CloseTree, Books]:
+    closed = await soon(ended(tree))
+    books = Books(host.written)
+    books.check(host.runs, Bounds())
+    return closed, books
+
+
+async def details(tree: Handle) -> str:
+    """What the web UI shows of a tree that runs."""
+    return str((await tree.query("__temporal_workflow_metadata")).current_details)

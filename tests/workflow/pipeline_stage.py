@@ -1,9 +1,7 @@
 """A whole host for pipelines: real workers, real git, real processes, on a task queue of the test's own."""
 
-import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from activities.worker import workers
 from bridge.operations import agents, pipeline_runs, pipelines, repos
 from bridge.operations.pipeline_runs import RunView
 from bridge.operations.service import Service
+from tests.waiting import until
 from workflows.pipeline.text import Format
 
 ANSWER = """\
@@ -71,11 +70,8 @@ class PipelineHost:
     def show(self, run_id: str) -> RunView:
         return pipeline_runs.show_run(self.service, run_id)
 
-    async def until(self, what: Callable[[], bool], seconds: float = 90) -> None:
-        deadline = time.monotonic() + seconds
-        while not what():
-            assert time.monotonic() < deadline, pipeline_runs.list_runs(self.service, pipeline_runs.RunFilter())
-            await asyncio.sleep(0.02)
+    async def until(self, what: Callable[[], object]) -> None:
+        await until(what, lambda: pipeline_runs.list_runs(self.service, pipeline_runs.RunFilter()))
 
     async def until_state(self, run_id: str, *states: str) -> RunView:
         await self.until(lambda: self.show(run_id).state in states)

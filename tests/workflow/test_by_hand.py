@@ -1,6 +1,5 @@
 """What people send from the Temporal web UI or its command line: heard, or refused in a sentence (rulings F4 to F6)."""
 
-import asyncio
 import json
 import re
 from typing import Any
@@ -13,10 +12,10 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from tests.tree.simulator import delegation
+from tests.waiting import soon, until
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, serving, start
-from tests.workflow.people import asking, waits
-from tests.workflow.test_pauses import details, over
+from tests.workflow.people import asking, details, over, waits
 from workflows.contract.models import HumanQuestion
 from workflows.model.jobs import JobOutcome, JobRun
 
@@ -49,11 +48,15 @@ async def failed_tasks(tree: Handle) -> int:
 
 async def shows(tree: Handle, text: str) -> str:
     """The details, as soon as they say this."""
-    for _ in range(2000):
-        if text in " ".join((found := await details(tree)).split()):
-            return found
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"{text!r} is not shown: {found}")
+    found = ""
+
+    async def said() -> bool:
+        nonlocal found
+        found = await details(tree)
+        return text in " ".join(found.split())
+
+    await until(said, lambda: f"{text!r} is not shown: {found}")
+    return found
 
 
 @pytest.mark.parametrize("name", ["report", "outcome", "look_again"])
@@ -141,7 +144,7 @@ async def test_of_several_open_rounds_one_must_be_named(client: Client, queue: s
         )
         assert f"\nstill waiting: service resume {names[1]} answer" in said
         await tree.signal("resume", {"verb": "answer", "text": "blue"})
-        await asyncio.wait_for(tree.result(), 20)
+        await soon(tree.result())
 
 
 async def test_an_update_is_whole_or_refused_and_a_signal_is_read_as_far_as_it_goes(client: Client, queue: str) -> None:

@@ -1,6 +1,5 @@
 """A tree outlives its runs and its workers: continue-as-new, restarts, no cache at all."""
 
-import asyncio
 from datetime import timedelta
 
 import pytest
@@ -8,13 +7,13 @@ from temporalio.client import Client
 from temporalio.testing import TimeSkipper
 
 from tests.tree.simulator import delegation
+from tests.waiting import soon
 from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Line, an_input, ended, play, script, serving, start
-from tests.workflow.test_kill import kill
+from tests.workflow.host import Host, Line, an_input, ended, play, script, serving, start
+from tests.workflow.orders import kill, latest, runs_of
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
 from workflows.temporal import search
-from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import TreeStart
 
 TASK_TIMEOUT = timedelta(seconds=1)
@@ -28,15 +27,6 @@ GENERATIONS: dict[str, Line | list[Line]] = {
 def short(queue: str, limit: int = 1) -> TreeStart:
     """A tree that continues as new wherever it can."""
     return TreeStart(input=an_input(), host=queue, history_limit=limit)
-
-
-def latest(client: Client, tree: Handle) -> Handle:
-    """Whichever run of the tree is current."""
-    return client.get_workflow_handle_for(DelegationTree.run, tree.id)
-
-
-async def runs_of(client: Client, tree: Handle) -> int:
-    return len([found async for found in client.list_workflows(f"WorkflowId = '{tree.id}'")])
 
 
 @pytest.mark.ruling("B1", "engine:restores")
@@ -63,7 +53,7 @@ async def test_a_kill_reaches_whichever_run_it_finds(client: Client, queue: str)
         tree = await start(client, queue, short(queue))
         await host.until_running("c1")
         await kill(latest(client, tree), immediate=True)
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert (closed.task_state, host.names[-1]) == (TaskState.CANCELLED, "finalize")
@@ -76,7 +66,7 @@ async def test_kills_while_it_continues_as_new_are_not_lost(client: Client, queu
         tree = await start(client, queue, short(queue))
         await host.until(lambda: len(host.runs) > 2 * order)
         await kill(latest(client, tree))
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert books.kinds().count("delegation_killed") == 1
@@ -105,7 +95,7 @@ async def test_a_new_worker_goes_on_where_the_old_one_stood(client: Client, queu
         host.release(restart_after)
         await host.until(lambda: restart_after in host.ended)
     async with serving(client, queue, host):
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
     Books(host.written).check(host.runs, Bounds())
     assert (closed.task_state, closed.jobs) == (TaskState.DONE, 13)
 
@@ -113,9 +103,9 @@ async def test_a_new_worker_goes_on_where_the_old_one_stood(client: Client, queu
 @pytest.mark.parametrize(
     "lines",
     [
-        pytest.param(GENERATIONS, id="generations"),
+        pytest.param(GENERATIONS, id="generations", marks=pytest.mark.long),
         pytest.param({"root": tuple(delegation(f"l{n}") for n in range(16))}, id="fan-out"),
-        pytest.param({"root": (delegation("a"), delegation("b")), "a": "failed"}, id="blocked"),
+        pytest.param({"root": (delegation("a"), delegation("b")), "a": "failed"}, id="blocked", marks=pytest.mark.long),
         pytest.param({"root": tuple(delegation(f"l{n}") for n in range(17))}, id="refused"),
     ],
 )

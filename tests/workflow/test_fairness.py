@@ -1,12 +1,14 @@
 """One slot on a host, a wide tree that was there first, and a small one that comes after it (ruling C8)."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
 from tests.tree.simulator import delegation
+from tests.waiting import until
 from tests.workflow.host import Host, an_input, ended, says, serving, start
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.states import TaskState
@@ -23,9 +25,7 @@ def answer(run: JobRun) -> JobOutcome:
 async def queued(client: Client, *workflow_ids: str) -> None:
     """Until each of these waits for its run."""
     for workflow_id in workflow_ids:
-        async with asyncio.timeout(30):
-            while not await _waits(client, workflow_id):
-                await asyncio.sleep(0.05)
+        await until(partial(_waits, client, workflow_id), workflow_id)
 
 
 async def _waits(client: Client, workflow_id: str) -> bool:

@@ -45,6 +45,7 @@ def realistic(run: JobRun) -> JobOutcome:
 
 
 @pytest.mark.ruling("spec:limits.job_budget")
+@pytest.mark.long
 async def test_a_full_tree_stays_far_below_the_limits_of_a_history(client: Client, queue: str) -> None:
     host = Host(realistic)
     async with serving(client, queue, host):

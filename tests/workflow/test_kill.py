@@ -6,20 +6,16 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from tests.tree.simulator import delegation
+from tests.waiting import soon
 from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Line, an_input, ended, script, serving, start
-from workflows.model.orders import Kill
+from tests.workflow.host import Host, Line, an_input, ended, script, serving, start
+from tests.workflow.orders import kill
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
-from workflows.temporal.delegation_tree import DelegationTree
 from workflows.tree.commands import CloseTree
 
 TWO = (delegation("a"), delegation("b", deps=("a",)))
-
-
-async def kill(tree: Handle, *, immediate: bool = False) -> None:
-    await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=immediate))
 
 
 async def killed(
@@ -35,7 +31,7 @@ async def killed(
         if not any(orders):
             await host.until(lambda: "delegation_killed" in Books(host.written).kinds())
             host.release(held)
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert books.kinds().count("delegation_killed") == 1
@@ -50,7 +46,7 @@ async def test_before_the_tree_was_ever_seen_by_a_worker(client: Client, queue: 
     tree = await start(client, queue)
     await kill(tree, immediate=immediate)
     async with serving(client, queue, host):
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
     Books(host.written).check(host.runs, Bounds())
     assert closed.task_state is TaskState.CANCELLED
     assert set(host.names) <= {"root", "finalize"}, "no leg was ever begun"
@@ -102,7 +98,10 @@ async def test_between_two_attempts_there_is_no_third_and_no_pause(client: Clien
         tree = await start(client, queue)
         await host.until(lambda: any(job.attempt == 2 for job in Books(host.written).jobs.values()))
         await kill(tree, immediate=immediate)
-        await asyncio.wait_for(ended(tree), 4)
+        await soon(ended(tree))
+        history = await tree.fetch_history()
+    assert any(each.HasField("timer_started_event_attributes") for each in history.events)
+    assert not any(each.HasField("timer_fired_event_attributes") for each in history.events), "no pause was over"
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert host.names == ["root", "a", "finalize"]
@@ -143,7 +142,7 @@ async def test_sixteen_running_legs_are_all_stopped(client: Client, queue: str) 
         tree = await start(client, queue)
         await host.until_running(*names)
         await kill(tree, immediate=True)
-        await asyncio.wait_for(ended(tree), 20)
+        await soon(ended(tree))
     Books(host.written).check(host.runs, Bounds())
     assert sorted(host.cancelled) == sorted(names)
 
@@ -156,7 +155,7 @@ async def test_a_cancel_from_outside_is_a_kill_at_once(client: Client, queue: st
         tree = await start(client, queue)
         await host.until_running(held)
         await tree.cancel()
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert host.cancelled == [held]
@@ -169,7 +168,7 @@ async def test_a_cancel_before_the_first_task(client: Client, queue: str) -> Non
     tree = await start(client, queue)
     await tree.cancel()
     async with serving(client, queue, host):
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
     Books(host.written).check(host.runs, Bounds())
     assert closed.task_state is TaskState.CANCELLED
 
@@ -188,7 +187,7 @@ async def test_a_cancel_while_rows_are_written_leaves_no_job_behind(client: Clie
         tree = await start(client, queue)
         await ordered.wait()
         await tree.cancel()
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
         state = (await tree.describe()).status
     Books(host.written).check(host.runs, Bounds())
     assert state is WorkflowExecutionStatus.CANCELED
@@ -203,7 +202,7 @@ async def test_a_terminated_child_is_a_failed_leg(client: Client, queue: str) ->
         tree = await start(client, queue, an_input())
         await host.until_running("a")
         await client.get_workflow_handle(host.run("a").job_id).terminate("by hand")
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
         host.release("a")
     books = Books(host.written)
     books.check(host.runs, Bounds())
@@ -219,7 +218,7 @@ async def test_a_cancelled_child_is_a_cancelled_leg(client: Client, queue: str) 
         tree = await start(client, queue)
         await host.until_running("a")
         await client.get_workflow_handle(host.run("a").job_id).cancel()
-        await asyncio.wait_for(ended(tree), 20)
+        await soon(ended(tree))
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert (books.named("a").state, host.cancelled) == (JobState.CANCELLED, ["a"])
@@ -231,7 +230,7 @@ async def test_a_child_whose_id_is_taken_is_a_failed_leg(client: Client, queue: 
     await client.start_workflow("Squatter", id=f"{first.root_job_id}.1", task_queue=f"{queue}-nobody")
     async with serving(client, queue, host):
         tree = await start(client, queue, first)
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
     books = Books(host.written)
     assert "already started" in books.named("a").reason.lower()
     assert (books.named("a").state, closed.task_state) == (JobState.FAILED, TaskState.DONE)

@@ -11,10 +11,11 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from tests.tree.simulator import delegation
+from tests.waiting import soon, until
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Script, ended, kinds, script, serving, start
+from tests.workflow.orders import kill
 from tests.workflow.people import asking, human, order, say, send
-from tests.workflow.test_kill import kill
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import Records, RoundRecord
@@ -108,12 +109,13 @@ async def _speak(chance: random.Random, tree: Handle, said: ResumeOrder, heard: 
 
 
 @pytest.mark.ruling("F1", "F4", "F8", "spec:states.wrong_verb")
+@pytest.mark.long
 async def test_a_hundred_paused_trees_and_a_hundred_random_resumes(client: Client, queue: str) -> None:
     chance, host, heard = random.Random(SEED), Crowd(), Counter[str]()
     async with serving(client, queue, host):
         trees = await asyncio.gather(*(start(client, queue, patience=PATIENCE) for _ in range(TREES)))
         by_id = {tree.id: tree for tree in trees}
-        await host.until(lambda: kinds(host.written).count("round_opened") == TREES, 90)
+        await host.until(lambda: kinds(host.written).count("round_opened") == TREES)
         crowded = chance.choices(list(host.books().values()), k=TREES // 4)
         spoken = [_words(chance, each.open()[0]) for each in crowded for _ in range(4)]
         roots = [each.open()[0].root_job_id for each in crowded for _ in range(4)]
@@ -123,7 +125,7 @@ async def test_a_hundred_paused_trees_and_a_hundred_random_resumes(client: Clien
         waiting = await _settled(host)
         assert 0 < len(waiting) < TREES, "some are over, some wait"
         await asyncio.gather(*(kill(by_id[root]) for root in waiting))
-        await asyncio.wait_for(asyncio.gather(*(ended(tree) for tree in trees)), 20)
+        await soon(asyncio.gather(*(ended(tree) for tree in trees)))
     for root, books in host.books().items():
         books.check([run for run in host.runs if run.root_job_id == root], Bounds())
     assert {"accepted", "unknown_job"} <= set(heard), heard
@@ -138,11 +140,7 @@ async def _settled(host: Crowd) -> set[str]:
         found = host.books().items()
         return [root for root, each in found if bool(each.open()) == (each.task_state in over)]
 
-    for _ in range(100):
-        if not moving():
-            break
-        await asyncio.sleep(0.2)
-    assert not moving()
+    await until(lambda: not moving(), moving)
     for each in host.books().values():
         each.check_resumes()
         assert (each.task_state is TaskState.AWAITING_HUMAN) == bool(each.open())

@@ -16,8 +16,9 @@ from activities.store import jobs as stored_jobs
 from activities.store import pipeline_runs
 from activities.store.database import open_store
 from tests.pipeline.plans import agent, an_input, shell
+from tests.waiting import soon
+from tests.workflow.deaths import SEED, TASK_TIMEOUT, worker
 from tests.workflow.mortal_worker import effects
-from tests.workflow.test_mortal_worker import SEED, TASK_TIMEOUT, worker
 from workflows.model.orders import Cancel
 from workflows.pipeline import ids
 from workflows.pipeline.commands import CloseRun
@@ -72,20 +73,21 @@ async def over(run: Handle) -> str:
 
 
 @pytest.mark.ruling("K1", "engine:restores")
+@pytest.mark.long
 async def test_whenever_the_worker_dies_every_stage_acts_once(client: Client, queue: str, tmp_path: Path) -> None:
     home, chance = Home(tmp_path / "home").ensure(), random.Random(SEED)
     store = open_store(home)
     runs = {shape: await a_run(client, queue, shape) for shape in SHAPES}
     for death in range(MOMENTS):
         async with worker(client, queue, home, chance.randint(2, 14)) as process:
-            assert await asyncio.wait_for(process.wait(), 20) == -9
+            assert await soon(process.wait()) == -9
         if death == MOMENTS // 2:
             handle = runs["cancelled"]
             await handle.signal(
                 PipelineRun.cancel, Cancel(run_id=handle.id.replace("pipeline", "prun", 1), actor="ann")
             )
     async with worker(client, queue, home, 0):
-        ends = await asyncio.wait_for(asyncio.gather(*(over(run) for run in runs.values())), 40)
+        ends = await soon(asyncio.gather(*(over(run) for run in runs.values())))
     closed, states, halts = dict(zip(runs, ends, strict=True)), {}, {}
     expected: list[tuple[str, int]] = []
     for shape, run_id in closed.items():

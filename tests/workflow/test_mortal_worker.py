@@ -2,11 +2,9 @@
 
 import asyncio
 import random
-import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,11 +17,14 @@ from activities.store import events, rounds
 from activities.store import jobs as stored
 from activities.store import trees as kept
 from activities.store.database import open_store
+from tests.depth import cases
+from tests.waiting import soon
 from tests.workflow.books import Books
+from tests.workflow.deaths import SEED, TASK_TIMEOUT, worker
 from tests.workflow.host import Handle, an_input, ended, start
 from tests.workflow.mortal_worker import effects
+from tests.workflow.orders import kill
 from tests.workflow.people import order, send
-from tests.workflow.test_kill import kill
 from workflows.model.rounds import RoundKind
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds
@@ -35,23 +36,8 @@ from workflows.tree.commands import CloseTree
 from workflows.tree.events import RetryRequested
 
 SHAPES = ("plain", "wide", "deep", "blocked", "wide", "deep")
-MOMENTS = 7
-TASK_TIMEOUT = timedelta(seconds=1)
-SEED = 20260
+MOMENTS = cases(3, 7)
 PATIENCE = timedelta(minutes=5)
-
-
-@asynccontextmanager
-async def worker(client: Client, queue: str, home: Home, moment: int) -> AsyncIterator[asyncio.subprocess.Process]:
-    address = client.service_client.config.target_host
-    words = ("-m", "tests.workflow.mortal_worker", address, queue, str(home.root), str(moment))
-    process = await asyncio.create_subprocess_exec(sys.executable, *words, cwd=Path(__file__).parents[2])
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
 
 
 async def a_tree(client: Client, queue: str, shape: str) -> Handle:
@@ -84,11 +70,11 @@ async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twic
     trees = [await a_tree(client, queue, shape) for shape in SHAPES]
     for death in range(MOMENTS):
         async with worker(client, queue, home, chance.randint(2, 14)) as process:
-            assert await asyncio.wait_for(process.wait(), 60) == -9
+            assert await soon(process.wait()) == -9
         if death == MOMENTS // 2:
             await kill(trees[-1])
     async with worker(client, queue, home, 0):
-        closed = await asyncio.wait_for(asyncio.gather(*(ended(tree) for tree in trees)), 120)
+        closed = await soon(asyncio.gather(*(ended(tree) for tree in trees)))
         blocked = trees[SHAPES.index("blocked")]
         again = await reopen(client, queue, store, blocked)
         states = [await tree.query(DelegationTree.state) for tree in trees]
@@ -104,6 +90,7 @@ async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twic
 
 
 @pytest.mark.ruling("engine:restores", "F3", "F4")
+@pytest.mark.long
 async def test_whenever_the_worker_dies_what_people_said_counts_once(
     client: Client, queue: str, tmp_path: Path
 ) -> None:
@@ -114,9 +101,9 @@ async def test_whenever_the_worker_dies_what_people_said_counts_once(
     answering = asyncio.create_task(answer_everything(store, trees))
     for _ in range(MOMENTS - 2):
         async with worker(client, queue, home, chance.randint(2, 12)) as process:
-            assert await asyncio.wait_for(process.wait(), 60) == -9
+            assert await soon(process.wait()) == -9
     async with worker(client, queue, home, 0):
-        closed = await asyncio.wait_for(asyncio.gather(*(ended(tree) for tree in trees.values())), 120)
+        closed = await soon(asyncio.gather(*(ended(tree) for tree in trees.values())))
     answering.cancel()
     assert [end.task_state for end in closed] == [TaskState.DONE] * len(trees)
     for root in trees:

@@ -1,12 +1,12 @@
 """On a real server: what waits for a place is taken back at once, what has begun runs on (ruling B5)."""
 
-import asyncio
 from collections.abc import Callable
 
 import pytest
 from temporalio.client import Client
 
 from tests.tree.simulator import delegation
+from tests.waiting import soon
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, ended, script, serving, start
 from tests.workflow.people import asking, order, say
@@ -57,7 +57,7 @@ async def test_a_kill_does_not_wait_for_places(client: Client, queue: str, immed
         await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=immediate))
         await until_all(host, OTHERS, JobState.CANCELLED)
         host.release(*FOUR)
-        closed = await asyncio.wait_for(ended(tree), 30)
+        closed = await soon(ended(tree))
         host.release(*OTHERS)
     Books(host.written).check(host.runs, Bounds())
     assert closed.task_state is TaskState.CANCELLED
@@ -77,7 +77,7 @@ async def test_a_pause_starts_nothing_and_what_it_took_back_goes_on_after_it(cli
         await until_all(host, FOUR, JobState.SUCCEEDED)
         assert set(host.names) == {"root", *FOUR}
         await say(tree, order(tree.id, "answer", "q: this"))
-        closed = await asyncio.wait_for(ended(tree), 30)
+        closed = await soon(ended(tree))
     Books(host.written).check(host.runs, Bounds())
     assert closed.task_state is TaskState.DONE
     assert sorted(host.names) == sorted(["root", *LEGS, "answered"])
@@ -91,7 +91,7 @@ async def test_a_block_starts_nothing_more(client: Client, queue: str) -> None:
         host.release(FOUR[0])
         await until_all(host, OTHERS, JobState.SKIPPED)
         host.release(*LEGS)
-        closed = await asyncio.wait_for(ended(tree), 30)
+        closed = await soon(ended(tree))
     Books(host.written).check(host.runs, Bounds())
     assert closed.task_state is TaskState.BLOCKED
     assert set(host.names) == {"root", *FOUR}
@@ -104,7 +104,7 @@ async def test_a_root_that_never_began_is_cancelled_with_nothing_to_sum_up(clien
         tree = await start(client, queue)
         await host.until(lambda: bool(host.written))
         await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=False))
-        closed = await asyncio.wait_for(ended(tree), 30)
+        closed = await soon(ended(tree))
     assert (closed.task_state, host.names) == (TaskState.CANCELLED, [])
 
 
@@ -128,6 +128,6 @@ async def test_who_is_asked_back_too_late_is_known_to_have_begun(client: Client,
         await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=False))
         await host.until(lambda: running(host) == set(LEGS))
         host.release(*LEGS)
-        await asyncio.wait_for(ended(tree), 30)
+        await soon(ended(tree))
     Books(host.written).check(host.runs, Bounds())
     assert states(host, LEGS) == {JobState.SUCCEEDED}

@@ -3,14 +3,14 @@
 import asyncio
 import json
 import subprocess
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from sqlalchemy import update
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 
 from activities import outside
 from activities.host.context import Context
@@ -24,6 +24,7 @@ from bridge.daemon.server import find_program
 from bridge.operations import attention, new_jobs, resume, trees
 from cli.main import main
 from tests.bridge.http import seeds
+from tests.waiting import until
 from tests.workflow.pipeline_stage import PipelineHost, pipeline_host
 from workflows.model.errors import RefusedError
 from workflows.model.orders import ResumeOrder
@@ -79,11 +80,13 @@ def lookout(host: PipelineHost) -> OutsideWatch:
 
 async def until_seen(host: PipelineHost, root: str) -> None:
     """A list of workflows may lag behind; housekeeping looks again and again."""
-    seen, deadline = lookout(host), time.monotonic() + 20
-    while root in stored_jobs.open_trees(host.service.store):
-        assert time.monotonic() < deadline
+    seen = lookout(host)
+
+    async def closed() -> bool:
         await seen.look()
-        await asyncio.sleep(0.1)
+        return root not in stored_jobs.open_trees(host.service.store)
+
+    await until(closed)
 
 
 @pytest.mark.ruling("engine:outside", "G2")
@@ -155,12 +158,15 @@ async def test_a_deleted_tree_ends_and_says_how_to_start_anew(host: PipelineHost
 
 
 async def until_gone(host: PipelineHost, workflow_id: str) -> None:
-    for _ in range(200):
+    async def gone() -> bool:
         found = await outside.ended(host.client, workflow_id)
-        if found and found.gone:
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError("the server did not delete it")
+        return bool(found and found.gone)
+
+    await until(gone, "the server did not delete it")
+
+
+async def is_over(tree: WorkflowHandle[Any, Any]) -> bool:
+    return (await tree.describe()).status is not WorkflowExecutionStatus.RUNNING
 
 
 @pytest.mark.ruling("engine:outside", "engine:dismiss")
@@ -211,8 +217,7 @@ async def test_a_blocked_task_is_dismissed(host: PipelineHost) -> None:
         await until_state(host, root, TaskState.BLOCKED)
         assert [each.root_job_id for each in attention.find(host.service).blocked] == [root]
         described = host.client.get_workflow_handle(root)
-        while (await described.describe()).status is WorkflowExecutionStatus.RUNNING:
-            await asyncio.sleep(0.02)
+        await until(lambda: is_over(described))
         over = await trees.dismiss(host.service, root, actor="ann")
         assert (over.root_job_id, over.over) == (root, True)
         assert [leg.branch for leg in over.unmerged] == [f"service/{root}"], "what it made is not forgotten"
@@ -268,10 +273,13 @@ async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_the
             connection.execute(update(schema.tasks).values(state=TaskState.OPEN, reason="of that course"))
             left = seeds.job(f"{root}.7", reason="nobody works on it")
             stored_jobs.write_within(connection, Records(jobs=(left,)))
-        seen, deadline = lookout(host), time.monotonic() + 60
-        while not await asked():
-            assert time.monotonic() < deadline
+        seen = lookout(host)
+
+        async def looked() -> int:
             await seen.look()
+            return await asked()
+
+        await until(looked)
         await host.until(lambda: writer().run_id == mine)
         assert task(host, root).state is TaskState.AWAITING_HUMAN
         given_up = stored_jobs.get(host.service.store, left.job_id)

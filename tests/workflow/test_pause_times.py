@@ -11,10 +11,11 @@ from temporalio.client import Client
 from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
 from tests.tree.simulator import delegation
+from tests.waiting import soon
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, an_input, ended, script, serving, start
+from tests.workflow.orders import latest, runs_of
 from tests.workflow.people import asking, human, order, say, send, waits
-from tests.workflow.test_continuity import latest, runs_of
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import RoundRecord
 from workflows.model.settings import Bounds, TreeSettings
@@ -39,7 +40,7 @@ async def paused(client: Client, queue: str, host: Host) -> AsyncIterator[tuple[
 
 
 async def over(tree: Handle, host: Host) -> tuple[CloseTree, Books]:
-    closed = await asyncio.wait_for(ended(tree), 20)
+    closed = await soon(ended(tree))
     books = Books(host.written)
     books.check(host.runs, Bounds())
     return closed, books

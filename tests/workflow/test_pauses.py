@@ -8,26 +8,18 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy
 
 from tests.tree.simulator import delegation
+from tests.waiting import soon
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, an_input, ended, name_of, script, serving, start
-from tests.workflow.people import asking, human, listed, order, refusal, say, send, waits
-from tests.workflow.test_kill import kill
+from tests.workflow.orders import kill
+from tests.workflow.people import asking, details, human, listed, order, over, refusal, say, send, waits
 from workflows.model.rounds import RoundEnd, RoundKind
-from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
 from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.temporal import search
 from workflows.temporal.notify import Notify
-from workflows.tree.commands import CloseTree
 
 TWO = (delegation("a"), delegation("b", deps=("a",)))
-
-
-async def over(tree: Handle, host: Host) -> tuple[CloseTree, Books]:
-    closed = await asyncio.wait_for(ended(tree), 20)
-    books = Books(host.written)
-    books.check(host.runs, Bounds())
-    return closed, books
 
 
 async def messages(tree: Handle) -> int:
@@ -141,7 +133,7 @@ async def test_what_is_said_while_nobody_works_is_heard_later(client: Client, qu
     await asyncio.sleep(0.1)
     async with serving(client, queue, host):
         _, books = await over(tree, host)
-        kind, _ = await asyncio.wait_for(late, 10)
+        kind, _ = await soon(late)
     assert kind in {"round_over", "tree_over"}
     assert host.names == ["root", "answered"]
     assert [each.said for each in books.rounds.values()] == ["x"]
@@ -311,8 +303,3 @@ async def test_the_web_ui_lists_the_paused_trees_and_says_what_they_wait_for(cli
         await listed(client, queue, {})
         assert (await asks.describe()).typed_search_attributes.get(search.ATTENTION) is None
     assert {name_of(run) for run in host.runs} >= {"answered", "finalize", "normal"}
-
-
-async def details(tree: Handle) -> str:
-    """What the web UI shows of a tree that runs."""
-    return str((await tree.query("__temporal_workflow_metadata")).current_details)

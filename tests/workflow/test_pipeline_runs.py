@@ -20,6 +20,7 @@ from bridge.operations import pipeline_runs, pipeline_schedules, pipeline_workfl
 from bridge.operations.pipeline_runs import ActiveRunError, RunFilter, RunView
 from bridge.operations.service import Service
 from cli import pipeline_view
+from tests.waiting import until
 from tests.workflow.pipeline_stage import PipelineHost, pipeline_host
 from tests.workflow.test_by_hand import failed_tasks, shows
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
@@ -298,13 +299,14 @@ async def test_a_cancel_stops_commands_and_agents(host: PipelineHost) -> None:
 async def told(client: Client, host: PipelineHost, wanted: dict[str, str]) -> None:
     """What the web UI lists the run by, soon."""
     shown: dict[str, object] = {}
-    for _ in range(200):
+
+    async def as_wanted() -> bool:
+        nonlocal shown
         described = await client.get_workflow_handle(ids.workflow_id(host.name)).describe()
         shown = {pair.key.name: pair.value for pair in described.typed_search_attributes}
-        if wanted.items() <= shown.items():
-            return
-        await asyncio.sleep(0.02)
-    assert shown == wanted
+        return wanted.items() <= shown.items()
+
+    await until(as_wanted, lambda: f"{shown}, not {wanted}")
 
 
 @pytest.mark.ruling("K1")

@@ -10,15 +10,15 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import TimeSkipper
 
 from tests.tree.simulator import delegation
+from tests.waiting import soon
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, ended, name_of, script, serving, start
+from tests.workflow.orders import blocked, reopened
 from workflows.model.orders import Retry
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
 from workflows.temporal.delegation_tree import DelegationTree
-from workflows.temporal.messages import TreeStart
-from workflows.tree.events import RetryRequested
 
 TASK_TIMEOUT = timedelta(seconds=1)
 """A tree whose rows take longer to write lets go of its task, and hears what has come meanwhile."""
@@ -46,7 +46,7 @@ async def test_a_failed_leg_runs_again_while_its_siblings_run(client: Client, qu
         await retry(tree, host.run("bad").job_id)
         await host.until(lambda: host.ended.count("bad") == 2)
         host.release("good")
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
     books = Books(host.written)
     books.check(host.runs, Bounds())
     assert closed.task_state is TaskState.DONE
@@ -77,7 +77,7 @@ async def test_a_retry_before_the_first_task_is_refused(client: Client, queue: s
     early = asyncio.create_task(refusal(tree, tree.id))
     await asyncio.sleep(0.1)
     async with serving(client, queue, host):
-        assert "is" in await asyncio.wait_for(early, 10)
+        assert "is" in await soon(early)
         host.release("root")
         assert (await ended(tree)).task_state is TaskState.DONE
 
@@ -96,23 +96,9 @@ async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: 
         tree = await start(client, queue, task_timeout=TASK_TIMEOUT)
         await told.wait()
         await retry(tree, host.run("bad").job_id)
-        closed = await asyncio.wait_for(ended(tree), 20)
+        closed = await soon(ended(tree))
     Books(host.written).check(host.runs, Bounds())
     assert (host.names, closed.task_state) == (["root", "bad", "bad", "normal"], TaskState.DONE)
-
-
-async def blocked(client: Client, queue: str, host: Host) -> Handle:
-    tree = await start(client, queue)
-    closed = await ended(tree)
-    assert closed.task_state is TaskState.BLOCKED
-    return tree
-
-
-def reopened(queue: str, host: Host, job_id: str) -> TreeStart:
-    """As the operation does it: through the store, hence through JSON."""
-    state = type(host.kept[-1]).model_validate_json(host.kept[-1].model_dump_json())
-    order = RetryRequested(now=time.time(), actor="ann", job_id=job_id)
-    return TreeStart(input=state.input, host=queue, state=state, retry=order)
 
 
 async def test_a_closed_blocked_tree_goes_on_where_it_stood(client: Client, queue: str) -> None:

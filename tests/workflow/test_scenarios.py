@@ -84,6 +84,7 @@ def batches(*sizes: int) -> dict[str, Line | list[Line]]:
 
 
 @pytest.mark.ruling("C3", "spec:limits.job_budget")
+@pytest.mark.long
 async def test_exactly_sixty_four_jobs_are_admitted(client: Client, queue: str) -> None:
     host, books = await watch(client, queue, batches(15, 15, 15, 15))
     assert books.states() == {JobState.SUCCEEDED: 65}
@@ -101,6 +102,7 @@ async def test_exactly_sixty_four_jobs_are_admitted(client: Client, queue: str) 
         pytest.param((15, 15, 15, 16), 66, id="no job left for the continuation"),
     ],
 )
+@pytest.mark.long
 async def test_the_sixty_fifth_job_is_refused_and_the_tree_finalized(
     client: Client, queue: str, sizes: tuple[int, ...], runs: int
 ) -> None:

@@ -1,12 +1,11 @@
 """Temporal's own lists tell the truth at a glance: what failed is Failed, what was cancelled is Canceled."""
 
-import asyncio
-
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from tests.tree.simulator import delegation
+from tests.waiting import soon
 from tests.workflow.books import Books
 from tests.workflow.host import Handle, Host, Line, an_input, ended, script, serving, start
 from workflows.model.orders import Kill
@@ -29,7 +28,7 @@ async def status(client: Client, workflow_id: str) -> WorkflowExecutionStatus | 
 
 async def failure(tree: Handle) -> ApplicationError:
     with pytest.raises(WorkflowFailureError) as caught:
-        await asyncio.wait_for(tree.result(), 20)
+        await soon(tree.result())
     assert isinstance(caught.value.cause, ApplicationError)
     return caught.value.cause
 
@@ -75,7 +74,7 @@ async def test_a_killed_tree_is_cancelled(client: Client, queue: str, immediate:
         await host.until(lambda: "delegation_killed" in Books(host.written).kinds())
         if not immediate:
             host.release("a")
-        await asyncio.wait_for(ended(tree), 20)
+        await soon(ended(tree))
     assert await status(client, tree.id) is CANCELED
     assert await status(client, host.run("a").job_id) is (CANCELED if immediate else COMPLETED)
 
@@ -90,7 +89,7 @@ async def test_what_a_cancelled_delegation_has_spent_is_counted(client: Client, 
         tree = await start(client, queue)
         await host.until_running("a")
         await client.get_workflow_handle(host.run("a").job_id).cancel()
-        await asyncio.wait_for(ended(tree), 20)
+        await soon(ended(tree))
     leg = Books(host.written).named("a")
     assert (leg.usage, leg.branch, leg.reason) == (spent, "service/half", "stopped by order")
     assert await status(client, leg.job_id) is CANCELED

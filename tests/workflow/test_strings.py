@@ -1,6 +1,5 @@
 """Strings at their bounds on a real server, and a store that refuses rows for good (ruling B6)."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.store import refusals
 from tests.tree.simulator import delegation
+from tests.waiting import soon
 from tests.workflow.books import Books
 from tests.workflow.host import Host, an_input, ended, name_of, play, says, script, serving, start
 from workflows.contract.models import Ephemeral, HumanQuestion, Runtime
@@ -103,7 +103,7 @@ async def test_a_row_the_store_never_takes_leaves_a_tree_that_can_be_seen_and_ki
         told = str(await tree.query("__temporal_workflow_metadata"))
         assert ".1 a coder implement" in told
         await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=True))
-        closed = await asyncio.wait_for(ended(tree), 30)
+        closed = await soon(ended(tree))
     assert closed.task_state is TaskState.CANCELLED
     books = Books(host.written)
     books.check(host.runs, Bounds())
@@ -116,7 +116,7 @@ async def test_a_tree_of_which_the_store_takes_nothing_fails_with_the_reason(cli
     async with serving(client, queue, host):
         tree = await start(client, queue)
         with pytest.raises(WorkflowFailureError) as failed:
-            await asyncio.wait_for(tree.result(), 30)
+            await soon(tree.result())
     cause = failed.value.cause
     assert isinstance(cause, ApplicationError)
     assert cause.type == REFUSED
@@ -124,6 +124,7 @@ async def test_a_tree_of_which_the_store_takes_nothing_fails_with_the_reason(cli
     assert "service doctor" in cause.message
 
 
+@pytest.mark.long
 async def test_the_largest_questions_of_a_whole_tree_survive_continue_as_new(client: Client, queue: str) -> None:
     width = 62
     prompt, choice = "p" * 2_000, "c" * 150
@@ -145,12 +146,12 @@ async def test_the_largest_questions_of_a_whole_tree_survive_continue_as_new(cli
     first = TreeStart(input=tree, host=queue, history_limit=20)
     async with serving(client, queue, host):
         handle = await start(client, queue, first)
-        await host.until(lambda: set(names) <= set(host.names), 60)
+        await host.until(lambda: set(names) <= set(host.names))
         host.release(*names)
-        await host.until(lambda: len(host.ended) > width, 60)
-        await host.until(lambda: Books(host.written).task_state is TaskState.AWAITING_HUMAN, 30)
+        await host.until(lambda: len(host.ended) > width)
+        await host.until(lambda: Books(host.written).task_state is TaskState.AWAITING_HUMAN)
         await handle.signal(DelegationTree.kill, Kill(actor="ann"))
-        closed = await asyncio.wait_for(ended(handle), 60)
+        closed = await soon(ended(handle))
     assert closed.task_state is TaskState.CANCELLED
     Books(host.written).check(host.runs, bounds)
 
@@ -163,7 +164,7 @@ async def test_people_are_told_of_a_row_that_the_store_never_takes(client: Clien
     host = Host(script({"root": (delegation("a", phase="\u00e9"),)}), before_write=unstorable(refuses))
     async with serving(client, queue, host):
         tree = await start(client, queue)
-        await asyncio.wait_for(ended(tree), 30)
+        await soon(ended(tree))
         refused = [each.event_id for each in Books(host.written).events.values() if each.kind == "record_refused"]
         assert refused
         await host.until(lambda: set(refused) <= set(host.told))
@@ -185,7 +186,7 @@ async def test_a_blocked_tree_whose_state_cannot_be_kept_fails_with_the_reason(c
     async with serving(client, queue, host):
         tree = await start(client, queue)
         with pytest.raises(WorkflowFailureError) as failed:
-            await asyncio.wait_for(tree.result(), 30)
+            await soon(tree.result())
     cause = failed.value.cause
     assert isinstance(cause, ApplicationError)
     assert cause.type == REFUSED

@@ -1,6 +1,5 @@
 """Runs that wait for their program, on the real server: the wait holds nothing, is seen, and can be ended."""
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -26,6 +25,7 @@ from activities.settings.model import Settings
 from activities.store import deferrals, repos
 from activities.store.database import open_store
 from tests.activities.jobs.programs import PRELUDE, calls
+from tests.waiting import soon, until
 from workflows.contract.models import Action
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.states import JobState
@@ -113,14 +113,12 @@ async def start(client: Client, queue: str, run: JobRun) -> Leg:
 
 
 async def until_put_off(context: Context, run: JobRun) -> None:
-    async with asyncio.timeout(30):
-        while not deferrals.of_run(context.store, run.job_id, 1):
-            await asyncio.sleep(0.02)
+    await until(lambda: deferrals.of_run(context.store, run.job_id, 1))
 
 
 async def ends_cancelled(leg: Leg) -> None:
     with pytest.raises(WorkflowFailureError) as over:
-        await asyncio.wait_for(leg.result(), 20)
+        await soon(leg.result())
     assert isinstance(over.value.cause, CancelledError)
 
 

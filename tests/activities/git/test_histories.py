@@ -17,10 +17,11 @@ from activities.git.merge import MergeConflict, merge
 from activities.git.worktree_changes import touched_files
 from activities.git.worktrees import Worktree, add_branch, add_detached, dispose
 from tests.activities.git.conftest import ENV, make_repository, run_git
+from tests.depth import cases
 from workflows.policy.observation import Bound, Grade, observe
 
 pytestmark = pytest.mark.ruling("I1", "I2", "I4")
-EXAMPLES = int(os.environ.get("GIT_HISTORIES", "8"))
+EXAMPLES = int(os.environ.get("GIT_HISTORIES") or cases(4, 8))
 
 NAMES = (
     "a.py",

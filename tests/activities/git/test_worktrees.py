@@ -29,6 +29,7 @@ from activities.git.worktrees import (
 )
 from activities.jobs import workspace
 from tests.activities.git.conftest import commit_file, make_repository, run_git
+from tests.depth import cases
 from workflows.contract.models import Action
 from workflows.contract.worktree_names import worktree_fault
 from workflows.model.errors import NotFoundError, RefusedError
@@ -361,7 +362,7 @@ LONGEST_REPO = f"{'o' * 99}/{'r' * 100}"
 
 @pytest.mark.ruling("I3")
 @given(NAMES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(30, 300), deadline=None)
 def test_what_the_contract_takes_is_a_folder_and_a_branch_and_what_is_none_it_refuses(name: str) -> None:
     run = JobRun(
         job_id="job-0123456789ab.64",

@@ -10,13 +10,19 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.agents.faults import Blocker, BlockerKind
 from activities.jobs import deferral as deferring
+from activities.runs.status import Stage as LiveStage
 from activities.settings.model import RuntimeSection
 from activities.store import deferrals
+from activities.store import jobs as stored
 from activities.store.deferrals import Deferral
+from bridge.operations import jobs as shown
+from bridge.operations.service import Service
 from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.programs import a_job, calls, driving
+from tests.activities.store import rows
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.rows import Records
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState
 from workflows.temporal.messages import Begun, HeldUp
@@ -161,6 +167,22 @@ async def test_everybody_sees_what_it_waits_for_and_until_when(stage: Stage) -> 
     assert held_up.reason.startswith("waits for runtime_b until 20")
     assert "usage limit" in held_up.reason
     assert held_up.next.endswith(f"service job kill {job.job_id} --now")
+
+
+@pytest.mark.ruling("B3")
+async def test_while_it_waits_it_is_shown_as_put_off_and_its_events_keep_why(stage: Stage) -> None:
+    driven = limited(stage, LIMITED, rate_limit_backoff="1h")
+    job, row = a_job(driven, "runtime_b"), rows.job(state=JobState.RUNNING)
+    assert job.job_id == row.job_id
+    await put_off(driven, job)
+    stored.write(stage.context.store, Records(jobs=(row,)))
+    service = Service(stage.context.home)
+    seen = shown.live(service, row)
+    assert seen is not None
+    assert seen.stage is LiveStage.PUT_OFF
+    (waited,) = shown.waits(service, job.job_id)
+    assert (waited.kind, waited.data["attempt"]) == ("runtime_waits", 1)
+    assert waited.message.startswith("waits for runtime_b until 20")
 
 
 async def test_an_order_to_stop_that_comes_as_it_is_put_off_ends_it(

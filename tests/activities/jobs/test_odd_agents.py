@@ -19,7 +19,7 @@ from activities.runs.supervised_run import mark_of, stop
 from activities.settings.model import Settings
 from activities.store import attempts
 from tests.activities.jobs.conftest import Stage
-from tests.activities.runs.conftest import until
+from tests.waiting import until
 from workflows.contract.models import Action
 from workflows.model.jobs import JobOutcome
 from workflows.model.states import JobState

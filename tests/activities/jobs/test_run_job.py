@@ -23,6 +23,7 @@ from activities.store import attempts, claims
 from activities.store.claims import Offered
 from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
+from tests.waiting import until
 from tests.written import ROOT
 from workflows.contract.models import Action, Decision
 from workflows.model.jobs import JobOutcome
@@ -306,8 +307,7 @@ async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(s
     script = "import os, time\ntime.sleep(60 * os.environ['SERVICE_JOB_ID'].endswith('.1'))\n" + APPROVED
     holds = stage.job(script, job_id="job-0123456789ab.1")
     first = asyncio.create_task(ActivityEnvironment().run(limited.run_job, holds))
-    while attempts.get(stage.context.store, "job-0123456789ab.1", 1) is None:
-        await asyncio.sleep(0.02)
+    await until(lambda: attempts.get(stage.context.store, "job-0123456789ab.1", 1))
     environment, waiting = ActivityEnvironment(), stage.job(script, Action.IMPLEMENT, job_id="job-0123456789ab.2")
     second = asyncio.create_task(environment.run(limited.run_job, waiting))
     await asyncio.sleep(0.3)
@@ -348,8 +348,7 @@ async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: St
     environment = ActivityEnvironment()
     playing = asyncio.create_task(environment.run(stage.jobs.run_job, job))
     place = stage.context.home.worktrees / "acme--shop+job-0123456789ab-1"
-    while not (place / "started").exists():
-        await asyncio.sleep(0.02)
+    await until((place / "started").exists)
     environment.cancel()
     outcome = await playing
     assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")

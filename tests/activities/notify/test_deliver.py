@@ -16,7 +16,7 @@ from activities.settings.home import Home
 from activities.settings.model import Notify, Settings
 from activities.store import outbox
 from activities.store.database import open_store
-from tests.activities.store.test_outbox import EVENT, ROOT
+from tests.activities.store.rows import EVENT, ROOT
 
 pytestmark = pytest.mark.ruling("F8")
 ID = EVENT.event_id

@@ -1,6 +1,5 @@
 """Real processes, each run under a mark of its own."""
 
-import asyncio
 import os
 import sys
 import uuid
@@ -13,13 +12,6 @@ from activities.runs.supervised_run import RunRequest
 
 ENV = {"PATH": os.environ["PATH"]}
 RequestFor = Callable[..., RunRequest]
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something another process does."""
-    async with asyncio.timeout(30):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 @pytest.fixture

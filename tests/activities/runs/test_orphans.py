@@ -14,7 +14,8 @@ from activities.runs.orphans import Key, find_orphans, key_of, kill_orphan, repo
 from activities.runs.os_processes import marked
 from activities.runs.supervised_run import Claim, RunRequest, mark_of, run, stop
 from activities.runs.supervisor import EndKind
-from tests.activities.runs.conftest import RequestFor, until
+from tests.activities.runs.conftest import RequestFor
+from tests.waiting import until
 
 pytestmark = pytest.mark.ruling("engine:runs")
 

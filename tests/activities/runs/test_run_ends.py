@@ -15,7 +15,8 @@ from activities.runs.os_processes import identity, marked
 from activities.runs.output import last_words
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest, mark_of, read_end, run, stop
 from activities.runs.supervisor import EndKind
-from tests.activities.runs.conftest import RequestFor, until
+from tests.activities.runs.conftest import RequestFor
+from tests.waiting import until
 
 pytestmark = pytest.mark.ruling("engine:runs")
 

@@ -11,7 +11,8 @@ import pytest
 
 from activities.runs.supervised_run import PROGRESS_SECONDS, Claim, Progress, RunRequest, run
 from activities.runs.supervisor import EndKind
-from tests.activities.runs.conftest import RequestFor, until
+from tests.activities.runs.conftest import RequestFor
+from tests.waiting import until
 
 pytestmark = pytest.mark.ruling("engine:runs")
 

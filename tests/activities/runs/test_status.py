@@ -9,7 +9,8 @@ import pytest
 from activities.runs.output import last_words
 from activities.runs.status import RunStatus, Stage, look
 from activities.runs.supervised_run import RunRequest, run, stop
-from tests.activities.runs.conftest import RequestFor, until
+from tests.activities.runs.conftest import RequestFor
+from tests.waiting import until
 
 pytestmark = pytest.mark.ruling("engine:live")
 

@@ -11,12 +11,13 @@ from sqlalchemy import Engine, delete, text, update
 from activities.store import memory, schema
 from activities.store.database import insert_new
 from activities.store.memory import Sought, Written
+from tests.depth import cases
 from workflows.policy.memory import MemoryState, Recalled, wanted_words, words
 
 pytestmark = pytest.mark.ruling("K2")
 
 PERSON = "ann@desk"
-SLOW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+SLOW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=cases(20, 60))
 WORDS = ("limiter", "deploy", "redis", "queue")
 
 

@@ -4,13 +4,10 @@ import pytest
 from sqlalchemy import Engine
 
 from activities.store import jobs, outbox
+from tests.activities.store.rows import EVENT, ROOT
 from workflows.model.rows import EventRecord, Records
 
 pytestmark = pytest.mark.ruling("F8")
-ROOT = "job-0123456789ab"
-EVENT = EventRecord(
-    event_id=f"{ROOT}-e3", job_id=f"{ROOT}.2", root_job_id=ROOT, kind="round_opened", at=12.5, message="Which? - é"
-)
 
 
 def another(number: int, at: float) -> EventRecord:

@@ -18,48 +18,15 @@ from activities.store import agents, attempts, claims, database, events, jobs, r
 from activities.store.claims import Offered
 from activities.store.database import HEAD, MIGRATIONS, StoreNewerError, open_store
 from activities.store.schema import metadata
-from workflows.contract.models import Action, AutonomyPolicy, Decision
+from tests.activities.store.rows import ROOT, job, task
+from tests.depth import cases
+from workflows.contract.models import AutonomyPolicy, Decision
 from workflows.model.errors import UnreachableError, UsageError
 from workflows.model.jobs import JobOutcome
-from workflows.model.rows import EventRecord, JobRecord, Records, TaskRecord
+from workflows.model.rows import EventRecord, Records
 from workflows.model.spend import Usage
-from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.states import JobState, TaskState
 from workflows.model.workers import Worker
-
-ROOT = "job-0123456789ab"
-
-
-def job(job_id: str = ROOT, revision: int = 1, state: JobState = JobState.QUEUED, at: float = 1.0) -> JobRecord:
-    return JobRecord(
-        job_id=job_id,
-        root_job_id=ROOT,
-        parent_job_id=None,
-        delegation_id=None,
-        delegation_depth=0,
-        task_id="task-0123456789ab",
-        repo="acme/shop",
-        agent="scout",
-        ephemeral=False,
-        runtime="shell",
-        action=Action.ASK,
-        continuation=Continuation.NONE,
-        state=state,
-        revision=revision,
-        queued_at=at,
-        usage=Usage(input_tokens=3, output_tokens=4),
-    )
-
-
-def task(revision: int = 1, state: TaskState = TaskState.OPEN) -> TaskRecord:
-    return TaskRecord(
-        task_id="task-0123456789ab",
-        root_job_id=ROOT,
-        repo="acme/shop",
-        title="t",
-        state=state,
-        revision=revision,
-        opened_at=1.0,
-    )
 
 
 def test_the_migrations_build_exactly_the_tables_the_code_reads(store: Engine) -> None:
@@ -77,9 +44,9 @@ def test_the_code_knows_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(config).get_current_head() == HEAD
 
 
-def test_the_store_is_private_and_survives_a_crash_by_wal(home: Home) -> None:
-    store = open_store(home)
-    assert home.root.stat().st_mode & 0o777 == 0o700
+def test_the_store_is_private_and_survives_a_crash_by_wal(bare_home: Home) -> None:
+    store = open_store(bare_home)
+    assert bare_home.root.stat().st_mode & 0o777 == 0o700
     with store.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
@@ -110,7 +77,7 @@ def _open(root: Path) -> bool:
 
 def test_processes_that_open_a_new_store_together_migrate_it_once(tmp_path: Path) -> None:
     with ProcessPoolExecutor(8) as pool:
-        for number in range(20):
+        for number in range(cases(3, 20)):
             assert all(pool.map(_open, [tmp_path / str(number)] * 8))
 
 

@@ -17,7 +17,7 @@ from activities.settings.model import Settings
 from activities.store import agents, attempts, claims, events, jobs, refusals, repos, rounds, schema, trees
 from activities.store.claims import Offered
 from activities.store.database import open_store
-from tests.activities.store.test_store import ROOT, job, task
+from tests.activities.store.rows import ROOT, job, task
 from tests.pipeline.plans import an_input, shell
 from tests.tree.simulator import World, tree_input
 from workflows.contract.strings import BOUNDS, MOST_TOKENS

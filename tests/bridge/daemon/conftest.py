@@ -3,17 +3,19 @@
 import json
 import os
 import signal
+import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from activities.settings.home import Home
+from bridge.daemon import server
 from bridge.daemon.options import DaemonOptions
 from bridge.machine.daemon_state import status
 from bridge.machine.locks import holder
+from tests.waiting import wait_for
 
 FAKE_WORKER = """
 import json, os, pathlib, time
@@ -45,14 +47,6 @@ def options() -> DaemonOptions:
     return DaemonOptions(temporal_port=0, ui_port=0, worker_command=(sys.executable, "-c", FAKE_WORKER))
 
 
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
-    """Look again until it is so, or fail saying what was waited for."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for: {what}"
-        time.sleep(0.02)
-
-
 def is_gone(pid: int) -> bool:
     """No such process, or only its corpse."""
     try:
@@ -72,3 +66,17 @@ def pid_in(path: Path) -> int:
     """The pid of a lock file or a small JSON file, once it is there."""
     wait_for(lambda: path.exists() and path.read_text().strip() != "", f"a pid in {path.name}")
     return int(json.loads(path.read_text()))
+
+
+def describe_namespace(address: str) -> dict[str, str]:
+    """Retention and search attributes, as the server has them."""
+    where = ("--address", address, "--namespace", "service", "--output", "json")
+    said = subprocess.run(
+        [str(server.find_program()), "operator", "namespace", "describe", *where], capture_output=True, check=True
+    )
+    config = json.loads(said.stdout)["config"]
+    return {"retention": config["workflowExecutionRetentionTtl"], **_flip(config["customSearchAttributeAliases"])}
+
+
+def _flip(aliases: dict[str, str]) -> dict[str, str]:
+    return {name: column.rstrip("0123456789") for column, name in aliases.items()}

@@ -19,8 +19,8 @@ from bridge.daemon.server import server_command
 from bridge.machine.daemon_state import Phase, status
 from bridge.machine.locks import FileLock, holder
 from bridge.machine.ports import choose_port
-from tests.bridge.daemon.conftest import children, is_gone, wait_for
-from tests.bridge.daemon.test_server import describe_namespace
+from tests.bridge.daemon.conftest import children, describe_namespace, is_gone
+from tests.waiting import wait_for
 from workflows.model.errors import ServiceError
 
 REPO = (("SvcRepo", "Keyword"),)
@@ -48,7 +48,7 @@ def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, option
     pids = [seen.pid or 0, *children(home).values()]
     assert len(pids) == 3
     assert background.stop(home)
-    wait_for(lambda: all(is_gone(pid) for pid in pids), "the end of all three", seconds=1)
+    wait_for(lambda: all(is_gone(pid) for pid in pids), "the end of all three")
     assert not status(home).running
     assert not background.stop(home), "stopping twice is stopping once"
     _a_later_release_goes_on_with_the_same_database(home, options)

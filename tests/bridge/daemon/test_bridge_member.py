@@ -14,7 +14,8 @@ from activities.settings.home import Home
 from bridge.daemon import background
 from bridge.daemon.options import DaemonOptions
 from bridge.machine.daemon_state import DaemonState, Phase, status
-from tests.bridge.daemon.conftest import children, is_gone, wait_for
+from tests.bridge.daemon.conftest import children, is_gone
+from tests.waiting import wait_for
 from workflows.model.errors import ServiceError
 
 COMMAND = (sys.executable, "-P", "-m", "bridge.http")
@@ -52,7 +53,7 @@ def test_it_comes_up_with_the_others_comes_back_and_goes_with_them(home: Home, o
     pids = list(children(home).values())
     assert len(pids) == 3
     assert background.stop(home)
-    wait_for(lambda: all(is_gone(pid) for pid in pids), "the end of all three", seconds=1)
+    wait_for(lambda: all(is_gone(pid) for pid in pids), "the end of all three")
 
 
 def test_an_address_that_cannot_be_had_is_said_in_a_sentence(home: Home, options: DaemonOptions) -> None:

@@ -14,7 +14,8 @@ from bridge.daemon import tied
 from bridge.daemon.group import Backoff, Group
 from bridge.daemon.member import Member, MemberFailedError, open_log, until
 from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
-from tests.bridge.daemon.conftest import is_gone, pid_in, wait_for
+from tests.bridge.daemon.conftest import is_gone, pid_in
+from tests.waiting import wait_for
 
 SAY = "import os, pathlib, signal, subprocess, sys, time\nme = pathlib.Path(sys.argv[1])\n"
 GOOD = """

@@ -165,17 +165,3 @@ def _run_to_its_end(home: Home, port: int) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode != 0
     return done.stdout + done.stderr
-
-
-def describe_namespace(address: str) -> dict[str, str]:
-    """Retention and search attributes, as the server has them."""
-    where = ("--address", address, "--namespace", "service", "--output", "json")
-    said = subprocess.run(
-        [str(server.find_program()), "operator", "namespace", "describe", *where], capture_output=True, check=True
-    )
-    config = json.loads(said.stdout)["config"]
-    return {"retention": config["workflowExecutionRetentionTtl"], **_flip(config["customSearchAttributeAliases"])}
-
-
-def _flip(aliases: dict[str, str]) -> dict[str, str]:
-    return {name: column.rstrip("0123456789") for column, name in aliases.items()}

@@ -5,12 +5,14 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from activities.store import jobs, repos, schema
+from activities.store import jobs, pipelines, repos, schema
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.model.rounds import RoundKind
 from workflows.model.rows import EventRecord, JobRecord, QuestionRecord, Records, RoundRecord, TaskRecord
 from workflows.model.states import Continuation, JobState, TaskState
+from workflows.pipeline.read import read
+from workflows.pipeline.text import Format
 
 ROOT = "job-0123456789ab"
 TASK = "task-0123456789ab"
@@ -103,3 +105,21 @@ def payload(service: Service, job_id: str, told: dict[str, Any], **fields: Any) 
 
 def repo(service: Service, path: str = "/srv/checkouts/shop") -> None:
     repos.put(service.store, "acme/shop", path, "here")
+
+
+RUN = "/v1/pipelines/{}/run"
+
+TEXT = """
+name: {name}
+{more}
+stages:
+  - id: build
+    kind: shell
+    command: ["true"]
+"""
+
+
+def register(service: Service, name: str = "nightly", more: str = "repo: acme/shop") -> str:
+    text = TEXT.format(name=name, more=more)
+    pipelines.put(service.store, read(text, Format.YAML), text, Format.YAML)
+    return RUN.format(name)

@@ -12,7 +12,7 @@ from bridge.http.wire.cursors import cursor
 from bridge.operations.service import Service
 from tests.bridge.http import seeds
 from tests.bridge.http.conftest import Live, bearer
-from tests.bridge.http.test_pipelines import register
+from tests.bridge.http.seeds import register
 
 SECONDS = os.environ.get("FUZZ_SECONDS", "20")
 EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "12")
@@ -54,6 +54,7 @@ which no text may hold and the document does not say at every one."""
 
 
 @pytest.mark.ruling("J1", "J9")
+@pytest.mark.long
 def test_nothing_made_up_from_the_document_meets_a_fault_or_an_answer_it_does_not_tell_of(
     with_temporal: Service, listening: Callable[[Service], Live], tmp_path: Path
 ) -> None:

@@ -1,6 +1,5 @@
 """What every call passes before its route: the order, and each gate at its boundary."""
 
-import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -14,6 +13,7 @@ from bridge.http.gates.size import GENERAL, PIPELINE_RUN
 from bridge.machine import token
 from bridge.operations.service import Service
 from tests.bridge.http.conftest import BASE, NO_TEMPORAL, Live, bearer, caller
+from tests.waiting import until
 
 ASK = "/v1/agents/scout/ask"
 RUN = "/v1/pipelines/nightly/run"
@@ -211,11 +211,7 @@ class TestSize:
                 f"POST /v1/jobs/job-0123456789ab/kill HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n"
                 f"Authorization: Bearer {secret}\r\nContent-Type: application/json\r\n\r\n{{}}".encode()
             )
-        for _ in range(100):
-            if "client_gone" in live.service.home.audit.read_text():
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(live.service.home.audit.read_text())
+        await until(lambda: "client_gone" in live.service.home.audit.read_text(), live.service.home.audit.read_text)
 
 
 @pytest.mark.ruling("J12")

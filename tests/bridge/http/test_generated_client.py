@@ -17,7 +17,7 @@ from bridge.http.app import create_app
 from bridge.operations.service import Service
 from tests.bridge.http import seeds
 from tests.bridge.http.conftest import Live
-from tests.bridge.http.test_pipelines import register
+from tests.bridge.http.seeds import register
 
 pytestmark = pytest.mark.ruling("J1", "J9")
 NAME = "generated_client"

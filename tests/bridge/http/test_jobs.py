@@ -16,6 +16,7 @@ from bridge.operations.service import Service
 from tests.bridge.http import seeds
 from tests.bridge.http.conftest import Live
 from tests.bridge.http.seeds import ROOT
+from tests.waiting import until
 from workflows.model.states import JobState, TaskState
 
 JOB = f"/v1/jobs/{ROOT}"
@@ -283,8 +284,4 @@ class TestStream:
                 async for event in lines(answer):
                     if "id" in event:
                         break
-            for _ in range(200):
-                if "/events" in service.home.audit.read_text():
-                    return
-                await asyncio.sleep(0.02)
-        raise AssertionError("the call goes on")
+            await until(lambda: "/events" in service.home.audit.read_text(), "the call goes on")

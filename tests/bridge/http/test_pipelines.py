@@ -16,24 +16,9 @@ from bridge.operations.pipeline_runs import RunView
 from bridge.operations.service import Service
 from tests.bridge.http import seeds
 from tests.bridge.http.conftest import caller, scout
+from tests.bridge.http.seeds import RUN, register
 from workflows.pipeline.read import read
 from workflows.pipeline.text import Format
-
-RUN = "/v1/pipelines/{}/run"
-TEXT = """
-name: {name}
-{more}
-stages:
-  - id: build
-    kind: shell
-    command: ["true"]
-"""
-
-
-def register(service: Service, name: str = "nightly", more: str = "repo: acme/shop") -> str:
-    text = TEXT.format(name=name, more=more)
-    pipelines.put(service.store, read(text, Format.YAML), text, Format.YAML)
-    return RUN.format(name)
 
 
 @pytest.fixture

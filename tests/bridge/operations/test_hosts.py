@@ -107,6 +107,6 @@ def test_status_lists_every_host(service: Service, capsys: pytest.CaptureFixture
     assert (listed["name"], listed["running"], listed["slots"], listed["has_worker"]) == ("web-1", 1, 4, False)
 
 
-def test_looking_at_hosts_makes_no_store(home: Home) -> None:
-    assert hosts.every(Service(home)) == []
-    assert not home.store.exists()
+def test_looking_at_hosts_makes_no_store(bare_home: Home) -> None:
+    assert hosts.every(Service(bare_home)) == []
+    assert not bare_home.store.exists()

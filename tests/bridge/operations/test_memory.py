@@ -9,7 +9,7 @@ from bridge.operations import agents, memory
 from bridge.operations.agents import NewAgent
 from bridge.operations.memory import MemoryFilter, NewEntry, Proposal, Recall
 from bridge.operations.service import Service
-from tests.activities.store.test_store import ROOT, job
+from tests.activities.store.rows import ROOT, job
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.rows import Records
 from workflows.policy.memory import CONTENT_LIMIT, KEY_LIMIT

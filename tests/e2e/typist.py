@@ -1,0 +1,120 @@
+"""Types `service` commands for tests: each is a process of its own that finds everything imported already.
+
+A command that is typed takes half a second to import what it needs, and the tests type hundreds. So one process imports
+it once and then forks for every command; what such a command reads, writes and does, and its exit code, are the same.
+Tests of the start itself, of terminals and of signals type the real command.
+"""
+
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cli
+from bridge import operations
+from cli.main import run
+from tests.waiting import PATIENCE, wait_for
+
+ROOT = Path(__file__).parents[2]
+
+
+class Typist:
+    """The process that forks, for as long as a test run needs it."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="typist-")
+        self._address = f"{self._folder.name}/line"
+        command = [sys.executable, "-m", "tests.e2e.typist", self._address]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE)
+        wait_for(Path(self._address).exists, self._process.poll)
+
+    def type(
+        self, words: tuple[str, ...], environment: Mapping[str, str], folder: Path, given: str
+    ) -> subprocess.CompletedProcess[str]:
+        """What came of a command."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as typed:
+            typed.write(given.encode())
+            typed.seek(0)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+                line.settimeout(PATIENCE)
+                line.connect(self._address)
+                order = json.dumps({"words": words, "environment": dict(environment), "folder": str(folder)}).encode()
+                socket.send_fds(line, [len(order).to_bytes(8)], [typed.fileno(), out.fileno(), err.fileno()])
+                line.sendall(order)
+                answered = line.recv(8)
+            assert answered, f"service {' '.join(words)} came to no end"
+            texts = []
+            for file in (out, err):
+                file.seek(0)
+                texts.append(file.read().decode())
+        return subprocess.CompletedProcess(words, int.from_bytes(answered, signed=True), *texts)
+
+
+@cache
+def typist() -> Typist:
+    """The one of this test run; it goes with it."""
+    return Typist()
+
+
+def serve(address: str) -> None:
+    """Import everything, then fork for every command, until whoever started this has gone."""
+    for package in (cli, operations):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    if os.fork() == 0:
+        os.read(0, 1)  # a pipe that closes when the test run has ended
+        os.kill(os.getppid(), signal.SIGKILL)
+        os._exit(0)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(f"{address}.new")
+    listener.listen(64)
+    Path(f"{address}.new").rename(address)
+    while True:
+        line, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            if os.fork() == 0:
+                _answer(line)
+            os._exit(0)  # so that nobody need wait for who answers
+        line.close()
+        os.wait()
+
+
+def _answer(line: socket.socket) -> None:
+    size, files, _, _ = socket.recv_fds(line, 8, 3)
+    order = b""
+    while len(order) < int.from_bytes(size):
+        order += line.recv(65536)
+    command = os.fork()
+    if command == 0:
+        line.close()
+        _command(json.loads(order), files)
+    status = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
+    line.sendall(status.to_bytes(8, signed=True))
+    os._exit(0)
+
+
+def _command(order: dict[str, Any], files: list[int]) -> None:
+    """Become the command, as a shell would start it."""
+    for target, file in enumerate(files):
+        os.dup2(file, target)
+        os.close(file)
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode) for number, mode in enumerate("rww"))
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    os.chdir(order["folder"])
+    sys.argv = ["service", *order["words"]]
+    run()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

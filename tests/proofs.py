@@ -1,0 +1,87 @@
+"""Which tests prove which rules, read from their markers without running anything; and which of them run every day."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.rules import NOT_YET, RULES
+from tests.written import ROOT
+
+TESTS = ROOT / "tests"
+RULING, LONG = "pytest.mark.ruling", "pytest.mark.long"
+HEAD = """\
+# Rules and the tests that prove them
+
+Made from `tests/rules.py` and the `ruling` markers of the tests by `python -m tests.rules`.
+"""
+Marked = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A rule, and the test, class or module whose marker names it."""
+
+    rule: str
+    path: str
+    name: str
+    long: bool = False
+    """Whether `dev-cluster/test` leaves it out."""
+
+
+def proofs(where: str, source: str) -> Iterator[Proof]:
+    """Every rule that a module's markers name: on the module, on classes, on functions."""
+    tree = ast.parse(source)
+    marks = [node.value for node in tree.body if isinstance(node, ast.Assign) and _is_pytestmark(node)]
+    all_long = any(map(_is_long, marks))
+    yield from (Proof(rule, where, "", all_long) for mark in marks for rule in _rules(mark))
+    yield from _below(where, tree, all_long)
+
+
+def _below(where: str, parent: ast.Module | ast.ClassDef, long: bool) -> Iterator[Proof]:
+    for each in parent.body:
+        if isinstance(each, Marked) and each.name.lower().startswith("test"):
+            its_long = long or any(map(_is_long, each.decorator_list))
+            found = (rule for mark in each.decorator_list for rule in _rules(mark))
+            yield from (Proof(rule, where, each.name, its_long) for rule in found)
+            if isinstance(each, ast.ClassDef):
+                yield from _below(where, each, its_long)
+
+
+def _is_pytestmark(node: ast.Assign) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets)
+
+
+def _is_long(mark: ast.expr) -> bool:
+    """Whether all that the mark is on is long, not one case of several."""
+    marks = mark.elts if isinstance(mark, ast.List) else [mark]
+    return any(ast.unparse(each) == LONG for each in marks)
+
+
+def _rules(mark: ast.expr) -> Iterator[str]:
+    for node in ast.walk(mark):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == RULING:
+            yield from (ast.literal_eval(each) for each in node.args)
+
+
+def all_proofs() -> list[Proof]:
+    paths = sorted(TESTS.rglob("test_*.py"))
+    return [proof for path in paths for proof in proofs(path.relative_to(TESTS).as_posix(), path.read_text())]
+
+
+def table() -> str:
+    """One section per group, one row per rule."""
+    lines, found = [HEAD], all_proofs()
+    for group, rules in RULES.items():
+        lines += [f"\n## {group}\n", "| rule | says | proven by |", "|---|---|---|"]
+        lines += [f"| {rule} | {text} | {_cell(rule, found)} |" for rule, text in rules.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(rule: str, found: list[Proof]) -> str:
+    if rule in NOT_YET:
+        return "not yet"
+    by_path: dict[str, list[str]] = {}
+    for proof in found:
+        if proof.rule == rule:
+            by_path.setdefault(proof.path, []).append(proof.name)
+    return "<br>".join(f"{path}: {', '.join(filter(None, names)) or 'all'}" for path, names in by_path.items())

@@ -1,0 +1,116 @@
+"""What a scenario's steps may hold, and scenarios to use.
+
+A step is a JSON object; its keys may be combined:
+
+    {"text": "..."}                                     what the assistant says
+    {"result": {...}}                                   the same, as a fenced `service_result`
+    {"write_file": {"path": "a.txt", "content": "x"}}   a write, through whatever tool the request offers
+    {"read_file": {"path": "a.txt"}}                    a read, likewise
+    {"run": "ls -la"}                                   a shell command, likewise
+    {"tool": {"name": "Write", "input": {...}}}         exactly this call; a text as input is for custom tools
+    {"reasoning": "..."}                                what it thinks before that
+    {"usage": {"input": 1000, "cached": 400, "cache_write": 30, "output": 50, "reasoning": 20}}
+    {"usage": null}                                     says nothing of usage
+    {"fault": {"kind": ..., ...}}                       see below
+
+`${cwd}` in any text becomes the folder that the program said it works in.
+
+Kinds of faults; with `first` only the first N requests of the step meet it:
+
+    status      answers HTTP `status` (500) with the protocol's error; `message`, `type` and `headers` if wanted
+    close       closes the connection without an answer
+    truncate    sends the head of the stream, then closes the connection
+    sse_error   sends the protocol's error in the middle of the stream
+    hang        sends nothing until the program leaves
+    slow        waits `delay` seconds, then answers
+    drip        waits `delay` seconds between the events of the stream
+"""
+
+from typing import Any
+
+Step = dict[str, Any]
+Scenarios = dict[str, list[Step]]
+
+USAGE = {"input": 1000, "cached": 400, "cache_write": 30, "output": 50, "reasoning": 20}
+"""What an answer costs when its step does not say."""
+
+
+def with_texts(value: Any, cwd: str) -> Any:
+    """A step whose texts name the folder."""
+    if isinstance(value, str):
+        return value.replace("${cwd}", cwd)
+    if isinstance(value, list):
+        return [with_texts(each, cwd) for each in value]
+    if isinstance(value, dict):
+        return {key: with_texts(each, cwd) for key, each in value.items()}
+    return value
+
+
+def _status(status: int, message: str, **more: Any) -> Step:
+    return {"fault": {"kind": "status", "status": status, "message": f"scripted {message}"} | more}
+
+
+_FILE: Step = {"write_file": {"path": "hello.txt", "content": "hello from the scripted model\n"}}
+_LISTS: Step = {"findings": [], "tests_run": [], "needs": [], "delegations": []}
+_MADE: Step = {
+    "decision": "implemented",
+    "summary": "Scripted answer.",
+    "changes_made": ["hello.txt: created"],
+    **_LISTS,
+}
+_SAID: Step = {"decision": "approved", "summary": "Scripted answer.", "changes_made": [], **_LISTS}
+_WRITER: Step = {
+    "id": "impl",
+    "ephemeral": {"runtime": "runtime_a", "autonomy_policy": "workspace-write"},
+    "action": "implement",
+    "prompt": "Create hello.txt [[fake:write-file]]",
+}
+_CHECKER: Step = {
+    "id": "check",
+    "ephemeral": {"runtime": "runtime_b"},
+    "action": "review",
+    "prompt": "Check hello.txt [[fake:answer]]",
+    "deps": ["impl"],
+    "synthesis_rule": "verify",
+}
+_QUESTION: Step = {"id": "q1", "prompt": "Which port?", "choices": ["80", "8080"]}
+_COMMIT = "git add -A && git -c user.name=t -c user.email=t@example.invalid commit -m scripted"
+
+BUILT_IN: Scenarios = {
+    "answer": [{"result": _SAID}],
+    "plain": [{"text": "OK"}],
+    "think": [{"reasoning": "Short scripted reasoning.", "result": _SAID}],
+    "write-file": [{"text": "I will create the file.", **_FILE}, {"result": _MADE}],
+    "run-shell": [{"run": "echo shell-was-here > shell.txt && cat shell.txt"}, {"result": _MADE}],
+    "write-and-run": [_FILE, {"run": "git status --short"}, {"result": _MADE}],
+    "write-outside": [
+        {"write_file": {"path": "../outside.txt", "content": "must not exist\n"}},
+        {"result": _MADE | {"decision": "failed"}},
+    ],
+    "commit": [_FILE, {"run": _COMMIT}, {"result": _MADE}],
+    "slow-tool": [{"run": "python3 -c 'import time; time.sleep(120)'; echo done"}, {"result": _MADE}],
+    "no-result": [{"text": "I looked at the repository and everything seems fine."}],
+    "bad-json": [{"text": '```json\n{"service_result": {"decision": "approved", \n```'}],
+    "empty": [{"text": ""}],
+    "no-usage": [{"result": _SAID, "usage": None}],
+    "delegate": [{"result": _SAID | {"summary": "Two workers.", "delegations": [_WRITER, _CHECKER]}}],
+    "human-question": [{"result": _SAID | {"decision": "blocked", "human_questions": [_QUESTION]}}],
+    "http-400": [_status(400, "bad request")],
+    "http-401": [_status(401, "invalid key")],
+    "http-403": [_status(403, "forbidden")],
+    "http-404": [_status(404, "unknown model")],
+    "http-429": [_status(429, "rate limit")],
+    "http-500": [_status(500, "server error")],
+    "http-503": [_status(503, "unavailable")],
+    "http-529": [_status(529, "overload")],
+    "flaky": [_status(500, "server error", first=1) | {"result": _SAID}],
+    "flaky-429": [_status(429, "rate limit", first=1, headers={"retry-after": "1"}) | {"result": _SAID}],
+    "close": [{"fault": {"kind": "close"}}],
+    "truncate": [{"fault": {"kind": "truncate"}, "result": _SAID}],
+    "truncate-once": [{"fault": {"kind": "truncate", "first": 1}, "result": _SAID}],
+    "hang": [{"fault": {"kind": "hang"}}],
+    "slow": [{"fault": {"kind": "slow", "delay": 20}, "result": _SAID}],
+    "drip": [{"fault": {"kind": "drip", "delay": 1.0}, "result": _SAID}],
+    "sse-error": [{"fault": {"kind": "sse_error", "message": "scripted stream error"}}],
+    "write-then-500": [_FILE, _status(500, "server error")],
+}

@@ -1,0 +1,100 @@
+"""What a step wants done, as a call of a tool that the request really offers: every program has its own."""
+
+import json
+import shlex
+from typing import Any
+
+from tests.scripted_model.scenarios import Step
+from tests.scripted_model.wire import Asked, Call, Json
+
+WRITERS = ("Write", "WriteFile", "write_file", "write", "create_file")
+READERS = ("Read", "ReadFile", "read_file", "read")
+SHELLS = ("exec_command", "shell_command", "shell", "local_shell", "Bash", "Shell", "bash")
+PATHS = ("file_path", "filePath", "path", "absolute_path")
+
+
+def planned(step: Step, asked: Asked) -> Call | None:
+    """The call of a step, if it has one and the request offers a tool for it."""
+    if "tool" in step:
+        return _exactly(step["tool"], asked.tools)
+    if _takes_javascript(asked.tools):
+        return _in_javascript(step, asked.tools["exec"])
+    if "write_file" in step:
+        return _write(step["write_file"], asked)
+    if "read_file" in step:
+        return _read(step["read_file"]["path"], asked)
+    return _run(step["run"], asked.tools) if "run" in step else None
+
+
+def _exactly(wanted: Json, tools: dict[str, Json]) -> Call:
+    name, given = wanted["name"], wanted.get("input", {})
+    namespace = tools.get(name, {}).get("namespace")
+    if isinstance(given, str):
+        return Call(name, raw=given, namespace=namespace)
+    return Call(name, given, namespace=namespace)
+
+
+def _takes_javascript(tools: dict[str, Json]) -> bool:
+    """Codex may offer one tool only, which takes JavaScript that calls the others."""
+    return tools.get("exec", {}).get("type") == "custom" and "exec_command" not in tools
+
+
+def _in_javascript(step: Step, tool: Json) -> Call | None:
+    if "write_file" in step:
+        script = f"text(await tools.apply_patch({json.dumps(_patch(step['write_file']))}));"
+    elif "read_file" in step or "run" in step:
+        command = step["run"] if "run" in step else f"cat {shlex.quote(step['read_file']['path'])}"
+        words = json.dumps({"cmd": command, "yield_time_ms": 30000})
+        script = f"const r = await tools.exec_command({words}); text(r);"
+    else:
+        return None
+    return Call("exec", raw=script, namespace=tool.get("namespace"))
+
+
+def _patch(file: Json) -> str:
+    lines = "".join(f"+{line}\n" for line in file["content"].splitlines())
+    return f"*** Begin Patch\n*** Add File: {file['path']}\n{lines}*** End Patch\n"
+
+
+def _write(file: Json, asked: Asked) -> Call | None:
+    if patcher := asked.tools.get("apply_patch"):
+        patch, namespace = _patch(file), patcher.get("namespace")
+        if patcher.get("type") == "custom":
+            return Call("apply_patch", raw=patch, namespace=namespace)
+        return Call("apply_patch", {"input": patch}, namespace=namespace)
+    if name := _first(asked.tools, WRITERS):
+        return Call(name, _where(asked, name, file["path"]) | {"content": file["content"]})
+    return _run(f"cat > {shlex.quote(file['path'])} <<'SCRIPT_END'\n{file['content']}SCRIPT_END", asked.tools)
+
+
+def _read(path: str, asked: Asked) -> Call | None:
+    if name := _first(asked.tools, READERS):
+        return Call(name, _where(asked, name, path))
+    return _run(f"cat {shlex.quote(path)}", asked.tools)
+
+
+def _run(command: str, tools: dict[str, Json]) -> Call | None:
+    name = _first(tools, SHELLS)
+    if name is None:
+        return None
+    namespace, takes = tools[name].get("namespace"), _parameters(tools[name])
+    if name == "shell":
+        return Call(name, {"command": ["bash", "-lc", command]}, namespace=namespace)
+    word = "cmd" if name == "exec_command" and ("cmd" in takes or "command" not in takes) else "command"
+    described = {"description": "scripted command"} if "description" in takes else {}
+    return Call(name, {word: command} | described, namespace=namespace)
+
+
+def _where(asked: Asked, tool: str, path: str) -> Json:
+    takes = _parameters(asked.tools[tool])
+    word = next((each for each in PATHS if each in takes), PATHS[0])
+    return {word: path if path.startswith("/") else f"{asked.cwd}/{path}"}
+
+
+def _first(tools: dict[str, Json], names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in tools), None)
+
+
+def _parameters(tool: Json) -> dict[str, Any]:
+    schema = tool.get("input_schema") or tool.get("parameters") or {}
+    return schema.get("properties") or {}
