@@ -1,6 +1,7 @@
 """Every rule the tests must prove: an id, and what it says in a sentence of ours.
 
-A letter and a number is a ruling, `spec:` a row or sentence of the specification, `engine:` a promise of our own.
+A letter and a number is a ruling, which `workflows/RULES.md` says in full, `spec:` a row or sentence of the
+specification, `engine:` a promise of our own.
 """
 
 RULES: dict[str, dict[str, str]] = {

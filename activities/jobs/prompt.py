@@ -8,15 +8,15 @@ from workflows.contract.explain import explain_contract
 from workflows.model.briefs import ContinuationBrief
 from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobRun
+from workflows.model.workers import Worker
 from workflows.policy.prompts.render import render_continuation, wanted_digests
 from workflows.policy.prompts.task import Artifact, render_task
 
 
 def prompt_of(context: Context, run: JobRun) -> str:
     """The whole prompt of a run."""
-    run = run.model_copy(
-        update={"worker": run.assignment.worker.model_copy(update={"template": _template(context, run)})}
-    )
+    worker = run.assignment.worker.model_copy(update={"template": _template(context, run.assignment.worker)})
+    run = run.model_copy(update={"assignment": run.assignment.model_copy(update={"worker": worker})})
     if run.brief:
         _write_briefs(context, run.brief)
         bodies = _texts(context, wanted_digests(run.brief))
@@ -25,13 +25,13 @@ def prompt_of(context: Context, run: JobRun) -> str:
     return render_task(run, context.artifacts.read(run.assignment.prompt), explain_contract(), _artifact(context, run))
 
 
-def _template(context: Context, run: JobRun) -> str | None:
+def _template(context: Context, worker: Worker) -> str | None:
     """An ephemeral worker names a registered agent's template; an agent brings its own, as it was at the dispatch."""
-    if run.assignment.worker.template_digest:
-        return context.artifacts.get(run.assignment.worker.template_digest).decode()
-    if not run.assignment.worker.ephemeral or not run.assignment.worker.template:
-        return run.assignment.worker.template
-    agent = agents.get(context.store, run.assignment.worker.template)
+    if worker.template_digest:
+        return context.artifacts.get(worker.template_digest).decode()
+    if not worker.ephemeral or not worker.template:
+        return worker.template
+    agent = agents.get(context.store, worker.template)
     return agent.worker.template if agent else None
 
 

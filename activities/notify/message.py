@@ -9,8 +9,8 @@ from activities.store import jobs, rounds, trees
 from activities.store.outbox import Notification
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.settings import Bounds
-from workflows.model.spend import Ledger
 from workflows.model.states import JobState
+from workflows.policy.bounds import ledger_of
 from workflows.tree.details import plain, spend
 from workflows.tree.round_rows import clock
 
@@ -25,12 +25,7 @@ def complete(store: Engine, told: Notification) -> Notification:
     if task is None:
         return replace(told, text=told.message)
     known = jobs.tree(store, told.root_job_id)
-    used = Ledger(
-        jobs=max(0, sum(job.attempt for job in known) - 1),
-        elapsed_seconds=task.elapsed(told.at),
-        tokens=sum(job.usage.total for job in known),
-        cost_usd=sum(job.cost_usd for job in known),
-    )
+    used = ledger_of(task, known, told.at)
     waiting = _round(store, told)
     failing = [] if waiting else [job for job in known if job.state in _BADLY][:MOST_FAILING]
     kept = trees.get(store, told.root_job_id)

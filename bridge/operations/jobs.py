@@ -19,6 +19,7 @@ from workflows.model.rows import EventRecord, JobRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState, TaskState
+from workflows.policy.bounds import ledger_of
 from workflows.tree.round_rows import clock
 
 
@@ -96,13 +97,7 @@ class Tree:
     @property
     def ledger(self) -> Ledger:
         """What is used, as far as the rows tell."""
-        return Ledger(
-            jobs=sum(job.attempt for job in self.jobs) - 1,
-            elapsed_seconds=self.task.elapsed(time.time()),
-            tokens=sum(job.usage.total for job in self.jobs),
-            cost_usd=sum(job.cost_usd for job in self.jobs),
-            price_assumed=any(job.price_assumed for job in self.jobs),
-        )
+        return ledger_of(self.task, self.jobs, time.time())
 
 
 def tree(service: Service, job_id: str) -> Tree:

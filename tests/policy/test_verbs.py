@@ -20,6 +20,11 @@ def test_a_round_takes_its_verbs_and_no_others(kind: RoundKind, verb: str) -> No
 
 
 @pytest.mark.ruling("F4")
+def test_every_verb_is_taken_by_some_round() -> None:
+    assert {verb for takes in TAKES.values() for verb in takes} == set(Verb)
+
+
+@pytest.mark.ruling("F4")
 def test_a_wrong_verb_is_told_the_kind_and_what_it_takes() -> None:
     refusal = refuse_verb("answer", "yes", FAILURE, [], "round 2 of job-x")
     assert refusal is not None

@@ -33,6 +33,12 @@ def test_the_readme_draws_the_tables_as_they_are() -> None:
     keep(README, text)
 
 
+def test_the_readme_names_every_module_once_and_no_other() -> None:
+    table = re.findall(r"^\| (`.*?) \|", README.read_text(), flags=re.MULTILINE)
+    named = [name for row in table for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(named) == sorted(path.stem for path in README.parent.glob("*.py") if path.stem != "__init__")
+
+
 @pytest.mark.ruling("B2")
 def test_a_move_that_is_added_changes_the_picture() -> None:
     assert "    done --> open" not in drawn(TaskState.OPEN, TASK_MOVES)

@@ -9,6 +9,7 @@ from tests.tree.simulator import CODER, LEAD, ROOT, World, delegation, tokens, t
 from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.states import Continuation
 from workflows.pipeline.view import details as details_of_run
+from workflows.policy.bounds import ledger_of
 from workflows.policy.prompts.render import render_continuation
 from workflows.tree.details import details
 
@@ -123,3 +124,20 @@ def test_a_run_that_knows_its_prices_is_not_marked() -> None:
     player.end("a", usage=MILLION, cost_usd=3.0)
     assert "1,000,000 tokens, $3.00" in details_of_run(player.run)
     assert not player.closed[0].price_assumed
+
+
+@pytest.mark.ruling("C3", "C4")
+def test_the_rows_tell_what_is_used_as_the_tree_itself_counts_it() -> None:
+    world = World(tree_input()).begin()
+    world.coordinator("approved", delegation("a", retry=1), delegation("b"))
+    world.leg("a", "failed")
+    world.fire()
+    world.leg("a")
+    world.kill()
+    world.leg("b")
+    world.end(world.last.job_id)
+    own, told = world.state.ledger(), ledger_of(world.state.task, list(world.state.jobs.values()), world.now)
+    assert world.last.continuation is Continuation.FINALIZE
+    assert (
+        (told.jobs, told.tokens, told.cost_usd) == (own.jobs, own.tokens, own.cost_usd) == (3, own.tokens, own.cost_usd)
+    )

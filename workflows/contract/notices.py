@@ -1,4 +1,4 @@
-"""What is worth telling about an accepted result although nothing stands in its way."""
+"""What is told about a result that was accepted all the same: the tree makes an event of each."""
 
 from pydantic import BaseModel, ConfigDict
 

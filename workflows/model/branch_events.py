@@ -1,4 +1,4 @@
-"""What operators do to legs' branches, as events (rulings B4, I5)."""
+"""What operators do to legs' branches, as events (rulings B4, I5). Operations tell them, not the tree."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""The faults people are told about: one root, a class per way out (ruling K6), a sentence and what to type next."""
+"""Errors that people are told about: one base, a class per exit code (ruling K6), a sentence, the next command."""
 
 from typing import ClassVar
 

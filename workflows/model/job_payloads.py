@@ -1,4 +1,4 @@
-"""What the events carry that runs and their rows give rise to."""
+"""Payloads of events about agents' runs and the rows written of them. Others: `tree_payloads`, `people_payloads`."""
 
 from workflows.model.payload import Payload
 

@@ -1,4 +1,4 @@
-"""The base of all payloads: exactly these keys, of exactly these kinds."""
+"""The base class of all event payloads: exactly these keys, of exactly these types."""
 
 from pydantic import BaseModel, ConfigDict
 

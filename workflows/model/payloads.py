@@ -1,4 +1,4 @@
-"""What each kind of lifecycle event carries (ruling B4)."""
+"""Which payload each kind of lifecycle event carries, and the check that one fits (ruling B4)."""
 
 from pydantic import ValidationError
 

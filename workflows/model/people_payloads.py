@@ -1,4 +1,4 @@
-"""What the events carry that people take part in: blocks, rounds, orders."""
+"""Payloads of events in which people take part: blocks, rounds, orders. Others: `tree_payloads`, `job_payloads`."""
 
 from workflows.model.payload import Payload
 

@@ -1,4 +1,4 @@
-"""Why something is not done: a word for programs, a sentence for people."""
+"""What a rule says no with: a word for programs, a sentence for people. What a command fails with is in `errors`."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,4 +1,7 @@
-"""The settings a tree lives by, frozen at its start (ruling K4): a tree never sees a later edit."""
+"""The settings a tree lives by, frozen at its start (ruling K4): a tree never sees a later edit.
+
+The file they come from, and its form, are in `activities/settings`.
+"""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -6,7 +9,7 @@ from workflows.contract.models import Runtime
 
 
 class Snapshot(BaseModel):
-    """Strict where people write it, frozen where a tree reads it."""
+    """Frozen; keys of other releases are ignored. Strict is the form that people write."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -1,4 +1,4 @@
-"""What jobs use."""
+"""What jobs and trees have used: tokens, jobs, time, dollars. What tokens cost is decided in `policy/prices`."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Texts that travel, or are stored and travel by digest."""
+"""Texts that travel as they are when they are short, and else by their digest in the artifact store."""
 
 from workflows.contract.models import Delegation
 from workflows.model.wire import Wire

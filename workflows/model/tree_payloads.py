@@ -1,4 +1,4 @@
-"""What the events carry of how a tree grows, spends and ends."""
+"""Payloads of events about how a tree grows, spends and ends. Others: `job_payloads`, `people_payloads`."""
 
 from typing import Literal
 

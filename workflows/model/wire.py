@@ -1,15 +1,28 @@
 """The two kinds of value: frozen ones that cross process borders, and the tree's own memory."""
 
+from collections.abc import Mapping
+from typing import Any, Self
+
 from pydantic import BaseModel, ConfigDict
 
 
-class Wire(BaseModel):
+class Value(BaseModel):
+    """A model whose copies have its own fields and no others."""
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A field that there is not is a bug, and raises: pydantic would keep it where nobody looks."""
+        if update and not type(self).model_fields.keys() >= update.keys():
+            raise TypeError(f"{type(self).__name__} has no {', '.join(update.keys() - type(self).model_fields.keys())}")
+        return super().model_copy(update=update, deep=deep)
+
+
+class Wire(Value):
     """A frozen value that crosses process borders and outlives releases."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Memory(BaseModel):
+class Memory(Value):
     """Mutable, and not validated on assignment: the reducer is its only writer."""
 
     model_config = ConfigDict(extra="ignore")

@@ -1,4 +1,4 @@
-"""What the end of a tree means for its stage (ruling K1; spec: rules for skipped, 5)."""
+"""What the end of an agent stage's tree means for the stage (ruling K1; spec: rules for skipped, 5)."""
 
 from workflows.contract.models import Decision
 from workflows.model.states import TaskState

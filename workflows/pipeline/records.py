@@ -57,6 +57,6 @@ class RunRecords(Wire):
     begins: RunInput | None = None
     """Set on the first: what the run was started with is written too."""
     trees: tuple[TreeInput, ...] = ()
-    """Trees that begin,"""
+    """Trees of agent stages that begin."""
     host: str = ""
-    """on this host."""
+    """The host those trees begin on."""

@@ -1,4 +1,4 @@
-"""A run and its stages as the rows people read."""
+"""The rows people read of a run and its stages, made from its memory; what the rows hold is in `records`."""
 
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState

@@ -1,4 +1,4 @@
-"""What the host that runs a shell stage is given."""
+"""What the host that runs a shell stage is given; an agent stage is a tree and needs none of it."""
 
 from workflows.model.texts import Text
 from workflows.model.wire import Wire

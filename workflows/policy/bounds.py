@@ -1,15 +1,29 @@
 """The hard bounds: how deep, how wide, how many, how long, how much (rulings C1 to C4)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
+from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
+from workflows.model.states import Continuation
 from workflows.policy.prices import dollars
 
 WARNING_SHARE = 0.8
+
+
+def ledger_of(task: TaskRecord, jobs: Sequence[JobRecord], now: float) -> Ledger:
+    """What a tree has used, as far as its rows tell: the root's first attempt and the finalize are no job (C3, C4)."""
+    counted = sum(job.attempt for job in jobs if job.continuation is not Continuation.FINALIZE)
+    return Ledger(
+        jobs=max(0, counted - 1),
+        elapsed_seconds=task.elapsed(now),
+        tokens=sum(job.usage.total for job in jobs),
+        cost_usd=sum(job.cost_usd for job in jobs),
+        price_assumed=any(job.price_assumed for job in jobs),
+    )
 
 
 def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: int) -> Refusal | None:

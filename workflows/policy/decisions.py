@@ -1,4 +1,4 @@
-"""What a decision makes of a job."""
+"""Which state an agent's decision puts its job in (ruling A11), and when it is worth saying beside the state."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""Legs that say they are the same are dispatched once."""
+"""Legs of one result with the same fingerprint: which of them runs for the others (ruling C5)."""
 
 from collections.abc import Sequence
 

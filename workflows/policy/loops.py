@@ -1,4 +1,4 @@
-"""Telling a tree that goes in circles from one that gets on (rulings H1 to H3)."""
+"""When a set of delegations is the same set again (ruling H1). How often it may happen is counted in `tree/ladder`."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What a job verifiably did, as one digest (ruling H3): what it says of itself is left out."""
+"""What a job verifiably did, as one digest (ruling H3): what it only says of itself is left out."""
 
 from workflows.contract.models import Entry, ServiceResult
 from workflows.model.digests import digest

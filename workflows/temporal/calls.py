@@ -1,4 +1,4 @@
-"""The activities that workflows call: their names and types. The side effects live in `activities`."""
+"""The activities that workflows call: names, types, queues, timeouts, retries. What they do lives in `activities`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The event loop of our workflows over their reducers: what has happened waits in order, what goes on has a name."""
+"""The event loop both workflows run their reducer in: an inbox of what has happened, and what goes on, by name."""
 
 import asyncio
 from collections import deque

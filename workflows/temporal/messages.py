@@ -1,7 +1,4 @@
-"""What workflows begin with, and what is said to them while they run.
-
-Passed through the sandbox: a model that every new workflow builds again costs it more than its first task.
-"""
+"""What workflows begin with, and what hosts and other workflows say to them. What people order is in `model/orders`."""
 
 from typing import Any
 

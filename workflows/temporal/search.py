@@ -1,4 +1,4 @@
-"""The search attributes that list trees and jobs in the Temporal web UI."""
+"""The search attributes by which jobs, trees and pipeline runs are found in the Temporal web UI."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a continuation is told, gathered from the state (ruling E6)."""
+"""What a continuation is told, gathered from the state (ruling E6). It becomes text in `policy/prompts/render`."""
 
 from workflows.contract.models import Decision, SynthesisRule
 from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief

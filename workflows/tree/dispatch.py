@@ -1,4 +1,7 @@
-"""From a result's delegations to running legs (rulings C1 to C6, B1)."""
+"""What a result delegates: the checks, the jobs of its legs, the run each goes out with (rulings C1 to C6, B1).
+
+When a leg may start is decided in `settle`.
+"""
 
 from collections.abc import Iterator
 from enum import StrEnum

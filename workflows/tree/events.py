@@ -84,9 +84,9 @@ class TreeTakenUp(Wire):
     now: float
     actor: str
     why: str
-    """How its workflow ended,"""
+    """How its workflow ended."""
     since: float
-    """and when."""
+    """When its workflow ended."""
 
 
 class RecordRefused(Wire):

@@ -1,4 +1,4 @@
-"""How a tree ends early: one finalize, whatever asks for it, and the operator's kill (rulings G1, G2)."""
+"""How a tree ends: one finalize whatever asks for it, the kill, the blocked task, the close (rulings G1, G2, D4)."""
 
 from workflows.contract.models import Action, FailurePolicy
 from workflows.model.event_kinds import EventKind

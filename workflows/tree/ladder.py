@@ -1,4 +1,4 @@
-"""Telling a coordinator that goes in circles from one that gets on: one ladder for both signals (rulings H1 to H3)."""
+"""How often a coordinator goes in circles before its tree is ended: one ladder for both signals (rulings H1 to H3)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,7 @@
-"""What makes a coordinator wait for people: questions, failures, and results that come in meanwhile (F2, F3, F8)."""
+"""What makes a coordinator wait for people: questions, failures, and results that come in meanwhile (F2, F3, F8).
+
+The pauses themselves are opened and closed in `rounds`.
+"""
 
 from workflows.contract.models import HumanQuestion
 from workflows.contract.strings import fitted, size

@@ -1,4 +1,7 @@
-"""A person speaks: to which round, whether it takes that, and what follows (rulings F3, F4, F8)."""
+"""What a person says to a pause, carried out; and what follows when nobody says anything (rulings F3, F4, F8).
+
+Whether it is taken at all is decided in `resume_verdict`.
+"""
 
 from typing import assert_never
 

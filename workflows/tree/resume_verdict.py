@@ -1,6 +1,6 @@
-"""What becomes of a resume: whether it is taken, the same for every surface and for the tree, and what is said back.
+"""Whether a resume is taken, the same for every surface and for the tree, and what is said back (rulings F4, F5).
 
-Nothing in here changes the tree (rulings F4, F5); `resume` carries out what is taken.
+Nothing in here changes the tree; `resume` carries out what is taken.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """An operator has work done again: a job of a blocked task (ruling D4), or what was lost with the workflow (G2).
 
-A blocked tree closes: its workflow returns the state it ended with. The retry is an operation that starts the same
-workflow id again from that state and feeds it `RetryRequested`; so a tree nobody comes back to holds nothing open.
+A blocked tree closes: its workflow ends, and the store keeps the state it ended with. The retry is an operation that
+starts the same workflow id again from that state with `RetryRequested`; so a tree nobody comes back to holds nothing.
 """
 
 from workflows.model.event_kinds import EventKind

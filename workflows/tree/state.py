@@ -1,4 +1,4 @@
-"""The tree's whole memory: one mutable value that serialises, is restored, and goes on as if nothing had happened."""
+"""What a tree is started with, and its whole memory: one value that is stored, restored, and goes on as before."""
 
 from workflows.contract.models import Delegation
 from workflows.model.jobs import JobRun

@@ -5,6 +5,7 @@ import pytest
 from activities.jobs.prompt import prompt_of
 from activities.store import agents
 from tests.activities.jobs.conftest import Stage
+from tests.assigned import changed
 from tests.tree.simulator import World, delegation, tree_input
 from workflows.contract.explain import explain_contract
 from workflows.model.settings import TreeSettings
@@ -46,6 +47,14 @@ def test_a_leg_is_handed_the_body_it_names_and_no_other_is_and_both_are_told_the
     assert "```text\nthe plan of the whole\n```" in handed
     assert "the plan of the whole" not in other
     assert all(prompt.endswith(explain_contract()) for prompt in (handed, other))
+
+
+@pytest.mark.ruling("C6")
+def test_an_ephemeral_worker_is_given_the_text_of_the_template_it_names(stage: Stage) -> None:
+    careful = Worker(name="careful", runtime="shell", command=("cat",), template="Look twice.")
+    agents.add(stage.context.store, careful, ())
+    run = changed(stage.job(""), worker=Worker(name="look", runtime="runtime_b", ephemeral=True, template="careful"))
+    assert prompt_of(stage.context, run).startswith("Look twice.\n")
 
 
 @pytest.mark.ruling("C6")

@@ -1,1 +1,1 @@
-"""The texts agents are given."""
+"""The prompts agents are given: of a task, of a continuation, of what is remembered."""

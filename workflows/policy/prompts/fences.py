@@ -1,4 +1,4 @@
-"""Keeping other people's text apart from ours: it is shown, and it cannot speak as we do (ruling E6)."""
+"""Text of agents and people inside a prompt of ours: shown as data that cannot be taken for the prompt (ruling E6)."""
 
 import re
 

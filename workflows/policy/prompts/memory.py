@@ -1,4 +1,4 @@
-"""Memory as an agent reads it: what was remembered is shown as data, and cannot speak as we do (ruling K2)."""
+"""Memory as an agent reads it: data that people confirmed, never instructions (ruling K2)."""
 
 from collections.abc import Sequence
 

@@ -1,0 +1,74 @@
+"""The rules in words, the table of rules and all citations agree; documents name files and folders that exist."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.rules import TEXTS
+from tests.written import ROOT
+
+DOCUMENT = ROOT / "workflows/RULES.md"
+DOCUMENTS = ("workflows/RULES.md", "workflows/README.md", "workflows/tree/README.md")
+SOURCES = ("workflows", "activities", "bridge", "cli", "tests")
+
+NUMBER = r"[A-K]\d{1,2}\b"
+PARAGRAPH = re.compile(rf"^\*\*({NUMBER}(?:\.\w+)?)\*\* ", re.MULTILINE)
+CITED = re.compile(rf"[Rr]ulings? ({NUMBER}(?:(?:,| and| to)\s+{NUMBER})*)|\(({NUMBER}(?:, {NUMBER})*)\)")
+FILE = re.compile(r"`((?:workflows|activities|bridge|cli|tests)/[\w/.-]+)`")
+
+
+def described() -> list[str]:
+    return PARAGRAPH.findall(DOCUMENT.read_text())
+
+
+def cited(text: str) -> set[str]:
+    """Every rule that a text cites: after the word ruling, or alone in parentheses."""
+    return {number for found in CITED.finditer(text) for number in re.findall(NUMBER, found[0])}
+
+
+def named_files(document: str) -> Iterator[str]:
+    yield from FILE.findall((ROOT / document).read_text())
+
+
+def test_every_rule_of_the_table_has_its_paragraph_and_the_other_way_round() -> None:
+    assert sorted(described()) == sorted(rule for rule in TEXTS if ":" not in rule)
+
+
+def test_every_rule_stands_under_the_heading_of_its_letter_in_order() -> None:
+    sections = re.split(r"^## ", DOCUMENT.read_text(), flags=re.MULTILINE)[1:]
+    for section in sections:
+        found = PARAGRAPH.findall(section)
+        assert found, section[:40]
+        assert {rule[0] for rule in found} == {section[0]}
+        assert found == sorted(found, key=lambda rule: (int(rule[1:].split(".")[0]), "." in rule))
+
+
+def test_every_rule_that_code_or_tests_cite_is_described() -> None:
+    known = {rule.partition(".")[0] for rule in described()}
+    strange = {
+        f"{path.relative_to(ROOT)}: {number}"
+        for folder in SOURCES
+        for path in (ROOT / folder).rglob("*.py")
+        for number in cited(path.read_text()) - known
+    }
+    assert strange == set()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_documents_name_files_that_exist(document: str) -> None:
+    found = set(named_files(document))
+    assert found
+    assert {name for name in found if not (ROOT / name).exists()} == set()
+
+
+@pytest.mark.parametrize("document", ["README.md", "workflows/README.md"])
+def test_the_maps_name_every_folder_of_the_core(document: str) -> None:
+    folders = {path.parent.name for path in (ROOT / "workflows").glob("*/__init__.py")}
+    found = re.findall(r"^\| `(?:workflows/)?(\w+)` \|", (ROOT / document).read_text(), flags=re.MULTILINE)
+    assert folders <= set(found)
+
+
+def test_citations_are_read_however_they_are_written() -> None:
+    text = "the first (rulings C7, I1 to\n    I3); Ruling A12. Until there are no more (D4, F2) and ruling Z9 or (B)"
+    assert cited(text) == {"C7", "I1", "I3", "A12", "D4", "F2"}
