@@ -22,14 +22,16 @@ def found(home: Home) -> dict[str, Finding]:
     return {finding.about: finding for finding in doctor.examine(Service(home))}
 
 
-def test_an_untouched_home_is_well_and_only_waits_to_be_started(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_untouched_home_is_well_and_only_waits_to_be_started(
+    bare_home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["doctor", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["healthy"] is True
     levels = {finding["about"]: finding["level"] for finding in said["findings"]}
     assert levels["python"] == levels["git"] == levels["home"] == levels["settings"] == levels["store"] == "ok"
     assert levels["temporal"] == levels["daemon"] == "warning"
-    assert not home.store.exists()  # looking makes nothing
+    assert not bare_home.store.exists()  # looking makes nothing
     assert main(["doctor"]) == 0
     assert "fix: service daemon start" in capsys.readouterr().out
 
