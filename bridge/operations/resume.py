@@ -3,6 +3,7 @@
 The order is one value from the surface to the tree: `ResumeOrder`.
 """
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,6 +42,9 @@ PATIENCE = timedelta(seconds=4)
 
 TRY = "\n     "
 """Further lines stand under the first one, behind its `try: `."""
+
+CATCHES_UP = 15.0
+"""Seconds that a tree whose worker died as it wrote a round's rows has to come to that round again."""
 
 _OVER = frozenset({TaskState.DONE, TaskState.CANCELLED})
 
@@ -89,15 +93,20 @@ def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
 
 async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
     """The tree's verdict, or the promise that the words are kept."""
-    client = await client_of(service)
-    try:
-        return await _asked(client.get_workflow_handle_for(DelegationTree.run, root), order)
-    except DeclinedError as no:
-        if no.kind == ResumeFault.UNKNOWN_JOB:
-            raise NotFoundError(no.message, f"service job tree {order.job_id}") from None
-        raise RefusedError(no.message, _lines_to_type(no.data, order.job_id)) from None
-    except NoWorkflowError:
-        await settled(service, client, root)
+    client, until = await client_of(service), time.monotonic() + CATCHES_UP
+    while True:
+        try:
+            return await _asked(client.get_workflow_handle_for(DelegationTree.run, root), order)
+        except DeclinedError as no:
+            if no.kind == ResumeFault.NO_OPEN_ROUND and rounds.open_of(service, root) and time.monotonic() < until:
+                await asyncio.sleep(0.2)
+                continue
+            if no.kind == ResumeFault.UNKNOWN_JOB:
+                raise NotFoundError(no.message, f"service job tree {order.job_id}") from None
+            raise RefusedError(no.message, _lines_to_type(no.data, order.job_id)) from None
+        except NoWorkflowError:
+            await settled(service, client, root)
+            break
     task = stored_jobs.task_of(service.store, root)
     way_on = task.next if task and task.next else f"service job tree {root}"
     raise RefusedError(_too_late(service, root, order), way_on)
