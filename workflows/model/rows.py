@@ -64,6 +64,12 @@ class JobRecord(Wire):
     ended_at: float | None = None
     preflight_failed: str | None = None
 
+    @property
+    def work(self) -> tuple[str, ...]:
+        """The branch of an implement job that succeeded, if it has one."""
+        made = self.state is JobState.SUCCEEDED and self.action is Action.IMPLEMENT and self.branch
+        return (self.branch,) if made and self.branch else ()
+
 
 class TaskRecord(Wire):
     """The unit of work a tree belongs to."""

@@ -3,7 +3,7 @@
 Which change is due is decided in `dispatch`, `job_end`, `settle`, `finalize`, `retry` and `resume`.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 
 from workflows.contract.graph import topological
@@ -248,6 +248,10 @@ class Coordinator(Memory):
     def dispatch(self, batch: Batch) -> None:
         """A batch is out: it waits for it."""
         self.batch, self.phase = batch, Phase.WAITING
+
+    def made(self, branches: Iterable[str]) -> None:
+        """More of what the chain made, in merge order."""
+        self.work = list(dict.fromkeys([*self.work, *branches]))
 
     def runs(self, job_id: str) -> None:
         """One of its jobs is out."""

@@ -8,7 +8,7 @@ from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState
 from workflows.model.texts import Text
 from workflows.policy import bounds
-from workflows.tree import branches, finalize, offers
+from workflows.tree import finalize, offers
 from workflows.tree.brief import brief
 from workflows.tree.chains import Coordinator
 from workflows.tree.state import Finalize
@@ -52,7 +52,7 @@ def _enqueue(
     run = _run_of(chain, told, next_id(step), chain.job_id, depth)
     if chain.batch is not None and not chain.batch.continued:
         chain.batch.continued = True
-        branches.add_batch(step.state, chain, chain.batch)
+        chain.made(branch for leg in chain.batch.merge_order() for branch in step.state.work_of(leg))
     step.state.homes[run.job_id] = chain.coordinator_id
     _told(step, chain, run, notes)
     step.add(record_of(run, step.now))

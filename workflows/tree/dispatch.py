@@ -17,7 +17,7 @@ from workflows.model.texts import RefusedSet, Text
 from workflows.policy import bounds, loops, preflight
 from workflows.policy.assignments import delegated
 from workflows.policy.fingerprints import twins
-from workflows.tree import branches, continuation, finalize, offers
+from workflows.tree import continuation, finalize, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.step import Step
 
@@ -209,7 +209,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         guidance=tuple(_guidance(step, chain, leg)),
         artifacts=leg.artifacts,
         artifact_digest=batch.artifact_digest if leg.artifacts else None,
-        branch_deps=branches.needed(step.state, chain, batch, leg),
+        branch_deps=step.state.work_needed(chain, batch, leg),
         shared_worktree=leg.worktree,
     )
 

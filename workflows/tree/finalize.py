@@ -1,6 +1,6 @@
 """How a tree ends: one finalize whatever asks for it, the kill, the blocked task, the close (rulings G1, G2, D4)."""
 
-from workflows.contract.models import Action, FailurePolicy
+from workflows.contract.models import FailurePolicy
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
@@ -204,7 +204,8 @@ def close(step: Step) -> None:
             usage=state.usage,
             cost_usd=state.cost_usd,
             price_assumed=state.price_assumed,
-            branches=_branches(state),
+            # A job that needed others' work has it on its own branch too.
+            branches=tuple(branch for job in state.jobs.values() for branch in job.work),
         )
     )
 
@@ -218,9 +219,3 @@ def _over(state: TreeState) -> Data:
         "cost_assumed": state.price_assumed,
         "elapsed": state.elapsed(state.now),
     }
-
-
-def _branches(state: TreeState) -> tuple[str, ...]:
-    """The work of jobs that succeeded; a job that needed others' work has it on its own branch too."""
-    worked = (job for job in state.jobs.values() if job.state is JobState.SUCCEEDED and job.action is Action.IMPLEMENT)
-    return tuple(job.branch for job in worked if job.branch)

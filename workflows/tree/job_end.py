@@ -11,7 +11,7 @@ from workflows.policy import bounds
 from workflows.policy.decisions import ended_as
 from workflows.policy.prices import spent
 from workflows.policy.retry_pause import pause
-from workflows.tree import branches, dispatch, finalize, offers, questions, rounds
+from workflows.tree import dispatch, finalize, offers, questions, rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Dispatch
@@ -99,7 +99,7 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
 def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
     """The root, or a continuation: it hands out more work, or its chain is over."""
     questions.ask(step, chain, outcome.job_id, outcome.human_questions)
-    branches.add(chain, branches.own(step.state.jobs[outcome.job_id]))
+    chain.made(step.state.jobs[outcome.job_id].work)
     found = step.state.leg_of(chain)
     if found is not None:
         _absorb(found[1], outcome, found[0].batch, chain.ladder.history)
@@ -130,7 +130,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
     if outcome.delegations:
         chain = Coordinator(coordinator_id=leg.job_id, run=dispatch.run_of(step, parent, leg), job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
-        branches.add(chain, branches.own(step.state.jobs[leg.job_id]))
+        chain.made(step.state.jobs[leg.job_id].work)
         questions.ask(step, chain, outcome.job_id, outcome.human_questions)
         if questions.hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
             Dispatch.DISPATCHED,

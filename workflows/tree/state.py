@@ -10,7 +10,7 @@ from workflows.model.states import JobState, TaskState
 from workflows.model.texts import RefusedSet
 from workflows.model.wire import Memory, Wire
 from workflows.model.workers import Assignment
-from workflows.tree.chains import Coordinator, Leg
+from workflows.tree.chains import Batch, Coordinator, Leg
 
 
 class TreeInput(Wire):
@@ -181,6 +181,18 @@ class TreeState(Memory):
         if chain.coordinator_id == self.root_id:
             return None
         return self.find_leg(chain.coordinator_id)
+
+    def work_needed(self, chain: Coordinator, batch: Batch, leg: Leg) -> tuple[str, ...]:
+        """Branches the leg must see: what its own coordinator was given, and what the legs it depends on made (I1)."""
+        made = (branch for dep in batch.contributors(leg) for branch in self.work_of(dep))
+        return tuple(dict.fromkeys([*chain.run.branch_deps, *made]))
+
+    def work_of(self, leg: Leg) -> tuple[str, ...]:
+        """A leg that delegated hands on what its chain made, every other one its own branch; if it succeeded (I2)."""
+        if leg.state is not JobState.SUCCEEDED:
+            return ()
+        chain = self.coordinators.get(leg.job_id)
+        return tuple(chain.work) if chain is not None else self.jobs[leg.job_id].work
 
     def find_leg(self, job_id: str) -> tuple[Coordinator, Leg] | None:
         """The leg a job runs, with the coordinator that delegated it, as long as its batch is the latest."""
