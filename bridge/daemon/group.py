@@ -1,4 +1,7 @@
-"""A supervised group: started in order, each member kept alive, stopped in reverse, nothing left running."""
+"""A supervised group: started in order, each member kept alive, stopped in reverse, nothing left running.
+
+No library: the system's own managers are not on every machine, and want to be set up.
+"""
 
 import asyncio
 import logging

@@ -1,4 +1,7 @@
-"""One holder at a time: a kernel lock on a file in the home, released by death too, with the holder's pid inside."""
+"""One holder at a time: a kernel lock on a file in the home, released by death too, with the holder's pid inside.
+
+No library: those leave a lock file behind whose holder died, or do not say who holds it.
+"""
 
 import fcntl
 import os

@@ -1,4 +1,7 @@
-"""Durations as people and agents write them: number plus unit, combinable largest first (ruling A10)."""
+"""Durations as people and agents write them: number plus unit, combinable largest first (ruling A10).
+
+No library: theirs take more forms than the contract allows, and this one says what is wrong.
+"""
 
 import re
 

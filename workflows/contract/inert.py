@@ -1,5 +1,6 @@
 """Agent text made harmless for a comment: it keeps its look, and can neither command, mention nor forge (ruling F7).
 
+No library: sanitisers take HTML apart; here markdown has to come out as markdown.
 A zero-width space behind the character that would begin something special works inside code spans and fences too, where
 escapes would show. What spans lines (fences, HTML) is confined by the list item that every text is put into.
 """

@@ -1,5 +1,6 @@
 """Finding the result in whatever an agent printed, in one pass and in linear time (rulings A1, A2).
 
+No library: JSON readers begin where they are told to, and stop at the first fault.
 A JSON object can begin at any `{` of a prose, so a scan cannot know whether a quote opens a string or closes one. But
 there are only two readings: at any place one of them is outside strings and the other inside. Both are followed at
 once, as two lanes that swap at every quote. A backslash kills the lane that is outside (JSON has none there), a line

@@ -1,4 +1,7 @@
-"""The text of a definition file as plain values, in one of two languages (ruling K1)."""
+"""The text of a definition file as plain values, in one of two languages (ruling K1).
+
+Both readers are libraries; what is here refuses what they take in silence: names that come twice, aliases, depth.
+"""
 
 import re
 import tomllib

@@ -1,4 +1,7 @@
-"""How often one caller may call: a token bucket each, refilled steadily (ruling J2)."""
+"""How often one caller may call: a token bucket each, refilled steadily (ruling J2).
+
+No library: those for FastAPI count by address in a shared store; this counts by token in one process.
+"""
 
 import math
 import time

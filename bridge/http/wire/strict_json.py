@@ -1,4 +1,7 @@
-"""Reading a JSON body in the one way it can be meant (ruling J3)."""
+"""Reading a JSON body in the one way it can be meant (ruling J3).
+
+No library: the readers there are take a name that comes twice, or a number that is none.
+"""
 
 import json
 import math
