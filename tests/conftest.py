@@ -13,7 +13,7 @@ from tests.depth import cases
 ROOT = Path(__file__).parent
 PURE = ("contract", "policy", "tree", "pipeline")
 """The rings that need nothing but themselves: what fails there says most, and is known in seconds."""
-WAITING = ("e2e", "workflow", "bridge", "activities")
+WAITING = ("e2e", "temporal", "bridge", "activities")
 """Those that wait for servers and processes, longest first: then several at once end at the same time."""
 
 

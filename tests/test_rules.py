@@ -29,7 +29,7 @@ def test_the_table_is_printed() -> None:
     command = [sys.executable, "-m", "tests.rules"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert all(f"| {rule} | {text} | " in printed for rule, text in TEXTS.items())
-    assert "workflow/test_kill.py: " in next(line for line in printed.splitlines() if line.startswith("| G2 |"))
+    assert "temporal/test_kill.py: " in next(line for line in printed.splitlines() if line.startswith("| G2 |"))
 
 
 def test_markers_are_read_wherever_they_stand() -> None:

@@ -35,8 +35,8 @@ from activities.worker import CACHED_TREES, STICKY_TIMEOUT, THREADS
 from bridge.daemon.server import server_command, server_environment
 from bridge.machine.ports import choose_port
 from tests.benchmarks.bench_tree import connected
+from tests.temporal.host import an_input
 from tests.tree.simulator import outcome
-from tests.workflow.host import an_input
 from workflows.contract.models import HumanQuestion
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import ResumeOrder

@@ -30,8 +30,8 @@ from activities.store.database import open_store
 from bridge.daemon.server import NAMESPACE, server_command, server_environment
 from bridge.machine.ports import choose_port
 from tests.benchmarks.bare import BareChild, BareTree, nothing
+from tests.temporal.host import an_input, start
 from tests.tree.simulator import delegation, outcome
-from tests.workflow.host import an_input, start
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState

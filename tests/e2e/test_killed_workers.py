@@ -18,8 +18,8 @@ from bridge.operations import jobs, new_jobs
 from bridge.operations.new_jobs import NewJob
 from bridge.operations.service import Service
 from tests.e2e.conftest import Installed, set_up
+from tests.temporal.server import serve
 from tests.waiting import until
-from tests.workflow.server import serve
 from workflows.model.states import JobState
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("engine:runs")]

@@ -18,7 +18,7 @@ from bridge.http.app import create_app
 from bridge.http.process import configured
 from bridge.machine.address import Address, bind, bound
 from bridge.operations.service import Service
-from tests.workflow.server import serve
+from tests.temporal.server import serve
 from workflows.model.workers import Worker
 
 BASE = "http://127.0.0.1:8791"

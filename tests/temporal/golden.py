@@ -1,6 +1,6 @@
 """Histories of small trees, kept as files and replayed forever: a release that cannot go on from them breaks trees.
 
-`python -m tests.workflow.golden` writes the shapes that have no file yet. One that has a file is never written again:
+`python -m tests.temporal.golden` writes the shapes that have no file yet. One that has a file is never written again:
 it is what trees that wait out there look like.
 """
 
@@ -15,14 +15,14 @@ from uuid import uuid4
 from temporalio.client import Client
 from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
+from tests.temporal import golden_pipelines
+from tests.temporal.books import Books
+from tests.temporal.golden_pipelines import quiet
+from tests.temporal.host import Handle, Host, Script, an_input, ended, script, serving, start
+from tests.temporal.orders import blocked, kill, latest, reopened
+from tests.temporal.people import asking, human, order, say, waits
+from tests.temporal.server import serve
 from tests.tree.simulator import delegation
-from tests.workflow import golden_pipelines
-from tests.workflow.books import Books
-from tests.workflow.golden_pipelines import quiet
-from tests.workflow.host import Handle, Host, Script, an_input, ended, script, serving, start
-from tests.workflow.orders import blocked, kill, latest, reopened
-from tests.workflow.people import asking, human, order, say, waits
-from tests.workflow.server import serve
 from workflows.temporal.messages import TreeStart
 
 FOLDER = Path(__file__).parent / "golden"

@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 from temporalio.api.common.v1 import Payload
-from temporalio.api.enums.v1 import WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
+from tests.temporal.books import Books
+from tests.temporal.host import Host, serving, start
+from tests.temporal.people import asking, details, failed_tasks, over, shows, waits
 from tests.tree.simulator import delegation
-from tests.waiting import soon, until
-from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, serving, start
-from tests.workflow.people import asking, details, over, waits
+from tests.waiting import soon
 from workflows.contract.models import HumanQuestion
 from workflows.model.jobs import JobOutcome, JobRun
 
@@ -36,27 +35,6 @@ GARBAGE: dict[str, tuple[list[Any], str]] = {
     "no JSON": ([BROKEN], "what was sent cannot be read as JSON"),
     "another encoding": ([FOREIGN], "what was sent cannot be read as JSON"),
 }
-
-
-async def failed_tasks(tree: Handle) -> int:
-    """Workflow tasks that our code failed: one that does so on every try hangs the tree."""
-    events = (await tree.fetch_history()).events
-    failed = [each.workflow_task_failed_event_attributes for each in events]
-    ours = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE
-    return len([each for each in failed if each.cause == ours])
-
-
-async def shows(tree: Handle, text: str) -> str:
-    """The details, as soon as they say this."""
-    found = ""
-
-    async def said() -> bool:
-        nonlocal found
-        found = await details(tree)
-        return text in " ".join(found.split())
-
-    await until(said, lambda: f"{text!r} is not shown: {found}")
-    return found
 
 
 @pytest.mark.parametrize("name", ["report", "outcome", "look_again"])

@@ -8,10 +8,10 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 
 from activities.store import refusals
+from tests.temporal.books import Books
+from tests.temporal.host import Host, an_input, ended, name_of, play, says, script, serving, start
 from tests.tree.simulator import delegation
 from tests.waiting import soon
-from tests.workflow.books import Books
-from tests.workflow.host import Host, an_input, ended, name_of, play, says, script, serving, start
 from workflows.contract.models import Ephemeral, HumanQuestion, Runtime
 from workflows.contract.strings import BOUNDS, COUNTS, size
 from workflows.model.jobs import JobOutcome, JobRun

@@ -20,9 +20,9 @@ from bridge.operations import pipeline_runs, pipeline_schedules, pipeline_workfl
 from bridge.operations.pipeline_runs import ActiveRunError, RunFilter, RunView
 from bridge.operations.service import Service
 from cli import pipeline_view
+from tests.temporal.people import failed_tasks, shows
+from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
 from tests.waiting import until
-from tests.workflow.pipeline_stage import PipelineHost, pipeline_host
-from tests.workflow.test_by_hand import failed_tasks, shows
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
 from workflows.model.orders import ResumeOrder
 from workflows.pipeline import ids

@@ -1,6 +1,6 @@
 """A worker in a process of its own that kills itself (-9) at a given moment of what it does.
 
-`python -m tests.workflow.mortal_worker ADDRESS QUEUE HOME MOMENT`; moment 0 never comes.
+`python -m tests.temporal.mortal_worker ADDRESS QUEUE HOME MOMENT`; moment 0 never comes.
 """
 
 import asyncio

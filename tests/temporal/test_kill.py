@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 
+from tests.temporal.books import Books
+from tests.temporal.host import Host, Line, an_input, ended, script, serving, start
+from tests.temporal.orders import kill
 from tests.tree.simulator import delegation
 from tests.waiting import soon
-from tests.workflow.books import Books
-from tests.workflow.host import Host, Line, an_input, ended, script, serving, start
-from tests.workflow.orders import kill
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 from temporalio.client import Client
 
+from tests.temporal.books import Books
+from tests.temporal.host import Handle, Host, ended, script, serving, start
+from tests.temporal.people import asking, order, say
 from tests.tree.simulator import delegation
 from tests.waiting import soon
-from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, ended, script, serving, start
-from tests.workflow.people import asking, order, say
 from workflows.contract.models import Delegation
 from workflows.model.orders import Kill
 from workflows.model.settings import Bounds

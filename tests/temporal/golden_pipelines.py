@@ -23,8 +23,8 @@ from activities.settings.model import Settings
 from activities.store import pipeline_runs, pipelines, repos
 from activities.store.database import open_store
 from tests.pipeline.plans import agent, an_input, shell
+from tests.temporal.mortal_worker import answer
 from tests.waiting import until
-from tests.workflow.mortal_worker import answer
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import Cancel
 from workflows.pipeline import ids

@@ -19,7 +19,7 @@ SEED = 20260
 @asynccontextmanager
 async def worker(client: Client, queue: str, home: Home, moment: int) -> AsyncIterator[asyncio.subprocess.Process]:
     address = client.service_client.config.target_host
-    words = ("-m", "tests.workflow.mortal_worker", address, queue, str(home.root), str(moment))
+    words = ("-m", "tests.temporal.mortal_worker", address, queue, str(home.root), str(moment))
     process = await asyncio.create_subprocess_exec(sys.executable, *words, cwd=Path(__file__).parents[2])
     try:
         yield process

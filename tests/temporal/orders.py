@@ -4,7 +4,7 @@ import time
 
 from temporalio.client import Client
 
-from tests.workflow.host import Handle, Host, ended, start
+from tests.temporal.host import Handle, Host, ended, start
 from workflows.model.orders import Kill
 from workflows.model.states import TaskState
 from workflows.temporal.delegation_tree import DelegationTree

@@ -10,12 +10,12 @@ import pytest
 from temporalio.client import Client
 from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
+from tests.temporal.books import Books
+from tests.temporal.host import Handle, Host, Line, an_input, ended, script, serving, start
+from tests.temporal.orders import latest, runs_of
+from tests.temporal.people import asking, human, order, say, send, waits
 from tests.tree.simulator import delegation
 from tests.waiting import soon
-from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Line, an_input, ended, script, serving, start
-from tests.workflow.orders import latest, runs_of
-from tests.workflow.people import asking, human, order, say, send, waits
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import RoundRecord
 from workflows.model.settings import Bounds, TreeSettings

@@ -18,13 +18,13 @@ from activities.store import jobs as stored
 from activities.store import trees as kept
 from activities.store.database import open_store
 from tests.depth import cases
+from tests.temporal.books import Books
+from tests.temporal.deaths import SEED, TASK_TIMEOUT, worker
+from tests.temporal.host import Handle, an_input, ended, start
+from tests.temporal.mortal_worker import effects
+from tests.temporal.orders import kill
+from tests.temporal.people import order, send
 from tests.waiting import soon
-from tests.workflow.books import Books
-from tests.workflow.deaths import SEED, TASK_TIMEOUT, worker
-from tests.workflow.host import Handle, an_input, ended, start
-from tests.workflow.mortal_worker import effects
-from tests.workflow.orders import kill
-from tests.workflow.people import order, send
 from workflows.model.rounds import RoundKind
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds

@@ -16,9 +16,9 @@ from activities.store import jobs as stored_jobs
 from activities.store import pipeline_runs
 from activities.store.database import open_store
 from tests.pipeline.plans import agent, an_input, shell
+from tests.temporal.deaths import SEED, TASK_TIMEOUT, worker
+from tests.temporal.mortal_worker import effects
 from tests.waiting import soon
-from tests.workflow.deaths import SEED, TASK_TIMEOUT, worker
-from tests.workflow.mortal_worker import effects
 from workflows.model.orders import Cancel
 from workflows.pipeline import ids
 from workflows.pipeline.commands import CloseRun

@@ -24,8 +24,8 @@ from bridge.daemon.server import find_program
 from bridge.operations import attention, new_jobs, resume, trees
 from cli.main import main
 from tests.bridge.http import seeds
+from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
 from tests.waiting import until
-from tests.workflow.pipeline_stage import PipelineHost, pipeline_host
 from workflows.model.errors import RefusedError
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import Records, TaskRecord

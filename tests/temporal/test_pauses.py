@@ -7,12 +7,12 @@ import pytest
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy
 
+from tests.temporal.books import Books
+from tests.temporal.host import Handle, Host, Line, an_input, ended, name_of, script, serving, start
+from tests.temporal.orders import kill
+from tests.temporal.people import asking, details, human, listed, order, over, refusal, say, send, waits
 from tests.tree.simulator import delegation
 from tests.waiting import soon
-from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Line, an_input, ended, name_of, script, serving, start
-from tests.workflow.orders import kill
-from tests.workflow.people import asking, details, human, listed, order, over, refusal, say, send, waits
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.states import JobState, TaskState
 from workflows.policy.told_to_people import TELLS_PEOPLE

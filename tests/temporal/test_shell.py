@@ -5,9 +5,9 @@ import json
 import pytest
 from temporalio.client import Client
 
+from tests.temporal.books import Books
+from tests.temporal.host import Host, an_input, ended, play, script, serving, start
 from tests.tree.simulator import delegation
-from tests.workflow.books import Books
-from tests.workflow.host import Host, an_input, ended, play, script, serving, start
 from workflows.contract.models import Decision
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.settings import Bounds

@@ -10,12 +10,12 @@ from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
+from tests.temporal.books import Books
+from tests.temporal.host import Handle, Host, Script, ended, kinds, script, serving, start
+from tests.temporal.orders import kill
+from tests.temporal.people import asking, human, order, say, send
 from tests.tree.simulator import delegation
 from tests.waiting import soon, until
-from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Script, ended, kinds, script, serving, start
-from tests.workflow.orders import kill
-from tests.workflow.people import asking, human, order, say, send
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import Records, RoundRecord

@@ -5,8 +5,8 @@ import json
 import pytest
 from temporalio.client import WorkflowHistory
 
-from tests.workflow import golden
-from tests.workflow.server import replayer
+from tests.temporal import golden
+from tests.temporal.server import replayer
 
 FILES = sorted(golden.FOLDER.glob("*.json"))
 

@@ -4,10 +4,10 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from tests.temporal.books import Books
+from tests.temporal.host import Handle, Host, Line, an_input, ended, script, serving, start
 from tests.tree.simulator import delegation
 from tests.waiting import soon
-from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Line, an_input, ended, script, serving, start
 from workflows.model.orders import Kill
 from workflows.model.spend import Usage
 from workflows.model.states import TaskState

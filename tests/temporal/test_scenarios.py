@@ -4,9 +4,9 @@ import pytest
 from temporalio.client import Client
 from temporalio.testing import TimeSkipper
 
+from tests.temporal.books import Books
+from tests.temporal.host import Host, Line, an_input, ended, name_of, play, script, serving, start
 from tests.tree.simulator import AGENTS, delegation, outcome, tokens
-from tests.workflow.books import Books
-from tests.workflow.host import Host, Line, an_input, ended, name_of, play, script, serving, start
 from workflows.contract.models import Decision, Delegation
 from workflows.model.briefs import Correction
 from workflows.model.jobs import JobOutcome, JobRun

@@ -7,9 +7,9 @@ import pytest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from tests.temporal.host import Host, an_input, ended, says, serving, start
 from tests.tree.simulator import delegation
 from tests.waiting import until
-from tests.workflow.host import Host, an_input, ended, says, serving, start
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.states import TaskState
 from workflows.model.texts import Text

@@ -9,11 +9,11 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailed
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import TimeSkipper
 
+from tests.temporal.books import Books
+from tests.temporal.host import Handle, Host, ended, name_of, script, serving, start
+from tests.temporal.orders import blocked, reopened
 from tests.tree.simulator import delegation
 from tests.waiting import soon
-from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, ended, name_of, script, serving, start
-from tests.workflow.orders import blocked, reopened
 from workflows.model.orders import Retry
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
-from tests.workflow.server import histories, replayer, serve
+from tests.temporal.server import histories, replayer, serve
 
 
 @pytest_asyncio.fixture(scope="session")

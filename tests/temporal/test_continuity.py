@@ -6,11 +6,11 @@ import pytest
 from temporalio.client import Client
 from temporalio.testing import TimeSkipper
 
+from tests.temporal.books import Books
+from tests.temporal.host import Host, Line, an_input, ended, play, script, serving, start
+from tests.temporal.orders import kill, latest, runs_of
 from tests.tree.simulator import delegation
 from tests.waiting import soon
-from tests.workflow.books import Books
-from tests.workflow.host import Host, Line, an_input, ended, play, script, serving, start
-from tests.workflow.orders import kill, latest, runs_of
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
 from workflows.temporal import search

@@ -4,9 +4,9 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
+from tests.temporal.books import Books
+from tests.temporal.host import Host, ended, name_of, serving, start
 from tests.tree.simulator import AGENTS, delegation, outcome
-from tests.workflow.books import Books
-from tests.workflow.host import Host, ended, name_of, serving, start
 from workflows.contract.models import Delegation
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.settings import Bounds

@@ -5,13 +5,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from temporalio.api.enums.v1 import WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
+from tests.temporal.books import Books
+from tests.temporal.host import Handle, Host, Line, Script, ended, name_of, script
 from tests.tree.simulator import delegation
 from tests.waiting import soon, until
-from tests.workflow.books import Books
-from tests.workflow.host import Handle, Host, Line, Script, ended, name_of, script
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import ResumeOrder
@@ -100,3 +101,24 @@ async def over(tree: Handle, host: Host) -> tuple[CloseTree, Books]:
 async def details(tree: Handle) -> str:
     """What the web UI shows of a tree that runs."""
     return str((await tree.query("__temporal_workflow_metadata")).current_details)
+
+
+async def failed_tasks(tree: Handle) -> int:
+    """Workflow tasks that our code failed: one that does so on every try hangs the tree."""
+    events = (await tree.fetch_history()).events
+    failed = [each.workflow_task_failed_event_attributes for each in events]
+    ours = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE
+    return len([each for each in failed if each.cause == ours])
+
+
+async def shows(tree: Handle, text: str) -> str:
+    """The details, as soon as they say this."""
+    found = ""
+
+    async def said() -> bool:
+        nonlocal found
+        found = await details(tree)
+        return text in " ".join(found.split())
+
+    await until(said, lambda: f"{text!r} is not shown: {found}")
+    return found
