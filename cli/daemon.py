@@ -110,13 +110,14 @@ def _lines(seen: "DaemonStatus") -> list[str]:
         return [f"not running      home {seen.home}", *last, "start it         service daemon start"]
     if state is None:
         return [f"starting         process {seen.pid}, home {seen.home}"]
-    look = f"{state.ui_url}/namespaces/{state.namespace}/workflows" if state.ui_url else "the web UI of your cluster"
+    lists = dict(seen.views)
+    look = lists.pop("all", "the web UI of your cluster")
     return [
         f"{state.phase:16} process {seen.pid}, up {seen.uptime}, version {state.version}",
         f"{'home':16} {seen.home}",
         f"{'temporal':16} {state.temporal_address}, namespace {state.namespace}",
         f"{'web ui':16} {look}",
-        *(f"{'':16} {name}: {link}" for name, link in seen.views.items()),
+        *(f"{'':16} {name}: {link}" for name, link in lists.items()),
         *([f"{'bridge url':16} {state.bridge_url}"] if state.bridge_url else []),
         *(f"{child.name:16} {_child(child)}" for child in state.children),
         *(f"{'note':16} {note}" for note in state.notes),

@@ -16,6 +16,7 @@ from bridge.machine.locks import holder
 log = logging.getLogger(__name__)
 
 VIEWS = {
+    "all": '`WorkflowType`!="Notify"',
     "waiting": '`SvcAttention` IS NOT NULL AND `ExecutionStatus`="Running"',
     "running": '`ExecutionStatus`="Running" AND `WorkflowType`!="Notify"',
     "failed today": '`ExecutionStatus`="Failed" AND `WorkflowType`!="Notify" AND `CloseTime`>="{today}"',

@@ -81,7 +81,7 @@ def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
     assert [line for line in others if not line.startswith(" ")] == [
         f"home             {running.root}",
         "temporal         127.0.0.1:7234, namespace service",
-        "web ui           http://127.0.0.1:8233/namespaces/service/workflows",
+        "web ui           http://127.0.0.1:8233/namespaces/service/workflows?query=%60WorkflowType%60%21%3D%22Notify%22",
         "server           running, process 77",
         "worker           waiting, restarted 3 times, ended (status 1); starting it again in 2 s, at " + when,
         "note             port 7233 is taken; Temporal listens on 7234",
