@@ -221,7 +221,7 @@ RULES: dict[str, dict[str, str]] = {
     "The engine's own promises": {
         "engine:total": "Any event in any state is taken; senseless ones change nothing.",
         "engine:restores": "A tree written down and read again goes on as if nothing had happened.",
-        "engine:small": "A full tree's state stays small, and a step writes only what it changed.",
+        "engine:small": "A full tree's state is one payload, whatever waits in it; a step writes only what it changed.",
         "engine:nested": "A leg that delegates is a coordinator; its leg ends with its chain.",
         "engine:runs": "An agent run survives its worker, is never repeated silently, and leaves no process behind.",
         "engine:live": "What an agent is doing is seen from outside, without secrets, whether or not a worker lives.",

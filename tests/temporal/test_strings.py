@@ -1,19 +1,24 @@
 """Strings at their bounds on a real server, and a store that refuses rows for good (ruling B6)."""
 
+import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
 from activities.store import refusals
 from tests.temporal.books import Books
-from tests.temporal.host import Host, an_input, ended, name_of, play, says, script, serving, start
+from tests.temporal.host import Host, an_input, ended, play, says, script, serving, start
+from tests.temporal.orders import latest
+from tests.tree.largest import BLOB, the_largest_leg
 from tests.tree.simulator import delegation
 from tests.waiting import soon
 from workflows.contract.models import Ephemeral, HumanQuestion, Runtime
-from workflows.contract.strings import BOUNDS, COUNTS, size
+from workflows.contract.strings import BOUNDS, COUNTS, DELEGATIONS_BYTES, size
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import Kill
 from workflows.model.rows import Records
@@ -23,6 +28,7 @@ from workflows.model.workers import Worker
 from workflows.temporal import search
 from workflows.temporal.calls import REFUSED
 from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.messages import TreeStart
 from workflows.tree.state import TreeState
 
 pytestmark = pytest.mark.ruling("B6")
@@ -125,34 +131,47 @@ async def test_a_tree_of_which_the_store_takes_nothing_fails_with_the_reason(cli
 
 
 @pytest.mark.long
-async def test_the_largest_questions_of_a_whole_tree_survive_continue_as_new(client: Client, queue: str) -> None:
-    width = 62
-    prompt, choice = "p" * 2_000, "c" * 150
-    asks = (HumanQuestion(id="q", prompt=prompt, choices=(choice,) * 10),)
-    legs = tuple(delegation(f"l{n}", prompt="i" * 1_000, phase=widest("phase")) for n in range(width))
+async def test_the_largest_texts_and_questions_of_a_whole_tree_are_carried_into_its_next_run(
+    client: Client, queue: str
+) -> None:
+    """A pause in which nobody answers: the finalize after it is begun by a run that starts with all the tree knew."""
+    letter, legs = "\u00e9", tuple(the_largest_leg(n, "\u00e9", DELEGATIONS_BYTES // 62) for n in range(62))
+    asks = (HumanQuestion(id="q", prompt=widest("question"), choices=(widest("choice"),)),)
     plain = script({"root": legs})
 
     def answer(run: JobRun) -> JobOutcome:
-        if name_of(run).startswith("l"):
-            return says(run, "approved", human_questions=asks, summary="s" * 2_000)
-        return plain(run)
+        if run.continuation != "none" or not run.delegation_id:
+            return plain(run)
+        said = {"summary": letter * 2_000, "findings": letter * 4_000, "reason": letter * 2_000}
+        return says(run, "changes_requested", human_questions=asks, touched_files=(letter * 250,) * 100, **said)
 
-    bounds = Bounds(max_delegation_width=width)
-    names = [leg.id for leg in legs]
-    host = Host(answer, held=set(names))
-    tree = an_input(settings=TreeSettings(bounds=bounds))
-    from workflows.temporal.messages import TreeStart
-
-    first = TreeStart(input=tree, host=queue, history_limit=20)
+    names, bounds = {leg.id for leg in legs}, Bounds(max_delegation_width=62)
+    host = Host(answer, held=names | {"finalize"})
+    skipper = TimeSkipper(client, config=TimeSkippingConfig(enabled=False))
+    first = TreeStart(input=an_input(settings=TreeSettings(bounds=bounds)), host=queue, history_limit=20)
     async with serving(client, queue, host):
-        handle = await start(client, queue, first)
-        await host.until(lambda: set(names) <= set(host.names))
+        tree = latest(client, await start(skipper.client, queue, first, patience=timedelta(days=7)))
+        await host.until(lambda: names <= set(host.names))
         host.release(*names)
-        await host.until(lambda: len(host.ended) > width)
-        await host.until(lambda: Books(host.written).task_state is TaskState.AWAITING_HUMAN)
-        await handle.signal(DelegationTree.kill, Kill(actor="ann"))
-        closed = await soon(ended(handle))
-    assert closed.task_state is TaskState.CANCELLED
+        await host.until(lambda: all(Books(host.written).named(name).ended_at for name in names))
+        (waiting,) = Books(host.written).open()
+        assert len(waiting.questions) == len(names)
+        before = (await tree.describe()).run_id
+        over = asyncio.create_task(skipper.fast_forward(tree, timedelta(hours=25)))
+        await host.until_running("finalize")
+        after = await tree.describe()
+        history = await client.get_workflow_handle(tree.id, run_id=after.run_id).fetch_history()
+        host.release("finalize")
+        closed = await soon(ended(tree))
+        await over
+    assert after.run_id != before, "it has gone on as new"
+    (carried,) = history.events[0].workflow_execution_started_event_attributes.input.payloads
+    assert 0.5 * BLOB < len(carried.data) < 0.9 * BLOB
+    brief = host.run("finalize").brief
+    assert brief is not None
+    assert [leg.summary for leg in brief.legs] == [widest("summary")] * len(names)
+    assert len(brief.answers) == len(names)
+    assert closed.task_state is TaskState.DONE
     Books(host.written).check(host.runs, bounds)
 
 

@@ -140,6 +140,16 @@ def finalize() -> ContinuationBrief:
     return told(tree)
 
 
+def left_out() -> ContinuationBrief:
+    """Its set came during a pause, and was too large to be kept."""
+    tree = start()
+    tree.coordinator("approved", delegation("who"), delegation("lead", "lead", prompt="Do the first half."))
+    tree.leg("who", human_questions=(HumanQuestion(id="q", prompt="Which port?"),))
+    tree.leg("lead", "approved", *(delegation(f"x{n}", prompt="p" * 1_000) for n in range(250)), summary="I split it.")
+    tree.resume("answer", "8791")
+    return told(tree)
+
+
 def nested_coordinator() -> ContinuationBrief:
     tree = start()
     tree.coordinator("approved", delegation("lead", "lead", prompt="Do the first half."))
@@ -153,6 +163,7 @@ FLAVOURS = {
     "corrective-preflight": preflight,
     "corrective-repeated": repeated,
     "corrective-no-progress": no_progress,
+    "corrective-left-out": left_out,
     "replan": replan,
     "answered": answered,
     "answered-leg": answered_leg,

@@ -1,12 +1,13 @@
 import pytest
 
+from tests.tree.largest import BLOB, largest, the_largest_agent, the_largest_leg, the_largest_set
 from tests.tree.simulator import ROOT, World, delegation, tree_input
-from workflows.contract.models import Delegation, Ephemeral, HumanQuestion, Runtime
-from workflows.contract.strings import BOUNDS, DELEGATIONS_BYTES, fitted, size
+from workflows.contract.models import Delegation, HumanQuestion
+from workflows.contract.strings import DELEGATIONS_BYTES, size
 from workflows.model.settings import Bounds
 from workflows.model.states import JOB_MOVES, TASK_MOVES, IllegalMoveError, JobState, TaskState, check_job, check_task
 from workflows.temporal.messages import TreeStart
-from workflows.tree.commands import Record, RunCoordinator
+from workflows.tree.commands import Command, Record, RunChild, RunCoordinator
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
 
@@ -75,34 +76,6 @@ def test_the_tables_name_every_state() -> None:
     assert TASK_MOVES.keys() == set(TaskState)
 
 
-BLOB = 2 * 1024 * 1024
-"""What a server takes as one payload."""
-
-
-def largest(text: str, name: str) -> str:
-    """The text again and again, as far as its bound goes."""
-    return fitted(name, text * BOUNDS[name].characters)
-
-
-def the_largest_leg(number: int, letter: str, room: int) -> Delegation:
-    """Every text at its bound, as long as the whole set has room for it."""
-    worker = Ephemeral(runtime=Runtime.RUNTIME_C, role=largest(letter, "role"), model=largest(letter, "model"))
-    leg = delegation(
-        f"{number:02}".ljust(64, "x"),
-        action="review",
-        prompt="p" * 1_000,
-        synthesis_rule="verify",
-        phase=largest(letter, "phase"),
-        effort=largest(letter, "effort"),
-        worktree=f"{number:02}".ljust(200, "w"),
-        retry=1,
-        failure_policy="continue",
-    ).model_copy(update={"agent": None, "ephemeral": worker})
-    left = room - size(leg.model_dump(mode="json", exclude={"prompt"}))
-    artifacts = [f"{place}".ljust(50, "a") for place in range(16)][: max(0, left // 60)]
-    return leg.model_copy(update={"artifacts": tuple(artifacts)})
-
-
 @pytest.mark.ruling("B6")
 @pytest.mark.parametrize("letter", ["s", "\u00e9", "\n", "\x01", "\U0001f600"])
 def test_the_largest_tree_there_can_be_continues_as_new_far_below_what_a_server_takes(letter: str) -> None:
@@ -129,3 +102,46 @@ def test_the_largest_tree_there_can_be_continues_as_new_far_below_what_a_server_
     start = TreeStart(input=tree.state.input, host="h", state=tree.state, coordinators=(run,))
     assert len(start.model_dump_json().encode()) < 0.6 * BLOB
     assert len(run.run.model_dump_json().encode()) < 0.25 * BLOB
+
+
+COORDINATORS = 61
+
+
+@pytest.mark.ruling("B6", "engine:small")
+@pytest.mark.parametrize("letter", ["s", "\u00e9", "\x01", "\U0001f600"])
+@pytest.mark.parametrize("count", [16, 256])
+@pytest.mark.parametrize("asking", [False, True], ids=["another asks", "each asks"])
+def test_a_tree_of_coordinators_that_all_wait_with_the_largest_sets_there_are_is_one_payload(
+    letter: str, count: int, asking: bool
+) -> None:
+    """Each was running when the pause began, and came back with a set, of which nothing starts before its end."""
+    agent = the_largest_agent("lead", letter)
+    tree = World(tree_input(Bounds(max_delegation_width=64))).begin()
+    names = [f"{n:02}".ljust(64, "x") for n in range(COORDINATORS)]
+    leads = [delegation(name, agent.name, prompt="p" * 1_000, phase=largest(letter, "phase")) for name in names]
+    tree.coordinator("approved", *leads, delegation("who", agent.name, "ask"), agents=(agent,))
+    question = (HumanQuestion(id="q", prompt=largest(letter, "question")),)
+    tree.leg("who", human_questions=question)
+    for name in names:
+        result = the_largest_set(agent, letter, count)
+        asks = {"human_questions": question} if asking else {}
+        tree.leg(name, "approved", **result, **asks, findings=letter * 4_000)
+    assert tree.state.paused
+    held = [chain for chain in tree.state.coordinators.values() if chain.held is not None]
+    assert len(held) == COORDINATORS
+    assert sum(bool(chain.left_out) for chain in held) == tree.kinds().count("delegation_dropped") > 0
+    kept = [chain for chain in held if chain.held is not None and chain.held.delegations]
+    assert bool(kept) is (count == 16), "what is of the usual width fits, as long as there is room"
+    check_size(tree, [])
+    commands: list[Command] = []
+    for waiting in tree.open():
+        commands += tree.resume("answer", "a" * 1_000, job_id=waiting.coordinator_id)
+    check_size(tree, commands)
+
+
+def check_size(tree: World, commands: list[Command]) -> None:
+    """What continuing as new would carry."""
+    coordinators = tuple(each for each in commands if isinstance(each, RunCoordinator))
+    children = tuple(each for each in commands if isinstance(each, RunChild))
+    start = TreeStart(input=tree.state.input, host="h", state=tree.state, coordinators=coordinators, children=children)
+    assert len(start.model_dump_json().encode()) < 0.9 * BLOB

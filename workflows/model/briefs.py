@@ -67,6 +67,7 @@ class Correction(StrEnum):
     PREFLIGHT = "preflight"
     REPEATED = "repeated"
     NO_PROGRESS = "no_progress"
+    LEFT_OUT = "left_out"
 
 
 class ContinuationBrief(Wire):

@@ -26,3 +26,5 @@ class RefusedSet(Wire):
     delegations: tuple[Delegation, ...]
     long_prompts: dict[str, str] = {}
     """Digests of the prompts that are too long to stand here, by leg."""
+    left_out: int = 0
+    """So many delegations there were that are not here, for they did not fit into the tree's memory (ruling B6)."""

@@ -233,6 +233,8 @@ class Coordinator(Memory):
     """Branches that its jobs and its legs made, in merge order: what dependents of its leg get (ruling I1)."""
     held: JobOutcome | None = None
     """The result that waits."""
+    left_out: int = 0
+    """So many delegations it had that did not fit (ruling B6)."""
     asking: list[Asked] = []
     """Questions nobody has answered, its own and its legs'."""
     reply: Reply | None = None

@@ -13,11 +13,11 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation
-from workflows.model.texts import RefusedSet, Text
+from workflows.model.texts import Text
 from workflows.policy import bounds, loops, preflight
 from workflows.policy.assignments import delegated
 from workflows.policy.fingerprints import twins
-from workflows.tree import continuation, finalize, offers
+from workflows.tree import continuation, finalize, held_sets, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.step import Step
 
@@ -34,14 +34,8 @@ def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """A set goes out, comes back to be corrected, or is kept for the finalize to be told of, complete (ruling E6)."""
     handed = _checked(step, chain, outcome)
     if handed is Dispatch.DROPPED and step.state.finalize is not None:
-        step.state.finalize.refused.append(refused(outcome))
+        step.state.finalize.refused.append(held_sets.refused(step, outcome))
     return handed
-
-
-def refused(outcome: JobOutcome) -> RefusedSet:
-    """A result's delegations as a prompt shows them."""
-    long = {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()}
-    return RefusedSet(job_id=outcome.job_id, delegations=outcome.delegations, long_prompts=long)
 
 
 def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
@@ -130,7 +124,7 @@ def _correct(
     """The set comes back to its coordinator, complete."""
     extra: dict[str, object] = {
         "correction": what,
-        "refused": (refused(outcome),),
+        "refused": (held_sets.as_shown(outcome),),
         "valid_agents": valid,
     }
     done = continuation.proceed(step, chain, Continuation.CORRECTIVE, *notes, extra=extra)

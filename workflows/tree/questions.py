@@ -9,7 +9,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.payload import Data
 from workflows.model.rounds import Asked
-from workflows.tree import rounds
+from workflows.tree import held_sets, rounds
 from workflows.tree.chains import Coordinator, Leg, Phase
 from workflows.tree.step import Step
 
@@ -18,7 +18,7 @@ MOST_CHOICES = 20
 ASKED_BYTES = 64 * 1024
 """What the open questions of a whole tree may take of its memory; what is asked beyond that is shown cut (B6)."""
 SHORT_LIMIT = 200
-_NOT_KEPT = frozenset({"notices", "findings", "touched_files", "human_questions"})
+_NOT_KEPT = frozenset({"notices", "findings", "touched_files", "human_questions", "conflict", "first"})
 
 
 def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuestion, ...], leg: str = "") -> None:
@@ -88,6 +88,8 @@ def hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
     waits = step.state.paused or step.state.blocked
     if step.state.finalize is not None or not (asks or (waits and outcome.delegations)):
         return False
+    said = {"summary": fitted("summary", outcome.summary), "reason": fitted("summary", outcome.reason)}
+    outcome = held_sets.kept(step, chain, outcome.model_copy(update=said))
     dropped = _NOT_KEPT | {"agents"} if asks else _NOT_KEPT
     chain.phase, chain.held = Phase.HELD, JobOutcome.model_validate(outcome.model_dump(exclude=set(dropped)))
     rounds.refresh(step, chain)

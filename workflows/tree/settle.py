@@ -6,9 +6,10 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation, JobState
+from workflows.model.texts import RefusedSet
 from workflows.policy import bounds
 from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
-from workflows.tree import continuation, dispatch, finalize, job_end, offers
+from workflows.tree import continuation, dispatch, finalize, held_sets, job_end, offers
 from workflows.tree.brief import decision_of
 from workflows.tree.chains import Batch, Coordinator, Phase
 from workflows.tree.step import Step
@@ -61,19 +62,27 @@ def _settle_blocked(step: Step, chain: Coordinator, batch: Batch | None) -> bool
 def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
     """Nobody is waited for any more: an answered coordinator runs again, any other result takes its effect (F2)."""
     asked = bool(chain.reply and chain.reply.answers)
-    chain.held = None
+    left_out, chain.held, chain.left_out = chain.left_out, None, 0
     if finalize.ending(step):
         if held.delegations:
             dispatch.delegate(step, chain, held)
+        elif left_out and step.state.finalize is not None:
+            step.state.finalize.refused.append(_left_out(held, left_out))
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
         return True
-    if not asked:
-        job_end.go_on(step, chain, held, step.state.jobs[held.job_id].state)
+    ended = step.state.jobs[held.job_id].state
+    if not asked and not (left_out and ended is JobState.SUCCEEDED):
+        job_end.go_on(step, chain, held, ended)
         return True
-    extra: dict[str, object] = {"refused": (dispatch.refused(held),) if held.delegations else ()}
+    sets = (held_sets.as_shown(held),) if held.delegations else (_left_out(held, left_out),) if left_out else ()
     notes = ("the delegations below were held back while a person was asked",) if held.delegations else ()
-    _continue(step, chain, Continuation.ANSWERED, *notes, extra=extra)
+    extra: dict[str, object] = {"refused": sets} | ({} if asked else {"correction": Correction.LEFT_OUT})
+    _continue(step, chain, Continuation.ANSWERED if asked else Continuation.CORRECTIVE, *notes, extra=extra)
     return True
+
+
+def _left_out(held: JobOutcome, count: int) -> RefusedSet:
+    return RefusedSet(job_id=held.job_id, delegations=(), left_out=count)
 
 
 def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:

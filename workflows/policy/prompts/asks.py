@@ -57,6 +57,14 @@ This is the one warning; another generation without effect ends the task.
 3. If nothing is left to change, finish: return your result without delegations, or `blocked` with what is missing in \
 `needs`."""
 
+_LEFT_OUT = """\
+Your last set was **not dispatched**, through no fault of it: the task started nothing when it came, and it was too \
+large to be kept until the task went on.
+
+1. Return the delegations that are still needed, in a smaller set: fewer of them, with shorter prompts and labels. \
+What comes after them can wait for your next continuation.
+2. If nothing of it is needed any more, finish: return your result without delegations."""
+
 _REPLAN = """\
 The verify legs did not pass. This is replan attempt {attempt} of {attempts}; when the attempts are used up, the task \
 is finalized as it stands.
@@ -113,6 +121,8 @@ def _correction(brief: ContinuationBrief) -> str:
             return _PREFLIGHT.format(workers=_workers(brief))
         case Correction.REPEATED:
             return _REPEATED
+        case Correction.LEFT_OUT:
+            return _LEFT_OUT
         case Correction.NO_PROGRESS | None:
             return _NO_PROGRESS
 

@@ -153,10 +153,20 @@ def _facts(leg: BriefLeg) -> Iterator[tuple[str, str]]:
 def _refused(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
     text = "\n".join(f"- {inline(note)}" for note in brief.notes)
     for each in brief.refused:
+        if each.left_out:
+            text += f"\n\n{_left_out(each)}"
+            continue
         shown = json.dumps([_delegation(leg, each, bodies) for leg in each.delegations], indent=2, ensure_ascii=False)
         by = f" (returned by {inline(each.job_id)})" if len(brief.refused) > 1 else ""
         text += f"\n\nThe delegations that were not dispatched{by}, complete:\n\n{fenced(shown, 'json')}"
     return text.strip()
+
+
+def _left_out(of: RefusedSet) -> str:
+    return (
+        f"The job {inline(of.job_id)} returned {of.left_out} delegations that were not dispatched and are not listed"
+        " here: with the others that waited they were more than could be kept."
+    )
 
 
 def _delegation(each: Delegation, of: RefusedSet, bodies: Mapping[str, str]) -> dict[str, object]:
