@@ -9,7 +9,7 @@ import pytest
 from activities.store import events
 from tests.e2e.conftest import Installed
 
-pytestmark = pytest.mark.ruling("B5", "C8.limits")
+pytestmark = [pytest.mark.long, pytest.mark.ruling("B5", "C8.limits")]
 LEGS = [f"l{n:02}" for n in range(12)]
 PLACES = 4
 LEAD = """\

@@ -11,7 +11,7 @@ from activities.runs.os_processes import marked
 from activities.runs.supervised_run import mark_of
 from tests.e2e.conftest import Installed
 
-pytestmark = pytest.mark.ruling("engine:live")
+pytestmark = [pytest.mark.long, pytest.mark.ruling("engine:live")]
 
 AGENT = """\
 echo "reading with token ghp_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"

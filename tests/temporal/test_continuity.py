@@ -16,6 +16,8 @@ from workflows.model.states import JobState, TaskState
 from workflows.temporal import search
 from workflows.temporal.messages import TreeStart
 
+pytestmark = pytest.mark.long
+
 TASK_TIMEOUT = timedelta(seconds=1)
 
 GENERATIONS: dict[str, Line | list[Line]] = {

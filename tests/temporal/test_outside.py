@@ -32,6 +32,7 @@ from workflows.model.rows import Records, TaskRecord
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline import ids
 
+
 REASON = "by hand, for a test"
 
 
@@ -89,6 +90,7 @@ async def until_seen(host: PipelineHost, root: str) -> None:
     await until(closed)
 
 
+@pytest.mark.long
 @pytest.mark.ruling("engine:outside", "G2")
 async def test_a_terminated_tree_is_found_told_and_goes_on(host: PipelineHost) -> None:
     async with host.working():
@@ -123,6 +125,7 @@ async def test_a_terminated_tree_is_found_told_and_goes_on(host: PipelineHost) -
     assert attention.find(host.service).blocked == ()
 
 
+@pytest.mark.long
 @pytest.mark.ruling("engine:outside")
 async def test_a_paused_tree_that_was_terminated_asks_again_when_it_is_taken_up(host: PipelineHost) -> None:
     async with host.working():
@@ -140,6 +143,7 @@ async def test_a_paused_tree_that_was_terminated_asks_again_when_it_is_taken_up(
         await until_state(host, root, TaskState.DONE)
 
 
+@pytest.mark.long
 @pytest.mark.ruling("engine:outside")
 async def test_a_deleted_tree_ends_and_says_how_to_start_anew(host: PipelineHost) -> None:
     async with host.working():
@@ -183,6 +187,7 @@ async def test_a_terminated_tree_is_killed_for_good(host: PipelineHost) -> None:
             await trees.kill(host.service, root, actor="ann", immediate=False)
 
 
+@pytest.mark.long
 @pytest.mark.ruling("engine:outside.reset")
 @pytest.mark.parametrize("while_paused", [True, False])
 async def test_a_reset_tree_goes_on_and_its_rows_with_it(host: PipelineHost, while_paused: bool) -> None:
@@ -230,6 +235,7 @@ async def test_a_blocked_task_is_dismissed(host: PipelineHost) -> None:
             await trees.retry(host.service, root, actor="ann")
 
 
+@pytest.mark.long
 @pytest.mark.ruling("engine:outside")
 async def test_a_pipeline_run_that_was_terminated_ends_with_its_stages(host: PipelineHost) -> None:
     await host.add(
@@ -249,6 +255,7 @@ async def test_a_pipeline_run_that_was_terminated_ends_with_its_stages(host: Pip
     assert task(host, root).state is TaskState.BLOCKED
 
 
+@pytest.mark.long
 @pytest.mark.ruling("engine:outside.reset")
 async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_them_all(host: PipelineHost) -> None:
     """As one that was reset, and has nothing to write for a long time."""

@@ -24,6 +24,8 @@ from workflows.temporal import search
 from workflows.temporal.messages import TreeStart
 from workflows.tree.commands import CloseTree
 
+pytestmark = pytest.mark.long
+
 WEEK = timedelta(days=7)
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)

@@ -14,7 +14,7 @@ from activities.git.merge import merge
 from activities.git.worktrees import Worktree, add_branch, add_detached, dispose
 from tests.activities.git.conftest import commit_file, run_git
 
-pytestmark = pytest.mark.ruling("I1", "I2")
+pytestmark = [pytest.mark.long, pytest.mark.ruling("I1", "I2")]
 STEPS = {"subprocess.Popen", "os.rename", "shutil.rmtree", "os.remove", "fcntl.flock"}
 MOST_STEPS = 80
 Work = Callable[[], object]

@@ -18,6 +18,8 @@ from tests.bridge.daemon.conftest import children, is_gone
 from tests.waiting import wait_for
 from workflows.model.errors import ServiceError
 
+pytestmark = pytest.mark.long
+
 COMMAND = (sys.executable, "-P", "-m", "bridge.http")
 
 

@@ -12,6 +12,8 @@ from bridge.http import process
 from bridge.operations.service import Service
 from tests.bridge.http.conftest import Live, bearer
 
+pytestmark = pytest.mark.long
+
 MANY = 100
 
 
