@@ -51,6 +51,7 @@ def agent(service: Installed, request: pytest.FixtureRequest) -> Agent:
     return Agent(service, Path(request.node.name).name.removeprefix("test_").replace("_", "-")[:40])
 
 
+@pytest.mark.long
 def test_the_worker_dies_while_a_job_waits_to_start(agent: Agent) -> None:
     os.kill(agent.service.pid("worker"), signal.SIGSTOP)  # it holds its polls but takes nothing: the job can only wait
     job = agent.begin()

@@ -22,6 +22,7 @@ echo '{"service_result": {"decision": "approved", "summary": "ok"}}'
 """
 
 
+@pytest.mark.long
 @pytest.mark.ruling("K1", "engine:runs")
 def test_a_run_survives_worker_and_server(installed: Installed) -> None:
     """Both die while a stage runs: it is not repeated, and the run goes on to its end."""

@@ -32,7 +32,6 @@ from workflows.model.rows import Records, TaskRecord
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline import ids
 
-
 REASON = "by hand, for a test"
 
 

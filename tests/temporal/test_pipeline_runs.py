@@ -447,6 +447,7 @@ async def test_runs_are_listed_newest_first_page_by_page(host: PipelineHost) -> 
     assert pipeline_runs.list_runs(host.service, RunFilter(pipeline="other")).runs == ()
 
 
+@pytest.mark.long
 async def test_a_stage_whose_tree_is_killed_is_cancelled_and_halts_the_run(host: PipelineHost) -> None:
     await host.add(f"{HEAD}stages:\n  - {{id: think, kind: agent, agent: dev, action: ask, prompt: STAY}}\n")
     async with host.working():
@@ -501,6 +502,7 @@ async def held(host: PipelineHost, client: Client) -> tuple[str, WorkflowHandle[
     return run_id, client.get_workflow_handle(ids.workflow_id(host.name))
 
 
+@pytest.mark.long
 @pytest.mark.ruling("F6.by_hand", "K1")
 @pytest.mark.parametrize("what", [[], [None], [{}], [{"actor": "bob"}]])
 async def test_a_cancel_sent_by_hand_needs_no_words(host: PipelineHost, client: Client, what: list[Any]) -> None:

@@ -111,6 +111,7 @@ async def test_the_sixty_fifth_job_is_refused_and_the_tree_finalized(
     assert (host.names[-1], len(host.runs)) == ("finalize", runs)
 
 
+@pytest.mark.long
 @pytest.mark.ruling("D3")
 async def test_retries_pause_longer_each_time(client: Client, queue: str) -> None:
     host = Host(script({"root": (delegation("a", retry=3),), "a": ["failed", None, "failed", "approved"]}))
