@@ -11,8 +11,8 @@ class Value(BaseModel):
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A field that there is not is a bug, and raises: pydantic would keep it where nobody looks."""
-        if update and not type(self).model_fields.keys() >= update.keys():
-            raise TypeError(f"{type(self).__name__} has no {', '.join(update.keys() - type(self).model_fields.keys())}")
+        if update and (strange := update.keys() - type(self).__pydantic_fields__.keys()):
+            raise TypeError(f"{type(self).__name__} has no {', '.join(strange)}")
         return super().model_copy(update=update, deep=deep)
 
 
