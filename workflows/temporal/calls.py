@@ -54,16 +54,16 @@ class Local(TypedDict):
 LOCAL: Local = {"start_to_close_timeout": timedelta(seconds=60), "retry_policy": RECORD_RETRIES}
 
 KINDS = frozenset(EventKind)
-STORY = (
-    EventKind.TREE_ENDED,
-    EventKind.TREE_STARTED,
+OF_THE_TREE = (EventKind.TREE_ENDED, EventKind.TREE_STARTED)
+OF_EVERY_JOB = (
     EventKind.BATCH_SETTLED,
     EventKind.CONTINUATION_ENQUEUED,
     EventKind.JOB_ENDED,
     EventKind.JOB_BEGUN,
     EventKind.JOB_QUEUED,
 )
-"""What every tree tells as it goes, what tells most first."""
+TELLING = (*OF_THE_TREE, *(kind for kind in EventKind if kind not in (*OF_THE_TREE, *OF_EVERY_JOB)), *OF_EVERY_JOB)
+"""Every kind of event, what tells most of a step first."""
 
 
 @activity.defn
@@ -229,12 +229,7 @@ async def write(records: Records) -> Written:
 def writer_of(records: Records) -> str:
     """The name under which these rows are written: the event that tells most of them."""
     kinds = [EventKind(each.kind) for each in records.events if each.kind in KINDS]
-    return f"record {min(kinds, key=_weight).value}" if kinds else "record"
-
-
-def _weight(kind: EventKind) -> int:
-    """What happens once in a tree goes before what happens to each of its jobs."""
-    return STORY.index(kind) - len(STORY) if kind in STORY[:2] else 1 + STORY.index(kind) if kind in STORY else 0
+    return f"record {min(kinds, key=TELLING.index).value}" if kinds else "record"
 
 
 async def mark(summary: str) -> None:
