@@ -53,17 +53,27 @@ class Local(TypedDict):
 
 LOCAL: Local = {"start_to_close_timeout": timedelta(seconds=60), "retry_policy": RECORD_RETRIES}
 
-KINDS = frozenset(EventKind)
-OF_THE_TREE = (EventKind.TREE_ENDED, EventKind.TREE_STARTED)
-OF_EVERY_JOB = (
+NAMING = (
+    EventKind.TREE_ENDED,
+    EventKind.TREE_STARTED,
+    EventKind.TASK_BLOCKED,
+    EventKind.DELEGATION_KILLED,
+    EventKind.RETRY_REQUESTED,
+    EventKind.RESUME_ACCEPTED,
+    EventKind.ROUND_OPENED,
+    EventKind.ROUND_JOINED,
+    EventKind.ROUND_EXPIRED,
+    EventKind.ROUND_CLOSED,
+    EventKind.DELEGATION_FINALIZE_ENQUEUED,
     EventKind.BATCH_SETTLED,
     EventKind.CONTINUATION_ENQUEUED,
     EventKind.JOB_ENDED,
+    EventKind.JOB_TAKEN_BACK,
     EventKind.JOB_BEGUN,
     EventKind.JOB_QUEUED,
 )
-TELLING = (*OF_THE_TREE, *(kind for kind in EventKind if kind not in (*OF_THE_TREE, *OF_EVERY_JOB)), *OF_EVERY_JOB)
-"""Every kind of event, what tells most of a step first."""
+"""The events that name a write, what tells most of a step first. Histories hold these names: a kind that is added later
+names nothing, or trees that wait out there could not go on."""
 
 
 @activity.defn
@@ -92,7 +102,7 @@ def take_back(offer: Offer) -> Claim:
     raise NotImplementedError
 
 
-WRITERS = ("record", *(f"record {kind.value}" for kind in EventKind))
+WRITERS = ("record", *(f"record {kind.value}" for kind in NAMING))
 """The names under which one activity writes rows of the read model; writing them again changes nothing.
 
 It is called by what it tells of: of what runs inside a workflow's task, the web UI's timeline shows names only.
@@ -228,8 +238,8 @@ async def write(records: Records) -> Written:
 
 def writer_of(records: Records) -> str:
     """The name under which these rows are written: the event that tells most of them."""
-    kinds = [EventKind(each.kind) for each in records.events if each.kind in KINDS]
-    return f"record {min(kinds, key=TELLING.index).value}" if kinds else "record"
+    told = {each.kind for each in records.events}
+    return next((f"record {kind.value}" for kind in NAMING if kind in told), "record")
 
 
 async def mark(summary: str) -> None:
