@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from tests.temporal.books import Books
 from tests.temporal.host import Host, serving, start
 from tests.temporal.people import asking, details, failed_tasks, over, shows, waits
 from tests.tree.simulator import delegation
-from tests.waiting import soon
+from tests.waiting import soon, until
 from workflows.contract.models import HumanQuestion
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.rows import EventRecord
 
 pytestmark = pytest.mark.ruling("F6.by_hand")
 BROKEN = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b'{"verb": "answer", '))
@@ -52,6 +54,14 @@ async def test_what_only_our_own_parts_send_hangs_nothing_when_somebody_else_doe
         assert await failed_tasks(tree) == 0
 
 
+def refused(host: Host) -> list[EventRecord]:
+    return [each for each in Books(host.written).events.values() if each.kind == "resume_refused"]
+
+
+def heard(host: Host, count: int) -> bool:
+    return len(refused(host)) == count
+
+
 async def test_whatever_is_sent_becomes_an_event_and_a_sentence(client: Client, queue: str) -> None:
     host = Host(asking({}, "root"))
     async with serving(client, queue, host):
@@ -61,8 +71,8 @@ async def test_whatever_is_sent_becomes_an_event_and_a_sentence(client: Client, 
             await tree.signal("resume", args=what)
             await shows(tree, why.replace("`", "'"))
             assert "Refused: somebody (temporal), " in await details(tree)
-            told = [each for each in Books(host.written).events.values() if each.kind == "resume_refused"]
-            assert len(told) == number
+            await until(partial(heard, host, number))
+            told = refused(host)
             assert why in told[-1].message
             assert (told[-1].data["why"], told[-1].data["channel"]) == ("unreadable", "temporal")
         assert await failed_tasks(tree) == 0
