@@ -154,10 +154,10 @@ async def test_an_order_to_stop_reaches_it_within_the_grace_and_its_output_is_ke
 
 
 async def test_what_it_printed_before_its_deadline_is_evidence(impatient: Stage) -> None:
-    job = impatient.job(START + "print('half way', flush=True); ignore(2, 15); note()", timeout_seconds=0.5)
+    job = impatient.job(START + "print('half way', flush=True); ignore(2, 15); note()", timeout_seconds=3)
     began = time.monotonic()
     outcome = await impatient.play(job)
-    assert time.monotonic() - began < 0.5 + GRACE + 20  # it did not sleep its 600 seconds
+    assert time.monotonic() - began < 3 + GRACE + 20  # it did not sleep its 600 seconds
     diagnostics = kept(impatient, outcome).diagnostics or {}
     assert (diagnostics["output"], diagnostics["end"]) == ("half way\n", "timed_out")
 

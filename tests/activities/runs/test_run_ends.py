@@ -93,14 +93,14 @@ async def test_what_cannot_start_says_why(request_for: RequestFor, changes: dict
 
 
 async def test_deadline_kills_what_ignores_term(request_for: RequestFor) -> None:
-    end = await run(request_for("trap '' INT TERM; echo up; while :; do sleep 0.05; done", timeout_seconds=0.3))
+    end = await run(request_for("trap '' INT TERM; echo up; while :; do sleep 0.05; done", timeout_seconds=1.5))
     assert (end.kind, end.signal, end.survivors) == (EndKind.TIMED_OUT, signal.SIGKILL, 0)
     assert end.stdout.read_text() == "up\n"
 
 
 @pytest.mark.parametrize("trapped", ["trap 'echo bye; exit 5' INT", "trap '' INT; trap 'echo bye; exit 5' TERM"])
 async def test_deadline_leaves_time_to_end_well(request_for: RequestFor, trapped: str) -> None:
-    request = request_for(f"{trapped}; while :; do sleep 0.02; done", timeout_seconds=0.3)
+    request = request_for(f"{trapped}; while :; do sleep 0.02; done", timeout_seconds=1.5)
     end = await run(RunRequest(**{**vars(request), "grace_seconds": 2.0}))
     assert (end.kind, end.exit_code) == (EndKind.TIMED_OUT, 5)
     assert end.stdout.read_text() == "bye\n"
@@ -108,7 +108,7 @@ async def test_deadline_leaves_time_to_end_well(request_for: RequestFor, trapped
 
 @pytest.mark.parametrize("ending", ["", "time.sleep(600)", "os.kill(os.getpid(), signal.SIGKILL)"])
 async def test_double_fork_and_new_session_do_not_escape(request_for: RequestFor, tmp_path: Path, ending: str) -> None:
-    end = await run(request_for(ESCAPE + ending, python=True, timeout_seconds=0.6 if "600" in ending else 30.0))
+    end = await run(request_for(ESCAPE + ending, python=True, timeout_seconds=3.0 if "600" in ending else 30.0))
     assert end.kind is (EndKind.TIMED_OUT if "600" in ending else EndKind.EXITED)
     assert identity(int((tmp_path / "escaped").read_text())) is None
 
