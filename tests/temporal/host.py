@@ -89,6 +89,7 @@ class Host:
     told: list[str] = field(default_factory=list)
     on_cancel: Callable[[JobOutcome], JobOutcome] = lambda said: said
     before_write: Callable[[Records], Awaitable[None]] | None = None
+    before_take_back: Callable[[calls.Offer], Awaitable[None]] | None = None
 
     @activity.defn(name="run_job")
     async def run_job(self, run: JobRun) -> JobOutcome:
@@ -122,6 +123,8 @@ class Host:
 
     @activity.defn(name="take_back")
     async def take_back(self, offer: calls.Offer) -> calls.Claim:
+        if self.before_take_back:
+            await self.before_take_back(offer)
         key = (offer.job_id, offer.attempt, offer.offer)
         return calls.Claim(begun_at=time.time() if self.claims.setdefault(key, "back") == "begun" else None)
 

@@ -116,6 +116,12 @@ class MortalHost:
         trees.keep(self.store, state, "here")
         self.passes()
 
+    @activity.defn(name="request_cancel")
+    async def request_cancel(self) -> None:
+        self.passes()
+        await request_cancel()
+        self.passes()
+
     @activity.defn(name="deliver")
     def deliver(self, notification_id: str) -> None:
         self.passes()
@@ -182,7 +188,7 @@ async def serve(address: str, queue: str, home: Home, moment: int) -> None:
         workflows=WORKFLOWS,
         activities=[
             *calls.writers(host.record),
-            request_cancel,
+            host.request_cancel,
             host.take_back,
             host.keep_tree,
             host.deliver,

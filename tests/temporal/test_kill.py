@@ -13,6 +13,7 @@ from tests.waiting import soon
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
+from workflows.temporal import calls
 from workflows.tree.commands import CloseTree
 
 TWO = (delegation("a"), delegation("b", deps=("a",)))
@@ -50,6 +51,28 @@ async def test_before_the_tree_was_ever_seen_by_a_worker(client: Client, queue: 
     Books(host.written).check(host.runs, Bounds())
     assert closed.task_state is TaskState.CANCELLED
     assert set(host.names) <= {"root", "finalize"}, "no leg was ever begun"
+
+
+@pytest.mark.ruling("G2")
+async def test_a_root_that_is_cancelled_before_it_began_and_is_taken_back_late(client: Client, queue: str) -> None:
+    """Its rows say that it ended before anybody has answered whose it is."""
+    host, tree = Host(script({"root": TWO})), await start(client, queue)
+    written = asyncio.Event()
+
+    async def after_the_end(offer: calls.Offer) -> None:
+        await written.wait()
+
+    async def seen(rows: Records) -> None:
+        if rows.task is not None and rows.task.state is TaskState.CANCELLED:
+            asyncio.get_running_loop().call_later(0.05, written.set)
+
+    host.before_take_back, host.before_write = after_the_end, seen
+    await kill(tree)
+    await tree.cancel()
+    async with serving(client, queue, host):
+        closed = await soon(ended(tree))
+    assert closed.task_state is TaskState.CANCELLED
+    assert host.runs == []
 
 
 @pytest.mark.ruling("G2")

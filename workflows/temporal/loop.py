@@ -33,7 +33,9 @@ class Loop(Generic[E, C]):
     async def live(self, carry_out: Callable[[list[C]], Awaitable[None]], over: Callable[[], bool]) -> None:
         """Whatever happens is reduced in order, and what is wanted then is carried out, until all is over."""
         while not over():
-            await workflow.wait_condition(lambda: bool(self.inbox))
+            await workflow.wait_condition(lambda: bool(self.inbox) or over())
+            if over():  # what went on last ended and brought no event
+                return
             wanted: list[C] = []
             while self.inbox:
                 wanted += self._reduce(self.inbox.popleft())
