@@ -18,6 +18,7 @@ NOUNS = {
     "cluster": "make a Temporal server of your own ready",
     "config": "check and show the settings",
     "daemon": "run the server, the worker and the bridge",
+    "dashboard": "the page where you see and do all of it",
     "doctor": "look at everything the service stands on",
     "job": "look at jobs and trees, end them, run parts of them again",
     "memory": "write, confirm and recall what agents should know",

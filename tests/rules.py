@@ -218,6 +218,16 @@ RULES: dict[str, dict[str, str]] = {
         "K6": "Exit codes and `--json` of the command line.",
         "spec:cli.preflight_failed": "`job list` shows preflight failures and `daemon status` counts them.",
     },
+    "Dashboard": {
+        "M1": "The first page is what waits for people, oldest first, each with its actions in place.",
+        "M2": "What is done on a page carries the round and digest that were seen; what is out of date is refused, text kept.",
+        "M3": "A tree's page: grid and picture of the same data, every leg's work, spend against bounds, rounds, orders.",
+        "M4": "Jobs, pipelines and runs, agents, memory, reviews, settings and spend have pages.",
+        "M5": "Open pages are told what changed and begin again where they were cut off; without scripts all works.",
+        "M6": "One-time links, signed sessions, forms of our own pages only, a policy without anything inline; text is text.",
+        "M7": "Made of templates and two vendored files with known hashes, one stylesheet, one short script.",
+        "M8": "Proven in a browser, and without one; the first page is small and quick however much waits.",
+    },
     "The engine's own promises": {
         "engine:total": "Any event in any state is taken; senseless ones change nothing.",
         "engine:restores": "A tree written down and read again goes on as if nothing had happened.",

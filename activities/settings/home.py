@@ -85,6 +85,11 @@ class Home:
         return self.root / "bridge.ready"
 
     @property
+    def dashboard_links(self) -> Path:
+        """One file for each link to the dashboard that was not opened yet."""
+        return self.root / "dashboard-links"
+
+    @property
     def audit(self) -> Path:
         """One line per call of the bridge."""
         return self.root / "audit" / "bridge.jsonl"

@@ -61,6 +61,30 @@ def _engine(home: Home, url: str) -> Engine:
         raise UsageError(f"[store].url cannot be used: {error}", "service config show --origin") from None
 
 
+class Changes:
+    """Tells cheaply whether anybody has written since: a number that is another one after every write."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._connection = engine, engine.connect()
+        sqlite = engine.dialect.name == "sqlite"
+        self._look = text("PRAGMA data_version" if sqlite else "SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
+
+    def number(self) -> int:
+        """SQLite tells one connection of the writes of all others, so there is one for looking only."""
+        try:
+            found = self._connection.execute(self._look).scalar()
+            self._connection.rollback()
+        except DBAPIError:
+            self.close()
+            self._connection = self._engine.connect()
+            raise
+        return int(found or 0)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
+
+
 def upsert(
     connection: Connection,
     table: Table,

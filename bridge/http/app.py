@@ -7,6 +7,7 @@ from bridge.http.gates.auth import AuthGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import SizeGate
+from bridge.http.page.app import DashboardGate, dashboard
 from bridge.http.routes import agents, health, jobs, memory, pipelines, reviews
 from bridge.http.wire import document, refusals
 from bridge.machine import token
@@ -41,5 +42,6 @@ def _add_gates(app: FastAPI, service: Service) -> None:
     app.add_middleware(RateGate, rate=Rate(settings.requests_per_minute))
     strangers = Rate(settings.requests_per_minute)
     app.add_middleware(AuthGate, token=token.Token(token.ensure(service.home)), rate=strangers)
+    app.add_middleware(DashboardGate, dashboard=dashboard(service))
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts)
     app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit))

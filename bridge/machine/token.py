@@ -48,3 +48,8 @@ class Token:
         """Compared in constant time; an empty or missing file accepts nothing."""
         expected = self._file.value()
         return bool(expected) and hmac.compare_digest(shown, expected or b"")
+
+    def signature(self, of: bytes) -> bytes | None:
+        """Only who knows the token in force can make it; None while there is no token."""
+        key = self._file.value()
+        return hmac.digest(key, of, "sha256") if key else None

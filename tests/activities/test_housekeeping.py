@@ -21,7 +21,7 @@ from activities.settings.model import Settings
 from activities.store import attempts, claims, hosts, jobs, schema
 from activities.store.claims import Offered
 from activities.store.database import open_store
-from tests.bridge.http import seeds
+from tests.bridge import seeds
 from tests.waiting import until
 from workflows.model.jobs import JobOutcome
 from workflows.model.rows import Records

@@ -30,9 +30,10 @@ from bridge.daemon.server import NAMESPACE
 from bridge.machine import token
 from bridge.operations.service import Service
 from tests.benchmarks.bench_tree import server
-from tests.bridge.http import seeds
-from tests.bridge.http.conftest import bearer, scout
-from tests.bridge.http.seeds import register
+from tests.bridge import seeds
+from tests.bridge.conftest import bearer
+from tests.bridge.http.conftest import scout
+from tests.bridge.seeds import register
 from workflows.model.ids import root_id
 from workflows.pipeline import ids
 from workflows.temporal.delegation_tree import DelegationTree

@@ -10,7 +10,7 @@ from activities.runtimes import programs
 from activities.settings.home import Home
 from bridge.operations.service import Service
 from cli.main import NOUNS, main
-from tests.bridge.http import seeds
+from tests.bridge import seeds
 from workflows.model.rows import ENDING
 from workflows.model.states import JobState
 

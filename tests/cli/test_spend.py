@@ -14,8 +14,9 @@ from bridge.http.app import create_app
 from bridge.http.wire.schemas import Tree
 from bridge.operations.service import Service
 from cli.main import main
-from tests.bridge.http import seeds
-from tests.bridge.http.conftest import BASE, bearer
+from tests.bridge import seeds
+from tests.bridge.conftest import bearer
+from tests.bridge.http.conftest import BASE
 from tests.pipeline.plans import an_input
 from workflows.model.spend import Usage
 from workflows.pipeline.plan import RunState

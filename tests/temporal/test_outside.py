@@ -23,7 +23,7 @@ from activities.store import outbox, rounds, schema, writers
 from bridge.daemon.server import find_program
 from bridge.operations import attention, new_jobs, resume, trees
 from cli.main import main
-from tests.bridge.http import seeds
+from tests.bridge import seeds
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
 from tests.waiting import until
 from workflows.model.errors import RefusedError

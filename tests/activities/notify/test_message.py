@@ -15,8 +15,8 @@ from activities.settings.home import Home
 from activities.store import jobs
 from activities.store.database import open_store
 from activities.store.outbox import Notification
-from tests.bridge.http import seeds
-from tests.bridge.http.seeds import ROOT
+from tests.bridge import seeds
+from tests.bridge.seeds import ROOT
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import FailingRecord, QuestionRecord, Records, RoundRecord
 from workflows.model.spend import Usage

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine
 
 from activities.store import hosts, jobs, trees
-from tests.bridge.http.seeds import job
+from tests.bridge.seeds import job
 from tests.tree.simulator import tree_input
 from workflows.model.rows import Records
 from workflows.model.states import JobState

@@ -9,8 +9,8 @@ import pytest
 from activities.settings.home import Home
 from bridge.http.gates.audit import KEPT, AuditLog
 from bridge.operations.service import Service
-from tests.bridge.http import seeds
-from tests.bridge.http.seeds import ROOT
+from tests.bridge import seeds
+from tests.bridge.seeds import ROOT
 
 pytestmark = pytest.mark.ruling("J11")
 

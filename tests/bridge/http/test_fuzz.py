@@ -10,9 +10,9 @@ import pytest
 
 from bridge.http.wire.cursors import cursor
 from bridge.operations.service import Service
-from tests.bridge.http import seeds
-from tests.bridge.http.conftest import Live, bearer
-from tests.bridge.http.seeds import register
+from tests.bridge import seeds
+from tests.bridge.conftest import Live, bearer
+from tests.bridge.seeds import register
 
 SECONDS = os.environ.get("FUZZ_SECONDS", "20")
 EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "12")

@@ -12,7 +12,8 @@ from bridge.http.gates.rate import MOST_CALLERS, Rate
 from bridge.http.gates.size import GENERAL, PIPELINE_RUN
 from bridge.machine import token
 from bridge.operations.service import Service
-from tests.bridge.http.conftest import BASE, NO_TEMPORAL, Live, bearer, caller
+from tests.bridge.conftest import Live, bearer
+from tests.bridge.http.conftest import BASE, NO_TEMPORAL, caller
 from tests.waiting import until
 
 ASK = "/v1/agents/scout/ask"

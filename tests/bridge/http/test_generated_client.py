@@ -15,9 +15,9 @@ from activities.store import memory
 from activities.store.memory import Written
 from bridge.http.app import create_app
 from bridge.operations.service import Service
-from tests.bridge.http import seeds
-from tests.bridge.http.conftest import Live
-from tests.bridge.http.seeds import register
+from tests.bridge import seeds
+from tests.bridge.conftest import Live
+from tests.bridge.seeds import register
 
 pytestmark = pytest.mark.ruling("J1", "J9")
 NAME = "generated_client"

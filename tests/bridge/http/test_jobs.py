@@ -13,9 +13,9 @@ from sqlalchemy import text
 from bridge.http.app import create_app
 from bridge.http.wire.schemas import Event, Job, JobSummary, Tree
 from bridge.operations.service import Service
-from tests.bridge.http import seeds
-from tests.bridge.http.conftest import Live
-from tests.bridge.http.seeds import ROOT
+from tests.bridge import seeds
+from tests.bridge.conftest import Live
+from tests.bridge.seeds import ROOT
 from tests.waiting import until
 from workflows.model.states import JobState, TaskState
 

@@ -14,9 +14,9 @@ from bridge.http.wire.schemas import RunList
 from bridge.operations import pipeline_runs
 from bridge.operations.pipeline_runs import RunView
 from bridge.operations.service import Service
-from tests.bridge.http import seeds
+from tests.bridge import seeds
 from tests.bridge.http.conftest import caller, scout
-from tests.bridge.http.seeds import RUN, register
+from tests.bridge.seeds import RUN, register
 from workflows.pipeline.read import read
 from workflows.pipeline.text import Format
 

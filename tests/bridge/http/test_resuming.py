@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from bridge.operations.service import Service
-from tests.bridge.http import seeds
-from tests.bridge.http.seeds import ROOT
+from tests.bridge import seeds
+from tests.bridge.seeds import ROOT
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import QuestionRecord
 from workflows.model.states import TaskState

@@ -10,7 +10,7 @@ import pytest
 
 from bridge.http import process
 from bridge.operations.service import Service
-from tests.bridge.http.conftest import Live, bearer
+from tests.bridge.conftest import Live, bearer
 
 pytestmark = pytest.mark.long
 

@@ -15,7 +15,7 @@ from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from bridge.operations import new_jobs, trees
 from bridge.operations.service import Service
-from tests.bridge.http import seeds
+from tests.bridge import seeds
 from tests.bridge.http.conftest import caller, scout
 
 ASK = "/v1/agents/scout/ask"

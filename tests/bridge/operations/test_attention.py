@@ -7,7 +7,7 @@ from activities.store import jobs
 from bridge.operations import attention
 from bridge.operations.service import Service
 from cli.main import main
-from tests.bridge.http.seeds import job, task
+from tests.bridge.seeds import job, task
 from workflows.model.rows import RETRY, JobRecord, Records
 from workflows.model.states import JobState, TaskState
 

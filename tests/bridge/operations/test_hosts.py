@@ -13,7 +13,7 @@ from bridge.http.wire import projections
 from bridge.operations import attention, hosts, jobs
 from bridge.operations.service import Service
 from cli.main import main
-from tests.bridge.http.seeds import ROOT, job, task
+from tests.bridge.seeds import ROOT, job, task
 from tests.tree.simulator import tree_input
 from workflows.model.rows import JobRecord, Records
 from workflows.model.states import JobState

@@ -10,7 +10,7 @@ from bridge.operations import resume
 from bridge.operations.resume import Verdict
 from bridge.operations.service import Service
 from bridge.operations.temporal import DeclinedError
-from tests.bridge.http import seeds
+from tests.bridge import seeds
 from workflows.model.errors import RefusedError
 from workflows.model.orders import ResumeOrder
 from workflows.model.refusals import ResumeFault

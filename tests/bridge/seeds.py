@@ -97,6 +97,14 @@ def write(service: Service, *rows: JobRecord | TaskRecord | EventRecord | RoundR
     jobs.write(service.store, records)
 
 
+def paused(service: Service, root: str = ROOT, **fields: Any) -> RoundRecord:
+    """A tree that waits for an answer."""
+    asked = round_(root, **fields)
+    state = TaskState.AWAITING_HUMAN
+    write(service, task(root, state=state), job(root, state=JobState.SUCCEEDED), asked)
+    return asked
+
+
 def payload(service: Service, job_id: str, told: dict[str, Any], **fields: Any) -> None:
     row = {"job_id": job_id, "attempt": 1, "host": "here", "run_dir": "/run", "started_at": 1.0, "payload": told}
     with service.store.begin() as connection:

@@ -1,0 +1,7 @@
+"""What each page shows and what can be done on it, one module a subject; none of them knows another."""
+
+from bridge.http.page.page import Action, Page
+from bridge.http.page.pages import attention
+
+PAGES: tuple[Page, ...] = (*attention.PAGES,)
+ACTIONS: tuple[Action, ...] = (*attention.ACTIONS,)

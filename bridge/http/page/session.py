@@ -1,0 +1,80 @@
+"""Who looks at the dashboard: a session begun by a one-time link, known by a cookie the bridge has signed (ruling M6).
+
+Nothing is kept: a cookie is good while the token it was signed with is in force, and for a week.
+"""
+
+import base64
+import binascii
+import hmac
+import json
+import secrets
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+
+from bridge.http.gates.gate import header
+from bridge.http.wire.call import Scope
+from bridge.machine import dashboard_link
+from bridge.machine.token import Token
+from bridge.operations.service import Service
+
+SECONDS = 7 * 86_400
+
+
+@dataclass(frozen=True)
+class Session:
+    """One browser of one person."""
+
+    key: str
+    actor: str
+    """The name under which this person's orders are recorded."""
+    form_token: str
+    """Stands in every form: a page of somebody else cannot know it."""
+
+
+class Sessions:
+    """Begins sessions, and finds a request's."""
+
+    def __init__(self, service: Service) -> None:
+        self._home = service.home
+        self._token = Token(service.home.bridge_token)
+        # Browsers send a host's cookies to all its ports: two bridges on one machine must not share a name.
+        self.cookie = f"service-{sha256(str(service.home.root).encode()).hexdigest()[:8]}"
+
+    def begin(self, code: str) -> str | None:
+        """The `Set-Cookie` of a new session; None when the link is not good any more."""
+        actor = dashboard_link.take(self._home, code)
+        if actor is None:
+            return None
+        said = json.dumps({"key": secrets.token_hex(8), "actor": actor, "since": int(time.time())}).encode()
+        value = f"{_text(said)}.{_text(self._signature(b'session', said))}"
+        return f"{self.cookie}={value}; Path=/ui; Max-Age={SECONDS}; HttpOnly; SameSite=Strict"
+
+    def of(self, scope: Scope) -> Session | None:
+        """The session of a request that shows one we signed."""
+        pairs = (pair.strip().partition("=") for pair in (header(scope, b"cookie") or "").split(";"))
+        value = next((value for name, _, value in pairs if name == self.cookie), "")
+        said_text, _, signature = value.partition(".")
+        try:
+            said, shown = _bytes(said_text), _bytes(signature)
+        except (ValueError, binascii.Error):
+            return None
+        if not said or not hmac.compare_digest(self._signature(b"session", said), shown):
+            return None
+        session = json.loads(said)
+        if session["since"] + SECONDS < time.time():
+            return None
+        form_token = _text(self._signature(b"form", session["key"].encode()))
+        return Session(session["key"], session["actor"], form_token)
+
+    def _signature(self, purpose: bytes, of: bytes) -> bytes:
+        """Without a token there is nothing to sign with, and what was signed is worth nothing."""
+        return self._token.signature(b"dashboard " + purpose + b"\0" + of) or secrets.token_bytes(32)
+
+
+def _text(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).decode().rstrip("=")
+
+
+def _bytes(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))

@@ -1,0 +1,48 @@
+"""Links that open the dashboard once: made on the terminal by who owns the home, taken by its bridge (ruling M6)."""
+
+import json
+import os
+import secrets
+import time
+from hashlib import sha256
+from pathlib import Path
+
+from activities.ready import write_private
+from activities.settings.home import Home
+
+SECONDS = 300
+"""How long a link that nobody has opened stays good."""
+
+
+def make(home: Home, actor: str) -> str:
+    """The code of a new link. Who opens it acts under this name."""
+    folder = home.ensure().dashboard_links
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _forget_old(folder)
+    code = secrets.token_urlsafe(24)
+    write_private(folder / _name(code), json.dumps({"actor": actor, "until": time.time() + SECONDS}))
+    return code
+
+
+def take(home: Home, code: str) -> str | None:
+    """Who made the link; None when there is none, when it is too old, or when it was taken before."""
+    path = home.dashboard_links / _name(code)
+    mine = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.rename(mine)  # of two that open it at once, one finds it
+        said = json.loads(mine.read_text())
+        mine.unlink()
+    except (OSError, ValueError):
+        return None
+    return str(said["actor"]) if said["until"] > time.time() else None
+
+
+def _name(code: str) -> str:
+    """The file must not tell the code."""
+    return sha256(code.encode("utf-8", "replace")).hexdigest()
+
+
+def _forget_old(folder: Path) -> None:
+    for entry in os.scandir(folder):
+        if entry.stat().st_mtime < time.time() - SECONDS:
+            Path(entry.path).unlink(missing_ok=True)

@@ -1,0 +1,63 @@
+"""A bridge that takes real connections."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from bridge.http.app import create_app
+from bridge.http.process import configured
+from bridge.machine.address import Address, bind, bound
+from bridge.operations.service import Service
+
+
+def bearer(service: Service) -> dict[str, str]:
+    return {"Authorization": f"Bearer {service.home.bridge_token.read_text()}"}
+
+
+@dataclass(frozen=True)
+class Live:
+    """A bridge that listens."""
+
+    service: Service
+    address: Address
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+    def client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            base_url=self.url,
+            headers=bearer(self.service),
+            timeout=20,
+        )
+
+
+@pytest.fixture
+def listening() -> Iterator[Callable[[Service], Live]]:
+    """Lets a bridge listen until the test is over."""
+    ends: list[Callable[[], None]] = []
+
+    def listen(service: Service) -> Live:
+        socket = bind(Address("127.0.0.1", 0))
+        up: Future[None] = Future()
+        server = configured(create_app(service), lambda: up.set_result(None))
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([socket])), daemon=True)
+        thread.start()
+
+        def end() -> None:
+            server.should_exit = True
+            thread.join(20)
+
+        ends.append(end)
+        up.result(20)
+        return Live(service, bound(socket))
+
+    yield listen
+    for end in ends:
+        end()

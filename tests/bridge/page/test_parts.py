@@ -1,0 +1,26 @@
+"""What the pages are made of (ruling M7)."""
+
+import hashlib
+
+import pytest
+
+from bridge.http.page.render import STATIC
+
+VENDORED = {
+    "htmx-4.0.1.min.js": "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
+    "hx-sse-4.0.1.min.js": "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103",
+}
+"""As the package htmx.org 4.0.1 holds them."""
+
+
+@pytest.mark.ruling("M7")
+@pytest.mark.parametrize(("name", "digest"), VENDORED.items())
+def test_what_is_not_ours_is_what_its_makers_released(name: str, digest: str) -> None:
+    assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.ruling("M7")
+def test_there_is_one_stylesheet_and_one_short_script_of_ours() -> None:
+    ours = {path.name for path in STATIC.iterdir() if path.suffix in {".js", ".css"}} - set(VENDORED)
+    assert ours == {"page.css", "page.js"}
+    assert len((STATIC / "page.js").read_text().splitlines()) <= 150
