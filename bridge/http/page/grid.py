@@ -72,6 +72,8 @@ def name_of(job: JobRecord) -> str:
             return "root"
         case Continuation.NORMAL:
             return "continuation"
+        case Continuation.FINALIZE:
+            return "summing up"
         case _:
             return f"{job.continuation} continuation"
 

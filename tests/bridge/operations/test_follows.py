@@ -6,7 +6,7 @@ from activities.settings.home import Home
 from bridge.operations import follows, jobs
 from bridge.operations.service import Service
 from tests.bridge import seeds
-from tests.bridge.page.planted import ROOT, hands_out, leg
+from tests.bridge.page.planted import ROOT, hands_out, leg, result
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
 
@@ -44,6 +44,16 @@ def test_a_leg_that_delegated_has_ended_with_its_last_continuation(home: Home) -
 def test_a_continuation_without_legs_follows_from_the_job_it_continues(home: Home) -> None:
     after = continuation(1, ROOT)
     assert list(follows.pairs([seeds.job(), after], {})) == [(ROOT, after.job_id)]
+
+
+def test_what_the_last_attempt_handed_out_counts(home: Home) -> None:
+    service = Service(home)
+    hands_out(service, ROOT, {"a": [], "b": []})
+    again = {"delegations": [{"id": "a"}, {"id": "b", "deps": ["a"]}]}
+    result(service, ROOT, again, attempt=2)
+    seeds.write(service, seeds.task(), seeds.job(), leg(1, "a"), leg(2, "b"))
+    found = follows.of_tree(service, jobs.tree(service, ROOT))
+    assert set(found) == {(ROOT, f"{ROOT}.1"), (f"{ROOT}.1", f"{ROOT}.2")}
 
 
 def test_rows_that_fit_nothing_are_no_trouble(home: Home) -> None:
