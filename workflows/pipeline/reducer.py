@@ -67,20 +67,17 @@ class _Step:
         stage.decision, stage.summary, stage.reason = outcome.decision, outcome.summary, outcome.reason
         stage.branches = outcome.branches
         if outcome.state in _WORTH_A_RETRY and attempt <= stage.plan.retry and not run.cancelled_by:
-            self._try_again(stage)
+            seconds = pause(attempt - 1)
+            again = f"attempt {attempt + 1} begins after {format_duration(seconds)}"
+            stage.state, stage.pausing = StageState.PENDING, True
+            stage.reason = f"{stage.reason or 'it failed'}; {again}"
+            self._commands.append(StartTimer(stage.plan.id, seconds, f"{stage.plan.id}: {again}"))
             return
         stage.state, stage.finished_at = outcome.state, run.now
         if stage.state is not StageState.SUCCEEDED:
             run.halt_stage = run.halt_stage or stage.plan.id
         if tells_its_end(stage.plan.kind, stage.state):
             self._told.add(stage.plan.id)
-
-    def _try_again(self, stage: StageMemory) -> None:
-        seconds = pause(stage.attempt - 1)
-        stage.state, stage.pausing = StageState.PENDING, True
-        again = f"attempt {stage.attempt + 1} begins after {format_duration(seconds)}"
-        stage.reason = f"{stage.reason or 'it failed'}; {again}"
-        self._commands.append(StartTimer(stage.plan.id, seconds, f"{stage.plan.id}: {again}"))
 
     def attention(self, job_id: str, waits_for: str) -> None:
         for stage in self.run.stages.values():

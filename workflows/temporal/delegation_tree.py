@@ -165,7 +165,8 @@ class DelegationTree:
         """
         written, more = await calls.write(rows), list[c.Command]()
         if written.refused:
-            more = reduce(self._state, e.RecordRefused(now=workflow.time(), why=written.refused, job_ids=_ids(rows)))
+            ids = tuple(job.job_id for job in rows.jobs)
+            more = reduce(self._state, e.RecordRefused(now=workflow.time(), why=written.refused, job_ids=ids))
             told = [command.records for command in more if isinstance(command, c.Record)]
             rows = merged([reduced(rows), *told]) or Records()
             written = await calls.write(rows)
@@ -258,8 +259,11 @@ class DelegationTree:
             return left
 
     def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
-        lost = closing.lost(task)
-        outcome = _without_outcome(run, lost) if lost else task.result()
+        if lost := closing.lost(task):
+            state = JobState.CANCELLED if lost.cancelled else JobState.FAILED
+            outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=lost.reason)
+        else:
+            outcome = task.result()
         self._loop.inbox.append(e.JobEnded(now=workflow.time(), outcome=outcome))
 
     def _answered(self, offer: calls.Offer, task: asyncio.Task[calls.Claim]) -> None:
@@ -279,12 +283,3 @@ class DelegationTree:
 def _refused(refusal: Refusal) -> ApplicationError:
     """As the caller of an update learns it, with what to type instead."""
     return ApplicationError(refusal.message, refusal.data, type=refusal.kind, non_retryable=True)
-
-
-def _ids(rows: Records) -> tuple[str, ...]:
-    return tuple(job.job_id for job in rows.jobs)
-
-
-def _without_outcome(run: JobRun, lost: closing.Lost) -> JobOutcome:
-    state = JobState.CANCELLED if lost.cancelled else JobState.FAILED
-    return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=lost.reason)

@@ -131,14 +131,13 @@ class PipelineRun:
         return outcome_of(closed, command.success)
 
     def _ended(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:
-        lost = closing.lost(task)
-        outcome = _without_outcome(lost) if lost else task.result()
+        if lost := closing.lost(task):
+            state = StageState.CANCELLED if lost.cancelled else StageState.FAILED
+            outcome = StageOutcome(state=state, reason=lost.reason)
+        else:
+            outcome = task.result()
         self._loop.inbox.append(e.StageEnded(workflow.time(), stage_id, attempt, outcome))
 
     def _due(self, stage_id: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
             self._loop.inbox.append(e.RetryDue(workflow.time(), stage_id))
-
-
-def _without_outcome(lost: closing.Lost) -> StageOutcome:
-    return StageOutcome(state=StageState.CANCELLED if lost.cancelled else StageState.FAILED, reason=lost.reason)
