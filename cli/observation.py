@@ -12,7 +12,7 @@ _WHY_NOT = {
 
 
 def lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
-    """Claim by claim, then what nobody claimed, then the sum. An observed path proves no word about it."""
+    """Claim by claim, then what nobody claimed, then the sum. A path in the diff does not prove what is said of it."""
     claims = {claim["index"]: claim for claim in seen["claims"]}
     for index, change in enumerate(changes):
         claim = claims.get(index)

@@ -59,7 +59,7 @@ def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None
 
 
 def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
-    """A blocked task is over."""
+    """Record that a blocked task is over."""
     with engine.begin() as connection:
         number = writers.last_event(connection, task.root_job_id) + 1
         write_within(connection, lost.dismissed_rows(task, actor=actor, number=number, now=time.time()))

@@ -1,4 +1,4 @@
-"""Memory (ruling K2): written once whoever says it again, found by words, only when confirmed."""
+"""Memory (ruling K2): the same entry is kept once, found by its words, and recalled only when confirmed."""
 
 import time
 from dataclasses import asdict, dataclass

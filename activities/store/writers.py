@@ -26,7 +26,7 @@ class Writer:
     former: tuple[str, ...]
 
     def written(self, records: Records) -> Written:
-        """What it is told."""
+        """What the run is told of the rows it wrote."""
         return Written(anew=self.anew and self.first == records.revision, event_shift=self.event_shift or 0)
 
 

@@ -47,7 +47,7 @@ def stop(home: Home) -> bool:
 
 
 def _spawn(home: Home, options: DaemonOptions, lock: FileLock) -> subprocess.Popen[bytes]:
-    """The daemon holds its lock from its first moment on, so that a stop finds it however young it is."""
+    """The daemon holds its lock from its first moment on, so that a stop finds it even while it starts."""
     with open_log(home.logs / "daemon.log") as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "bridge.daemon", options.model_dump_json(), str(lock.fd)],

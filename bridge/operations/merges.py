@@ -64,7 +64,7 @@ def merge(service: Service, job_ids: Sequence[str], *, actor: str) -> MergedLegs
 
 
 def _merge(path: Path, tree: Branches, legs: Sequence[LegBranch]) -> Merged | None:
-    """Also when there is nothing left to merge: a merge whose event got lost is told then."""
+    """Merge them, also when nothing is left to merge: so a merge whose event got lost is told."""
     if tree.head is None and not legs:
         return None
     try:

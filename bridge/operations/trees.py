@@ -119,7 +119,7 @@ async def _end_closed(service: Service, client: Client, root: str, actor: str) -
 
 
 def _refuse_over(service: Service, root: str) -> None:
-    """No order is promised that has nothing to act on."""
+    """Refuse an order to a tree that is over: there is nothing for it to act on."""
     task = stored_jobs.task_of(service.store, root)
     if task is not None and task.state in {TaskState.DONE, TaskState.CANCELLED}:
         over = f"there is nothing to end: the tree {root} is {task.state}: {task.reason}"

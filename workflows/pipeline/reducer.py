@@ -57,7 +57,7 @@ class _Step:
         self._commands: list[Command] = []
 
     def ended(self, stage: StageMemory, attempt: int, outcome: StageOutcome) -> None:
-        """Counts once. A failure is tried again before it is one, unless somebody wants the run to end."""
+        """An attempt's end counts once. One that failed is tried again first, unless somebody wants the run to end."""
         if stage.state is not StageState.RUNNING or stage.attempt != attempt:
             return
         run = self.run
@@ -85,7 +85,7 @@ class _Step:
                 stage.waits_for = waits_for
 
     def cancel(self, actor: str) -> None:
-        """What runs is stopped, what waits never starts. Twice is once."""
+        """What runs is stopped, what waits never starts. A second cancel changes nothing."""
         run = self.run
         if run.cancelled_by:
             return

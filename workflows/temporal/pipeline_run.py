@@ -47,7 +47,7 @@ class PipelineRun:
     @workflow.signal(description="end the run: its commands and agents are stopped")
     @takes_anything
     def cancel(self, *said: object) -> None:
-        """Sent by hand it needs no words: the workflow is the run. What cannot be read is refused where it is seen."""
+        """Sent by hand it needs no value: the workflow is the run. What cannot be read is refused, and shown there."""
         try:
             actor = cancel_read(said, self._run.input.run_id).actor or SOMEBODY
         except UnreadableError as error:
@@ -112,7 +112,7 @@ class PipelineRun:
                 pass
 
     async def _grow(self, command: c.RunTree) -> StageOutcome:
-        """A tree of its own; stopping it is its own affair, and it still tells how it ended."""
+        """A stage's tree, as a child workflow. A cancelled one ends its jobs itself, and still tells how it ended."""
         start, root, asked = self._run.input, command.tree.root_job_id, command.tree.assignment
         try:
             closed = await workflow.execute_child_workflow(
