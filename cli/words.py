@@ -20,7 +20,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
 def ago(at: float) -> str:
-    """How long ago, in the one unit that matters."""
+    """How long ago, in the largest unit that fits."""
     seconds = max(0, int(time.time() - at))
     for size, unit in _UNITS:
         if seconds >= size:

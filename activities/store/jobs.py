@@ -34,16 +34,12 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
             return Written()
         stored, written = found
         write_within(connection, stored)
-        if stored.whole and stored.task:
-            write_within(connection, _given_up(connection, root, stored, stored.task.revision))
+        if stored.whole and stored.task:  # what a reset has left behind is open for ever otherwise
+            known = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
+            still, revision = rounds.open_within(connection, root), stored.task.revision
+            ended = lost.given_up(map(_job, known), still, stored, revision=revision, now=time.time())
+            write_within(connection, ended)
     return written
-
-
-def _given_up(connection: Connection, root: str, whole: Records, revision: int) -> Records:
-    """What a reset has left behind is open for ever otherwise."""
-    found = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
-    still = rounds.open_within(connection, root)
-    return lost.given_up(map(_job, found), still, whole, revision=revision, now=time.time())
 
 
 def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None:
@@ -63,7 +59,7 @@ def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None
 
 
 def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
-    """A blocked task is over."""
+    """Record that a blocked task is over."""
     with engine.begin() as connection:
         number = writers.last_event(connection, task.root_job_id) + 1
         write_within(connection, lost.dismissed_rows(task, actor=actor, number=number, now=time.time()))

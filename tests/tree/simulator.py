@@ -269,10 +269,6 @@ class World:
     def said(self) -> list[EventRecord]:
         return [event for event in self.events if event.kind not in STORY]
 
-    def log_of(self, *kinds: str) -> list[str]:
-        """What was told, of these kinds, in order."""
-        return [event.message for event in self.events if event.kind in kinds]
-
     def task_state(self) -> TaskState:
         return self.state.task.state
 

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from workflows.contract.models import Delegation, HumanQuestion
+from workflows.contract.models import HumanQuestion
 from workflows.model.briefs import Answer
 from workflows.model.wire import Memory
 
@@ -68,10 +68,8 @@ class Asked(Memory):
 
 
 class Reply(Memory):
-    """What people said to a coordinator, and what was held back meanwhile: told with its next continuation."""
+    """What people said to a coordinator: told with its next continuation."""
 
     answers: list[Answer] = []
     guidance: str = ""
     unmatched: list[str] = []
-    held: tuple[Delegation, ...] = ()
-    long_prompts: dict[str, str] = {}
