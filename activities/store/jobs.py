@@ -10,7 +10,7 @@ from activities.store import events, outbox, rounds, schema, writers
 from activities.store.database import upsert
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
 from workflows.model.spend import Usage
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, WaitsFor
 from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.tree import lost
 
@@ -100,8 +100,9 @@ def task_of(engine: Engine, root_job_id: str) -> TaskRecord | None:
 
 
 def blocked_tasks(engine: Engine, *, limit: int) -> list[TaskRecord]:
-    """The tasks that were blocked last, oldest first: they go on when an operator says so (ruling D4)."""
-    query = select(schema.tasks).where(schema.tasks.c.state == TaskState.BLOCKED)
+    """The tasks blocked last that wait for an operator, oldest first; one that was finalized is over (ruling D4)."""
+    operator = (WaitsFor.RETRY, WaitsFor.DISMISS)
+    query = select(schema.tasks).where(schema.tasks.c.waits_for.in_(operator))
     with engine.connect() as connection:
         rows = connection.execute(query.order_by(schema.tasks.c.ended_at.desc()).limit(limit)).all()
     return [TaskRecord.model_validate(dict(row._mapping)) for row in reversed(rows)]

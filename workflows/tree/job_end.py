@@ -54,6 +54,9 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     """The row, the spend, and what the run itself had to tell."""
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = ended_as(outcome)
+    first = fitted("reason", outcome.first) if ended in FAILING else ""
+    if first:
+        state.first[outcome.job_id] = first
     tokens = outcome.usage
     used = Usage() + Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
     prices = state.input.settings.prices
@@ -64,7 +67,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
         outcome.job_id,
         state=ended,
         reason=fitted("reason", outcome.reason),
-        next=fitted("reason", outcome.first) if ended in FAILING else "",
+        next=first,
         decision=outcome.decision,
         summary=fitted("summary", outcome.summary),
         model=outcome.model or job.model,

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from workflows.model.rows import DISMISS, ENDING, RETRY
+from workflows.model.rows import DISMISS
+from workflows.model.states import WaitsFor
 from workflows.policy.synthesis import APPROVING
 from workflows.tree import finalize, rounds
 from workflows.tree.chains import Batch, Phase
@@ -16,26 +17,29 @@ def show(step: Step) -> None:
     """What each row says a person can type is what this state takes; nothing is offered that would be refused."""
     rounds.show_verbs(step)
     state = step.state
-    wanted = {job_id: finalize.way_back(step, again) for job_id, again in _jobs(state)}
+    _of_task(step)
+    wanted = {job_id: (finalize.way_back(step, again), WaitsFor.RETRY) for job_id, again in _jobs(state)}
+    if state.frozen:
+        wanted |= dict.fromkeys(state.held_back, (state.task.next, state.task.waits_for))
     for job_id, job in list(state.jobs.items()):
-        shown = wanted.get(job_id, _without_retry(job.next))
-        if job.next != shown:
-            step.change(job_id, next=shown)
-    if not state.frozen:
-        if state.blocked and (RETRY in state.task.next or DISMISS in state.task.next):
-            killed = f"{ENDING}: {state.finalize.reason}; " if state.finalize else ""
-            step.next_step(f"{killed}{finalize.way_to_its_end(step)}")
-        return
-    retry = next((each for each in _ways_on(state) if refuse_retry(state, each) is None), None)
-    step.next_step(finalize.way_back(step, retry) if retry else f"{DISMISS} {state.root_id}")
-    for job_id in state.held_back:
-        if state.jobs[job_id].next != state.task.next:
-            step.change(job_id, reason="waits until the blocked task is opened again", next=state.task.next)
+        if job_id in wanted and (job.next, job.waits_for) != wanted[job_id]:
+            text, waits_for = wanted[job_id]
+            step.change(job_id, next=text, waits_for=waits_for)
+        elif job_id not in wanted and job.waits_for is WaitsFor.RETRY:
+            step.change(job_id, next=state.first.get(job_id, ""))
 
 
-def _without_retry(text: str) -> str:
-    """What else there is to do, where a retry would be refused."""
-    return text.partition(RETRY)[0].removesuffix("; then: ")
+def _of_task(step: Step) -> None:
+    state = step.state
+    if state.frozen:
+        retry = next((each for each in _ways_on(state) if refuse_retry(state, each) is None), None)
+        if retry:
+            step.next_step(finalize.way_back(step, retry), WaitsFor.RETRY)
+        else:
+            step.next_step(f"{DISMISS} {state.root_id}", WaitsFor.DISMISS)
+    elif state.blocked and state.finalize is not None and not state.finalize.done:
+        ends = f"is being ended: {state.finalize.reason}; {finalize.way_to_its_end(step)}"
+        step.next_step(ends, WaitsFor.RUNS)
 
 
 def _jobs(state: TreeState) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal, ResumeFault
-from workflows.model.rounds import Reply, Round, RoundEnd
+from workflows.model.rounds import Reply, Round, RoundEnd, Stage
 from workflows.model.states import JobState
 from workflows.policy import answers, bounds
 from workflows.policy.verbs import Verb, duration
@@ -163,13 +163,13 @@ def timer_fired(step: Step, key: str) -> None:
     for coordinator_id in step.state.rounds:
         current = step.state.open_round(coordinator_id)
         if current is not None and current.timer == key:
-            _due(step, step.state.coordinators[coordinator_id], current, rounds.stage_of(coordinator_id, key))
+            _due(step, step.state.coordinators[coordinator_id], current)
             return
 
 
-def _due(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
-    if stage != "end" and step.now < current.expires_at:
-        rounds.remind(step, chain, current, stage)
+def _due(step: Step, chain: Coordinator, current: Round) -> None:
+    if current.stage is not Stage.END and step.now < current.expires_at:
+        rounds.remind(step, chain, current)
         return
     current.timer = None
     waited = format_duration(max(1, round(current.expires_at - current.opened_at)))

@@ -58,7 +58,7 @@ def retry(step: Step, actor: str, job_id: str) -> None:
     step.event(EventKind.RETRY_REQUESTED, job_id, f"{actor} runs {job_id} again", {"actor": actor})
     found = state.find_leg(job_id)
     if found is None:
-        step.task(TaskState.OPEN, f"{job_id} runs again by order of {actor}", "")
+        step.task(TaskState.OPEN, f"{job_id} runs again by order of {actor}")
         continuation.run_again(step, state.root, actor)
         return
     chain, leg = found
@@ -112,7 +112,7 @@ def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]
     found = step.state.leg_of(chain)
     if found is None:
         if not batch.stopped and step.state.blocked:
-            step.task(TaskState.OPEN, f"{leg.job_id} runs again by order of {actor}", "")
+            step.task(TaskState.OPEN, f"{leg.job_id} runs again by order of {actor}")
         return [batch]
     parent, above = found
     above.begun()

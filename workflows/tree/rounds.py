@@ -9,17 +9,17 @@ from workflows.contract.durations import format_duration
 from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
-from workflows.model.rounds import Reply, Round, RoundEnd, RoundKind
+from workflows.model.rounds import Reply, Round, RoundEnd, RoundKind, Stage
 from workflows.model.rows import RoundRecord
-from workflows.model.states import TaskState
+from workflows.model.states import TaskState, WaitsFor
 from workflows.tree import offers, round_rows
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CancelTimer, StartTimer
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
 
-STAGES = {"half": 0.5, "ninety": 0.9, "end": 1.0}
-"""Two reminders and the end, as shares of a round's time (ruling F8)."""
+STAGES = {Stage.HALF: 0.5, Stage.NINETY: 0.9, Stage.END: 1.0}
+"""As shares of a round's time (ruling F8)."""
 
 
 COMMAND_LIMIT = 500
@@ -55,7 +55,7 @@ def _open(step: Step, chain: Coordinator, kind: RoundKind) -> None:
     earlier.append(current)
     state.paused_since = step.now if state.paused_since is None else state.paused_since
     offers.take_back(step)
-    _arm(step, chain, current, "half")
+    _arm(step, chain, current, Stage.HALF)
     message = f"{round_rows.about(chain, current)}; waits until {round_rows.clock(current.expires_at)}"
     _say(step, chain, current, EventKind.ROUND_OPENED, message)
 
@@ -72,35 +72,30 @@ def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> No
     _disarm(step, current)
     current.expires_at = max(current.expires_at, step.now) + seconds
     current.armed_at, current.extensions = step.now, current.extensions + 1
-    _arm(step, chain, current, "half")
+    _arm(step, chain, current, Stage.HALF)
     message = f"round {current.number} of {chain.coordinator_id} waits until {round_rows.clock(current.expires_at)}"
     _say(step, chain, current, EventKind.ROUND_EXTENDED, message)
 
 
-def remind(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
+def remind(step: Step, chain: Coordinator, current: Round) -> None:
     """Says again who is waited for, and arms what comes after (ruling F8)."""
-    _arm(step, chain, current, "ninety" if stage == "half" else "end")
-    left = format_duration((1 - STAGES[stage]) * (current.expires_at - current.armed_at))
+    left = format_duration((1 - STAGES[current.stage]) * (current.expires_at - current.armed_at))
+    _arm(step, chain, current, Stage.NINETY if current.stage is Stage.HALF else Stage.END)
     _say(step, chain, current, EventKind.ROUND_REMINDER, f"{left} left: {round_rows.about(chain, current)}")
 
 
-def _arm(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
+def _arm(step: Step, chain: Coordinator, current: Round, stage: Stage) -> None:
     """One timer at a time."""
     again = f":{current.extensions}" if current.extensions else ""
     current.timer = f"round:{chain.coordinator_id}:{current.number}:{stage}{again}"
+    current.stage = stage
     step.command(_timer(chain.coordinator_id, current, current.timer, step.now))
 
 
 def _timer(coordinator_id: str, current: Round, key: str, now: float) -> StartTimer:
-    stage = stage_of(coordinator_id, key)
-    at = current.armed_at + STAGES[stage] * (current.expires_at - current.armed_at)
-    summary = f"round {current.number} of {coordinator_id}: {stage}"
+    at = current.armed_at + STAGES[current.stage] * (current.expires_at - current.armed_at)
+    summary = f"round {current.number} of {coordinator_id}: {current.stage}"
     return StartTimer(key=key, seconds=max(0.0, at - now), summary=summary)
-
-
-def stage_of(coordinator_id: str, key: str) -> str:
-    """Which of `STAGES` a timer of this coordinator's rounds stands for."""
-    return key.removeprefix(f"round:{coordinator_id}:").split(":")[1]
 
 
 def timers(state: TreeState, now: float) -> tuple[StartTimer, ...]:
@@ -206,17 +201,18 @@ def show(step: Step) -> None:
     if shown and task.state in {TaskState.OPEN, TaskState.AWAITING_HUMAN}:
         said = round_rows.reason(shown), _command(shown[0])
         if (task.state, task.reason, task.next) != (TaskState.AWAITING_HUMAN, *said):
-            step.task(TaskState.AWAITING_HUMAN, *said)
+            step.task(TaskState.AWAITING_HUMAN, *said, WaitsFor.RESUME)
     elif not shown and task.state is TaskState.AWAITING_HUMAN:
-        step.task(TaskState.OPEN, "goes on", "")
+        step.task(TaskState.OPEN, "goes on")
     wanted = dict.fromkeys(_waiting(step), _command(shown[0])) if shown else {}
     wanted |= {each.job_id: _command(record) for record in shown for each in record.failing}
     wanted |= {each.job_id: _command(record) for record in shown for each in record.questions}
     wanted |= {record.job_id: _command(record) for record in shown}
     for job_id, job in state.jobs.items():
-        ours = job_id in wanted or job.next.startswith("service resume ")
-        if ours and job.next != wanted.get(job_id, ""):
-            step.change(job_id, next=wanted.get(job_id, ""))
+        if job_id in wanted and (job.next, job.waits_for) != (wanted[job_id], WaitsFor.RESUME):
+            step.change(job_id, next=wanted[job_id], waits_for=WaitsFor.RESUME)
+        elif job_id not in wanted and job.waits_for is WaitsFor.RESUME:
+            step.change(job_id, next=state.first.get(job_id, ""))
 
 
 def _command(record: RoundRecord) -> str:

@@ -87,6 +87,8 @@ class TreeState(Memory):
     killed_by: str | None = None
     finalize: Finalize | None = None
     jobs: dict[str, JobRecord] = {}
+    first: dict[str, str] = {}
+    """What has to be done before a job that failed is run again, as its run said (ruling B3)."""
     offers: dict[str, Offer] = {}
     """Jobs their host has been given and has not begun."""
     held_back: dict[str, JobRun] = {}
