@@ -50,10 +50,10 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     if refusal is not None:
         return _unroutable(step, chain, outcome, refusal)
     signature = loops.signature(outcome.delegations, outcome.long_prompts)
-    rung = chain.ladder.repeats(signature)
+    chain.ladder, rung = chain.ladder.set_returned(signature)
     if rung is not None:
         return _repeated(step, chain, outcome, rung)
-    chain.ladder.dispatched(signature)
+    chain.ladder = chain.ladder.set_dispatched(signature)
     _admit(step, chain, outcome)
     return Dispatch.DISPATCHED
 
@@ -82,8 +82,8 @@ def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Re
     """A corrective continuation with the faults and the set, as often as the streak allows (ruling C6)."""
     step.refused(refusal, chain.job_id)
     step.change(chain.job_id, preflight_failed=refusal.message)
-    limit = step.state.input.settings.bounds.max_delegation_non_progress_streak
-    if not chain.ladder.unroutable(limit):
+    chain.ladder = chain.ladder.set_unroutable()
+    if chain.ladder.streak > step.state.input.settings.bounds.max_delegation_non_progress_streak:
         if not step.state.blocked:
             finalize.request(
                 step, refusal.kind, f"{chain.ladder.streak} sets in a row did not get on: {refusal.message}"

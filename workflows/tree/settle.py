@@ -139,9 +139,8 @@ def _blocked(step: Step, chain: Coordinator, batch: Batch) -> None:
 
 
 def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
-    settings = step.state.input.settings.bounds
-    parts = [leg.part for leg in batch.acting_legs]
-    rung = chain.ladder.generation(parts, settings.max_delegation_non_progress_streak)
+    limit = step.state.input.settings.bounds.max_delegation_non_progress_streak
+    chain.ladder, rung = chain.ladder.generation_over([leg.part for leg in batch.acting_legs], limit)
     verdict = judge(_ballots(step, batch), overruled=batch.approved or batch.leaves_decision)
     _told(step, chain, batch, verdict.result.value, verdict.reason)
     if verdict.result is Result.BLOCK:
