@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from workflows.model.briefs import BudgetLine
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
@@ -81,6 +82,24 @@ def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
         data: Data = {"cost_usd": ledger.cost_usd, "budget": budget, "price_assumed": ledger.price_assumed}
         return Refusal(EventKind.DELEGATION_COST_USD_EXCEEDED, message, data)
     return None
+
+
+def budget_line(bounds: Bounds, ledger: Ledger, depth: int, warned: Sequence[str]) -> BudgetLine:
+    """What is used of each bound, as a coordinator at this depth is told it (ruling E6)."""
+    return BudgetLine(
+        jobs=ledger.jobs,
+        jobs_cap=bounds.max_delegation_total_jobs,
+        depth=min(depth, bounds.max_delegation_depth),
+        depth_cap=bounds.max_delegation_depth,
+        elapsed_seconds=ledger.elapsed_seconds,
+        wall_clock_seconds=bounds.max_delegation_wall_clock_seconds,
+        tokens=ledger.tokens,
+        token_budget=bounds.max_delegation_token_budget,
+        cost_usd=ledger.cost_usd,
+        cost_budget_usd=bounds.max_delegation_cost_usd,
+        price_assumed=ledger.price_assumed,
+        warned=tuple(warned),
+    )
 
 
 def near(bounds: Bounds, ledger: Ledger) -> Iterator[tuple[str, float, float]]:

@@ -10,7 +10,7 @@ from workflows.model.states import JobState, TaskState
 from workflows.policy import job_events, storable_rows
 from workflows.policy.answers import one_line
 from workflows.policy.assignments import resolved
-from workflows.tree import continuation, finalize, next_commands, offers, resume, retry
+from workflows.tree import continuation, finalize, offers, resume, retry, rounds
 from workflows.tree.chains import Coordinator
 from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
@@ -151,7 +151,8 @@ def _advance(step: Step) -> None:
     while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
         pass
     _end(step)
-    next_commands.show(step)
+    rounds.show_verbs(step)
+    retry.show_commands(step)
     step.warn()
 
 

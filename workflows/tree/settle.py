@@ -10,7 +10,6 @@ from workflows.model.texts import RefusedSet
 from workflows.policy import bounds
 from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
 from workflows.tree import continuation, dispatch, finalize, held_sets, job_end, offers
-from workflows.tree.brief import decision_of
 from workflows.tree.chains import Batch, Coordinator, Phase
 from workflows.tree.step import Step
 
@@ -141,11 +140,16 @@ def _blocked(step: Step, chain: Coordinator, batch: Batch) -> None:
 def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     limit = step.state.input.settings.bounds.max_delegation_non_progress_streak
     chain.ladder, rung = chain.ladder.generation_over([leg.part for leg in batch.acting_legs], limit)
-    verdict = judge(_ballots(step, batch), overruled=batch.approved or batch.leaves_decision)
+    ballots = [
+        Ballot(leg.id, leg.state, step.state.decision_of(leg), frozenset(leg.rules), leg.quorum)
+        for leg in batch.acting_legs
+    ]
+    verdict = judge(ballots, overruled=batch.approved or batch.leaves_decision)
     _told(step, chain, batch, verdict.result.value, verdict.reason)
     if verdict.result is Result.BLOCK:
-        ballots = [leg for leg in batch.legs.values() if leg.outcome_job_id and decision_of(step, leg) not in APPROVING]
-        job_end.stop_batch(step, chain, batch, verdict.reason, ballots[0].job_id if ballots else chain.job_id)
+        ran = (leg for leg in batch.legs.values() if leg.outcome_job_id)
+        against = [leg.job_id for leg in ran if step.state.decision_of(leg) not in APPROVING]
+        job_end.stop_batch(step, chain, batch, verdict.reason, against[0] if against else chain.job_id)
         _blocked(step, chain, batch)
         return
     message = f"{chain.ladder.streak + 1} generations in a row ended with the same decisions and side effects"
@@ -158,12 +162,6 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     else:
         answered = chain.reply is not None and bool(chain.reply.answers)
         _continue(step, chain, Continuation.ANSWERED if answered else Continuation.NORMAL)
-
-
-def _ballots(step: Step, batch: Batch) -> list[Ballot]:
-    return [
-        Ballot(leg.id, leg.state, decision_of(step, leg), frozenset(leg.rules), leg.quorum) for leg in batch.acting_legs
-    ]
 
 
 def _replan(step: Step, chain: Coordinator, reason: str, notes: tuple[str, ...]) -> None:

@@ -1,6 +1,6 @@
 """What a tree is started with, and its whole memory: one value that is stored, restored, and goes on as before."""
 
-from workflows.contract.models import Delegation
+from workflows.contract.models import Decision, Delegation
 from workflows.model.jobs import JobRun
 from workflows.model.rounds import Round
 from workflows.model.rows import JobRecord, TaskRecord
@@ -195,6 +195,11 @@ class TreeState(Memory):
             return ()
         chain = self.coordinators.get(leg.job_id)
         return tuple(chain.work) if chain is not None else self.jobs[leg.job_id].work
+
+    def decision_of(self, leg: Leg) -> Decision | None:
+        """What the leg decided; nothing when its chain ended otherwise than the job that spoke last."""
+        job = self.jobs.get(leg.outcome_job_id)
+        return job.decision if job is not None and job.state is leg.state else None
 
     def find_leg(self, job_id: str) -> tuple[Coordinator, Leg] | None:
         """The leg a job runs, with the coordinator that delegated it, as long as its batch is the latest."""
