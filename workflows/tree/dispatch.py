@@ -14,10 +14,10 @@ from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation
 from workflows.model.texts import Text
-from workflows.policy import bounds, loops, preflight
+from workflows.policy import bounds, kept, loops, preflight
 from workflows.policy.assignments import delegated
 from workflows.policy.fingerprints import twins
-from workflows.tree import continuation, finalize, held_sets, offers
+from workflows.tree import continuation, finalize, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.step import Step
 
@@ -33,9 +33,23 @@ class Dispatch(StrEnum):
 def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """A set goes out, comes back to be corrected, or is kept for the finalize to be told of, complete (ruling E6)."""
     handed = _checked(step, chain, outcome)
-    if handed is Dispatch.DROPPED and step.state.finalize is not None:
-        step.state.finalize.refused.append(held_sets.refused(step, outcome))
+    pending = step.state.finalize
+    if handed is Dispatch.DROPPED and pending is not None:
+        whole = has_room(step, outcome)
+        pending.refused.append(
+            kept.as_shown(outcome) if whole else kept.left_out(outcome.job_id, len(outcome.delegations))
+        )
     return handed
+
+
+def has_room(step: Step, outcome: JobOutcome) -> bool:
+    """Whether the tree can keep a result's set, with the others that wait; one that it cannot is told (ruling B6)."""
+    if kept.fits(outcome, step.state.kept_sets()):
+        return True
+    ids = [each.id for each in outcome.delegations]
+    message = f"{len(ids)} delegation(s) not kept: with the others that wait they are more than a tree can hold"
+    step.event(EventKind.DELEGATION_DROPPED, outcome.job_id, message, {"delegations": ids})
+    return False
 
 
 def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
@@ -124,7 +138,7 @@ def _correct(
     """The set comes back to its coordinator, complete."""
     extra: dict[str, object] = {
         "correction": what,
-        "refused": (held_sets.as_shown(outcome),),
+        "refused": (kept.as_shown(outcome),),
         "valid_agents": valid,
     }
     done = continuation.proceed(step, chain, Continuation.CORRECTIVE, *notes, extra=extra)

@@ -1,4 +1,4 @@
-"""Rounds: opening, joining, reminding, extending, closing (rulings F1, F8).
+"""Rounds: what is asked, opening, joining, reminding, extending, closing (rulings F1, F2, F8).
 
 While a round is open nothing of the whole tree starts; what runs ends, and what it leads to waits for the last close.
 """
@@ -6,12 +6,14 @@ While a round is open nothing of the whole tree starts; what runs ends, and what
 from collections.abc import Mapping
 
 from workflows.contract.durations import format_duration
+from workflows.contract.models import HumanQuestion
 from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
-from workflows.model.rounds import Reply, Round, RoundEnd, RoundKind, Stage
+from workflows.model.rounds import Asked, Reply, Round, RoundEnd, RoundKind, Stage
 from workflows.model.rows import RoundRecord
 from workflows.model.states import TaskState, WaitsFor
+from workflows.policy import kept
 from workflows.tree import offers, round_rows
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CancelTimer, StartTimer
@@ -24,6 +26,29 @@ STAGES = {Stage.HALF: 0.5, Stage.NINETY: 0.9, Stage.END: 1.0}
 
 COMMAND_LIMIT = 500
 """So long a command stands in a row; a round's own row has it whole."""
+
+
+def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuestion, ...], leg: str = "") -> None:
+    """A coordinator or one of its legs asks people; in a tree that ends nobody is asked any more (ruling F2)."""
+    if not questions:
+        return
+    state = step.state
+    data: Data = {"questions": [each.id for each in questions]}
+    if state.finalize is not None:
+        step.event(EventKind.HUMAN_QUESTIONS_IGNORED, job_id, "the tree is ending: its questions are ignored", data)
+        return
+    answered = {each.id for each in (chain.reply.answers if chain.reply else ())}
+    for question in questions:
+        taken = answered | {each.id for each in chain.asking}
+        all_open = [each for other in state.coordinators.values() for each in other.asking]
+        new = Asked(id=question.id, question=question, job_id=job_id, leg=leg)
+        asked = kept.asked(new, chain.asking, taken, all_open)
+        chain.asking += [asked] if asked else []
+    if state.blocked or (leg and chain.batch is not None and chain.batch.stopped):
+        message = f"{len(questions)} question(s) wait until what is blocked is opened again"
+        step.event(EventKind.HUMAN_QUESTIONS_DEFERRED, job_id, message, data)
+    elif leg:
+        refresh(step, chain)
 
 
 def refresh(step: Step, chain: Coordinator) -> None:

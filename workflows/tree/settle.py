@@ -6,10 +6,9 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation, JobState
-from workflows.model.texts import RefusedSet
-from workflows.policy import bounds
+from workflows.policy import bounds, kept
 from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
-from workflows.tree import continuation, dispatch, finalize, held_sets, job_end, offers
+from workflows.tree import continuation, dispatch, finalize, job_end, offers
 from workflows.tree.chains import Batch, Coordinator, Phase
 from workflows.tree.step import Step
 
@@ -66,22 +65,18 @@ def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
         if held.delegations:
             dispatch.delegate(step, chain, held)
         elif left_out and step.state.finalize is not None:
-            step.state.finalize.refused.append(_left_out(held, left_out))
+            step.state.finalize.refused.append(kept.left_out(held.job_id, left_out))
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
         return True
     ended = step.state.jobs[held.job_id].state
     if not asked and not (left_out and ended is JobState.SUCCEEDED):
         job_end.go_on(step, chain, held, ended)
         return True
-    sets = (held_sets.as_shown(held),) if held.delegations else (_left_out(held, left_out),) if left_out else ()
+    sets = (kept.as_shown(held),) if held.delegations else (kept.left_out(held.job_id, left_out),) if left_out else ()
     notes = ("the delegations below were held back while a person was asked",) if held.delegations else ()
     extra: dict[str, object] = {"refused": sets} | ({} if asked else {"correction": Correction.LEFT_OUT})
     _continue(step, chain, Continuation.ANSWERED if asked else Continuation.CORRECTIVE, *notes, extra=extra)
     return True
-
-
-def _left_out(held: JobOutcome, count: int) -> RefusedSet:
-    return RefusedSet(job_id=held.job_id, delegations=(), left_out=count)
 
 
 def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:

@@ -1,7 +1,9 @@
 """What a tree is started with, and its whole memory: one value that is stored, restored, and goes on as before."""
 
+from collections.abc import Iterator
+
 from workflows.contract.models import Decision, Delegation
-from workflows.model.jobs import JobRun
+from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rounds import Round
 from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.settings import TreeSettings
@@ -173,6 +175,13 @@ class TreeState(Memory):
         busy = set(self.in_flight)
         shared = (leg for leg in self.legs() if leg.worktree and not leg.twin)
         return {leg.worktree for leg in shared if leg.worktree and leg.job_id in busy}
+
+    def kept_sets(self) -> Iterator[JobOutcome | RefusedSet]:
+        """Sets of delegations: held back, refused and to be told, told in a continuation that has not begun (B6)."""
+        yield from (chain.held for chain in self.coordinators.values() if chain.held is not None)
+        yield from self.finalize.refused if self.finalize is not None else ()
+        runs = [*self.held_back.values(), *(offer.run for offer in self.offers.values() if offer.run is not None)]
+        yield from (each for run in runs if run.brief is not None for each in run.brief.refused)
 
     def legs(self) -> list[Leg]:
         """The legs of every coordinator's latest batch."""
