@@ -11,8 +11,8 @@ from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, WaitsFor
 from workflows.policy.bounds import ledger_of
+from workflows.policy.moments import clock
 from workflows.tree.details import plain, spend
-from workflows.tree.round_rows import clock
 
 TEXT_SHOWN = 600
 MOST_FAILING = 20

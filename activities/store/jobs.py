@@ -11,8 +11,8 @@ from activities.store.database import upsert
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
 from workflows.model.spend import Usage
 from workflows.model.states import JobState, WaitsFor
+from workflows.policy import lost_trees
 from workflows.policy.told_to_people import TELLS_PEOPLE
-from workflows.tree import lost
 
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED)
 
@@ -43,7 +43,7 @@ def _given_up(connection: Connection, root: str, whole: Records, revision: int) 
     """What a reset has left behind is open for ever otherwise."""
     found = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
     still = rounds.open_within(connection, root)
-    return lost.given_up(map(_job, found), still, whole, revision=revision, now=time.time())
+    return lost_trees.given_up(map(_job, found), still, whole, revision=revision, now=time.time())
 
 
 def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None:
@@ -52,11 +52,11 @@ def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None
         row = connection.execute(select(schema.tasks).where(schema.tasks.c.root_job_id == root)).one_or_none()
         found = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
         task, jobs = TaskRecord.model_validate(dict(row._mapping)) if row else None, [*map(_job, found)]
-        if task is None or not lost.is_open(task, jobs):
+        if task is None or not lost_trees.is_open(task, jobs):
             return None
         number = writers.last_event(connection, root) + 1
         waiting = rounds.open_within(connection, root)
-        ended = lost.lost_rows(task, jobs, waiting, why=why, anew=anew, number=number, now=time.time())
+        ended = lost_trees.lost_rows(task, jobs, waiting, why=why, anew=anew, number=number, now=time.time())
         write_within(connection, ended)
         writers.forget(connection, root)
     return ended
@@ -66,12 +66,12 @@ def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
     """A blocked task is over."""
     with engine.begin() as connection:
         number = writers.last_event(connection, task.root_job_id) + 1
-        write_within(connection, lost.dismissed_rows(task, actor=actor, number=number, now=time.time()))
+        write_within(connection, lost_trees.dismissed_rows(task, actor=actor, number=number, now=time.time()))
 
 
 def open_trees(engine: Engine) -> set[str]:
     """The trees whose rows say that a workflow works on them."""
-    tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(list(lost.OPEN_TASKS)))
+    tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(list(lost_trees.OPEN_TASKS)))
     jobs = select(schema.jobs.c.root_job_id).where(schema.jobs.c.state.not_in(ENDED))
     with engine.connect() as connection:
         return {row.root_job_id for query in (tasks, jobs) for row in connection.execute(query)}

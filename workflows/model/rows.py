@@ -1,7 +1,7 @@
 """The rows a tree writes of itself: its task, jobs, rounds and events. Those of pipeline runs: `pipeline/records`.
 
 Every row carries the tree's `revision`, which only grows, so writing one twice or late changes nothing. Where the tree
-cannot write any more, `tree/lost` makes the same rows for it.
+cannot write any more, `policy/lost_trees` makes the same rows for it.
 """
 
 from collections.abc import Sequence

@@ -10,8 +10,9 @@ from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState
 from workflows.policy.decisions import decided
+from workflows.policy.moments import clock
 from workflows.policy.prices import dollars
-from workflows.tree.round_rows import clock, open_rounds
+from workflows.tree.round_rows import open_rounds
 from workflows.tree.state import TreeState
 
 SUMMARY_LIMIT = 100

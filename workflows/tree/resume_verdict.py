@@ -11,6 +11,7 @@ from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import Round
 from workflows.policy import bounds, whole_answers
 from workflows.policy.answers import Answers, one_line
+from workflows.policy.moments import clock
 from workflows.policy.verbs import Verb, refuse_verb
 from workflows.policy.whole_answers import Meant
 from workflows.tree import round_rows
@@ -190,11 +191,7 @@ def _stands(state: TreeState, verdict: Accepted) -> Iterator[str]:
     """The round that was meant, then whoever still waits, then the tree."""
     meant = state.rounds[verdict.coordinator_id][verdict.round - 1]
     which = f"round {meant.number} of {verdict.coordinator_id}"
-    yield (
-        f"{which} waits until {round_rows.clock(meant.expires_at)}"
-        if meant.open
-        else f"{which} is over: {meant.closed}"
-    )
+    yield (f"{which} waits until {clock(meant.expires_at)}" if meant.open else f"{which} is over: {meant.closed}")
     waiting = [each for each in round_rows.open_rounds(state) if each.coordinator_id != verdict.coordinator_id]
     yield from (f"still waiting: {each.commands[0]}" for each in waiting)
     if not meant.open and not waiting:

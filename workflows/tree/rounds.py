@@ -14,6 +14,7 @@ from workflows.model.rounds import Asked, Reply, Round, RoundEnd, RoundKind, Sta
 from workflows.model.rows import RoundRecord
 from workflows.model.states import TaskState, WaitsFor
 from workflows.policy import kept
+from workflows.policy.moments import clock
 from workflows.tree import offers, round_rows
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CancelTimer, StartTimer
@@ -81,7 +82,7 @@ def _open(step: Step, chain: Coordinator, kind: RoundKind) -> None:
     state.paused_since = step.now if state.paused_since is None else state.paused_since
     offers.take_back(step)
     _arm(step, chain, current, Stage.HALF)
-    message = f"{round_rows.about(chain, current)}; waits until {round_rows.clock(current.expires_at)}"
+    message = f"{round_rows.about(chain, current)}; waits until {clock(current.expires_at)}"
     _say(step, chain, current, EventKind.ROUND_OPENED, message)
 
 
@@ -98,7 +99,7 @@ def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> No
     current.expires_at = max(current.expires_at, step.now) + seconds
     current.armed_at, current.extensions = step.now, current.extensions + 1
     _arm(step, chain, current, Stage.HALF)
-    message = f"round {current.number} of {chain.coordinator_id} waits until {round_rows.clock(current.expires_at)}"
+    message = f"round {current.number} of {chain.coordinator_id} waits until {clock(current.expires_at)}"
     _say(step, chain, current, EventKind.ROUND_EXTENDED, message)
 
 
@@ -149,7 +150,7 @@ def close(
         return
     _disarm(step, current)
     current.end, current.text = end, text
-    current.closed = f"{end} {how} at {round_rows.clock(step.now)}"
+    current.closed = f"{end} {how} at {clock(step.now)}"
     step.round(round_rows.record(step.state, chain, current, answers or {}))
     state = step.state
     if state.paused_since is not None and not any(state.open_round(each) for each in state.rounds):

@@ -6,7 +6,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import RETRY, EventRecord, JobRecord, Records, RoundRecord, TaskRecord
 from workflows.model.states import TERMINAL, JobState, TaskState, WaitsFor
-from workflows.tree.round_rows import clock
+from workflows.policy.moments import clock
 
 OPEN_TASKS = frozenset({TaskState.OPEN, TaskState.AWAITING_HUMAN})
 REASON_LIMIT = 300

@@ -4,7 +4,7 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, tree_input
 from workflows.model.states import JobState, TaskState, WaitsFor
-from workflows.tree.lost import dismissed_rows, given_up, lost_rows
+from workflows.policy.lost_trees import dismissed_rows, given_up, lost_rows
 
 
 @pytest.mark.ruling("G2", "B3")
