@@ -29,28 +29,15 @@ def ledger_of(task: TaskRecord, jobs: Sequence[JobRecord], now: float) -> Ledger
 
 def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: int) -> Refusal | None:
     """The first bound a fan-out trips, in the order of ruling C1; None when it may go out."""
-    return (
-        _width(bounds, width)
-        or _depth(bounds, depth)
-        or jobs(bounds, ledger, new_jobs, f"delegation batch of {new_jobs} new job(s)")
-        or exhausted(bounds, ledger)
-    )
-
-
-def _width(bounds: Bounds, width: int) -> Refusal | None:
-    cap = bounds.max_delegation_width
-    if width <= cap:
-        return None
-    message = f"{width} delegations in one result exceed the width cap of {cap}"
-    return Refusal(EventKind.DELEGATION_WIDTH_EXCEEDED, message, {"width": width, "cap": cap})
-
-
-def _depth(bounds: Bounds, depth: int) -> Refusal | None:
-    cap = bounds.max_delegation_depth
-    if depth < cap:
-        return None
-    message = f"a job at depth {depth} may not delegate: the depth cap is {cap}"
-    return Refusal(EventKind.DELEGATION_DEPTH_EXCEEDED, message, {"depth": depth, "cap": cap})
+    widest, deepest = bounds.max_delegation_width, bounds.max_delegation_depth
+    if width > widest:
+        message = f"{width} delegations in one result exceed the width cap of {widest}"
+        return Refusal(EventKind.DELEGATION_WIDTH_EXCEEDED, message, {"width": width, "cap": widest})
+    if depth >= deepest:
+        message = f"a job at depth {depth} may not delegate: the depth cap is {deepest}"
+        return Refusal(EventKind.DELEGATION_DEPTH_EXCEEDED, message, {"depth": depth, "cap": deepest})
+    batch = f"delegation batch of {new_jobs} new job(s)"
+    return jobs(bounds, ledger, new_jobs, batch) or exhausted(bounds, ledger)
 
 
 def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
