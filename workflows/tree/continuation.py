@@ -59,19 +59,13 @@ def _enqueue(
         chain.batch.continued = True
         chain.made(branch for leg in chain.batch.merge_order() for branch in step.state.work_of(leg))
     step.state.homes[run.job_id] = chain.coordinator_id
-    _told(step, chain, run, notes)
+    if flavour is not Continuation.FINALIZE:  # which has an event of its own
+        message = f"{flavour} continuation {run.job_id} of {chain.coordinator_id} enqueued after {chain.job_id}"
+        data: Data = {"after": chain.job_id, "flavour": flavour.value, "notes": list(notes)}
+        step.event(EventKind.CONTINUATION_ENQUEUED, run.job_id, message, data)
     step.add(record_of(run, step.now))
     _run(step, chain, run)
     return run.job_id
-
-
-def _told(step: Step, chain: Coordinator, run: JobRun, notes: tuple[str, ...]) -> None:
-    """A continuation, and why; the finalize has an event of its own."""
-    if run.continuation is Continuation.FINALIZE:
-        return
-    message = f"{run.continuation} continuation {run.job_id} of {chain.coordinator_id} enqueued after {chain.job_id}"
-    data: Data = {"after": chain.job_id, "flavour": run.continuation.value, "notes": list(notes)}
-    step.event(EventKind.CONTINUATION_ENQUEUED, run.job_id, message, data)
 
 
 def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> dict[str, object]:

@@ -56,7 +56,14 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """The checks of ruling C1 in their order; the first that trips decides, with one event."""
     if finalize.ending(step):
         return _dropped_at_the_end(step, chain, outcome)
-    refusal = _bound(step, chain, outcome)
+    count = len(outcome.delegations)
+    refusal = bounds.admit(
+        step.state.input.settings.bounds,
+        step.state.ledger(),
+        depth=step.state.jobs[chain.job_id].delegation_depth,
+        width=count,
+        new_jobs=count - len(twins(outcome.delegations)),
+    )
     if refusal is not None:
         finalize.tripped(step, refusal, chain.job_id)
         return Dispatch.DROPPED
@@ -66,21 +73,12 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     signature = loops.signature(outcome.delegations, outcome.long_prompts)
     chain.ladder, rung = chain.ladder.set_returned(signature)
     if rung is not None:
-        return _repeated(step, chain, outcome, rung)
+        message = "this set of delegations has been dispatched before"
+        at_the_top = climbed(step, chain, rung, message, "signature")
+        return Dispatch.DROPPED if at_the_top else _correct(step, chain, outcome, Correction.REPEATED, (message,))
     chain.ladder = chain.ladder.set_dispatched(signature)
     _admit(step, chain, outcome)
     return Dispatch.DISPATCHED
-
-
-def _bound(step: Step, chain: Coordinator, outcome: JobOutcome) -> Refusal | None:
-    count = len(outcome.delegations)
-    return bounds.admit(
-        step.state.input.settings.bounds,
-        step.state.ledger(),
-        depth=step.state.jobs[chain.job_id].delegation_depth,
-        width=count,
-        new_jobs=count - len(twins(outcome.delegations)),
-    )
 
 
 def _dropped_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
@@ -107,14 +105,6 @@ def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Re
     faults = refusal.data.get("faults")
     notes = tuple(faults) if isinstance(faults, list) else (refusal.message,)
     return _correct(step, chain, outcome, Correction.PREFLIGHT, notes, valid)
-
-
-def _repeated(step: Step, chain: Coordinator, outcome: JobOutcome, rung: loops.Rung) -> Dispatch:
-    """The structural signal of the ladder (ruling H2)."""
-    message = "this set of delegations has been dispatched before"
-    if climbed(step, chain, rung, message, "signature"):
-        return Dispatch.DROPPED
-    return _correct(step, chain, outcome, Correction.REPEATED, (message,))
 
 
 def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, signal: str) -> bool:

@@ -10,7 +10,7 @@ from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.tree import offers, rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import CancelTimer, CloseTree
-from workflows.tree.state import Finalize, TreeState
+from workflows.tree.state import Finalize
 from workflows.tree.step import Step
 
 
@@ -191,7 +191,15 @@ def close(step: Step) -> None:
     last = state.jobs[finalize.job_id if finalize and finalize.job_id else state.root.job_id]
     state.closed, state.closed_at = True, state.now
     message = f"the tree is {state.task.state}: {state.task.reason}"
-    step.event(EventKind.TREE_ENDED, state.root_id, message, _over(state))
+    data: Data = {
+        "state": state.task.state.value,
+        "jobs": len(state.jobs),
+        "tokens": state.usage.total,
+        "cost_usd": state.cost_usd,
+        "cost_assumed": state.price_assumed,
+        "elapsed": state.elapsed(state.now),
+    }
+    step.event(EventKind.TREE_ENDED, state.root_id, message, data)
     step.command(
         CloseTree(
             root_job_id=state.root_id,
@@ -207,14 +215,3 @@ def close(step: Step) -> None:
             branches=tuple(branch for job in state.jobs.values() for branch in job.work),
         )
     )
-
-
-def _over(state: TreeState) -> Data:
-    return {
-        "state": state.task.state.value,
-        "jobs": len(state.jobs),
-        "tokens": state.usage.total,
-        "cost_usd": state.cost_usd,
-        "cost_assumed": state.price_assumed,
-        "elapsed": state.elapsed(state.now),
-    }

@@ -53,9 +53,10 @@ def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Roun
     if isinstance(found, Refusal):
         return found
     chain, current = found
+    ids = [each.id for each in chain.asking]
     refusal = (
         _other_round(state, chain, current, request)
-        or refuse_verb(request.order.verb, request.order.text, current.kind, _ids(chain), _named(chain, current))
+        or refuse_verb(request.order.verb, request.order.text, current.kind, ids, _named(chain, current))
         or _not_whole(chain, current, request)
         or _no_room(state, chain, current, request.order.verb)
     )
@@ -84,7 +85,8 @@ def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator,
 
 
 def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) -> Refusal:
-    last = asked or _latest(state)
+    latest = sorted(state.rounds, key=lambda each: state.rounds[each][-1].opened_at)[-1:]
+    last = asked or latest
     over = _last_words(state, last[0], request.order.round) if last else ""
     if state.closed:
         task = f"tree {state.root_id} is over: task {state.task.task_id} is {state.task.state}"
@@ -94,11 +96,6 @@ def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) 
         return Refusal(ResumeFault.NO_OPEN_ROUND, f"nobody is waited for: {name} has no open round")
     others = [record.commands[0] for record in round_rows.open_rounds(state)]
     return Refusal(ResumeFault.ROUND_OVER, f"{over}; open now: {others[0]}" if others else over)
-
-
-def _latest(state: TreeState) -> list[str]:
-    """The coordinator whose round was the last to open."""
-    return sorted(state.rounds, key=lambda each: state.rounds[each][-1].opened_at)[-1:]
 
 
 def _last_words(state: TreeState, coordinator_id: str, number: int | None) -> str:
@@ -140,10 +137,6 @@ def _no_room(state: TreeState, chain: Coordinator, current: Round, verb: str) ->
     cap = limits.max_delegation_total_jobs
     message = f"a retry would exceed the per-root job budget of {cap}: {_named(chain, current)} can still be aborted"
     return Refusal(ResumeFault.NO_ROOM, message, {"cap": cap})
-
-
-def _ids(chain: Coordinator) -> list[str]:
-    return [each.id for each in chain.asking]
 
 
 def _named(chain: Coordinator, current: Round) -> str:

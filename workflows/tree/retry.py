@@ -184,16 +184,11 @@ def _ways_on(state: TreeState) -> Iterator[str]:
         return
     yield from (job_end.culprit(state, batch.legs[each]) for each in batch.blocked_by)
     if not batch.blocked_by:
-        yield from _ballots(state, batch)
+        # A vote or a quorum blocked it: who did not approve, then everybody who ran (ruling E2).
+        ran = [leg for leg in batch.acting_legs if leg.outcome_job_id]
+        yield from (leg.job_id for leg in ran if state.jobs[leg.outcome_job_id].decision not in APPROVING)
+        yield from (leg.job_id for leg in ran)
     yield from (leg.job_id for leg in state.legs() if leg.failing)
-
-
-def _ballots(state: TreeState, batch: Batch) -> Iterator[str]:
-    """Where a vote or a quorum blocked: who did not approve, then everybody who ran (ruling E2)."""
-    ran = [state.jobs[leg.outcome_job_id] for leg in batch.legs.values() if leg.outcome_job_id and not leg.twin]
-    legs = [leg.job_id for leg in batch.legs.values() if leg.outcome_job_id and not leg.twin]
-    against = [job_id for job_id, job in zip(legs, ran, strict=True) if job.decision not in APPROVING]
-    yield from (*against, *legs)
 
 
 def refuse_taking_up(state: TreeState) -> str | None:

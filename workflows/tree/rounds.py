@@ -60,7 +60,10 @@ def refresh(step: Step, chain: Coordinator) -> None:
         return
     current = step.state.open_round(chain.coordinator_id)
     if current is not None:
-        _join(step, chain, current)
+        digest = round_rows.digest_of(chain, current.kind, current.number)
+        if digest != current.digest:
+            current.digest = digest
+            _say(step, chain, current, EventKind.ROUND_JOINED, f"more has joined: {round_rows.about(chain, current)}")
     elif chain.asking:
         _open(step, chain, RoundKind.ASK)
     elif chain.escalated:
@@ -84,13 +87,6 @@ def _open(step: Step, chain: Coordinator, kind: RoundKind) -> None:
     _arm(step, chain, current, Stage.HALF)
     message = f"{round_rows.about(chain, current)}; waits until {clock(current.expires_at)}"
     _say(step, chain, current, EventKind.ROUND_OPENED, message)
-
-
-def _join(step: Step, chain: Coordinator, current: Round) -> None:
-    digest = round_rows.digest_of(chain, current.kind, current.number)
-    if digest != current.digest:
-        current.digest = digest
-        _say(step, chain, current, EventKind.ROUND_JOINED, f"more has joined: {round_rows.about(chain, current)}")
 
 
 def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> None:
@@ -172,17 +168,11 @@ def close_all(step: Step, end: RoundEnd, why: str) -> None:
         if step.state.open_round(chain.coordinator_id) is not None:
             close(step, chain, end, f"by the end of the tree: {why}")
             _ended(step, chain, why)
-        _give_up(chain)
-
-
-def _give_up(chain: Coordinator) -> None:
-    """Its questions stay unanswered, which it is told (ruling F5)."""
-    if chain.asking:
-        chain.reply = chain.reply or Reply()
-        chain.reply.answers += [
-            Answer(id=each.id, question=each.question.prompt, leg=each.leg) for each in chain.asking
-        ]
-    chain.asking = []
+        if chain.asking:
+            chain.reply = chain.reply or Reply()
+            unanswered = (Answer(id=each.id, question=each.question.prompt, leg=each.leg) for each in chain.asking)
+            chain.reply.answers += unanswered
+        chain.asking = []
 
 
 def _ended(step: Step, chain: Coordinator, why: str) -> None:

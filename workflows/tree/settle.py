@@ -80,8 +80,9 @@ def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
 
 
 def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
+    shares = any(leg.worktree for leg in batch.legs.values())
     while not batch.stopped and not finalize.ending(step):
-        leg = batch.ready(step.state.offers, step.state.busy_worktrees if _shares(batch) else ())
+        leg = batch.ready(step.state.offers, step.state.busy_worktrees if shares else ())
         if leg is None:
             return
         refusal = bounds.exhausted(step.state.input.settings.bounds, step.state.ledger())
@@ -91,10 +92,6 @@ def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
         finalize.tripped(step, refusal, chain.job_id)
         if not finalize.ending(step):
             job_end.stop_batch(step, chain, batch, refusal.message, leg.job_id)
-
-
-def _shares(batch: Batch) -> bool:
-    return any(leg.worktree for leg in batch.legs.values())
 
 
 def _settle(step: Step, chain: Coordinator, batch: Batch) -> None:
