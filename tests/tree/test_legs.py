@@ -203,6 +203,16 @@ def test_the_way_back_names_what_has_to_be_done_before_a_retry_can_help() -> Non
     assert world.jobs[job].next == world.state.task.next == f"service job retry {job}"
 
 
+@pytest.mark.ruling("B3", "F3")
+def test_what_has_to_be_done_first_is_said_again_when_a_person_has_let_the_failure_stand() -> None:
+    world = tree(delegation("a", failure_policy="escalate_human"), delegation("b"))
+    world.leg("a", None, reason="nobody is logged in", first="codex login")
+    job = f"{ROOT}.1"
+    assert (world.jobs[job].waits_for, world.jobs[job].next) == (WaitsFor.RESUME, f"service resume {ROOT} retry")
+    world.resume("continue")
+    assert (world.jobs[job].waits_for, world.jobs[job].next) == (WaitsFor.NOTHING, "codex login")
+
+
 @pytest.mark.ruling("B3")
 def test_a_root_that_nobody_is_logged_in_for_says_so_too() -> None:
     world = World(tree_input()).begin()

@@ -24,7 +24,6 @@ from workflows.tree.step import Step
 STAGES = {Stage.HALF: 0.5, Stage.NINETY: 0.9, Stage.END: 1.0}
 """As shares of a round's time (ruling F8)."""
 
-
 COMMAND_LIMIT = 500
 """So long a command stands in a row; a round's own row has it whole."""
 
