@@ -1,6 +1,6 @@
 """A tree played without Temporal: commands are carried out against scripted or generated outcomes, and watched.
 
-`World` is the shell's stand-in. After every step it checks what must hold in any tree, by its own book-held_sets.
+`World` is the shell's stand-in. After every step it checks what must hold in any tree, by its own book-keeping.
 """
 
 from collections.abc import Callable, Mapping

@@ -23,7 +23,15 @@ def of_job(job: JobRecord) -> tuple[EventKind, str, str, Data]:
             word = f", {decision}" if (decision := decided(job.state, job.decision)) else ""
             cost = dollars(job.cost_usd, assumed=job.price_assumed)
             spent = f"; {job.usage.total:,} tokens, {cost}" if job.usage.total else ""
-            return EventKind.JOB_ENDED, job.job_id, f"{_name(job)} ended {job.state}{word}{spent}{why}", _end(job)
+            data = {
+                "attempt": job.attempt,
+                "state": job.state.value,
+                "decision": job.decision.value if job.decision else None,
+                "tokens": job.usage.total,
+                "cost_usd": job.cost_usd,
+                "cost_assumed": job.price_assumed,
+            }
+            return EventKind.JOB_ENDED, job.job_id, f"{_name(job)} ended {job.state}{word}{spent}{why}", data
 
 
 def _name(job: JobRecord) -> str:
@@ -32,14 +40,3 @@ def _name(job: JobRecord) -> str:
     what = f"leg {job.delegation_id}" if job.delegation_id else kind
     attempt = f", attempt {job.attempt}" if job.attempt > 1 else ""
     return f"{what} ({job.agent} {job.action}{attempt})"
-
-
-def _end(job: JobRecord) -> Data:
-    return {
-        "attempt": job.attempt,
-        "state": job.state.value,
-        "decision": job.decision.value if job.decision else None,
-        "tokens": job.usage.total,
-        "cost_usd": job.cost_usd,
-        "cost_assumed": job.price_assumed,
-    }

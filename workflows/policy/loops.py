@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from workflows.contract.models import Delegation, Ephemeral
+from workflows.contract.models import Delegation
 from workflows.model.digests import Plain, digest
 from workflows.model.texts import LongPrompt
 from workflows.model.wire import Wire
@@ -21,23 +21,20 @@ class Rung(StrEnum):
 
 def signature(delegations: Sequence[Delegation], long_prompts: Mapping[str, LongPrompt]) -> str:
     """What makes a set the same set again; phase, timeout, retry and policies do not (ruling H1)."""
-    sets: list[Plain] = []
+    legs: list[Plain] = []
     for leg in sorted(delegations, key=lambda each: each.id):
         long = long_prompts.get(leg.id)
         prompt = long.folded if long else folded(leg.prompt)
-        worker: Plain = _worker(leg.ephemeral) if leg.ephemeral else leg.agent
-        sets.append([leg.id, worker, leg.action.value, prompt, sorted(leg.deps), leg.model, leg.effort])
-    return digest(sets)
+        worker: Plain = leg.agent
+        if (own := leg.ephemeral) is not None:
+            worker = [own.runtime.value, own.template, own.role, own.model, own.effort, sorted(own.capabilities)]
+        legs.append([leg.id, worker, leg.action.value, prompt, sorted(leg.deps), leg.model, leg.effort])
+    return digest(legs)
 
 
 def folded(text: str) -> str:
     """Digest of a text with white space folded."""
     return digest(" ".join(text.split()))
-
-
-def _worker(worker: Ephemeral) -> list[Plain]:
-    about = [worker.runtime.value, worker.template, worker.role, worker.model, worker.effort]
-    return [*about, sorted(worker.capabilities)]
 
 
 class Ladder(Wire):

@@ -137,8 +137,8 @@ def _unskip(step: Step, batches: list[Batch]) -> None:
 def show_commands(step: Step) -> None:
     """What each row says a person can type is what this state takes; nothing is offered that would be refused."""
     state = step.state
-    _of_task(step)
-    wanted = {job_id: finalize.way_back(step, again) for job_id, again in _jobs(state)}
+    _show_task_command(step)
+    wanted = {job_id: finalize.way_back(step, again) for job_id, again in _blocking_jobs(state)}
     held_back = state.held_back if state.frozen else {}
     for job_id, job in list(state.jobs.items()):
         if job_id in held_back:
@@ -152,7 +152,7 @@ def show_commands(step: Step) -> None:
             step.change(job_id, next=state.first.get(job_id, ""))
 
 
-def _of_task(step: Step) -> None:
+def _show_task_command(step: Step) -> None:
     state = step.state
     if state.frozen:
         retry = next((each for each in _ways_on(state) if refuse_retry(state, each) is None), None)
@@ -165,7 +165,7 @@ def _of_task(step: Step) -> None:
         step.next_step(ends, WaitsFor.RUNS)
 
 
-def _jobs(state: TreeState) -> Iterator[tuple[str, str]]:
+def _blocking_jobs(state: TreeState) -> Iterator[tuple[str, str]]:
     """Each job that blocks something, with the job that has to be run again for it."""
     if state.root.phase is Phase.OVER and state.frozen and refuse_retry(state, state.root.job_id) is None:
         yield state.root.job_id, state.root.job_id
