@@ -19,8 +19,8 @@ from workflows.contract.strings import storable
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation
+from workflows.policy.moments import clock
 from workflows.temporal.calls import WAITS
-from workflows.tree.round_rows import clock
 
 MARGIN_SECONDS = 5.0
 """Added to a time the program names: its clock and ours may differ."""

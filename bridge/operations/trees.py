@@ -30,10 +30,10 @@ from workflows.model.errors import RefusedError
 from workflows.model.orders import Kill, Retry
 from workflows.model.rows import Records
 from workflows.model.states import JobState, TaskState
+from workflows.policy import lost_trees
 from workflows.temporal import search
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import TreeStart
-from workflows.tree import lost
 from workflows.tree.events import RetryRequested, TreeTakenUp
 from workflows.tree.reducer import new_tree, root_run
 from workflows.tree.retry import refuse_retry, refuse_taking_up
@@ -98,7 +98,7 @@ async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
     """A blocked task is over: nobody is reminded of it, and no retry opens it again (ruling D4)."""
     root = jobs.get(service, job_id).root_job_id
     task = stored_jobs.task_of(service.store, root)
-    if task is not None and task.state in lost.OPEN_TASKS:
+    if task is not None and task.state in lost_trees.OPEN_TASKS:
         client = await client_of(service)
         if await settled(service, client, root) is None:
             raise RefusedError(f"the tree {root} is not blocked: {task.state}", f"service job kill {root}")

@@ -27,6 +27,14 @@ class RoundEnd(StrEnum):
     """Its batch was blocked, or its tree finalized for another reason."""
 
 
+class Stage(StrEnum):
+    """What a round's timer stands for: one of two reminders, or the end (ruling F8)."""
+
+    HALF = "half"
+    NINETY = "ninety"
+    END = "end"
+
+
 class Round(Memory):
     """A pause for a person. What it asks stands in its coordinator: `asking`, or the legs that are `escalated`."""
 
@@ -37,6 +45,8 @@ class Round(Memory):
     digest: str
     timer: str | None = None
     """Its one timer: the next reminder, or the end."""
+    stage: Stage = Stage.HALF
+    """What that timer stands for."""
     armed_at: float
     """When its time was last set: reminders are counted from here."""
     extensions: int = 0

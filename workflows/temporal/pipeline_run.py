@@ -15,13 +15,13 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.reducer import reduce
     from workflows.pipeline.state import new_run
     from workflows.pipeline.view import details
+    from workflows.policy.moments import clock
     from workflows.temporal import closing, pipeline_calls, search
     from workflows.temporal.by_hand import UnreadableError, between_ours, cancel_read, takes_anything
     from workflows.temporal.delegation_tree import DelegationTree
     from workflows.temporal.loop import Loop, unless_cancelled
     from workflows.temporal.messages import Attention, Outcome, TreeStart
     from workflows.tree.commands import CloseTree
-    from workflows.tree.round_rows import clock
 
 
 @workflow.defn
