@@ -13,13 +13,10 @@ def lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
     for claim in claims(changes, seen):
         yield f"  {'✔' if claim.observed else '?'} {claim.text}"
         yield f"      {claim.grade}: {claim.evidence}"
-    yield from _unclaimed(seen["unclaimed_files"])
-    yield f"observed: {in_sum(seen)}"
-
-
-def _unclaimed(files: Sequence[str]) -> Iterator[str]:
-    if files:
+    unclaimed = seen["unclaimed_files"]
+    if unclaimed:
         yield "changed without being claimed:"
-    yield from (f"  ! {name}" for name in files[:SHOWN])
-    if len(files) > SHOWN:
-        yield f"  ! and {len(files) - SHOWN} more"
+    yield from (f"  ! {name}" for name in unclaimed[:SHOWN])
+    if len(unclaimed) > SHOWN:
+        yield f"  ! and {len(unclaimed) - SHOWN} more"
+    yield f"observed: {in_sum(seen)}"

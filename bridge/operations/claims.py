@@ -13,7 +13,7 @@ _WHY_NOT = {
 
 @dataclass(frozen=True)
 class Claim:
-    """One change as it is claimed. An observed path proves no word about it."""
+    """One change as it is claimed. A path in the diff does not prove what is said of it."""
 
     text: str
     grade: str

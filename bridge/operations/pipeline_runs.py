@@ -12,7 +12,7 @@ from workflows.contract.models import Decision
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageOutcome, StageState, Trigger
-from workflows.pipeline.records import RunRecord, StageRecord
+from workflows.pipeline.records import StageRecord
 
 MOST_LISTED = 1000
 
@@ -151,14 +151,19 @@ def list_runs(service: Service, wanted: RunFilter) -> RunPage:
         before=_place(wanted.cursor) if wanted.cursor is not None else None,
         limit=wanted.limit + 1,
     )
-    shown = found[: wanted.limit]
+    shown, fields = found[: wanted.limit], set(RunLine.model_fields)
+    lines = tuple(RunLine(**run.model_dump(include=fields), id=run.run_id) for run in shown)
     more = len(found) > wanted.limit
-    return RunPage(tuple(map(_line, shown)), f"{shown[-1].started_at!r}~{shown[-1].run_id}" if more else None)
+    return RunPage(lines, f"{shown[-1].started_at!r}~{shown[-1].run_id}" if more else None)
 
 
 def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | None = None) -> StageOutput:
     """What a shell stage printed in its latest attempt, or in the one that is asked for."""
-    stage = _stage_of(service, run_id, stage_id)
+    get(service, run_id)
+    stages = {stage.stage_id: stage for stage in stored.stages_of(service.store, run_id)}
+    if stage_id not in stages:
+        raise NotFoundError(f"{run_id} has no stage {stage_id}; it has {', '.join(stages)}")
+    stage = stages[stage_id]
     if stage.kind is not StageKind.SHELL:
         hint = f"service job show {stage.job_id}" if stage.job_id else f"service pipeline show {run_id}"
         raise RefusedError(f"stage {stage_id} is an agent's: what it said is in its job", hint)
@@ -179,20 +184,9 @@ def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | No
     )
 
 
-def _stage_of(service: Service, run_id: str, stage_id: str) -> StageRecord:
-    stages = {stage.stage_id: stage for stage in stored.stages_of(service.store, get(service, run_id).record.run_id)}
-    if stage_id not in stages:
-        raise NotFoundError(f"{run_id} has no stage {stage_id}; it has {', '.join(stages)}")
-    return stages[stage_id]
-
-
 def _stage(stage: StageRecord) -> StageView:
     shown = stage.model_dump(include=set(StageView.model_fields))
     return StageView(**shown | {"id": stage.stage_id, "summary": stage.summary or stage.reason})
-
-
-def _line(run: RunRecord) -> RunLine:
-    return RunLine(**run.model_dump(include=set(RunLine.model_fields)), id=run.run_id)
 
 
 def _place(cursor: str) -> tuple[float, str]:

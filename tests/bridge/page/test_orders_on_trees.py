@@ -17,12 +17,13 @@ from activities.store import trees as stored_trees
 from bridge.operations import jobs, trees
 from bridge.operations.service import Service
 from tests.bridge.page.surfer import Shown, Surfer
-from tests.temporal.host import Host, an_input, script, serving
+from tests.temporal.host import Host, an_input, ended, script, serving
 from tests.temporal.server import serve
 from tests.tree.simulator import delegation
-from tests.waiting import until
+from tests.waiting import soon, until
 from workflows.model.rows import Records
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, TaskState, WaitsFor
+from workflows.temporal.delegation_tree import DelegationTree
 from workflows.tree.state import TreeState
 
 pytestmark = pytest.mark.ruling("M3")
@@ -69,6 +70,12 @@ def state_of(service: Service, root: str) -> TaskState:
     return jobs.tree(service, root).task.state
 
 
+async def blocked(client: Client, root: str) -> None:
+    """Its workflow has ended: who gives an order before is heard by that."""
+    closed = await soon(ended(client.get_workflow_handle_for(DelegationTree.run, root)))
+    assert closed.task_state is TaskState.BLOCKED
+
+
 async def send(ann: Surfer, root: str, action: str, button: str | None = None) -> Shown:
     shown = await ann.open(f"/ui/trees/{root}")
     return await ann.send(shown.form(action), button)
@@ -81,7 +88,7 @@ async def test_a_graceful_kill_lets_what_runs_finish(real: Service, server: Clie
         await host.until_running("a")
         shown = await send(ann, root, f"/ui/trees/{root}/kill", "End it")
         assert "The tree is being ended. What runs finishes" in shown.words
-        await until(lambda: jobs.tree(real, root).task.ending)
+        await until(lambda: jobs.tree(real, root).task.waits_for is WaitsFor.RUNS)
         shown = await ann.open(f"/ui/trees/{root}")
         assert "is being ended" in shown.words
         assert [words for _, _, words in shown.form(f"/ui/trees/{root}/kill").buttons] == ["End it now"]
@@ -107,7 +114,7 @@ async def test_a_kill_now_stops_the_agents(real: Service, server: Client) -> Non
 async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, server: Client) -> None:
     host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": ["failed", "approved"]}))
     async with playing(real, server, host) as (root, ann):
-        await until(lambda: state_of(real, root) is TaskState.BLOCKED and host.kept)
+        await blocked(server, root)
         stored_trees.keep(real.store, TreeState.model_validate(host.kept[-1]), "h")
         shown = await send(ann, root, f"/ui/jobs/{root}.1/retry")
         assert f"{root}.1 runs again" in shown.words
@@ -122,7 +129,7 @@ async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, server: 
 async def test_a_blocked_tree_is_given_up(real: Service, server: Client) -> None:
     host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": "failed"}))
     async with playing(real, server, host) as (root, ann):
-        await until(lambda: state_of(real, root) is TaskState.BLOCKED and host.kept)
+        await blocked(server, root)
         shown = await send(ann, root, f"/ui/trees/{root}/dismiss")
         assert "The task is given up" in shown.words
     assert state_of(real, root) is TaskState.CANCELLED

@@ -19,7 +19,7 @@ from tests.bridge.page.surfer import Surfer
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import QuestionRecord
 from workflows.model.settings import Bounds
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("M3")
 
@@ -159,7 +159,9 @@ async def test_only_orders_that_can_be_taken_are_offered(service: Service, ann: 
     ways = {"open": "", "blocked": f"service job retry {ROOT}.1", "done": ""}
     for number, (state, what_next) in enumerate(ways.items()):
         root = f"job-{number:012d}"
-        task = seeds.task(root, state=TaskState(state), next=what_next.replace(ROOT, root))
+        waits_for = WaitsFor.RETRY if what_next else WaitsFor.NOTHING
+        following = {"next": what_next.replace(ROOT, root), "waits_for": waits_for}
+        task = seeds.task(root, state=TaskState(state), **following)
         seeds.write(
             service, task, seeds.job(root, state=JobState.FAILED), seeds.job(f"{root}.1", state=JobState.FAILED)
         )

@@ -9,7 +9,7 @@ from bridge.operations import dashboard, follows, jobs, rounds, trees
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 from workflows.model.rows import RETRY
-from workflows.model.states import TaskState
+from workflows.model.states import WaitsFor
 
 EVENTS = 60
 """The newest ones; a command tells all."""
@@ -21,7 +21,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     tree = jobs.tree(service, asked.params["root"])
     root = tree.task.root_job_id
     told = jobs.events(service, root)
-    again = _RETRY.search(tree.task.next) if tree.task.state is TaskState.BLOCKED else None
+    again = _RETRY.search(tree.task.next) if tree.task.waits_for is WaitsFor.RETRY else None
     rows = tuple(grid.rows(tree.jobs))
     return {
         "title": tree.task.title,
