@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from activities.store import schema
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
@@ -146,10 +148,6 @@ async def test_what_agents_wrote_is_text(service: Service, ann: Surfer) -> None:
     printing(service, hostile, diagnostics={"stderr": hostile, "faults": [hostile], "discarded_diff": hostile})
     seeds.write(service, seeds.event(1, JOB, message=hostile))
     with service.store.begin() as connection:
-        from sqlalchemy import update
-
-        from activities.store import schema
-
         connection.execute(update(schema.runs).values(payload={"service_result": said}))
     shown = await ann.open(PAGE)
     assert shown.status == 200
@@ -184,3 +182,29 @@ async def test_a_retry_is_offered_where_one_can_be_taken(service: Service, ann: 
 async def test_a_worktree_that_is_gone_is_said(service: Service, ann: Surfer) -> None:
     one(service, state=JobState.RUNNING, ended_at=None, action=Action.IMPLEMENT)
     assert f"{JOB} is running and has no worktree here" in (await ann.open(PAGE)).words
+
+
+async def test_every_attempt_is_told(service: Service, ann: Surfer) -> None:
+    one(service, attempt=2)
+    seeds.payload(service, JOB, {}, outcome={"state": "failed"})
+    seeds.payload(service, JOB, {}, attempt=2, outcome={"state": "succeeded"})
+    words = (await ann.open(PAGE)).words
+    assert "Attempt 2; 1: failed" in words
+    assert "; 2: succeeded" in words
+
+
+@pytest.mark.parametrize("page", [PAGE, f"/ui/trees/{ROOT}"])
+async def test_a_conflict_that_blocks_is_told_with_every_command_of_the_way_out(
+    service: Service, ann: Surfer, tmp_path: Path, page: str
+) -> None:
+    changes = {"a": ("limiter.py", "limit = 2\n"), "b": ("limiter.py", "limit = 3\n")}
+    planted.writers(service, tmp_path, changes, state=TaskState.BLOCKED, ended_at=None)
+    clash = {"branch": f"service/{ROOT}.2", "against": [f"service/{JOB}"], "files": ["limiter.py"]}
+    seeds.write(service, leg(1, "a", state=JobState.BLOCKED, revision=9))
+    with service.store.begin() as connection:
+        row = schema.runs.c.job_id == JOB
+        connection.execute(update(schema.runs).where(row).values(diagnostics={"conflict": clash}))
+    shown = await ann.open(page)
+    assert "Work does not fit together" in shown.words
+    assert "in limiter.py. To go on:" in shown.words
+    assert f"service job retry {JOB}" in shown.words
