@@ -165,6 +165,12 @@ def latest(service: Service) -> dict[str, RunLine]:
     return {name: _line(run) for name, run in stored.latest(service.store).items()}
 
 
+def active(service: Service, pipeline: str) -> RunLine | None:
+    """The run that keeps the next one of this pipeline from beginning."""
+    found = stored.active(service.store, pipeline)
+    return _line(found) if found else None
+
+
 def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | None = None) -> StageOutput:
     """What a shell stage printed in its latest attempt, or in the one that is asked for."""
     stage = _stage_of(service, run_id, stage_id)

@@ -57,8 +57,8 @@ async def test_a_row_tells_of_a_job_and_leads_to_it(service: Service, ann: Surfe
 async def test_a_continuation_and_a_failed_preflight_are_told(service: Service, ann: Surfer) -> None:
     why = {"preflight_failed": "no agent mason"}
     seeds.write(service, seeds.task(), seeds.job(**why))
-    seeds.write(service, seeds.job(f"{ROOT}.1", delegation_id=None, continuation="normal"))
-    assert f"{ROOT}.1 (normal)" in (await ann.open("/ui/jobs")).words
+    seeds.write(service, seeds.job(f"{ROOT}.1", delegation_id=None, continuation="corrective"))
+    assert "continuation (corrective) of look" in (await ann.open("/ui/jobs")).words
     shown = await seek(ann, preflight_failed="1")
     assert (links(shown), "Preflight failed: no agent mason" in shown.words) == ([f"/ui/trees/{ROOT}"], True)
 

@@ -193,7 +193,7 @@ class TestRunNow:
         async with host.working():
             await host.until_over(run.id)
         ended = (await bob.open(f"/ui/runs/{run.id}")).words
-        for said in ("● succeeded", "by dashboard", "What build printed", "for T-1:", "Errors odd", "level high"):
+        for said in ("● succeeded", "by the dashboard", "What build printed", "for T-1:", "Errors odd", "level high"):
             assert said in ended, said
 
     @pytest.mark.ruling("J4", "M2")

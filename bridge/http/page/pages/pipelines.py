@@ -12,7 +12,7 @@ from bridge.operations import pipeline_runs, pipelines
 from bridge.operations.pipeline_runs import RunFilter
 from bridge.operations.service import Service
 from workflows.pipeline.definition import Definition, ShellStage
-from workflows.pipeline.plan import OPEN_RUNS, Trigger
+from workflows.pipeline.plan import Trigger
 from workflows.pipeline.read import read
 from workflows.pipeline.schedule_words import in_words
 from workflows.pipeline.text import Format
@@ -63,7 +63,7 @@ def _one(service: Service, asked: Asked) -> Mapping[str, object]:
         "keys": keys + ("",) * EMPTY_ROWS,
         "reads": keys,
         "runs": page.runs,
-        "active": next((run for run in page.runs if run.state in OPEN_RUNS), None),
+        "active": pipeline_runs.active(service, pipeline.name),
         "ways": lists.ways(asked, {}, page.next_cursor),
     }
 
