@@ -210,6 +210,7 @@ class TestRunNow:
         assert refused.status == 409
         assert f"already has an active run, {run_id}" in refused.words
         assert "<script>alert" not in refused.html
+        assert refused.html.count(" data-typed") == 5, "the script keeps it when something else on the page changes"
         kept = refused.form(f"{place}/run").fields
         assert {name: kept[name] for name in filled if name != "value-1"} == {
             name: [value] for name, value in filled.items() if name != "value-1"
