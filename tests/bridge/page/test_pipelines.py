@@ -123,6 +123,19 @@ class TestList:
         monkeypatch.setattr(firings, "at_once", None)
         assert firings.next_firings(host.service, [host.name]) == first
 
+    async def test_who_looks_waits_once_for_a_temporal_that_hangs(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        waited: list[float] = []
+
+        def hangs(_: object, seconds: float) -> None:
+            waited.append(seconds)
+            raise TimeoutError
+
+        monkeypatch.setattr(firings, "at_once", hangs)
+        assert [firings.next_firings(service, [name]) for name in ("p", "p", "q")] == [None] * 3
+        assert waited == [firings.WAIT_SECONDS]
+
 
 class TestOne:
     async def test_it_shows_what_its_file_says(self, service: Service, ann: Surfer) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from urllib.parse import quote
 
 from activities.store.pipelines import Pipeline
 from bridge.http.page import firings, lists
@@ -83,14 +82,14 @@ async def _enable(service: Service, form: Form) -> Done:
     name = form.asked.params["name"]
     await pipelines.enable(service, name)
     firings.forget(service, name)
-    return done(f"{name} is enabled.", f"/ui/pipelines/{quote(name)}")
+    return done(f"{name} is enabled.")
 
 
 async def _disable(service: Service, form: Form) -> Done:
     name = form.asked.params["name"]
     await pipelines.disable(service, name)
     firings.forget(service, name)
-    return done(f"{name} is disabled: no run begins any more.", f"/ui/pipelines/{quote(name)}")
+    return done(f"{name} is disabled: no run begins any more.")
 
 
 PAGES = (

@@ -75,9 +75,8 @@ def _printed(service: Service, run: RunView, stage: StageView, attempt: int | No
 
 
 async def _cancel(service: Service, form: Form) -> Done:
-    run_id = form.asked.params["run_id"]
-    await pipelines.cancel(service, run_id, actor=form.actor)
-    return done("The run is being ended: its commands and agents are stopped.", f"/ui/runs/{run_id}")
+    await pipelines.cancel(service, form.asked.params["run_id"], actor=form.actor)
+    return done("The run is being ended: its commands and agents are stopped.")
 
 
 PAGES = (
