@@ -166,13 +166,11 @@ async def _make_attributes(client: "Client", seen: Survey) -> list[str]:
     request = AddSearchAttributesRequest(namespace=seen.place.namespace, search_attributes=kinds)
     settling = RPCStatusCode.NOT_FOUND
     await _until_known(lambda: client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT), settling)
-    await _until_known(lambda: _ask_for(client, seen.missing), RPCStatusCode.INVALID_ARGUMENT)
+    # A query that names them all is refused until they can be used.
+    query = " AND ".join(f"{name} IS NULL" for name in kinds)
+    settling = RPCStatusCode.INVALID_ARGUMENT
+    await _until_known(lambda: client.count_workflows(query, rpc_timeout=RPC_TIMEOUT), settling)
     return [*said, f"made {len(kinds)} search attributes: {', '.join(kinds)}"]
-
-
-async def _ask_for(client: "Client", names: Mapping[str, str]) -> None:
-    """A query that names them all is refused until they can be used."""
-    await client.count_workflows(" AND ".join(f"{name} IS NULL" for name in names), rpc_timeout=RPC_TIMEOUT)
 
 
 async def _until_known(call: Callable[[], Awaitable[object]], settling: "RPCStatusCode") -> None:
@@ -208,12 +206,9 @@ async def _kinds(client: "Client", described: "DescribeNamespaceResponse") -> di
             ) from None
         aliases = described.config.custom_search_attribute_aliases
         return {name: column.rstrip("0123456789") for column, name in aliases.items()}
-    return {name: _kind(IndexedValueType.Name(kind)) for name, kind in found.custom_attributes.items()}
-
-
-def _kind(constant: str) -> str:
-    """As the `temporal` program names types: `KeywordList`."""
-    return "".join(word.capitalize() for word in constant.removeprefix(_TYPE).split("_"))
+    constants = {name: IndexedValueType.Name(kind) for name, kind in found.custom_attributes.items()}
+    # As the `temporal` program names types: `KeywordList`.
+    return {name: kind.removeprefix(_TYPE).title().replace("_", "") for name, kind in constants.items()}
 
 
 def _may_not(error: "RPCError") -> bool:

@@ -27,7 +27,7 @@ class Ready(BaseModel):
 
 
 def say(path: Path, settings: Told, address: str | None = None) -> None:
-    """This process works."""
+    """Say that this process works."""
     pid = os.getpid()
     write_private(
         path, Ready(pid=pid, identity=identity(pid), address=address, settings=settings).model_dump_json() + "\n"
@@ -43,7 +43,7 @@ def read(path: Path) -> Ready | None:
 
 
 def pid_of(path: Path) -> int | None:
-    """Who said it last."""
+    """The process that said it last."""
     said = read(path)
     return said.pid if said else None
 

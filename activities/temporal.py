@@ -46,8 +46,13 @@ def external_config(settings: Settings) -> dict[str, Any] | None:
 
 def connect_config(home: Home, settings: Settings) -> dict[str, Any]:
     """What `Client.connect` takes."""
-    embedded = {"target_host": _embedded_address(home, settings), "namespace": settings.temporal.namespace}
-    return external_config(settings) or embedded
+    if external := external_config(settings):
+        return external
+    try:
+        address = str(json.loads(home.daemon_state.read_text())["temporal_address"])
+    except (OSError, ValueError, KeyError):  # no daemon runs: where its server would listen
+        address = f"127.0.0.1:{settings.temporal.port}"
+    return {"target_host": address, "namespace": settings.temporal.namespace}
 
 
 @dataclass(frozen=True)
@@ -73,20 +78,9 @@ async def connect(home: Home, settings: Settings) -> "Client":
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
         _KEPT["client"] = _Reached(config, client, time.monotonic())
     except (RPCError, RuntimeError, OSError) as error:
+        told = _TOLD.search(str(error))
+        why = told[1] if told else str(error).partition("\n")[0].removeprefix("Failed client connect: ")[:200]
         raise UnreachableError(
-            f"Temporal cannot be reached at {config['target_host']}: {_first_line(error)}", "service daemon start"
+            f"Temporal cannot be reached at {config['target_host']}: {why}", "service daemon start"
         ) from None
     return client
-
-
-def _embedded_address(home: Home, settings: Settings) -> str:
-    """The running daemon knows where its server listens; the settings say where it would."""
-    try:
-        return str(json.loads(home.daemon_state.read_text())["temporal_address"])
-    except (OSError, ValueError, KeyError):
-        return f"127.0.0.1:{settings.temporal.port}"
-
-
-def _first_line(error: Exception) -> str:
-    told = _TOLD.search(str(error))
-    return told[1] if told else str(error).partition("\n")[0].removeprefix("Failed client connect: ")[:200]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Said:
-    """What a person typed, and what of it is no slip."""
+    """What a person typed, and what of it they confirmed to be meant."""
 
     verb: str
     text: str = ""

@@ -12,7 +12,7 @@ app = typer.Typer(help="Make a Temporal server of your own ready.", no_args_is_h
 
 @app.callback()
 def _root() -> None:
-    """One verb, which must be said: others may follow."""
+    """With this the one verb, `init`, has to be typed, and others can be added."""
 
 
 @app.command()

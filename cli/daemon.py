@@ -41,7 +41,8 @@ def start(
     from bridge.daemon import control
     from bridge.operations.service import Service
 
-    _show(control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports), as_json)
+    seen = control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports)
+    say(seen.model_dump_json(indent=2) if as_json else "\n".join(_lines(seen)))
 
 
 @app.command()
@@ -97,10 +98,6 @@ def _say_hosts(found: "list[Host]") -> None:
     seen = {host.name: f"stopped {ago(host.stopped_at)}" if host.stopped_at else ago(host.seen_at) for host in found}
     rows = [(host.name, seen[host.name], host.version, str(host.running), str(host.slots)) for host in found]
     say_table(headings, rows, "no host was ever seen; on each: service daemon start")
-
-
-def _show(seen: "DaemonStatus", as_json: bool) -> None:
-    say(seen.model_dump_json(indent=2) if as_json else "\n".join(_lines(seen)))
 
 
 def _lines(seen: "DaemonStatus") -> list[str]:

@@ -12,7 +12,7 @@ from cli.words import clock, event_in_words, in_words
 if TYPE_CHECKING:
     from bridge.operations.jobs import Tree
     from bridge.operations.service import Service
-    from workflows.model.rows import EventRecord, JobRecord
+    from workflows.model.rows import EventRecord
 
 INTERVAL = 0.2
 LINE_INTERVAL = 2.0
@@ -32,7 +32,8 @@ def follow(service: "Service", job_id: str, *, json: bool) -> int:
                 why = f": {job.reason}" if job.reason and job.ended_at is None else ""
                 if said.get(job.job_id) != f"{job.state}{why}" and not json:
                     said[job.job_id] = f"{job.state}{why}"
-                    sys.stderr.write(f"{job.job_id} {_name(job)} {job.state}{why}\n")
+                    part = "root" if job.continuation == "none" else f"{job.continuation} continuation"
+                    sys.stderr.write(f"{job.job_id} {job.delegation_id or part} {job.state}{why}\n")
             if tree.task.state == "awaiting_human":
                 asker.look(tree.task.root_job_id)
     last = tree.jobs[-1].job_id if tree.jobs[-1].continuation != "none" else job_id
@@ -92,7 +93,3 @@ def _watch(service: "Service", job_id: str) -> "Iterator[tuple[Tree, list[EventR
         if tree.over:
             return
         time.sleep(INTERVAL)
-
-
-def _name(job: "JobRecord") -> str:
-    return job.delegation_id or ("root" if job.continuation == "none" else f"{job.continuation} continuation")

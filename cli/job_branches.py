@@ -18,6 +18,7 @@ Leg = Annotated[str, typer.Argument(metavar="LEG", help="The job id of an implem
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
 
 HEADINGS = ("LEG", "JOB", "STATE", "BRANCH", "IS", "AHEAD", "BEHIND", "FILES", "TO MERGE IT")
+_IS = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
 _COLOURS = (("diff ", 1), ("+++", 1), ("---", 1), ("@@", 36), ("+", 32), ("-", 31))
 
 
@@ -64,7 +65,8 @@ def branches(job_id: JobId, json: Json = False) -> None:
 
 def _row(leg: "LegBranch") -> tuple[str, ...]:
     counts = ("-" if count is None else str(count) for count in (leg.ahead, leg.behind, leg.files))
-    return (leg.leg, leg.job_id, leg.job_state, leg.branch or "-", leg.state, *counts, leg.merge_command or "-")
+    state = _IS.get(leg.state, leg.state)
+    return (leg.leg, leg.job_id, leg.job_state, leg.branch or "-", state, *counts, leg.merge_command or "-")
 
 
 def drop(

@@ -12,34 +12,29 @@ _WHY_NOT = {
 
 
 def lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
-    """Claim by claim, then what nobody claimed, then the sum. An observed path proves no word about it."""
+    """Claim by claim, then what nobody claimed, then the sum. A path in the diff does not prove what is said of it."""
     claims = {claim["index"]: claim for claim in seen["claims"]}
     for index, change in enumerate(changes):
         claim = claims.get(index)
         mark = "✔" if claim and claim["grade"] == "observed" else "?"
         yield f"  {mark} {change}"
-        yield f"      {claim['grade']}: {_evidence(claim)}" if claim else "      reported: it was not looked at"
-    yield from _unclaimed(seen["unclaimed_files"])
+        if claim:
+            yield f"      {claim['grade']}: {'; '.join(map(_path, claim['paths'])) or 'it names no path'}"
+        else:
+            yield "      reported: it was not looked at"
+    unclaimed = seen["unclaimed_files"]
+    if unclaimed:
+        yield "changed without being claimed:"
+    yield from (f"  ! {name}" for name in unclaimed[:SHOWN])
+    if len(unclaimed) > SHOWN:
+        yield f"  ! and {len(unclaimed) - SHOWN} more"
     yield _sum(seen)
-
-
-def _evidence(claim: dict[str, Any]) -> str:
-    """The diff's word on each path that the claim names."""
-    return "; ".join(map(_path, claim["paths"])) or "it names no path"
 
 
 def _path(binding: dict[str, Any]) -> str:
     if binding["bound"] == "exact":
         return f"{binding['claimed']} is in the diff"
     return f"{binding['claimed']}: {_WHY_NOT[binding['bound']].format(file=binding['file'])}"
-
-
-def _unclaimed(files: Sequence[str]) -> Iterator[str]:
-    if files:
-        yield "changed without being claimed:"
-    yield from (f"  ! {name}" for name in files[:SHOWN])
-    if len(files) > SHOWN:
-        yield f"  ! and {len(files) - SHOWN} more"
 
 
 def _sum(seen: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ def say(text: str = "") -> None:
 
 
 def plain(text: str) -> str:
-    """As it is, without what would let it rewrite the screen."""
+    """The text without the control characters that could rewrite the screen."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

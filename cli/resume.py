@@ -54,7 +54,7 @@ def resume(
 
 
 def _read(path: Path) -> str:
-    """All of it or nothing: a text that was read wrongly is worse than one that is asked for again."""
+    """The whole text, or why it cannot be used: a text that was read wrongly is worse than one asked for again."""
     from workflows.model.errors import NotFoundError, UsageError
 
     piped = str(path) == "-"

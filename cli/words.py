@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 ENDED_BADLY = ("failed", "blocked", "cancelled")
 WAITING = ("blocked", "awaiting_human")
 """Tasks that somebody must do something about."""
+_STAGES = {
+    "waiting": "waiting for a free slot",
+    "put_off": "not running, put off",
+    "ended": "ended, and is being recorded",
+}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
 def ago(at: float) -> str:
-    """How long ago, in the one unit that matters."""
+    """How long ago, in the largest unit that fits."""
     seconds = max(0, int(time.time() - at))
     for size, unit in _UNITS:
         if seconds >= size:
@@ -83,7 +88,7 @@ def in_words(detail: "JobDetail") -> str:
     from workflows.policy.prices import dollars
 
     job, task = detail.job, detail.task
-    waits = task if task and (task.state in WAITING or task.ending) else None
+    waits = task if task and (task.state in WAITING or task.waits_for == "runs") else None
     stuck = waits or (task if job.state in ENDED_BADLY else None)
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
@@ -115,11 +120,12 @@ def in_words(detail: "JobDetail") -> str:
 
 def _live(live: "RunStatus") -> str:
     """What the agent is doing and what it said last."""
-    if live.stage == "waiting for a free slot":
-        return live.stage
+    stage = _STAGES.get(live.stage, live.stage)
+    if live.stage == "waiting":
+        return stage
     if live.last_output_at is None:
-        return f"{live.stage}; it has printed nothing yet"
-    return f"{live.stage}; {live.output_bytes} bytes, the last {ago(live.last_output_at)}:\n{live.last_line}"
+        return f"{stage}; it has printed nothing yet"
+    return f"{stage}; {live.output_bytes} bytes, the last {ago(live.last_output_at)}:\n{live.last_line}"
 
 
 def _result(payload: dict[str, Any]) -> list[str]:

@@ -92,7 +92,7 @@ class Codex:
         return self._installed.report(text, usage, session, kept.model, fault)
 
     def _kept(self, session: str | None) -> _Kept:
-        """A turn that failed has no tokens in its events, and its requests have used some."""
+        """What the session's file has: a turn that failed used tokens, and its events do not tell them."""
         home, kept = self._installed.program.home(self._installed.environ), _Kept()
         files = home.glob(f"sessions/*/*/*/rollout-*{escape(session)}.jsonl") if session else ()
         for line in (line for file in files for line in records(chunks(file))):

@@ -74,23 +74,17 @@ def kind_of(message: str, status: int | None = None) -> BlockerKind | None:
     """What a message means; an HTTP status, given or named in it, counts more than its words."""
     if status is None and (named := _STATUS.search(message)):
         status = int(named[1])
-    if status is not None and (kind := _kind_of_status(status)):
-        return kind
-    if status is not None and 400 <= status < 500:
-        return None
-    return next((kind for kind, sign in _SIGNS if sign.search(message)), None)
-
-
-def _kind_of_status(status: int) -> BlockerKind | None:
     match status:
         case 401 | 403:
             return BlockerKind.LOGIN
         case 402 | 429:
             return BlockerKind.RATE_LIMIT
-        case _ if status == 408 or 500 <= status < 600:
+        case int() if status == 408 or 500 <= status < 600:
             return BlockerKind.NETWORK
-        case _:
+        case int() if 400 <= status < 500:
             return None
+        case _:
+            return next((kind for kind, sign in _SIGNS if sign.search(message)), None)
 
 
 def cut(message: str) -> str:

@@ -31,8 +31,12 @@ def prepare(home: Path, users: Path, policy: AutonomyPolicy) -> Path:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     for entry in users.iterdir() if users.is_dir() else ():
         if entry.name not in _OWN:
-            _link(home / entry.name, entry)
-    _write(home / "config.toml", _config(users / "config.toml", policy))
+            with contextlib.suppress(FileExistsError):
+                (home / entry.name).symlink_to(entry)
+    config = _config(users / "config.toml", policy)
+    with NamedTemporaryFile("w", dir=home, prefix="config.", delete=False) as file:
+        file.write(config)
+    os.replace(file.name, home / "config.toml")
     return home
 
 
@@ -57,14 +61,3 @@ timeout = 30
             "write its hooks as [[hooks]] tables",
         ) from None
     return text
-
-
-def _link(link: Path, target: Path) -> None:
-    with contextlib.suppress(FileExistsError):
-        link.symlink_to(target)
-
-
-def _write(path: Path, text: str) -> None:
-    with NamedTemporaryFile("w", dir=path.parent, prefix="config.", delete=False) as file:
-        file.write(text)
-    os.replace(file.name, path)

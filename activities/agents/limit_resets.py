@@ -56,8 +56,11 @@ def _clock(message: str, now: float) -> float | None:
     if found is None or not (found["half"] or found["minute"]):
         return None
     today = datetime.fromtimestamp(now, _zone(found["zone"])).astimezone(_zone(found["zone"]))
+    hour = int(found["hour"])
+    if found["half"]:
+        hour = hour % 12 + (12 if found["half"].lower() == "pm" else 0)
     try:
-        at = today.replace(hour=_hour(found), minute=int(found["minute"] or 0), second=0, microsecond=0)
+        at = today.replace(hour=hour, minute=int(found["minute"] or 0), second=0, microsecond=0)
         if found["month"]:
             month = _MONTHS.index(found["month"].lower()) + 1
             return at.replace(int(found["year"] or today.year), month, int(found["day"])).timestamp()
@@ -66,13 +69,6 @@ def _clock(message: str, now: float) -> float | None:
     if at < today - _JUST_NOW:
         at += timedelta(days=1)
     return at.timestamp()
-
-
-def _hour(found: re.Match[str]) -> int:
-    hour = int(found["hour"])
-    if not found["half"]:
-        return hour
-    return hour % 12 + (12 if found["half"].lower() == "pm" else 0)
 
 
 def _zone(name: str | None) -> tzinfo | None:

@@ -21,13 +21,13 @@ ADAPTERS: Mapping[str, Callable[[InstalledProgram], Adapter]] = {
 
 def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Adapter]:
     """An adapter for every runtime: one whose program is missing says so when it is asked to run."""
-    return {name: _adapter(name, settings.runtimes.get(name, RuntimeSection()), environ) for name in RUNTIMES}
-
-
-def _adapter(runtime: str, section: RuntimeSection, environ: Mapping[str, str]) -> Adapter:
-    program = program_of(runtime, section.adapter)
-    if program is None:
-        return Shell(section.env, environ, section.command)
-    return ADAPTERS[program.name](
-        InstalledProgram(runtime, program, section.command, section.arguments, section.env, environ)
-    )
+    adapters: dict[str, Adapter] = {}
+    for name in RUNTIMES:
+        section = settings.runtimes.get(name, RuntimeSection())
+        program = program_of(name, section.adapter)
+        if program is None:
+            adapters[name] = Shell(section.env, environ, section.command)
+        else:
+            installed = InstalledProgram(name, program, section.command, section.arguments, section.env, environ)
+            adapters[name] = ADAPTERS[program.name](installed)
+    return adapters

@@ -40,7 +40,11 @@ class Shell:
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """The end of the output, and the sum of the usage lines in all of it; any exit code but 0 is a failure."""
-        fault = Failed(f"the agent's program ended with {_how(end)}") if end.exit_code or end.signal else None
+        fault = None
+        if end.exit_code or end.signal:
+            how = f"signal {end.signal}" if end.signal else f"exit code {end.exit_code}"
+            lines = read_bounded(end.stderr, 0, STDERR_LIMIT).text.strip().splitlines()
+            fault = Failed(f"the agent's program ended with {how}{f': {lines[-1][:300]}' if lines else ''}")
         try:
             file = end.stdout.open("rb")
         except FileNotFoundError:
@@ -52,12 +56,6 @@ class Shell:
                 used.update({line.model: line.usage.total} if line.model else {})
             file.seek(max(0, file.tell() - TEXT_LIMIT))
             return ProgramReport(file.read(TEXT_LIMIT), usage, model=busiest(used), fault=fault)
-
-
-def _how(end: RunEnd) -> str:
-    lines = read_bounded(end.stderr, 0, STDERR_LIMIT).text.strip().splitlines()
-    last = f": {lines[-1][:300]}" if lines else ""
-    return f"signal {end.signal}{last}" if end.signal else f"exit code {end.exit_code}{last}"
 
 
 @dataclass(frozen=True)

@@ -40,16 +40,14 @@ def chunks(path: Path) -> Iterator[bytes]:
 def records(pieces: Iterable[bytes]) -> Iterator[Record]:
     """Every JSON object that has a line to itself; whatever else there is is noise."""
     for line in _lines(pieces):
-        if line.lstrip()[:1] == b"{" and (record := _record(line)) is not None:
-            yield record
-
-
-def _record(line: bytes) -> Record | None:
-    try:
-        value = json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+        if line.lstrip()[:1] != b"{":
+            continue
+        try:
+            value = json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -21,12 +21,10 @@ def remember(worktree: Worktree, branches: Sequence[str]) -> None:
 
 def put_back(worktree: Worktree, branches: Sequence[str]) -> tuple[str, ...]:
     """The branches that had moved. One that is gone was merged or dropped by an operator, or counts by its commit."""
-    return tuple(branch for number, branch in enumerate(branches) if _put_back(worktree, number, branch))
-
-
-def _put_back(worktree: Worktree, number: int, branch: str) -> bool:
-    was, now = commit(worktree.path, f"{CHECKED}/{number}"), tip(worktree.path, branch)
-    if was is None or now in (None, was):
-        return False
-    git(worktree.path, "update-ref", f"refs/heads/{branch}", was)
-    return True
+    moved = []
+    for number, branch in enumerate(branches):
+        was, now = commit(worktree.path, f"{CHECKED}/{number}"), tip(worktree.path, branch)
+        if was is not None and now not in (None, was):
+            git(worktree.path, "update-ref", f"refs/heads/{branch}", was)
+            moved.append(branch)
+    return tuple(moved)

@@ -1,5 +1,6 @@
 """Submodules in a new worktree: filled from what the repository has, never from the network."""
 
+import contextlib
 from pathlib import Path
 
 from activities.git.command import GitError, git, paths
@@ -12,7 +13,11 @@ def fill_submodules(worktree: Path, common: Path) -> None:
     for name, path in _declared(worktree):
         copy = common / "modules" / name
         if ".." not in Path(name).parts and copy.is_dir():
-            _fill(worktree, name, path, copy)
+            local = ("-c", f"submodule.{name}.url={copy}", "-c", "protocol.file.allow=always")
+            checkout = ("submodule", "--quiet", "update", "--checkout", "--no-recommend-shallow", "--", path)
+            # not initialised, or its commit is not there: an empty folder, as git itself leaves it
+            with contextlib.suppress(GitError):
+                git(worktree, *local, *checkout)
 
 
 def _declared(worktree: Path) -> list[tuple[str, str]]:
@@ -22,11 +27,3 @@ def _declared(worktree: Path) -> list[tuple[str, str]]:
         return []
     pairs = (entry.partition("\n") for entry in paths(listing))
     return [(key.removeprefix("submodule.").removesuffix(".path"), path) for key, _, path in pairs]
-
-
-def _fill(worktree: Path, name: str, path: str, copy: Path) -> None:
-    local = ("-c", f"submodule.{name}.url={copy}", "-c", "protocol.file.allow=always")
-    try:
-        git(worktree, *local, "submodule", "--quiet", "update", "--checkout", "--no-recommend-shallow", "--", path)
-    except GitError:  # not initialised, or its commit is not there: an empty folder, as git itself leaves it
-        return

@@ -141,14 +141,14 @@ def _branches(ground: Ground) -> Iterator[Leftover]:
 
 
 def _unmerged(repo: Path, commit: str) -> str:
-    """Merged is what a branch of people, or of a task, contains; other legs' branches go away too."""
+    """Why a branch must stay: no branch of people or of a task has its commits. Other legs' branches do not count."""
     elsewhere = ("--not", f"--exclude={LEG_BRANCHES}*", "--exclude=service/job-*", "--branches")
     count = int(line(repo, "rev-list", "--count", commit, *elsewhere))
     return f"{count} commits that are merged nowhere" if count else ""
 
 
 def _held(ground: Ground, path: str | None) -> str:
-    """A worktree that goes first is no reason."""
+    """Why a checked-out branch must stay; a worktree that is itself removed first is no reason."""
     if path is None or not Path(path).exists():
         return ""
     swept = Path(path).parent.resolve() == ground.worktrees.resolve() and not ground.busy(Path(path).name)

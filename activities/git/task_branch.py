@@ -60,16 +60,14 @@ def merge_all(repo: Path, branch: str, start: str, legs: Sequence[Contribution])
             if not branches.contains(repo, head, each.commit):
                 head = _merge_one(repo, branch, head, each, fresh)
                 fresh.append(each)
-        why = f"service job merge: {', '.join(each.job_id for each in fresh)}"
-        if not fresh or _moved(repo, branch, head, old, why):
-            return Merged(branch, head, tuple(fresh))
+        merged = Merged(branch, head, tuple(fresh))
+        if not fresh:
+            return merged
+        if where := branches.checkout_of(repo, branch):
+            raise RefusedError(f"the branch {branch} is checked out in {where}: no checkout is changed from outside")
+        if branches.move(repo, branch, head, old, f"service job merge: {', '.join(each.job_id for each in fresh)}"):
+            return merged
     raise RefusedError(f"the branch {branch} is being changed by somebody else", "try again in a moment")
-
-
-def _moved(repo: Path, branch: str, head: str, old: str | None, why: str) -> bool:
-    if where := branches.checkout_of(repo, branch):
-        raise RefusedError(f"the branch {branch} is checked out in {where}: no checkout is changed from outside")
-    return branches.move(repo, branch, head, old, why)
 
 
 def _merge_one(repo: Path, branch: str, head: str, leg: Contribution, before: Sequence[Contribution]) -> str:

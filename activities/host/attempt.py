@@ -1,4 +1,4 @@
-"""The one way of an attempt, of a job's agent and of a pipeline's command: from its offer to its recorded end, once.
+"""How every attempt goes, of a job's agent or of a pipeline's command: from its offer to its recorded end, once.
 
 One call at a time for each attempt; what is recorded is returned; what runs already is attached to; anything else
 waits for its slot, is claimed, prepared or refused, and played. What is the job's or the stage's own is its `Work`.

@@ -65,7 +65,7 @@ class Slots:
             raise
 
     def _call(self) -> None:
-        """Every run there is a slot for, one after another."""
+        """Let every run begin that there is a slot for, one after another."""
         while ready := [each for each in self._waiting if self._free(each.need)]:
             following = min(ready, key=lambda each: self._taken["tree", each.need.tree])
             self._waiting.remove(following)

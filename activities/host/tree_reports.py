@@ -39,7 +39,7 @@ class TreeReports:
         self._add(run, HeldUp(job_id=run.job_id, attempt=run.attempt, reason=reason, next=what_next))
 
     def ended(self, run: JobRun) -> None:
-        """Its outcome says it all."""
+        """Drop what is not sent yet of a job that has ended: its outcome says it all."""
         kept = [each for each in self.waiting.get(run.root_job_id, ()) if each.job_id != run.job_id]
         if run.root_job_id in self.waiting:
             self.waiting[run.root_job_id] = kept

@@ -1,6 +1,6 @@
 """What an attempt has to tell beside its outcome: programs that were started again, sessions that were lost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from activities.jobs.deferral import try_dir
@@ -20,7 +20,21 @@ def of_attempt(run: JobRun, row: AttemptRow, before: Sequence[Deferral], goes_on
     tries = [try_dir(row, before[:number]) for number in range(len(before) + 1)]
     again = any(_started(each, AGAIN) for each in tries)
     lost = any(_started(each, FRESH) for each in tries)
-    return tuple(_told(run, goes_on, again=again, lost=lost))
+    told = []
+    if again:
+        message = f"{run.job_id} was {AGAIN_REASON}"
+        told.append(Notice(kind=EventKind.RUN_STARTED_AGAIN, message=message, data={"attempt": run.attempt}))
+    why = goes_on.why_not
+    if not why and lost:
+        why = "its program has lost it"
+    if not why and again and goes_on.folder is not None:
+        why = "its run was started again"
+    if why:
+        message = f"{run.job_id} began a fresh session: {why}"
+        told.append(
+            Notice(kind=EventKind.SESSION_NOT_RESUMED, message=message, data={"session": goes_on.session, "why": why})
+        )
+    return tuple(told)
 
 
 def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
@@ -29,18 +43,6 @@ def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
         return ()
     message = f"{run.job_id} moved what it was only to look at; put back: {', '.join(evidence.put_back)}"
     return (Notice(kind=EventKind.BRANCH_PUT_BACK, message=message, data={"branches": list(evidence.put_back)}),)
-
-
-def _told(run: JobRun, goes_on: Resumption, *, again: bool, lost: bool) -> Iterator[Notice]:
-    if again:
-        message = f"{run.job_id} was {AGAIN_REASON}"
-        yield Notice(kind=EventKind.RUN_STARTED_AGAIN, message=message, data={"attempt": run.attempt})
-    resumed = goes_on.folder is not None
-    why = goes_on.why_not
-    why = why or ("its program has lost it" if lost else "its run was started again" if resumed and again else "")
-    if why:
-        message = f"{run.job_id} began a fresh session: {why}"
-        yield Notice(kind=EventKind.SESSION_NOT_RESUMED, message=message, data={"session": goes_on.session, "why": why})
 
 
 def _started(run_dir: Path, suffix: str) -> bool:

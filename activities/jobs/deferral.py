@@ -19,8 +19,8 @@ from workflows.contract.strings import storable
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation
+from workflows.policy.moments import clock
 from workflows.temporal.calls import WAITS
-from workflows.tree.round_rows import clock
 
 MARGIN_SECONDS = 5.0
 """Added to a time the program names: its clock and ours may differ."""
@@ -55,7 +55,10 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
     """Put the run off, so that everybody sees why and until when; or the blocker, saying why not."""
     before, now = deferrals.of_run(context.store, run.job_id, run.attempt), time.time()
     runtime = run.assignment.worker.runtime
-    until = due(blocker, _section(context, run), before, now)
+    section = context.settings.runtimes.get(runtime, RuntimeSection())
+    if run.continuation is Continuation.FINALIZE:
+        section = section.model_copy(update={"rate_limit_wait": min(section.rate_limit_wait, FINALIZE_SECONDS)})
+    until = due(blocker, section, before, now)
     if isinstance(until, str):
         patient = blocker.kind in (BlockerKind.RATE_LIMIT, BlockerKind.NETWORK)
         why = f"{blocker.message} ({until}, in [runtimes.{runtime}])" if patient else blocker.message
@@ -77,13 +80,6 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
     goes_on = f"it goes on by itself; to end the tree: service job kill {run.root_job_id} --now"
     context.reports.held_up(run, _words(deferral), goes_on)
     return deferral
-
-
-def _section(context: Context, run: JobRun) -> RuntimeSection:
-    section = context.settings.runtimes.get(run.assignment.worker.runtime, RuntimeSection())
-    if run.continuation is not Continuation.FINALIZE:
-        return section
-    return section.model_copy(update={"rate_limit_wait": min(section.rate_limit_wait, FINALIZE_SECONDS)})
 
 
 def _words(deferral: Deferral) -> str:

@@ -1,4 +1,4 @@
-"""Running an agent's program for a job, once, whatever happens to the worker meanwhile (architecture 4)."""
+"""Running an agent's program for a job, once, whatever happens to the worker meanwhile."""
 
 import asyncio
 import shutil

@@ -19,7 +19,7 @@ from activities.jobs import attempt_notices, attempt_outcome, deferral, workspac
 from activities.jobs.execution import Executed, Execution
 from activities.jobs.prompt import prompt_of
 from activities.jobs.resumption import resumption
-from activities.jobs.verdict import Failure, Settled, Verdict, as_failure, judge
+from activities.jobs.verdict import Failure, Settled, as_failure, judge
 from activities.store import attempts, deferrals
 from activities.store.attempts import AttemptRow
 from activities.store.claims import Offered
@@ -53,8 +53,12 @@ class JobAttempt:
         verdict = judge(first, self.run.assignment.timeout_seconds)
         runs = [first]
         if isinstance(verdict, Rejected) and not self.stopping:
-            again, verdict = await self._repair(first, verdict)
+            prompt = repair_prompt(verdict.faults, first.report.text)
+            again = await self.execution.repair(prompt, first.report.session)
             runs.append(again)
+            verdict = judge(again, self.run.assignment.timeout_seconds, after_repair=True)
+            if isinstance(verdict, Rejected) and (reason := same_output(first.report.text, again.report.text)):
+                verdict = Failure(reason)
         self.finishing = True
         if isinstance(verdict, Blocker):
             return await asyncio.to_thread(self._defer, verdict, runs)
@@ -75,15 +79,6 @@ class JobAttempt:
     def _prompt(self) -> str:
         prompt = prompt_of(self.context, self.run)
         return deferral.note(self.before) + prompt if self.place.worktree.branch else prompt
-
-    async def _repair(self, first: Executed, refused: Rejected) -> tuple[Executed, Verdict]:
-        said = first.report.text
-        prompt = repair_prompt(refused.faults, said)
-        again = await self.execution.repair(prompt, first.report.session)
-        verdict = judge(again, self.run.assignment.timeout_seconds, after_repair=True)
-        if isinstance(verdict, Rejected) and (reason := same_output(said, again.report.text)):
-            return again, Failure(reason)
-        return again, verdict
 
     def _defer(self, blocker: Blocker, runs: list[Executed]) -> JobOutcome | Deferral:
         used = sum((executed.report.usage for executed in runs), Usage())

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from http.client import HTTPException
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from activities.store.outbox import Notification
 
@@ -52,17 +52,14 @@ class LogFile:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._path.open("a+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                self._append(file, notification)
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - TAIL))
+                # Only whole lines count: one that a crash cut off is ended, and written again.
+                whole, _, cut_off = file.read().rpartition(b"\n")
+                if f'"{notification.notification_id}"'.encode() not in whole:
+                    file.write((b"\n" if cut_off else b"") + _body(notification) + b"\n")
         except OSError as error:
             raise DeliveryError(str(error)) from None
-
-    def _append(self, file: BinaryIO, notification: Notification) -> None:
-        """Only whole lines count: one that a crash cut off is ended, and written again."""
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - TAIL))
-        whole, _, cut_off = file.read().rpartition(b"\n")
-        if f'"{notification.notification_id}"'.encode() not in whole:
-            file.write((b"\n" if cut_off else b"") + _body(notification) + b"\n")
 
 
 class Command:

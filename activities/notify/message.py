@@ -9,13 +9,14 @@ from activities.store import jobs, rounds, trees
 from activities.store.outbox import Notification
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.settings import Bounds
-from workflows.model.states import JobState
+from workflows.model.states import JobState, WaitsFor
 from workflows.policy.bounds import ledger_of
+from workflows.policy.moments import clock
 from workflows.tree.details import plain, spend
-from workflows.tree.round_rows import clock
 
 TEXT_SHOWN = 600
 MOST_FAILING = 20
+_SOMEBODY = frozenset({WaitsFor.RESUME, WaitsFor.RETRY, WaitsFor.DISMISS, WaitsFor.START})
 _BADLY = frozenset({JobState.FAILED, JobState.BLOCKED})
 
 
@@ -30,7 +31,7 @@ def complete(store: Engine, told: Notification) -> Notification:
     failing = [] if waiting else [job for job in known if job.state in _BADLY][:MOST_FAILING]
     kept = trees.get(store, told.root_job_id)
     cost = spend(kept.start.settings.bounds if kept else Bounds(), used)
-    going_on = (task.next,) if task.next.startswith("service ") else ()
+    going_on = (task.next,) if task.waits_for in _SOMEBODY else ()
     commands = going_on if waiting is None else waiting.commands  # nothing when the wait is over already
     lines = [told.message, f"{task.repo}: {plain(task.title)}", *_asked(waiting), *_failed(failing)]
     if waiting and waiting.end is None:

@@ -122,7 +122,7 @@ def _stage(
 
 
 def _worker(store: Engine, settings: Settings, definition: Definition, stage: AgentStage) -> Worker:
-    """The gates of `service agent ask`, before anything starts (ruling C6 in spirit: nothing on any fault)."""
+    """A stage's worker, behind the gates of `service agent ask`: any fault, and nothing starts (as in ruling C6)."""
     where = f"stage {stage.id} of {definition.name}"
     if stage.ephemeral is not None:
         template = stage.ephemeral.template

@@ -32,15 +32,13 @@ class RunRecorder:
     @activity.defn(name="record_run")
     def record_run(self, records: RunRecords) -> None:
         """Write one step of a run."""
-        refusals.written(lambda: self._write(records))
-
-    def _write(self, records: RunRecords) -> None:
         context, start = self._context, records.begins
-        if start is not None and records.run.state in OPEN_RUNS:
-            self._first_of_its_id(start)
-        pipeline_runs.write(context.store, records, begun(context.artifacts, start) if start else None)
-        for tree in records.trees:
-            trees.begin(context.store, tree, records.host)
+        with refusals.translated():
+            if start is not None and records.run.state in OPEN_RUNS:
+                self._first_of_its_id(start)
+            pipeline_runs.write(context.store, records, begun(context.artifacts, start) if start else None)
+            for tree in records.trees:
+                trees.begin(context.store, tree, records.host)
 
     @activity.defn(name="plan_run")
     def plan_run(self, firing: Firing) -> Planned:

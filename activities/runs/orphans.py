@@ -52,7 +52,9 @@ def find_orphans(runs: Path, wanted: Collection[Key]) -> tuple[Orphan, ...]:
 
     `wanted` are the runs that somebody will attach to again.
     """
-    left = _marked_names(runs)  # before the claims: what starts meanwhile has one
+    home = home_mark(runs)
+    split = (mark.rpartition("@") for _, mark in marks())
+    left = {name for name, _, of_home in split if of_home == home}  # before the claims: what starts meanwhile has one
     claims = {path.parent.name: Claim.read(path.parent) for path in runs.glob("*/claim")}
     alive = {name for name, claim in claims.items() if claim and claim.alive}
     unwanted = {name for name in alive if key_of(name) not in wanted}
@@ -62,12 +64,6 @@ def find_orphans(runs: Path, wanted: Collection[Key]) -> tuple[Orphan, ...]:
         supervisor = claim.pid if claim is not None and claim.alive else None
         found.append(Orphan(run_dir, supervisor, tuple(sorted(marked(mark_of(run_dir))))))
     return tuple(orphan for orphan in found if orphan.supervisor or orphan.pids)
-
-
-def _marked_names(runs: Path) -> set[str]:
-    home = home_mark(runs)
-    split = (mark.rpartition("@") for _, mark in marks())
-    return {name for name, _, of_home in split if of_home == home}
 
 
 async def end(orphans: Collection[Orphan], told: Path, grace: float = 10.0) -> None:

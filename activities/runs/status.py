@@ -11,10 +11,12 @@ from activities.runs.supervised_run import Claim
 class Stage(StrEnum):
     """How far a run is that has no outcome yet."""
 
-    WAITING = "waiting for a free slot"
+    WAITING = "waiting"
+    """For a free slot."""
     RUNNING = "running"
-    PUT_OFF = "not running, put off"
-    ENDED = "ended, and is being recorded"
+    PUT_OFF = "put_off"
+    ENDED = "ended"
+    """And is being recorded."""
 
 
 @dataclass(frozen=True)

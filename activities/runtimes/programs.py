@@ -25,7 +25,7 @@ NETWORK = (
 
 
 class Counts(StrEnum):
-    """What the tokens are of that a program reports."""
+    """What the tokens that a program reports are counted over."""
 
     RUN = "run"
     """Of this run."""

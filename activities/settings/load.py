@@ -54,7 +54,11 @@ def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
     file, written = _read_file(home)
     named = {where: name for name, where in ENVIRONMENT.items() if name in environ}
     overrides = {where: _from_environment(name, environ[name], *where) for where, name in named.items()}
-    settings = _validated(home, _over(written, overrides), environ)
+    try:
+        settings = Settings.model_validate(_over(written, overrides))
+    except ValidationError as error:
+        faults = "\n".join(_sentence(fault, environ) for fault in error.errors())
+        raise SettingsError(faults, f"edit {home.config}, then: service config check") from None
     in_force = toml.flattened(settings.model_dump(mode="json"))
     as_typed = {path: given for path, given in toml.flattened(written).items() if path in in_force}
     origins = dict.fromkeys(as_typed, "config.toml") | {where: f"environment {name}" for where, name in named.items()}
@@ -68,14 +72,6 @@ def _over(written: Mapping[str, Any], overrides: Mapping[tuple[str, str], object
         table = values.get(section, {})
         values[section] = {**table, key: given} if isinstance(table, dict) else table
     return values
-
-
-def _validated(home: Home, values: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
-    try:
-        return Settings.model_validate(values)
-    except ValidationError as error:
-        faults = "\n".join(_sentence(fault, environ) for fault in error.errors())
-        raise SettingsError(faults, f"edit {home.config}, then: service config check") from None
 
 
 def _read_file(home: Home) -> tuple[File, dict[str, Any]]:

@@ -7,7 +7,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from activities.runtimes import programs
-from activities.runtimes.programs import Program
 from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL
 from workflows.contract.durations import format_duration, parse_duration
 from workflows.contract.faults import nearest
@@ -213,13 +212,12 @@ class Settings(Section):
 
     @property
     def configured_runtimes(self) -> tuple[str, ...]:
-        """The runtimes ephemeral workers and recipes may use: those set up here, and those whose program is found."""
-        return tuple(name for name, program in DRIVEN.items() if self._configured(name, program))
+        """The runtimes ephemeral workers and recipes may use: those set up here, and those whose program is found.
 
-    def _configured(self, name: str, program: Program) -> bool:
-        """A section that says what drives the runtime counts even when that is missing: its jobs then say so."""
-        section = self.runtimes.get(name, RuntimeSection())
-        return bool(section.adapter or section.command or programs.find(program))
+        A section that says what drives the runtime counts even when that is missing: its jobs then say so.
+        """
+        set_up = {name for name, section in self.runtimes.items() if section.adapter or section.command}
+        return tuple(name for name, program in DRIVEN.items() if name in set_up or programs.find(program))
 
     def snapshot(self) -> TreeSettings:
         """What a tree takes with it at its start (ruling K4)."""

@@ -1,4 +1,4 @@
-"""Attempts of jobs and stages, by (job, attempt): what an activity that is called again looks at (architecture 4)."""
+"""Attempts of jobs and stages, by (job, attempt): what an activity that is called again looks at."""
 
 import time
 from dataclasses import dataclass

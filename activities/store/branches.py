@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Engine, select
 
@@ -61,9 +60,8 @@ def conflicts(engine: Engine, root_job_id: str | None = None) -> list[Conflict]:
         query = query.where(jobs.c.root_job_id == root_job_id)
     with engine.connect() as connection:
         rows = connection.execute(query.order_by(jobs.c.ended_at)).all()
-    return [_conflict(*row) for row in rows if (row.diagnostics or {}).get("conflict")]
-
-
-def _conflict(job_id: str, root: str, ended_at: float | None, diagnostics: dict[str, Any]) -> Conflict:
-    found = diagnostics["conflict"]
-    return Conflict(job_id, root, ended_at or 0.0, found["branch"], tuple(found["against"]), tuple(found["files"]))
+    return [
+        Conflict(job_id, root, ended_at or 0.0, found["branch"], tuple(found["against"]), tuple(found["files"]))
+        for job_id, root, ended_at, diagnostics in rows
+        if (found := (diagnostics or {}).get("conflict"))
+    ]

@@ -39,7 +39,7 @@ def take_back(engine: Engine, offered: Offered) -> float | None:
 
 
 def _settle(connection: Connection, offered: Offered, begun_at: float | None) -> Row[int, float | None]:
-    """The first word on an offer stands; a later offer of an attempt that was taken back has another."""
+    """The first decision about an offer stands; a later offer of the same attempt has one of its own."""
     table = schema.claims
     key = (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
     said = {"offer": offered.offer, "begun_at": begun_at}

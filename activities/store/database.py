@@ -119,7 +119,7 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
 
 @cache
 def inserting(dialect_name: str, table: Table) -> PostgresInsert | SqliteInsert:
-    """An insert that leaves a row alone that is there."""
+    """An insert that leaves rows alone that are there already."""
     dialect = postgresql if dialect_name == "postgresql" else sqlite
     statement: PostgresInsert | SqliteInsert = dialect.insert(table).on_conflict_do_nothing()
     return statement

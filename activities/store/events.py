@@ -14,7 +14,7 @@ from workflows.model.rows import EventRecord
 
 
 def tell(connection: Connection, events: Sequence[EventRecord]) -> None:
-    """Those that are new take the next places of their tree."""
+    """Write the events that are new, each at the next place in the sequence of its tree."""
     if not events:
         return
     root = events[0].root_job_id

@@ -39,14 +39,14 @@ def release() -> str:
 
 
 def see(engine: Engine, name: str, *, slots: int, started_at: float) -> None:
-    """This host's worker is there now."""
+    """Record that this host's worker is there now."""
     row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "seen_at": time.time()}
     with engine.begin() as connection:
         upsert(connection, schema.hosts, [row | {"stopped_at": None}])
 
 
 def stop(engine: Engine, name: str, *, started_at: float) -> None:
-    """It ends in order; unless another one has taken its place already."""
+    """Record that it ended in order, unless another one has taken its place already."""
     mine = (schema.hosts.c.name == name) & (schema.hosts.c.started_at == started_at)
     with engine.begin() as connection:
         connection.execute(update(schema.hosts).where(mine).values(stopped_at=time.time()))

@@ -10,9 +10,9 @@ from activities.store import events, outbox, rounds, schema, writers
 from activities.store.database import upsert
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
 from workflows.model.spend import Usage
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, WaitsFor
+from workflows.policy import lost_trees
 from workflows.policy.told_to_people import TELLS_PEOPLE
-from workflows.tree import lost
 
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED)
 NEWEST_FIRST = (schema.jobs.c.queued_at.desc(), schema.jobs.c.job_id.desc())
@@ -35,16 +35,12 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
             return Written()
         stored, written = found
         write_within(connection, stored)
-        if stored.whole and stored.task:
-            write_within(connection, _given_up(connection, root, stored, stored.task.revision))
+        if stored.whole and stored.task:  # what a reset has left behind is open for ever otherwise
+            known = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
+            still, revision = rounds.open_within(connection, root), stored.task.revision
+            ended = lost_trees.given_up(map(_job, known), still, stored, revision=revision, now=time.time())
+            write_within(connection, ended)
     return written
-
-
-def _given_up(connection: Connection, root: str, whole: Records, revision: int) -> Records:
-    """What a reset has left behind is open for ever otherwise."""
-    found = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
-    still = rounds.open_within(connection, root)
-    return lost.given_up(map(_job, found), still, whole, revision=revision, now=time.time())
 
 
 def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None:
@@ -53,26 +49,26 @@ def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None
         row = connection.execute(select(schema.tasks).where(schema.tasks.c.root_job_id == root)).one_or_none()
         found = connection.execute(select(schema.jobs).where(schema.jobs.c.root_job_id == root)).all()
         task, jobs = TaskRecord.model_validate(dict(row._mapping)) if row else None, [*map(_job, found)]
-        if task is None or not lost.is_open(task, jobs):
+        if task is None or not lost_trees.is_open(task, jobs):
             return None
         number = writers.last_event(connection, root) + 1
         waiting = rounds.open_within(connection, root)
-        ended = lost.lost_rows(task, jobs, waiting, why=why, anew=anew, number=number, now=time.time())
+        ended = lost_trees.lost_rows(task, jobs, waiting, why=why, anew=anew, number=number, now=time.time())
         write_within(connection, ended)
         writers.forget(connection, root)
     return ended
 
 
 def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
-    """A blocked task is over."""
+    """Record that a blocked task is over."""
     with engine.begin() as connection:
         number = writers.last_event(connection, task.root_job_id) + 1
-        write_within(connection, lost.dismissed_rows(task, actor=actor, number=number, now=time.time()))
+        write_within(connection, lost_trees.dismissed_rows(task, actor=actor, number=number, now=time.time()))
 
 
 def open_trees(engine: Engine) -> set[str]:
     """The trees whose rows say that a workflow works on them."""
-    tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(list(lost.OPEN_TASKS)))
+    tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(list(lost_trees.OPEN_TASKS)))
     jobs = select(schema.jobs.c.root_job_id).where(schema.jobs.c.state.not_in(ENDED))
     with engine.connect() as connection:
         return {row.root_job_id for query in (tasks, jobs) for row in connection.execute(query)}
@@ -101,8 +97,9 @@ def task_of(engine: Engine, root_job_id: str) -> TaskRecord | None:
 
 
 def blocked_tasks(engine: Engine, *, limit: int) -> list[TaskRecord]:
-    """The tasks that were blocked last, oldest first: they go on when an operator says so (ruling D4)."""
-    query = select(schema.tasks).where(schema.tasks.c.state == TaskState.BLOCKED)
+    """The tasks blocked last that wait for an operator, oldest first; one that was finalized is over (ruling D4)."""
+    operator = (WaitsFor.RETRY, WaitsFor.DISMISS)
+    query = select(schema.tasks).where(schema.tasks.c.waits_for.in_(operator))
     with engine.connect() as connection:
         rows = connection.execute(query.order_by(schema.tasks.c.ended_at.desc()).limit(limit)).all()
     return [TaskRecord.model_validate(dict(row._mapping)) for row in reversed(rows)]

@@ -1,7 +1,6 @@
-"""Memory (ruling K2): written once whoever says it again, found by words, only when confirmed."""
+"""Memory (ruling K2): the same entry is kept once, found by its words, and recalled only when confirmed."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -84,9 +83,17 @@ def get(engine: Engine, number: int) -> Entry | None:
 
 def find(engine: Engine, sought: Sought, limit: int) -> list[Entry]:
     """The newest entries that are meant."""
-    query = select(schema.memory).where(*_conditions(sought)).order_by(_memory.number.desc()).limit(limit)
+    query = select(schema.memory)
+    if sought.agent is not None:
+        query = query.where(_memory.agent == sought.agent)
+    if sought.shared:
+        query = query.where(_memory.agent.is_(None))
+    if sought.repo is not None:
+        query = query.where(_memory.repo == sought.repo)
+    if sought.state is not None:
+        query = query.where(_memory.state == sought.state)
     with engine.connect() as connection:
-        return [_entry(row) for row in connection.execute(query)]
+        return [_entry(row) for row in connection.execute(query.order_by(_memory.number.desc()).limit(limit))]
 
 
 def recall(
@@ -144,17 +151,6 @@ def _row(written: Written) -> dict[str, Any]:
 def _decision(state: MemoryState, actor: str) -> Update:
     changes = {"state": state, "decided_by": actor, "decided_at": time.time()}
     return update(schema.memory).where(_memory.state != state).values(changes)
-
-
-def _conditions(sought: Sought) -> Iterator[ColumnElement[bool]]:
-    if sought.agent is not None:
-        yield _memory.agent == sought.agent
-    if sought.shared:
-        yield _memory.agent.is_(None)
-    if sought.repo is not None:
-        yield _memory.repo == sought.repo
-    if sought.state is not None:
-        yield _memory.state == sought.state
 
 
 def _entry(row: Row[Any]) -> Entry:

@@ -44,11 +44,8 @@ def translated() -> Iterator[None]:
     except Exception as error:
         if not for_good(error):
             raise
-        raise ApplicationError(_why(error), type=REFUSED, non_retryable=True) from None
-
-
-def _why(error: Exception) -> str:
-    """The database's own words, without the rows."""
-    cause = error.orig if isinstance(error, StatementError) and error.orig else error
-    said = next((line for line in str(cause).splitlines() if line.strip()), type(cause).__name__)
-    return fitted("reason", f"{type(cause).__name__}: {said}")
+        # The database's own words, without the rows.
+        cause = error.orig if isinstance(error, StatementError) and error.orig else error
+        said = next((line for line in str(cause).splitlines() if line.strip()), type(cause).__name__)
+        why = fitted("reason", f"{type(cause).__name__}: {said}")
+        raise ApplicationError(why, type=REFUSED, non_retryable=True) from None

@@ -26,7 +26,7 @@ class Writer:
     former: tuple[str, ...]
 
     def written(self, records: Records) -> Written:
-        """What it is told."""
+        """What the run is told of the rows it wrote."""
         return Written(anew=self.anew and self.first == records.revision, event_shift=self.event_shift or 0)
 
 
@@ -37,7 +37,8 @@ def numbered(connection: Connection, root: str, run_id: str, records: Records) -
         if known and run_id in known.former:
             return None
         known = _take_over(connection, root, run_id, records, known)
-    known = _number_events(connection, root, known, records)
+    if known.event_shift is None and records.events:
+        known = _put(connection, root, replace(known, event_shift=last_event(connection, root)))
     return _shifted(records, known), known.written(records)
 
 
@@ -77,13 +78,6 @@ def _take_over(connection: Connection, root: str, run_id: str, records: Records,
     former = (*before.former, before.run_id)[-REMEMBERED:] if before else ()
     event_shift = None if anew else before.event_shift if before else 0
     return _put(connection, root, Writer(run_id, first, anew, shift, event_shift, former))
-
-
-def _number_events(connection: Connection, root: str, writer: Writer, records: Records) -> Writer:
-    """Its first events decide."""
-    if writer.event_shift is not None or not records.events:
-        return writer
-    return _put(connection, root, replace(writer, event_shift=last_event(connection, root)))
 
 
 def _shifted(records: Records, writer: Writer) -> Records:

@@ -11,7 +11,7 @@ from activities.settings.home import Home
 from bridge.daemon.foreground import importable
 from bridge.daemon.member import log_end, open_log, quoted
 from bridge.daemon.options import DaemonOptions
-from bridge.machine.daemon_state import DaemonState, DaemonStatus, Phase, status
+from bridge.machine.daemon_state import DaemonStatus, Phase, status
 from bridge.machine.locks import FileLock, holder
 from bridge.machine.writable import usable
 from workflows.model.errors import ServiceError
@@ -26,7 +26,9 @@ _ENDING = (Phase.STOPPING, Phase.STOPPED, Phase.FAILED)
 def start(home: Home, options: DaemonOptions) -> DaemonStatus:
     """Start it in the background and wait until it works; starting a running one changes nothing."""
     usable(home)
-    _let_it_end(home)
+    seen = status(home)
+    if seen.pid is not None and seen.state is not None and seen.state.phase in _ENDING:
+        _released_within(home, seen.pid, _STOP_SECONDS)  # on its way out: it does not count as running
     lock = FileLock.take(home.daemon_lock, wait=0.2)
     return _wait_until_up(home, _spawn(home, options, lock) if lock else None)
 
@@ -45,7 +47,7 @@ def stop(home: Home) -> bool:
 
 
 def _spawn(home: Home, options: DaemonOptions, lock: FileLock) -> subprocess.Popen[bytes]:
-    """The daemon holds its lock from its first moment on, so that a stop finds it however young it is."""
+    """The daemon holds its lock from its first moment on, so that a stop finds it even while it starts."""
     with open_log(home.logs / "daemon.log") as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "bridge.daemon", options.model_dump_json(), str(lock.fd)],
@@ -71,23 +73,12 @@ def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None) -> DaemonSt
         if seen.state is not None and seen.running and seen.state.phase in (Phase.RUNNING, Phase.DEGRADED):
             return seen
         if not seen.running and (ours is None or ours.poll() is not None):
-            raise _why_not(home, seen.state, ours)
+            said, log = seen.state, home.logs / "daemon.log"
+            if said is not None and said.problem and (ours is None or said.pid == ours.pid):
+                raise ServiceError(said.problem, said.hint)
+            raise ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"less {log}")
         time.sleep(_PAUSE)
     raise ServiceError(f"the daemon is still not ready after {_START_SECONDS:g} s", "service daemon status")
-
-
-def _why_not(home: Home, said: DaemonState | None, ours: subprocess.Popen[bytes] | None) -> ServiceError:
-    if said is not None and said.problem and (ours is None or said.pid == ours.pid):
-        return ServiceError(said.problem, said.hint)
-    log = home.logs / "daemon.log"
-    return ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"less {log}")
-
-
-def _let_it_end(home: Home) -> None:
-    """A daemon on its way out is waited for, not taken for a running one."""
-    seen = status(home)
-    if seen.pid is not None and seen.state is not None and seen.state.phase in _ENDING:
-        _released_within(home, seen.pid, _STOP_SECONDS)
 
 
 def _released_within(home: Home, pid: int, seconds: float) -> bool:

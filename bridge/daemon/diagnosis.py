@@ -28,7 +28,12 @@ def diagnose_server(log: str, home: Home) -> ServiceError | None:
     if port := _PORT.search(log):
         return port_taken(int(port[2]), "the web UI" if port[1] == "UI" else "Temporal")
     if _UNREADABLE.search(log):
-        return _unreadable(home)
+        aside = home.root / "temporal-unreadable"
+        return ServiceError(
+            f"the Temporal database {home.temporal_db} cannot be read: it is damaged or not a Temporal database; "
+            "restore a backup, or set it aside and start empty (running trees are lost, records stay)",
+            f"mkdir -p '{aside}' && mv '{home.temporal_db}'* '{aside}'/ && service daemon start",
+        )
     if _DISK_FULL.search(log):
         return ServiceError(
             f"the disk that holds {home.root} is full",
@@ -61,12 +66,3 @@ def diagnose_said(log: str) -> ServiceError | None:
     """A program of ours says in a sentence why it does not start, and what to type."""
     said = _SAID.search(log)
     return ServiceError(said[1], said[2] or "") if said else None
-
-
-def _unreadable(home: Home) -> ServiceError:
-    aside = home.root / "temporal-unreadable"
-    return ServiceError(
-        f"the Temporal database {home.temporal_db} cannot be read: it is damaged or not a Temporal database; "
-        "restore a backup, or set it aside and start empty (running trees are lost, records stay)",
-        f"mkdir -p '{aside}' && mv '{home.temporal_db}'* '{aside}'/ && service daemon start",
-    )

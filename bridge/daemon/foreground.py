@@ -47,8 +47,12 @@ def run_foreground(home: Home, options: DaemonOptions, lock: FileLock | None = N
 async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> None:
     """Run all members until SIGTERM, SIGINT or SIGHUP. Raises when they cannot be started, or when others run."""
     usable(home)
-    if lock is None:
-        _be_the_only_one(home)
+    # The lock is never released: whoever waits for it waits for the end of this process.
+    if lock is None and FileLock.take(home.daemon_lock, wait=1.0) is None:
+        raise RefusedError(
+            f"a daemon (process {holder(home.daemon_lock)}) already runs for {home.root}",
+            "service daemon status  (or, to end it: service daemon stop)",
+        )
     first_word = DaemonState(
         pid=os.getpid(),
         phase=Phase.STARTING,
@@ -207,15 +211,6 @@ def importable() -> dict[str, str]:
     if not given:
         return {}
     return {"PYTHONPATH": os.pathsep.join(str(Path(part).absolute()) for part in given.split(os.pathsep) if part)}
-
-
-def _be_the_only_one(home: Home) -> None:
-    """The lock is never released: whoever waits for it waits for the end of this process."""
-    if FileLock.take(home.daemon_lock, wait=1.0) is None:
-        raise RefusedError(
-            f"a daemon (process {holder(home.daemon_lock)}) already runs for {home.root}",
-            "service daemon status  (or, to end it: service daemon stop)",
-        )
 
 
 @contextlib.contextmanager

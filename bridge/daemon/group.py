@@ -94,7 +94,13 @@ class Group:
             why = await self._life(slot)
             lived = time.monotonic() - slot.since
             failures = 1 if lived > self._backoff.healthy_after else failures + 1
-            await self._pause(slot, why, self._backoff.delay(failures))
+            seconds, restarts = self._backoff.delay(failures), slot.state.restarts + 1
+            note = f"{why}; starting it again in {seconds:g} s"
+            log.warning("%s %s (restart %d)", slot.member.name, note, restarts)
+            slot.process = None
+            again_at = datetime.now(UTC) + timedelta(seconds=seconds)
+            self._change(slot, phase=ChildPhase.WAITING, pid=None, restarts=restarts, note=note, again_at=again_at)
+            await asyncio.sleep(seconds)
 
     async def _life(self, slot: _Slot) -> str:
         """Wait for the end of a member, starting it first when it is down, and say how it ended."""
@@ -103,15 +109,6 @@ class Group:
             return f"ended ({await process.ended()})"
         except (ServiceError, OSError) as error:
             return str(error).splitlines()[0]
-
-    async def _pause(self, slot: _Slot, why: str, seconds: float) -> None:
-        restarts = slot.state.restarts + 1
-        note = f"{why}; starting it again in {seconds:g} s"
-        log.warning("%s %s (restart %d)", slot.member.name, note, restarts)
-        slot.process = None
-        again_at = datetime.now(UTC) + timedelta(seconds=seconds)
-        self._change(slot, phase=ChildPhase.WAITING, pid=None, restarts=restarts, note=note, again_at=again_at)
-        await asyncio.sleep(seconds)
 
     async def _stop(self) -> None:
         self._phase = Phase.STOPPING

@@ -25,7 +25,7 @@ SearchAttributes = Sequence[tuple[str, str]]
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
 """As fast as memory; survives the death of the process, and a power cut may cost only the last transactions."""
 
-_TUNING = (
+TUNING = (
     # The one history shard may poll its queues only 20 times a second otherwise: 50 ms on every step of every tree.
     "history.transferProcessorMaxPollRPS=2000",
     "history.timerProcessorMaxPollRPS=2000",
@@ -67,7 +67,7 @@ def server_command(
     program: Path | None = None,
 ) -> tuple[str, ...]:
     """The exact command line. No home keeps everything in memory; no `ui_port` serves no web UI."""
-    keys = (*_TUNING, _NO_HTTP_API, *((_TIME_SKIPPING,) if time_skipping else ()))
+    keys = (*TUNING, _NO_HTTP_API, *((_TIME_SKIPPING,) if time_skipping else ()))
     return (
         *(str(program or find_program()), "server", "start-dev", *_OWN_SETTINGS_ONLY),
         *("--ip", LOOPBACK, "--port", str(port), "--namespace", namespace, "--log-level", log_level),

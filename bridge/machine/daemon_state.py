@@ -82,7 +82,7 @@ class DaemonState(_Said):
 
 
 class StateFile:
-    """The daemon's own word, written whole at each change; a full disk must not take the daemon down."""
+    """What the daemon says of itself, written whole at each change; a full disk must not take the daemon down."""
 
     def __init__(self, path: Path, state: DaemonState) -> None:
         self._path = path

@@ -21,9 +21,12 @@ class FileLock:
     def take(cls, path: Path, *, wait: float) -> "FileLock | None":
         """The lock, or None when somebody else keeps it for longer than `wait` seconds."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if not _locked_within(fd, wait):
-            os.close(fd)
-            return None
+        deadline = time.monotonic() + wait
+        while not _try(fd, fcntl.LOCK_EX):
+            if time.monotonic() >= deadline:
+                os.close(fd)
+                return None
+            time.sleep(_PAUSE)
         lock = cls(fd)
         lock.mark(os.getpid())
         return lock
@@ -53,15 +56,6 @@ def holder(path: Path) -> int | None:
         return None
     finally:
         os.close(fd)
-
-
-def _locked_within(fd: int, wait: float) -> bool:
-    deadline = time.monotonic() + wait
-    while not _try(fd, fcntl.LOCK_EX):
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(_PAUSE)
-    return True
 
 
 def _try(fd: int, kind: int) -> bool:

@@ -1,4 +1,4 @@
-"""A small file that others replace: read again when it was, and never twice for nothing."""
+"""A small file that others replace: read again only when it was replaced."""
 
 import os
 from collections.abc import Callable

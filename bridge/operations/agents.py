@@ -86,13 +86,20 @@ def as_json(agent: Agent) -> dict[str, Any]:
 
 
 def _worker(new: NewAgent) -> Worker:
-    _check_name(new.name)
+    if not _NAME.fullmatch(new.name):
+        raise UsageError(f"{new.name!r} is not an agent name: 1 to 64 letters, digits, `.`, `_`, `-`")
+    if new.name in RUNTIMES:
+        raise UsageError(f"{new.name} is the name of a runtime; an agent needs a name of its own")
     if new.runtime not in RUNTIMES:
         driven = runtime_of(new.runtime)
         hint = f"--runtime {driven}, which {new.runtime} drives" if driven else ""
         raise UsageError(f"{new.runtime!r} is not a runtime; the runtimes are {', '.join(RUNTIMES)}", hint)
     capabilities = tuple(dict.fromkeys(word.strip() for word in new.capabilities.split(",") if word.strip()))
-    policy = _policy(new.autonomy)
+    try:
+        policy = AutonomyPolicy(new.autonomy)
+    except ValueError:
+        known = ", ".join(AutonomyPolicy)
+        raise UsageError(f"{new.autonomy!r} is not an autonomy policy; they are {known}") from None
     _check_capabilities(new.name, capabilities, policy)
     return Worker(
         name=new.name,
@@ -106,20 +113,6 @@ def _worker(new: NewAgent) -> Worker:
         autonomy_policy=policy,
         session=_session(new),
     )
-
-
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not an agent name: 1 to 64 letters, digits, `.`, `_`, `-`")
-    if name in RUNTIMES:
-        raise UsageError(f"{name} is the name of a runtime; an agent needs a name of its own")
-
-
-def _policy(text: str) -> AutonomyPolicy:
-    try:
-        return AutonomyPolicy(text)
-    except ValueError:
-        raise UsageError(f"{text!r} is not an autonomy policy; they are {', '.join(AutonomyPolicy)}") from None
 
 
 def _session(new: NewAgent) -> SessionScope:

@@ -62,7 +62,7 @@ def find(service: Service) -> Attention:
         blocked=tuple(
             task
             for task in stored_jobs.blocked_tasks(service.store, limit=MOST_LISTED)
-            if task.may_go_on and task.root_job_id not in shown
+            if task.root_job_id not in shown
         ),
         hosts=tuple(hosts.absent(service)),
     )

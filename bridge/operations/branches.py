@@ -25,9 +25,12 @@ from workflows.model.states import JobState
 class BranchState(StrEnum):
     """What became of a branch."""
 
-    WAITING = "not made yet"
-    RUNNING = "being worked on"
-    EMPTY = "no commits"
+    WAITING = "waiting"
+    """Its job has not made it yet."""
+    RUNNING = "running"
+    """Its job works on it."""
+    EMPTY = "empty"
+    """Its job committed nothing."""
     UNMERGED = "unmerged"
     MERGED = "merged"
     DROPPED = "dropped"

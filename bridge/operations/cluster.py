@@ -21,7 +21,14 @@ def init(service: Service, retention: str | None) -> Made:
             "no server is named, so the daemon runs one of its own and prepares it itself",
             "service daemon start  (or, for a cluster of your own: export TEMPORAL_ADDRESS=host:7233)",
         )
-    length = _length(retention) if retention else None
+    length = None
+    if retention:
+        try:
+            length = timedelta(seconds=parse_duration(retention))
+        except DurationError as error:
+            raise UsageError(f"--retention {error}", "service cluster init --retention 30d") from None
+        if length < timedelta(days=1):
+            raise UsageError("--retention must be a day at least", "service cluster init --retention 30d")
 
     async def make() -> Made:
         return await cluster.make(await connect(service.home, service.settings), length)
@@ -35,13 +42,3 @@ def require(service: Service) -> None:
     if wrong:
         fixes = dict.fromkeys(found.fix for found in wrong if found.fix)
         raise NotPreparedError("\n".join(f"{found.about}: {found.says}" for found in wrong), "\n     ".join(fixes))
-
-
-def _length(text: str) -> timedelta:
-    try:
-        length = timedelta(seconds=parse_duration(text))
-    except DurationError as error:
-        raise UsageError(f"--retention {error}", "service cluster init --retention 30d") from None
-    if length < timedelta(days=1):
-        raise UsageError("--retention must be a day at least", "service cluster init --retention 30d")
-    return length

@@ -12,12 +12,10 @@ from activities.git.command import printable
 from activities.git.patches import changes_of, patch
 from activities.git.worktree_changes import capture_diff
 from activities.store import attempts as stored_runs
-from activities.store.attempts import AttemptRow
 from bridge.operations import branches, jobs
 from bridge.operations.service import Service
 from workflows.contract.redact import redact
 from workflows.model.errors import NotFoundError
-from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
 
 JSON_LIMIT = 1_000_000
@@ -52,33 +50,24 @@ def of_job(service: Service, job_id: str) -> JobDiff:
     job = jobs.get(service, job_id)
     runs = stored_runs.of_job(service.store, job_id)
     if job.state in {JobState.QUEUED, JobState.RUNNING}:
-        return _unfinished(job, runs)
+        worktree = worktrees.find(Path(runs[-1].worktree)) if runs and runs[-1].worktree else None
+        if worktree is None:
+            raise NotFoundError(f"{job_id} is {job.state} and has no worktree here", f"service job show {job_id}")
+        diff = capture_diff(worktree)
+        return JobDiff(job_id, "worktree", text=redact(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
     if job.head_sha and job.branch:
-        return _committed(service, job, runs)
+        repo, head = Path(branches.checkout(service, job.repo).path), job.head_sha
+        run = next((run for run in reversed(runs) if run.branch == job.branch), None)
+        base = ((run.diagnostics or {}).get("start_sha") or run.base_sha) if run else None
+        if base is None or git.commit(repo, head) is None or git.commit(repo, base) is None:
+            raise NotFoundError(
+                f"the commits of {job_id} are no longer in {printable(str(repo))}: {job.branch} was at {head}",
+                f"service job branches {job_id}",
+            )
+        return JobDiff(job_id, "commits", repo, base, head)
     kept = next((run for run in reversed(runs) if (run.diagnostics or {}).get("discarded_diff")), None)
     text = (kept.diagnostics or {})["discarded_diff"] if kept else ""
     return JobDiff(job_id, "discarded", text=text)
-
-
-def _unfinished(job: JobRecord, runs: list[AttemptRow]) -> JobDiff:
-    worktree = worktrees.find(Path(runs[-1].worktree)) if runs and runs[-1].worktree else None
-    if worktree is None:
-        raise NotFoundError(f"{job.job_id} is {job.state} and has no worktree here", f"service job show {job.job_id}")
-    diff = capture_diff(worktree)
-    return JobDiff(job.job_id, "worktree", text=redact(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
-
-
-def _committed(service: Service, job: JobRecord, runs: list[AttemptRow]) -> JobDiff:
-    repo = Path(branches.checkout(service, job.repo).path)
-    run = next((run for run in reversed(runs) if run.branch == job.branch), None)
-    head = job.head_sha or ""
-    base = ((run.diagnostics or {}).get("start_sha") or run.base_sha) if run else None
-    if base is None or git.commit(repo, head) is None or git.commit(repo, base) is None:
-        raise NotFoundError(
-            f"the commits of {job.job_id} are no longer in {printable(str(repo))}: {job.branch} was at {head}",
-            f"service job branches {job.job_id}",
-        )
-    return JobDiff(job.job_id, "commits", repo, base, head)
 
 
 def as_json(diff: JobDiff) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from activities.store import jobs as stored_jobs
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
 from workflows.policy.hosts import UNSEEN_SECONDS, HostSeen, lacks_worker, unseen, way_back
-from workflows.tree.round_rows import clock
+from workflows.policy.moments import clock
 
 
 @dataclass(frozen=True)

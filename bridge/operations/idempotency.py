@@ -26,7 +26,7 @@ class KeyReusedError(RefusedError):
 
 
 class _Turn:
-    """Calls with the same key go one after another, so that none is told less than the one before it."""
+    """Calls with the same key go one after another: the later one finds what the earlier one was answered."""
 
     def __init__(self) -> None:
         self.lock = Lock()

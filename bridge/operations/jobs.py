@@ -21,7 +21,7 @@ from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState, TaskState
 from workflows.policy.bounds import ledger_of
-from workflows.tree.round_rows import clock
+from workflows.policy.moments import clock
 
 LONGEST_SEARCH = 200
 

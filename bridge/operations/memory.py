@@ -51,12 +51,6 @@ class MemoryFilter:
     limit: int = 50
 
 
-_BOTH: dict[str, Any] = {
-    "required": ["agent", "shared"],
-    "properties": {"agent": {"type": "string"}, "shared": {"const": True}},
-}
-
-
 class Recall(BaseModel):
     """A question to memory (ruling J8). Without an agent and without `shared`, everybody's entries are searched."""
 

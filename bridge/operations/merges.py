@@ -1,4 +1,4 @@
-"""An operator's word on legs' branches: merge them into the task branch, or drop them (ruling I5, architecture 6)."""
+"""What an operator orders for legs' branches: merge them into the task branch, or drop them (ruling I5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ def merge(service: Service, job_ids: Sequence[str], *, actor: str) -> MergedLegs
 
 
 def _merge(path: Path, tree: Branches, legs: Sequence[LegBranch]) -> Merged | None:
-    """Also when there is nothing left to merge: a merge whose event got lost is told then."""
+    """Merge them, also when nothing is left to merge: so a merge whose event got lost is told."""
     if tree.head is None and not legs:
         return None
     try:
@@ -168,14 +168,9 @@ def drop(service: Service, job_id: str, *, actor: str, force: bool) -> Dropped:
         )
     if where := git.checkout_of(path, leg.branch):
         raise RefusedError(f"{leg.branch} is checked out in {where}", f"git -C {path} worktree remove {where}")
-    return _drop(service, tree, leg, tip, actor, merged=merged)
-
-
-def _drop(service: Service, tree: Branches, leg: LegBranch, tip: str, actor: str, *, merged: bool) -> Dropped:
-    """Told before it is done: a branch that is gone without a word would be one that was lost."""
+    # Told before it is done: a branch that is gone and not told of counts as lost.
     event = _event(tree, leg, actor, merged=merged).model_copy(update={"head_sha": tip})
-    how = "merged" if merged else "not merged"
-    message = f"{actor} dropped {leg.branch} ({how}); it was at {tip}"
-    stored.tell(service.store, BranchEventKind.DROPPED, leg.job_id, event, message)
-    git.delete(Path(tree.path), leg.branch, tip)
-    return Dropped(leg.job_id, leg.branch, tip, tree.path, merged)
+    message = f"{actor} dropped {leg.branch} ({'merged' if merged else 'not merged'}); it was at {tip}"
+    stored.tell(service.store, BranchEventKind.DROPPED, job_id, event, message)
+    git.delete(path, leg.branch, tip)
+    return Dropped(job_id, leg.branch, tip, str(path), merged)

@@ -75,7 +75,12 @@ async def orchestrate(service: Service, new: NewRecipe) -> Orchestrated:
     """Start a tree whose legs the recipe makes; no agent need be registered."""
     goal = _checked(new.goal)
     runtimes = _runtimes(service, new.runtimes)
-    legs = expand(new.recipe, goal, runtimes, new.legs, _builds(service, runtimes))
+    # The policy under which each runtime's program can run a build; a script does as it likes.
+    sections = service.settings.runtimes
+    adapters = {name: sections[name].adapter if name in sections else "" for name in runtimes}
+    programs = {name: program_of(name, adapter) for name, adapter in adapters.items()}
+    builds = {name: program.builds_with for name, program in programs.items() if program}
+    legs = expand(new.recipe, goal, runtimes, new.legs, builds)
     repo = repos.get(service, new.repo) if new.repo else _repo_here(service)
     worker = Worker(
         name=new.recipe.value,
@@ -87,14 +92,6 @@ async def orchestrate(service: Service, new: NewRecipe) -> Orchestrated:
     tree = _tree(service, worker, Action.ASK, goal, repo, legs)
     tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes)})
     return Orchestrated(await trees.start(service, tree, repo.host), tree.caveat)
-
-
-def _builds(service: Service, runtimes: tuple[str, ...]) -> dict[str, AutonomyPolicy]:
-    """The policy under which each runtime's program can run a build; a script does as it likes."""
-    sections = service.settings.runtimes
-    adapters = {name: sections[name].adapter if name in sections else "" for name in runtimes}
-    found = {name: program_of(name, adapter) for name, adapter in adapters.items()}
-    return {name: program.builds_with for name, program in found.items() if program}
 
 
 def _tree(

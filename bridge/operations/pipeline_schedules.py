@@ -84,6 +84,7 @@ async def _firings(client: Client, name: str) -> tuple[float, ...]:
 
 def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) -> Schedule:
     """It starts the small workflow that starts the run: a schedule gives its workflows ids of its own."""
+    every = [ScheduleIntervalSpec(every=timedelta(seconds=parse_duration(when.interval)))] if when.interval else []
     return Schedule(
         action=ScheduleActionStartWorkflow(
             PipelineFiring.run,
@@ -92,18 +93,13 @@ def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) 
             task_queue=task_queue,
             static_summary=f"the schedule of {pipeline.name}",
         ),
-        spec=_spec(when),
+        spec=ScheduleSpec(
+            cron_expressions=[when.cron] if when.cron else [],
+            intervals=every,
+            jitter=timedelta(seconds=parse_duration(when.jitter)) if when.jitter else None,
+            time_zone_name=when.timezone,
+        ),
         # Firings that pile up while no worker is there are one firing.
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=CATCH_UP),
         state=ScheduleState(paused=not pipeline.enabled, note=f"service pipeline show {pipeline.name}"),
-    )
-
-
-def _spec(when: definition.Schedule) -> ScheduleSpec:
-    every = [ScheduleIntervalSpec(every=timedelta(seconds=parse_duration(when.interval)))] if when.interval else []
-    return ScheduleSpec(
-        cron_expressions=[when.cron] if when.cron else [],
-        intervals=every,
-        jitter=timedelta(seconds=parse_duration(when.jitter)) if when.jitter else None,
-        time_zone_name=when.timezone,
     )

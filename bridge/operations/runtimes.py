@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from activities.agents.environment import passed
@@ -64,20 +64,16 @@ def look(name: str, section: RuntimeSection, environ: Mapping[str, str] = os.env
     if name == SHELL:
         return Runtime(name, "the command of each agent", works=True, says="needs nothing")
     if program is None:
-        return _script(name, section, environ)
+        script = shutil.which(section.command[0], path=environ.get("PATH"))
+        if script is None:
+            fix = f"set [runtimes.{name}].command to a program that is there"
+            return Runtime(name, "script", works=False, says=f"there is no {section.command[0]}", fix=fix)
+        return Runtime(name, "script", works=True, says="speaks the shell protocol", path=script)
     path = programs.find(program, section.command, environ)
     if path is None:
         where = f"there is no {section.command[0]}" if section.command else "not found on the PATH"
         return Runtime(name, program.name, works=False, says=where, fix=program.install)
     return _program(name, program, section, path, environ)
-
-
-def _script(name: str, section: RuntimeSection, environ: Mapping[str, str]) -> Runtime:
-    path = shutil.which(section.command[0], path=environ.get("PATH"))
-    if path is None:
-        fix = f"set [runtimes.{name}].command to a program that is there"
-        return Runtime(name, "script", works=False, says=f"there is no {section.command[0]}", fix=fix)
-    return Runtime(name, "script", works=True, says="speaks the shell protocol", path=path)
 
 
 def _program(name: str, program: Program, section: RuntimeSection, path: str, environ: Mapping[str, str]) -> Runtime:
@@ -87,20 +83,21 @@ def _program(name: str, program: Program, section: RuntimeSection, path: str, en
         says = f"{path} does not tell its version: {trouble}"
         return Runtime(name, program.name, works=False, says=says, path=path, fix=program.install)
     logged_in = programs.logged_in(program, section.env, environ)
-    told = ".".join(map(str, version))
-    seen = Runtime(
-        name, program.name, works=logged_in is not False, says="", path=path, version=told, logged_in=logged_in
-    )
-    return _judged(seen, program, old=version < program.minimum)
-
-
-def _judged(seen: Runtime, program: Program, *, old: bool) -> Runtime:
-    minimum = ".".join(map(str, program.minimum))
     login = {True: "logged in", False: "not logged in", None: "whether it is logged in cannot be told from here"}
-    says = login[seen.logged_in] + (f"; older than {minimum}, with which it is known to work" if old else "")
-    log_in = program.way_in
-    fix = log_in if seen.logged_in is False else program.install if old else ""
-    return replace(seen, says=says, fix=fix)
+    says, fix = login[logged_in], program.way_in if logged_in is False else ""
+    if version < program.minimum:
+        says += f"; older than {'.'.join(map(str, program.minimum))}, with which it is known to work"
+        fix = fix or program.install
+    return Runtime(
+        name=name,
+        program=program.name,
+        works=logged_in is not False,
+        says=says,
+        path=path,
+        version=".".join(map(str, version)),
+        logged_in=logged_in,
+        fix=fix,
+    )
 
 
 def _version(program: Program, section: RuntimeSection, environ: Mapping[str, str]) -> tuple[str, str]:

@@ -55,13 +55,29 @@ def as_json(service: Service, *, origins: bool) -> dict[str, Any]:
             for path, value in values.items()
         },
         "file": reading.file.model_dump(),
-        "processes": [_process_as_json(process) for process in processes(service)],
+        "processes": [
+            asdict(process)
+            | {"read": process.read.file.model_dump(), "changed": [each.model_dump() for each in process.changed]}
+            for process in processes(service)
+        ],
     }
 
 
 def processes(service: Service) -> tuple[Process, ...]:
     """The processes of this home that run, each compared with the settings as they are now."""
-    return tuple(_compared(service))
+    found = []
+    seen = daemon_state.status(service.home)
+    state = seen.state if seen.running else None
+    if state and state.settings:
+        found.append(_process(service, "daemon", state.pid, state.settings, RESTART, DAEMON_READS))
+    members = {child.pid for child in state.children} if state else set()
+    handed = toml.value(state.temporal_address) if state and state.temporal_address else None
+    for name, path in (("worker", service.home.worker_ready), ("bridge", service.home.bridge_ready)):
+        said = ready.read(path)
+        if said and said.settings and said.alive:
+            restart = RESTART if said.pid in members or name == "worker" else SERVE_AGAIN
+            found.append(_process(service, name, said.pid, said.settings, restart, handed=handed))
+    return tuple(found)
 
 
 def changed(service: Service) -> tuple[Process, ...]:
@@ -90,20 +106,6 @@ def way_to_force(process: Process) -> tuple[str, ...]:
     return (f"  to put that in force: {process.restart}",) if process.changed else ()
 
 
-def _compared(service: Service) -> Iterator[Process]:
-    seen = daemon_state.status(service.home)
-    state = seen.state if seen.running else None
-    if state and state.settings:
-        yield _process(service, "daemon", state.pid, state.settings, RESTART, DAEMON_READS)
-    members = {child.pid for child in state.children} if state else set()
-    handed = toml.value(state.temporal_address) if state and state.temporal_address else None
-    for name, path in (("worker", service.home.worker_ready), ("bridge", service.home.bridge_ready)):
-        said = ready.read(path)
-        if said and said.settings and said.alive:
-            restart = RESTART if said.pid in members or name == "worker" else SERVE_AGAIN
-            yield _process(service, name, said.pid, said.settings, restart, handed=handed)
-
-
 def _process(
     service: Service,
     name: str,
@@ -127,8 +129,3 @@ def _is_no_matter(change: Change, name: str, handed: str | None) -> bool:
     if change.key == _HANDED:
         return handed is not None and change.there == handed
     return name == "worker" and change.key.startswith("bridge.")
-
-
-def _process_as_json(process: Process) -> dict[str, Any]:
-    told = asdict(process) | {"changed": [each.model_dump() for each in process.changed]}
-    return told | {"read": process.read.file.model_dump()}

@@ -30,10 +30,10 @@ from workflows.model.errors import RefusedError
 from workflows.model.orders import Kill, Retry
 from workflows.model.rows import Records
 from workflows.model.states import JobState, TaskState
+from workflows.policy import lost_trees
 from workflows.temporal import search
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import TreeStart
-from workflows.tree import lost
 from workflows.tree.events import RetryRequested, TreeTakenUp
 from workflows.tree.reducer import new_tree, root_run
 from workflows.tree.retry import refuse_retry, refuse_taking_up
@@ -67,11 +67,6 @@ def new_root_id() -> str:
     return ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
 
 
-def _summary(tree: TreeInput) -> str:
-    asked = tree.assignment
-    return f"{asked.action} {tree.repo} - {asked.worker.name}: {tree.title}"[:SUMMARY_LIMIT]
-
-
 async def start(service: Service, tree: TreeInput, host: str) -> str:
     """Start a tree; either it exists in full, or nothing was recorded. Starting it again changes nothing."""
     with suppress(AlreadyStartedError):
@@ -103,7 +98,7 @@ async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
     """A blocked task is over: nobody is reminded of it, and no retry opens it again (ruling D4)."""
     root = jobs.get(service, job_id).root_job_id
     task = stored_jobs.task_of(service.store, root)
-    if task is not None and task.state in lost.OPEN_TASKS:
+    if task is not None and task.state in lost_trees.OPEN_TASKS:
         client = await client_of(service)
         if await settled(service, client, root) is None:
             raise RefusedError(f"the tree {root} is not blocked: {task.state}", f"service job kill {root}")
@@ -124,7 +119,7 @@ async def _end_closed(service: Service, client: Client, root: str, actor: str) -
 
 
 def _refuse_over(service: Service, root: str) -> None:
-    """No order is promised that has nothing to act on."""
+    """Refuse an order to a tree that is over: there is nothing for it to act on."""
     task = stored_jobs.task_of(service.store, root)
     if task is not None and task.state in {TaskState.DONE, TaskState.CANCELLED}:
         over = f"there is nothing to end: the tree {root} is {task.state}: {task.reason}"
@@ -146,7 +141,7 @@ async def retry(service: Service, job_id: str, *, actor: str) -> Retried:
         raise NoWorkerError(late.message, f"service job show {job_id}") from None
     except NoWorkflowError:
         await settled(service, client, root)
-    if await _was_lost(service, root):
+    if _was_lost(service, root):
         return await _take_up(service, client, root, actor)
     return await _reopen(service, client, root, RetryRequested(now=time.time(), actor=actor, job_id=job_id))
 
@@ -164,7 +159,7 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
     return Retried(order.job_id, reopened=True)
 
 
-async def _was_lost(service: Service, root: str) -> bool:
+def _was_lost(service: Service, root: str) -> bool:
     """Its task is blocked because its workflow was ended from outside, and not by anything of its own."""
     tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
     blocked = task is not None and task.state is TaskState.BLOCKED
@@ -199,7 +194,8 @@ async def _start_workflow(
     tree: TreeStart,
     reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
 ) -> None:
-    first = tree.input
+    first, asked = tree.input, tree.input.assignment
+    summary = f"{asked.action} {first.repo} - {asked.worker.name}: {first.title}"
     async with starting(client, "the job"):
         await client.start_workflow(
             DelegationTree.run,
@@ -207,7 +203,7 @@ async def _start_workflow(
             id=first.root_job_id,
             id_reuse_policy=reuse,
             task_queue=service.settings.temporal.task_queue,
-            static_summary=_summary(first),
+            static_summary=summary[:SUMMARY_LIMIT],
             static_details=f"In a terminal: `service job tree {first.root_job_id} --watch`",
             search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),
             rpc_timeout=RPC_TIMEOUT,

@@ -11,8 +11,7 @@ from activities.settings.home import Home
 from bridge.operations.service import Service
 from cli.main import NOUNS, main
 from tests.bridge import seeds
-from workflows.model.rows import ENDING
-from workflows.model.states import JobState
+from workflows.model.states import JobState, WaitsFor
 
 pytestmark = pytest.mark.ruling("K6")
 
@@ -210,16 +209,16 @@ def test_a_tree_that_is_being_ended_says_so_and_what_finishes_it(
     home: Home, capsys: pytest.CaptureFixture[str], state: JobState
 ) -> None:
     what_next = f"what runs finishes first; to stop all of it: service job kill {seeds.ROOT} --now"
-    killed = seeds.task(reason=f"{ENDING}: killed by ann", next=what_next)
+    killed = seeds.task(reason="killed by ann", next=what_next, waits_for=WaitsFor.RUNS)
     service = Service(home)
     seeds.write(service, killed, seeds.job(state=JobState.SUCCEEDED), seeds.job(f"{seeds.ROOT}.1", state=state))
     assert main(["job", "tree", seeds.ROOT]) == 0
     tree = capsys.readouterr().out
-    assert "  is being ended: killed by ann\n" in tree
+    assert "  killed by ann\n" in tree
     assert f"  next: {what_next}\n" in tree
     assert main(["job", "show", f"{seeds.ROOT}.1"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "because is being ended: killed by ann" in shown
+    assert "because killed by ann" in shown
     assert f"next {what_next}" in shown
     seeds.write(service, seeds.task(reason="goes on", next="", revision=2))
     assert main(["job", "tree", seeds.ROOT]) == 0

@@ -18,7 +18,6 @@ from workflows.contract.validate import validate
 GOOD: Body = {"decision": "approved", "summary": "ok"}
 LEG: Body = {"id": "a", "agent": "alice", "action": "ask", "prompt": "p"}
 WORKER: Body = {"runtime": "runtime_a"}
-IMPLEMENTER: Body = {**LEG, "agent": None, "action": "implement"}
 
 
 def faults(**members: Any) -> list[str]:

@@ -113,6 +113,7 @@ def test_a_resume_sent_while_no_worker_runs_is_applied_when_one_comes(script: Sc
     assert kinds.count("resume_accepted") == 1
 
 
+@pytest.mark.long
 @pytest.mark.ruling("F9", "F8")
 def test_a_pause_survives_everything_and_a_kill_finalizes_it_at_once(script: Script) -> None:
     script.answers(none=ASK)

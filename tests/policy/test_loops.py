@@ -1,18 +1,28 @@
 import pytest
 
-from tests.tree.simulator import LEAD, ROOT, delegation, tree_input
+from tests.tree.simulator import delegation
 from workflows.contract.models import Delegation, Ephemeral, Runtime
 from workflows.model.texts import LongPrompt
 from workflows.policy import loops
-from workflows.policy.loops import Rung
-from workflows.tree.chains import Coordinator
-from workflows.tree.ladder import Ladder
-from workflows.tree.reducer import new_tree
+from workflows.policy.loops import Ladder, Rung
 
 
-@pytest.fixture
-def chain() -> Coordinator:
-    return new_tree(tree_input()).root
+class Chain:
+    """A coordinator, as far as its ladder goes."""
+
+    def __init__(self, *dispatched: str) -> None:
+        self.ladder = Ladder(window=dispatched)
+
+    def returns(self, signature: str) -> Rung | None:
+        self.ladder, rung = self.ladder.set_returned(signature)
+        return rung
+
+    def dispatches(self, signature: str) -> None:
+        self.ladder = self.ladder.set_dispatched(signature)
+
+    def settles(self, *legs: str, limit: int) -> Rung | None:
+        self.ladder, rung = self.ladder.generation_over(legs, limit)
+        return rung
 
 
 def sign(*delegations: Delegation) -> str:
@@ -88,53 +98,59 @@ def test_the_order_of_legs_does_not_count_and_long_prompts_count_by_their_digest
 
 
 @pytest.mark.ruling("H2", "spec:limits.loop_window")
-def test_a_repeat_warns_once_and_then_is_a_loop_for_good(chain: Coordinator) -> None:
+def test_a_repeat_warns_once_and_then_is_a_loop_for_good() -> None:
+    chain = Chain()
     for each in ("A", "B"):
-        assert chain.ladder.repeats(each) is None
-        chain.ladder.dispatched(each)
-    assert chain.ladder.repeats("A") is Rung.WARNING
-    chain.ladder.generation(["one"], 2)
-    chain.ladder.generation(["two"], 2)
-    assert chain.ladder.repeats("B") is Rung.DETECTED
+        assert chain.returns(each) is None
+        chain.dispatches(each)
+    assert chain.returns("A") is Rung.WARNING
+    chain.settles("one", limit=2)
+    chain.settles("two", limit=2)
+    assert chain.returns("B") is Rung.DETECTED
 
 
 @pytest.mark.ruling("H2", "H3")
-def test_both_signals_climb_one_ladder(chain: Coordinator) -> None:
-    chain.ladder.dispatched("A")
-    assert [chain.ladder.generation(["same"], 1) for _ in range(2)] == [None, Rung.WARNING]
-    assert chain.ladder.repeats("A") is Rung.DETECTED
-    other = Ladder(window=["A"])
-    assert other.repeats("A") is Rung.WARNING
-    assert [other.generation(["same"], 1) for _ in range(2)] == [None, Rung.DETECTED]
+def test_both_signals_climb_one_ladder() -> None:
+    chain, other = Chain("A"), Chain("A")
+    assert [chain.settles("same", limit=1) for _ in range(2)] == [None, Rung.WARNING]
+    assert chain.returns("A") is Rung.DETECTED
+    assert other.returns("A") is Rung.WARNING
+    assert [other.settles("same", limit=1) for _ in range(2)] == [None, Rung.DETECTED]
 
 
 @pytest.mark.ruling("H1")
-def test_the_window_holds_eight_sets(chain: Coordinator) -> None:
+def test_the_window_holds_eight_sets() -> None:
+    chain = Chain()
     for each in "ABCDEFGHI":
-        chain.ladder.dispatched(each)
-    assert chain.ladder.repeats("A") is None
-    assert chain.ladder.repeats("B") is Rung.WARNING
+        chain.dispatches(each)
+    assert chain.returns("A") is None
+    assert chain.returns("B") is Rung.WARNING
 
 
 @pytest.mark.ruling("H3", "spec:limits.non_progress")
-def test_the_streak_warns_at_its_limit_then_detects(chain: Coordinator) -> None:
-    assert [chain.ladder.generation(["same"], 2) for _ in range(4)] == [None, None, Rung.WARNING, Rung.DETECTED]
+def test_the_streak_warns_at_its_limit_then_detects() -> None:
+    chain = Chain()
+    assert [chain.settles("same", limit=2) for _ in range(4)] == [None, None, Rung.WARNING, Rung.DETECTED]
 
 
 @pytest.mark.ruling("H3", "spec:limits.non_progress")
-def test_a_change_resets_the_streak_and_the_ladder(chain: Coordinator) -> None:
-    climbed = [chain.ladder.generation([digest], 2) for digest in "xxxyyy"]
+def test_a_change_resets_the_streak_and_the_ladder() -> None:
+    chain = Chain()
+    climbed = [chain.settles(digest, limit=2) for digest in "xxxyyy"]
     assert climbed == [None, None, Rung.WARNING, None, None, Rung.WARNING]
 
 
 @pytest.mark.ruling("H3")
-def test_the_digest_does_not_depend_on_the_order_of_legs(chain: Coordinator) -> None:
-    chain.ladder.generation(["a", "b"], 9)
-    chain.ladder.generation(["b", "a"], 9)
+def test_the_digest_does_not_depend_on_the_order_of_legs() -> None:
+    chain = Chain()
+    chain.settles("a", "b", limit=9)
+    chain.settles("b", "a", limit=9)
     assert chain.ladder.streak == 1
 
 
 @pytest.mark.ruling("C6", "spec:limits.preflight_streak")
-def test_preflight_failures_share_the_streak(chain: Coordinator) -> None:
-    assert [chain.ladder.unroutable(2) for _ in range(3)] == [True, True, False]
-    assert (chain.coordinator_id, chain.run.assignment.worker) == (ROOT, LEAD)
+def test_sets_that_cannot_go_out_share_the_streak() -> None:
+    chain = Chain()
+    for _ in range(2):
+        chain.settles("same", limit=9)
+    assert chain.ladder.set_unroutable().streak == 2

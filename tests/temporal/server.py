@@ -8,17 +8,13 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer
 
-from bridge.daemon.server import find_program
+from bridge.daemon.server import TUNING, find_program
 from workflows.temporal import search
 from workflows.temporal.runner import WORKFLOWS, runner
 
 KEYS = (
+    *TUNING,
     "frontend.WorkflowTimeSkippingEnabled=true",
-    "history.transferProcessorMaxPollRPS=2000",
-    "history.timerProcessorMaxPollRPS=2000",
-    "matching.numTaskqueueReadPartitions=1",
-    "matching.numTaskqueueWritePartitions=1",
-    "matching.enableFairness=true",
     # A production server slows runs down that follow one another quickly.
     'history.workflowIdReuseMinimalInterval="1ms"',
     "system.forceSearchAttributesCacheRefreshOnRead=true",

@@ -1,6 +1,6 @@
 """A tree played without Temporal: commands are carried out against scripted or generated outcomes, and watched.
 
-`World` is the shell's stand-in. After every step it checks what must hold in any tree, by its own book-held_sets.
+`World` is the shell's stand-in. After every step it checks what must hold in any tree, by its own book-keeping.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,10 +10,10 @@ from workflows.contract.models import Action, AutonomyPolicy, Decision, Delegati
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import ResumeOrder
-from workflows.model.rows import DISMISS, RETRY, EventRecord, JobRecord, RoundRecord, TaskRecord
+from workflows.model.rows import DISMISS, KILL, RETRY, EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.spend import Usage
-from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
 from workflows.model.texts import Text
 from workflows.model.workers import Worker
 from workflows.policy.decisions import state_of
@@ -122,6 +122,14 @@ STORY = frozenset(
     }
 )
 """What every tree tells as it goes; tests of one rule look at the rest."""
+
+COMMANDS = {
+    WaitsFor.RUNS: f"{KILL} {ROOT} --now",
+    WaitsFor.RESUME: "service resume ",
+    WaitsFor.RETRY: RETRY,
+    WaitsFor.DISMISS: DISMISS,
+}
+"""What people read in `next` where programs read the word."""
 
 
 class World:
@@ -269,10 +277,6 @@ class World:
     def said(self) -> list[EventRecord]:
         return [event for event in self.events if event.kind not in STORY]
 
-    def log_of(self, *kinds: str) -> list[str]:
-        """What was told, of these kinds, in order."""
-        return [event.message for event in self.events if event.kind in kinds]
-
     def task_state(self) -> TaskState:
         return self.state.task.state
 
@@ -396,10 +400,13 @@ class World:
     def _check_offers(self) -> None:
         """No printed command would be refused; below a blocked task nothing is asked and nothing starts (B3, D4)."""
         state = self.state
-        for text in dict.fromkeys([state.task.next, *(job.next for job in state.jobs.values())]):
-            _, offered, job_id = text.partition(RETRY)
-            assert not offered or refuse_retry(state, job_id.strip()) is None, text
-        assert not state.frozen or RETRY in state.task.next or DISMISS in state.task.next
+        rows: list[TaskRecord | JobRecord] = [state.task, *state.jobs.values()]
+        for row in rows:
+            _, offered, job_id = row.next.partition(RETRY)
+            assert not offered or refuse_retry(state, job_id.strip()) is None, row.next
+            for word, command in COMMANDS.items():
+                assert (row.waits_for is word) == (command in row.next), row
+        assert not state.frozen or state.task.waits_for in {WaitsFor.RETRY, WaitsFor.DISMISS}
         assert not state.blocked or not self.open()
         for each in self.open():
             self._check_round(each)

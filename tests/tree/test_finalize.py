@@ -3,7 +3,7 @@ import pytest
 from tests.tree.simulator import ROOT, World, delegation, done, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.model.settings import Bounds
-from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
 from workflows.model.texts import LongPrompt
 from workflows.policy.prompts.render import render_continuation, wanted_digests
 from workflows.tree.details import details
@@ -311,7 +311,7 @@ def test_a_killed_tree_whose_runs_still_end_says_so_and_what_finishes_it(blocked
     assert "is being ended: killed by " in f"{task.why} {task.next}"
     assert "what runs finishes first" in task.next
     assert task.next.endswith(f"service job kill {ROOT} --now")
-    assert not task.may_go_on
+    assert task.waits_for is WaitsFor.RUNS
     assert task.next in details(tree.state)
     tree.leg("a")
     assert tree.state.task.next == task.next
@@ -320,4 +320,4 @@ def test_a_killed_tree_whose_runs_still_end_says_so_and_what_finishes_it(blocked
         tree.leg("c")
         tree.coordinator("approved")
     assert tree.task_state() is TaskState.CANCELLED
-    assert (tree.state.task.next, tree.state.task.ending) == ("", False)
+    assert (tree.state.task.next, tree.state.task.waits_for) == ("", WaitsFor.NOTHING)

@@ -52,6 +52,7 @@ def test_every_tree_keeps_the_invariants_and_replays(data: bytes) -> None:
     left = [job for job in world.state.jobs.values() if job.state in {JobState.QUEUED, JobState.RUNNING}]
     assert not left or world.state.blocked, "only a task that may be opened again has jobs that wait"
     assert all(job.state is JobState.QUEUED and job.next == world.state.task.next for job in left)
+    assert all(job.reason == "waits until the blocked task is opened again" for job in left)
     finals = [run for run in world.runs if run.continuation is Continuation.FINALIZE]
     assert finals in ([], [world.last])
     assert not world.open(), "every round ends"

@@ -7,7 +7,7 @@ import pytest
 from tests.tree.simulator import AGENTS, CODER, ROOT, World, delegation, tokens, tree_input
 from workflows.contract.models import Delegation
 from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
-from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
 from workflows.tree.details import details
 
 SETTINGS = TreeSettings(
@@ -197,10 +197,20 @@ def test_the_way_back_names_what_has_to_be_done_before_a_retry_can_help() -> Non
     world.leg("a", None, reason="nobody is logged in", first="codex login")
     job = f"{ROOT}.1"
     assert world.jobs[job].next == world.state.task.next == f"codex login; then: service job retry {job}"
-    assert world.state.task.may_go_on
+    assert world.state.task.waits_for is world.jobs[job].waits_for is WaitsFor.RETRY
     world.retry(job)
     world.leg("a", None, reason="it crashed")
     assert world.jobs[job].next == world.state.task.next == f"service job retry {job}"
+
+
+@pytest.mark.ruling("B3", "F3")
+def test_what_has_to_be_done_first_is_said_again_when_a_person_has_let_the_failure_stand() -> None:
+    world = tree(delegation("a", failure_policy="escalate_human"), delegation("b"))
+    world.leg("a", None, reason="nobody is logged in", first="codex login")
+    job = f"{ROOT}.1"
+    assert (world.jobs[job].waits_for, world.jobs[job].next) == (WaitsFor.RESUME, f"service resume {ROOT} retry")
+    world.resume("continue")
+    assert (world.jobs[job].waits_for, world.jobs[job].next) == (WaitsFor.NOTHING, "codex login")
 
 
 @pytest.mark.ruling("B3")

@@ -13,8 +13,8 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.payloads import PAYLOADS, UnfitPayloadError, check_payload
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation
+from workflows.policy.lost_trees import dismissed_rows, lost_rows
 from workflows.tree.events import RecordRefused
-from workflows.tree.lost import dismissed_rows, lost_rows
 from workflows.tree.step import Step
 
 ASKS = (HumanQuestion(id="q", prompt="which?"),)

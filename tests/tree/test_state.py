@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 
 from tests.tree.largest import BLOB, largest, the_largest_agent, the_largest_leg, the_largest_set
@@ -105,12 +107,18 @@ def test_the_largest_tree_there_can_be_continues_as_new_far_below_what_a_server_
 
 
 COORDINATORS = 61
+TRIED_ALWAYS = (("\U0001f600", 16, False), ("\x01", 256, True))
+"""Each takes seconds: the largest in bytes and the largest in JSON; sets that are kept and sets that are left out."""
 
 
 @pytest.mark.ruling("B6", "engine:small")
-@pytest.mark.parametrize("letter", ["s", "\u00e9", "\x01", "\U0001f600"])
-@pytest.mark.parametrize("count", [16, 256])
-@pytest.mark.parametrize("asking", [False, True], ids=["another asks", "each asks"])
+@pytest.mark.parametrize(
+    ("letter", "count", "asking"),
+    [
+        pytest.param(letter, count, asking, marks=() if (letter, count, asking) in TRIED_ALWAYS else pytest.mark.long)
+        for letter, count, asking in product(("s", "\u00e9", "\x01", "\U0001f600"), (16, 256), (False, True))
+    ],
+)
 def test_a_tree_of_coordinators_that_all_wait_with_the_largest_sets_there_are_is_one_payload(
     letter: str, count: int, asking: bool
 ) -> None:

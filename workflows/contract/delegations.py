@@ -29,14 +29,10 @@ class Siblings:
 
     @classmethod
     def of(cls, name: str, entries: list[JsonValue]) -> "Siblings":
-        ids = (entry.get("id") for entry in entries if isinstance(entry, dict))
-        return cls(name, _distinct(entries), dict.fromkeys(value for value in ids if isinstance(value, str)))
-
-
-def _distinct(entries: list[JsonValue]) -> int:
-    given = [entry.get("fingerprint") for entry in entries if isinstance(entry, dict)]
-    prints = [each for each in given if isinstance(each, str) and each.strip()]
-    return len(entries) - len(prints) + len(set(prints))
+        objects = [entry for entry in entries if isinstance(entry, dict)]
+        ids = dict.fromkeys(each for entry in objects if isinstance(each := entry.get("id"), str))
+        prints = [each for entry in objects if isinstance(each := entry.get("fingerprint"), str) and each.strip()]
+        return cls(name, len(entries) - len(prints) + len(set(prints)), ids)
 
 
 def entry_scope(siblings: Siblings, index: int, entry: JsonValue, faults: Faults) -> Scope | None:
@@ -154,10 +150,6 @@ def _read_worktree(scope: Scope) -> str | None:
 def _read_artifacts(scope: Scope) -> list[str]:
     handles = scope.strings("artifacts", of="artifact")
     for index, handle in enumerate(handles):
-        if not _stays_inside(handle):
+        if not all(_ARTIFACT_PART.fullmatch(part) for part in handle.split("/")):
             scope.fault(f"artifacts[{index}]", 'must be a plain name such as "plan.md", without ".." or hidden parts')
     return handles
-
-
-def _stays_inside(name: str) -> bool:
-    return all(_ARTIFACT_PART.fullmatch(part) for part in name.split("/"))

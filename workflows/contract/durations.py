@@ -20,8 +20,12 @@ class DurationError(ValueError):
 def parse_duration(text: str) -> float:
     """Seconds in `30m`, `1h30m`, `250ms`; whether zero will do is the caller's rule. Ruling A10."""
     match = _DURATION.fullmatch(text)
+    if text.startswith("-"):
+        raise DurationError("must be positive")
+    if _BARE.fullmatch(text):
+        raise DurationError(f'needs a unit: write "{text}s" for seconds or "{text}m" for minutes')
     if not text or match is None:
-        raise DurationError(_what_is_wrong(text))
+        raise DurationError('must be a duration such as "90s", "30m" or "1h30m" (units d, h, m, s, ms, largest first)')
     seconds = sum(float(number) * size for number, size in zip(match.groups("0"), UNITS.values(), strict=True))
     if seconds > LONGEST_SECONDS:
         raise DurationError(f"must be at most {format_duration(LONGEST_SECONDS)}")
@@ -37,11 +41,3 @@ def format_duration(seconds: float) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
-
-
-def _what_is_wrong(text: str) -> str:
-    if text.startswith("-"):
-        return "must be positive"
-    if _BARE.fullmatch(text):
-        return f'needs a unit: write "{text}s" for seconds or "{text}m" for minutes'
-    return 'must be a duration such as "90s", "30m" or "1h30m" (units d, h, m, s, ms, largest first)'

@@ -21,17 +21,11 @@ def read_evidence(scope: Scope, name: str) -> list[JsonValue]:
     """Strings, or objects that say something in at least one string. Ruling A6."""
     entries = scope.array(name, "strings or objects")
     for index, entry in enumerate(entries):
-        if (sentence := _evidence_fault(entry)) is not None:
-            scope.fault(f"{name}[{index}]", sentence)
+        place = f"{name}[{index}]"
+        if not isinstance(entry, str | dict):
+            scope.fault(place, f"must be a string or an object, not {kind(entry)}")
+        elif isinstance(entry, str) and not entry.strip():
+            scope.fault(place, "must not be blank")
+        elif isinstance(entry, dict) and not any(isinstance(each, str) and each.strip() for each in entry.values()):
+            scope.fault(place, f"must have at least one string value, such as {' or '.join(KNOWN_KEYS[:3])}")
     return entries
-
-
-def _evidence_fault(entry: JsonValue) -> str | None:
-    match entry:
-        case str():
-            return None if entry.strip() else "must not be blank"
-        case dict():
-            says = any(isinstance(value, str) and value.strip() for value in entry.values())
-            return None if says else f"must have at least one string value, such as {' or '.join(KNOWN_KEYS[:3])}"
-        case _:
-            return f"must be a string or an object, not {kind(entry)}"

@@ -158,18 +158,13 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_int=_integer)
 def _why(text: str, start: int, error: json.JSONDecodeError) -> str:
     rest = text[error.pos :].rstrip()
     if not rest or error.msg.startswith("Unterminated string") or _CUT_SCALAR.fullmatch(rest):
-        return _truncated(text[start:])
-    where = f"line {text.count(chr(10), start, error.pos) + 1} of the result"
+        part = text[start:]  # how far it got (ruling A2)
+        where = f", inside {reached}" if (reached := _reached(part)) else ""
+        size = len(part.encode("utf-8", "surrogatepass"))
+        return f"the result is truncated: the output ends after {size} bytes of it{where}; send the whole object"
+    line = text.count("\n", start, error.pos) + 1
     near = json.dumps(text[max(start, error.pos - 20) : error.pos + 20])
-    return f"the result is not valid JSON: {error.msg.lower()} at {where}, near {near}"
-
-
-def _truncated(part: str) -> str:
-    """How far a truncated object got. Ruling A2."""
-    size = len(part.encode("utf-8", "surrogatepass"))
-    reached = _reached(part)
-    where = f", inside {reached}" if reached else ""
-    return f"the result is truncated: the output ends after {size} bytes of it{where}; send the whole object"
+    return f"the result is not valid JSON: {error.msg.lower()} at line {line} of the result, near {near}"
 
 
 def _reached(part: str) -> str:

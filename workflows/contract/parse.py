@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workflows.contract.faults import Fault
-from workflows.contract.locate import KEY, Broken, Candidate, locate
+from workflows.contract.locate import KEY, Broken, locate
 from workflows.contract.models import ServiceResult
 from workflows.contract.notices import Notice
 from workflows.contract.validate import Verdict, validate
@@ -29,23 +29,16 @@ def read_result(output: str | bytes, *, after_repair: bool = False) -> Accepted 
     """The last valid result of an output, or the faults of the last candidate. Rulings A1, A3, A4."""
     text = output if isinstance(output, str) else output.decode("utf-8", "surrogateescape")
     found = locate(text)
-    verdicts = [_judge(candidate) for candidate in found]
+    verdicts = [
+        Verdict((Fault("", each.message),), None) if isinstance(each, Broken) else validate(each.value)
+        for each in found
+    ]
     for tolerant in (False, True) if after_repair else (False,):
-        valid = [place for place, verdict in enumerate(verdicts) if _passes(verdict, tolerant=tolerant)]
+        valid = [place for place, each in enumerate(verdicts) if each.result and (tolerant or not each.faults)]
         if valid and (result := verdicts[valid[-1]].result) is not None:
             later = len(found) - 1 - valid[-1]
             return Accepted(result, (*_ambiguity(len(valid), later), *_dropped(verdicts[valid[-1]].faults)))
     return Rejected(verdicts[-1].faults if verdicts else (_nothing_found(text),))
-
-
-def _judge(candidate: Candidate | Broken) -> Verdict:
-    if isinstance(candidate, Broken):
-        return Verdict((Fault("", candidate.message),), None)
-    return validate(candidate.value)
-
-
-def _passes(verdict: Verdict, *, tolerant: bool) -> bool:
-    return verdict.result is not None and (tolerant or not verdict.faults)
 
 
 def _ambiguity(valid: int, later: int) -> tuple[Notice, ...]:

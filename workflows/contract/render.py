@@ -87,7 +87,9 @@ class _Writer:
         line = f"**{self.word(str(entry[heading])) if heading else label}**"
         line += f" ({self.word(str(entry[qualifier]))})" if qualifier else ""
         target = _WEB.fullmatch(str(entry[link])) if link else None
-        line += f" [{link}]({_target(target[0])})" if target else ""
+        if target:
+            url = target[0].replace("(", "%28").replace(")", "%29")
+            line += f" [{link}]({url})"
         used = {heading, qualifier, link if target else None}
         rest = [self.member(name, value, 1) for name, value in entry.items() if name not in used]
         return [line, *(line for lines in rest for line in _bullet(lines))]
@@ -143,10 +145,6 @@ def _bullet(lines: Lines) -> Lines:
     """A list item. Its text begins right behind the dash: blanks would move what belongs to it out of it, and a lone
     dash would underline the line above."""
     return [f"- {lines[0].lstrip() or '(empty)'}", *(f"  {line}".rstrip() for line in lines[1:])]
-
-
-def _target(url: str) -> str:
-    return url.replace("(", "%28").replace(")", "%29")
 
 
 def _cut(text: str, cap: int) -> str:

@@ -15,7 +15,8 @@ _MARGIN = 64_000
 def repair_prompt(faults: Sequence[Fault], previous_output: str | bytes) -> str:
     """The faults, the required shape, and the end of the previous output as fenced data. Ruling A5."""
     previous, left_out = _tail(previous_output)
-    fence = _fence(previous)
+    longest = max(map(len, re.findall("`+", previous)), default=0)
+    fence = "`" * max(3, longest + 1)
     cut = f", without its first {left_out} bytes" if left_out else ""
     return f"""Your result was not accepted. The rest of your work stands: do not redo it, only send the result again.
 
@@ -52,8 +53,3 @@ def _tail(output: str | bytes) -> tuple[str, int]:
     kept = text.encode("utf-8", "replace")[-PREVIOUS_CAP:]
     tail = kept.decode("utf-8", "ignore")
     return tail, max(0, len(raw) - PREVIOUS_CAP)
-
-
-def _fence(text: str) -> str:
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    return "`" * max(3, longest + 1)

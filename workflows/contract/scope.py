@@ -83,7 +83,8 @@ class Scope:
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool):
-            self.fault(name, f"must be an integer, not {_shown(value)}")
+            shown = kind(value) if isinstance(value, list | dict) else quoted(value)
+            self.fault(name, f"must be an integer, not {shown}")
             return None
         if value < at_least:
             self.fault(name, sentence)
@@ -152,7 +153,3 @@ def kind(value: JsonValue) -> str:
 def set_only(clean: Clean) -> Clean:
     """Without the members that are not set."""
     return {name: value for name, value in clean.items() if value is not None}
-
-
-def _shown(value: JsonValue) -> str:
-    return kind(value) if isinstance(value, list | dict) else quoted(value)

@@ -93,17 +93,13 @@ def _read_artifact_body(scope: Scope) -> JsonValue:
     """A string or any JSON value; blank is not set. Ruling A6."""
     body = scope.take("artifact_body")
     if not scope.given("artifact_body"):
-        body = None
-        if users := _artifact_users(scope.source.get("delegations")):
+        body, legs = None, scope.source.get("delegations")
+        entries = enumerate(legs) if isinstance(legs, list) else ()
+        users = [f"delegations[{i}]" for i, entry in entries if isinstance(entry, dict) and entry.get("artifacts")]
+        if users:
             more = f" and {len(users) - 3} more" if len(users) > 3 else ""
             scope.fault("artifact_body", f"is required, because {', '.join(users[:3])}{more} set artifacts")
     return body
-
-
-def _artifact_users(delegations: JsonValue) -> list[str]:
-    entries = delegations if isinstance(delegations, list) else []
-    users = (i for i, entry in enumerate(entries) if isinstance(entry, dict) and entry.get("artifacts"))
-    return [f"delegations[{i}]" for i in users]
 
 
 def _read_questions(scope: Scope) -> list[Clean]:

@@ -13,7 +13,7 @@ class BranchEventKind(StrEnum):
 
 
 class BranchEvent(Payload):
-    """Whose word, which branch, where it pointed, and the task branch it was merged into, or not."""
+    """Who ordered it, which branch, the commit it pointed at, the task branch, and whether it was merged there."""
 
     actor: str
     branch: str

@@ -1,4 +1,4 @@
-"""What a coordinator that runs again is told, as values. `tree/brief` gathers it, `policy/prompts` makes it text."""
+"""What a coordinator that runs again is told, as values; `policy/prompts` makes it text."""
 
 from enum import StrEnum
 

@@ -20,7 +20,7 @@ class ServiceError(Exception):
 
 
 class UsageError(ServiceError):
-    """The call's words are off."""
+    """The call itself is wrong: an option, an id or a value in it."""
 
     code = "usage"
     exit_code = 2

@@ -100,7 +100,7 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
 
 
 class UnfitPayloadError(Exception):
-    """The engine told of an event that has no kind, or not this payload."""
+    """An event has a kind that is not in the table, or a payload that does not fit its kind."""
 
 
 def check_payload(kind: str, data: Data) -> None:

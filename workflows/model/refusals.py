@@ -1,4 +1,4 @@
-"""What a rule says no with: a word for programs, a sentence for people. What a command fails with is in `errors`."""
+"""A rule's refusal: a word for programs and a sentence for people. What a command fails with is in `errors`."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from workflows.contract.models import Delegation, HumanQuestion
+from workflows.contract.models import HumanQuestion
 from workflows.model.briefs import Answer
 from workflows.model.wire import Memory
 
@@ -27,6 +27,14 @@ class RoundEnd(StrEnum):
     """Its batch was blocked, or its tree finalized for another reason."""
 
 
+class Stage(StrEnum):
+    """What a round's timer stands for: one of two reminders, or the end (ruling F8)."""
+
+    HALF = "half"
+    NINETY = "ninety"
+    END = "end"
+
+
 class Round(Memory):
     """A pause for a person. What it asks stands in its coordinator: `asking`, or the legs that are `escalated`."""
 
@@ -37,6 +45,8 @@ class Round(Memory):
     digest: str
     timer: str | None = None
     """Its one timer: the next reminder, or the end."""
+    stage: Stage = Stage.HALF
+    """What that timer stands for."""
     armed_at: float
     """When its time was last set: reminders are counted from here."""
     extensions: int = 0
@@ -68,10 +78,8 @@ class Asked(Memory):
 
 
 class Reply(Memory):
-    """What people said to a coordinator, and what was held back meanwhile: told with its next continuation."""
+    """What people said to a coordinator: told with its next continuation."""
 
     answers: list[Answer] = []
     guidance: str = ""
     unmatched: list[str] = []
-    held: tuple[Delegation, ...] = ()
-    long_prompts: dict[str, str] = {}

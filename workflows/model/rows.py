@@ -1,7 +1,7 @@
 """The rows a tree writes of itself: its task, jobs, rounds and events. Those of pipeline runs: `pipeline/records`.
 
 Every row carries the tree's `revision`, which only grows, so writing one twice or late changes nothing. Where the tree
-cannot write any more, `tree/lost` makes the same rows for it.
+cannot write any more, `policy/lost_trees` makes the same rows for it.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from workflows.contract.models import Action, Decision
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.spend import Usage
-from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
 from workflows.model.wire import Wire
 
 RETRY = "service job retry"
@@ -20,9 +20,6 @@ DISMISS = "service job dismiss"
 
 KILL = "service job kill"
 """What ends a tree, followed by any job of it; with `--now` at once."""
-
-ENDING = "is being ended"
-"""How the reason of a task begins that ends early, until it has ended."""
 
 
 class JobRecord(Wire):
@@ -46,6 +43,7 @@ class JobRecord(Wire):
     reason: str = ""
     next: str = ""
     """What happens next, and the exact command that moves it, where a person can."""
+    waits_for: WaitsFor = WaitsFor.NOTHING
     decision: Decision | None = None
     summary: str = ""
     model: str | None = None
@@ -82,6 +80,7 @@ class TaskRecord(Wire):
     revision: int
     reason: str = ""
     next: str = ""
+    waits_for: WaitsFor = WaitsFor.NOTHING
     opened_at: float
     ended_at: float | None = None
     paused_seconds: float = 0.0
@@ -89,19 +88,9 @@ class TaskRecord(Wire):
     paused_since: float | None = None
 
     @property
-    def ending(self) -> bool:
-        """It ends early, and its last runs are waited for."""
-        return self.state is TaskState.OPEN and self.reason.startswith(ENDING)
-
-    @property
     def why(self) -> str:
-        """The reason where it tells more than the state; a task that is open simply goes on."""
-        return self.reason if self.state is not TaskState.OPEN or self.ending else ""
-
-    @property
-    def may_go_on(self) -> bool:
-        """Blocked, and an operator is waited for: to open it again or to dismiss it. A finalized one is over (D4)."""
-        return self.state is TaskState.BLOCKED and (RETRY in self.next or DISMISS in self.next)
+        """The reason where it tells more than the state; a task that is open simply goes on, unless it ends early."""
+        return self.reason if self.state is not TaskState.OPEN or self.waits_for is WaitsFor.RUNS else ""
 
     def elapsed(self, now: float) -> float:
         """Wall-clock time without pauses (ruling C4)."""

@@ -25,6 +25,23 @@ class TaskState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class WaitsFor(StrEnum):
+    """What has to come before a task or a job goes on: in a word, what its `next` tells people in a sentence (B3)."""
+
+    NOTHING = ""
+    """It goes on or has ended by itself; what its `next` says is no command."""
+    RUNS = "runs"
+    """It ends early, when what runs has ended."""
+    RESUME = "resume"
+    """A person ends a pause."""
+    RETRY = "retry"
+    """An operator has a job run again."""
+    DISMISS = "dismiss"
+    """Nothing can open it again: an operator dismisses it."""
+    START = "start"
+    """It is lost: an operator starts its task anew, as a new tree."""
+
+
 class Continuation(StrEnum):
     """Why a coordinator runs again (ruling D1)."""
 

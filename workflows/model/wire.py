@@ -10,7 +10,7 @@ class Value(BaseModel):
     """A model whose copies have its own fields and no others."""
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A field that there is not is a bug, and raises: pydantic would keep it where nobody looks."""
+        """A field that does not exist is a bug, and raises: pydantic would keep it without a word."""
         if update and (strange := update.keys() - type(self).__pydantic_fields__.keys()):
             raise TypeError(f"{type(self).__name__} has no {', '.join(strange)}")
         return super().model_copy(update=update, deep=deep)

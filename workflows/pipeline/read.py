@@ -44,27 +44,19 @@ class DefinitionError(UsageError):
 @lru_cache(maxsize=32)
 def read(text: str, format_: Format) -> Definition:
     """The definition a file holds, or all that is wrong with it. One that is run again and again is read once."""
-    faults = Faults()
-    clean: Clean = {}
     if len(text.encode(errors="surrogatepass")) > MOST_BYTES:
-        faults.add(Fault("", f"the file is larger than {MOST_BYTES // 1024} KiB"))
-    else:
-        clean = _read_whole(text, format_, faults)
-    if faults:
-        raise DefinitionError(faults.report())
-    return Definition.model_validate(clean)
-
-
-def _read_whole(text: str, format_: Format, faults: Faults) -> Clean:
+        raise DefinitionError((Fault("", f"the file is larger than {MOST_BYTES // 1024} KiB"),))
     try:
         value = parse(text, format_)
     except ValueError as error:
-        faults.add(Fault("", str(error)))
-        return {}
+        raise DefinitionError((Fault("", str(error)),)) from None
     if not isinstance(value, dict):
-        faults.add(Fault("", f"a pipeline must be an object, not {kind(value)}"))
-        return {}
-    return _read_definition(Scope(value, faults))
+        raise DefinitionError((Fault("", f"a pipeline must be an object, not {kind(value)}"),))
+    faults = Faults()
+    clean = _read_definition(Scope(value, faults))
+    if faults:
+        raise DefinitionError(faults.report())
+    return Definition.model_validate(clean)
 
 
 def _read_definition(scope: Scope) -> Clean:
@@ -164,7 +156,15 @@ def _read_stage(scope: Scope, siblings: Siblings, index: int) -> Clean:
             clean |= {"command": _read_command(scope), "env": _read_env(scope)}
             scope.close(_SHELL)
         case StageKind.AGENT:
-            clean |= _read_agent(scope)
+            action = scope.choice("action", Action, required=True)
+            clean |= {
+                **_read_worker(scope, action),
+                "action": action,
+                "prompt": scope.text("prompt", required=True, of="prompt"),
+                "model": scope.text("model", of="model"),
+                "effort": scope.text("effort", of="effort"),
+                "success": _read_success(scope),
+            }
             scope.close(_AGENT)
         case None:
             scope.close(dict.fromkeys((*_SHELL, *_AGENT)))
@@ -216,20 +216,6 @@ def _read_env(scope: Scope) -> dict[str, str]:
         if not isinstance(text, str):
             scope.fault(f"env.{name}", f"must be a string, not {kind(text)}")
     return {name: text for name, text in value.items() if isinstance(text, str)}
-
-
-def _read_agent(scope: Scope) -> Clean:
-    action = scope.choice("action", Action, required=True)
-    return set_only(
-        {
-            **_read_worker(scope, action),
-            "action": action,
-            "prompt": scope.text("prompt", required=True, of="prompt"),
-            "model": scope.text("model", of="model"),
-            "effort": scope.text("effort", of="effort"),
-            "success": _read_success(scope),
-        }
-    )
 
 
 def _read_worker(scope: Scope, action: Action | None) -> Clean:

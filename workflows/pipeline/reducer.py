@@ -57,7 +57,7 @@ class _Step:
         self._commands: list[Command] = []
 
     def ended(self, stage: StageMemory, attempt: int, outcome: StageOutcome) -> None:
-        """Counts once. A failure is tried again before it is one, unless somebody wants the run to end."""
+        """An attempt's end counts once. One that failed is tried again first, unless somebody wants the run to end."""
         if stage.state is not StageState.RUNNING or stage.attempt != attempt:
             return
         run = self.run
@@ -67,7 +67,11 @@ class _Step:
         stage.decision, stage.summary, stage.reason = outcome.decision, outcome.summary, outcome.reason
         stage.branches = outcome.branches
         if outcome.state in _WORTH_A_RETRY and attempt <= stage.plan.retry and not run.cancelled_by:
-            self._try_again(stage)
+            seconds = pause(attempt - 1)
+            again = f"attempt {attempt + 1} begins after {format_duration(seconds)}"
+            stage.state, stage.pausing = StageState.PENDING, True
+            stage.reason = f"{stage.reason or 'it failed'}; {again}"
+            self._commands.append(StartTimer(stage.plan.id, seconds, f"{stage.plan.id}: {again}"))
             return
         stage.state, stage.finished_at = outcome.state, run.now
         if stage.state is not StageState.SUCCEEDED:
@@ -75,20 +79,13 @@ class _Step:
         if tells_its_end(stage.plan.kind, stage.state):
             self._told.add(stage.plan.id)
 
-    def _try_again(self, stage: StageMemory) -> None:
-        seconds = pause(stage.attempt - 1)
-        stage.state, stage.pausing = StageState.PENDING, True
-        again = f"attempt {stage.attempt + 1} begins after {format_duration(seconds)}"
-        stage.reason = f"{stage.reason or 'it failed'}; {again}"
-        self._commands.append(StartTimer(stage.plan.id, seconds, f"{stage.plan.id}: {again}"))
-
     def attention(self, job_id: str, waits_for: str) -> None:
         for stage in self.run.stages.values():
             if stage.job_id == job_id and stage.state is StageState.RUNNING:
                 stage.waits_for = waits_for
 
     def cancel(self, actor: str) -> None:
-        """What runs is stopped, what waits never starts. Twice is once."""
+        """What runs is stopped, what waits never starts. A second cancel changes nothing."""
         run = self.run
         if run.cancelled_by:
             return

@@ -83,7 +83,7 @@ def reduced_rows(records: RunRecords, why: str) -> RunRecords:
 
 
 def skipped_rows(start: RunInput, reason: str, state: RunState = RunState.SKIPPED) -> RunRecords:
-    """A run that never was, and why: its schedule fired all the same."""
+    """The rows of a run that was not started, and why: its schedule fired, and people shall see that."""
     run = new_run(start)
     run.state, run.reason, run.finished_at = state, reason, start.created_at
     return RunRecords(run=run_row(run, 1), begins=start.model_copy(update={"stages": ()}))

@@ -71,11 +71,8 @@ def parse(text: str, format_: Format) -> JsonValue:
             case Format.TOML:
                 return tomllib.loads(text)
     except yaml.MarkedYAMLError as error:
-        raise ValueError(f"this is not valid YAML: {error.problem or error}{_place(error)}") from None
+        mark = error.problem_mark
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise ValueError(f"this is not valid YAML: {error.problem or error}{place}") from None
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
         raise ValueError(f"this is not valid {format_.upper()}: {' '.join(str(error).split())[:300]}") from None
-
-
-def _place(error: yaml.MarkedYAMLError) -> str:
-    mark = error.problem_mark
-    return f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from workflows.model.briefs import BudgetLine
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
@@ -28,28 +29,15 @@ def ledger_of(task: TaskRecord, jobs: Sequence[JobRecord], now: float) -> Ledger
 
 def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: int) -> Refusal | None:
     """The first bound a fan-out trips, in the order of ruling C1; None when it may go out."""
-    return (
-        _width(bounds, width)
-        or _depth(bounds, depth)
-        or jobs(bounds, ledger, new_jobs, f"delegation batch of {new_jobs} new job(s)")
-        or exhausted(bounds, ledger)
-    )
-
-
-def _width(bounds: Bounds, width: int) -> Refusal | None:
-    cap = bounds.max_delegation_width
-    if width <= cap:
-        return None
-    message = f"{width} delegations in one result exceed the width cap of {cap}"
-    return Refusal(EventKind.DELEGATION_WIDTH_EXCEEDED, message, {"width": width, "cap": cap})
-
-
-def _depth(bounds: Bounds, depth: int) -> Refusal | None:
-    cap = bounds.max_delegation_depth
-    if depth < cap:
-        return None
-    message = f"a job at depth {depth} may not delegate: the depth cap is {cap}"
-    return Refusal(EventKind.DELEGATION_DEPTH_EXCEEDED, message, {"depth": depth, "cap": cap})
+    widest, deepest = bounds.max_delegation_width, bounds.max_delegation_depth
+    if width > widest:
+        message = f"{width} delegations in one result exceed the width cap of {widest}"
+        return Refusal(EventKind.DELEGATION_WIDTH_EXCEEDED, message, {"width": width, "cap": widest})
+    if depth >= deepest:
+        message = f"a job at depth {depth} may not delegate: the depth cap is {deepest}"
+        return Refusal(EventKind.DELEGATION_DEPTH_EXCEEDED, message, {"depth": depth, "cap": deepest})
+    batch = f"delegation batch of {new_jobs} new job(s)"
+    return jobs(bounds, ledger, new_jobs, batch) or exhausted(bounds, ledger)
 
 
 def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
@@ -81,6 +69,24 @@ def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
         data: Data = {"cost_usd": ledger.cost_usd, "budget": budget, "price_assumed": ledger.price_assumed}
         return Refusal(EventKind.DELEGATION_COST_USD_EXCEEDED, message, data)
     return None
+
+
+def budget_line(bounds: Bounds, ledger: Ledger, depth: int, warned: Sequence[str]) -> BudgetLine:
+    """What is used of each bound, as a coordinator at this depth is told it (ruling E6)."""
+    return BudgetLine(
+        jobs=ledger.jobs,
+        jobs_cap=bounds.max_delegation_total_jobs,
+        depth=min(depth, bounds.max_delegation_depth),
+        depth_cap=bounds.max_delegation_depth,
+        elapsed_seconds=ledger.elapsed_seconds,
+        wall_clock_seconds=bounds.max_delegation_wall_clock_seconds,
+        tokens=ledger.tokens,
+        token_budget=bounds.max_delegation_token_budget,
+        cost_usd=ledger.cost_usd,
+        cost_budget_usd=bounds.max_delegation_cost_usd,
+        price_assumed=ledger.price_assumed,
+        warned=tuple(warned),
+    )
 
 
 def near(bounds: Bounds, ledger: Ledger) -> Iterator[tuple[str, float, float]]:

@@ -1,11 +1,15 @@
-"""When a set of delegations is the same set again (ruling H1). How often it may happen is counted in `tree/ladder`."""
+"""When a coordinator goes in circles, and how often until its tree is ended: one ladder, two signals (H1 to H3)."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import NamedTuple, Self
 
-from workflows.contract.models import Delegation, Ephemeral
+from workflows.contract.models import Delegation
 from workflows.model.digests import Plain, digest
 from workflows.model.texts import LongPrompt
+from workflows.model.wire import Wire
+
+WINDOW = 8
 
 
 class Rung(StrEnum):
@@ -17,8 +21,15 @@ class Rung(StrEnum):
 
 def signature(delegations: Sequence[Delegation], long_prompts: Mapping[str, LongPrompt]) -> str:
     """What makes a set the same set again; phase, timeout, retry and policies do not (ruling H1)."""
-    legs = sorted(delegations, key=lambda each: each.id)
-    return digest([_leg(each, long_prompts.get(each.id)) for each in legs])
+    legs: list[Plain] = []
+    for leg in sorted(delegations, key=lambda each: each.id):
+        long = long_prompts.get(leg.id)
+        prompt = long.folded if long else folded(leg.prompt)
+        worker: Plain = leg.agent
+        if (own := leg.ephemeral) is not None:
+            worker = [own.runtime.value, own.template, own.role, own.model, own.effort, sorted(own.capabilities)]
+        legs.append([leg.id, worker, leg.action.value, prompt, sorted(leg.deps), leg.model, leg.effort])
+    return digest(legs)
 
 
 def folded(text: str) -> str:
@@ -26,12 +37,49 @@ def folded(text: str) -> str:
     return digest(" ".join(text.split()))
 
 
-def _leg(leg: Delegation, long: LongPrompt | None) -> list[Plain]:
-    prompt = long.folded if long else folded(leg.prompt)
-    worker: Plain = _worker(leg.ephemeral) if leg.ephemeral else leg.agent
-    return [leg.id, worker, leg.action.value, prompt, sorted(leg.deps), leg.model, leg.effort]
+class Ladder(Wire):
+    """What a chain has dispatched and come to so far, and how often it has been warned. A step makes the next one."""
+
+    window: tuple[str, ...] = ()
+    """Signatures of the last sets dispatched (ruling H1)."""
+    repeat_warned: bool = False
+    rung: int = 0
+    streak: int = 0
+    """Generations, or sets that could not go out, in a row without progress."""
+    progress: str | None = None
+    """The last generation's digest (ruling H3)."""
+    history: str = ""
+    """Digest over all generations: the part a whole chain plays in its parent's progress."""
+
+    def set_returned(self, signature: str) -> "Climbed":
+        """A set dispatched before: a warning once, then it is a loop for good (ruling H2)."""
+        if signature not in self.window:
+            return Climbed(self, None)
+        rung = Rung.DETECTED if self.repeat_warned or self.rung else Rung.WARNING
+        return Climbed(self.model_copy(update={"repeat_warned": True, "rung": 1}), rung)
+
+    def set_dispatched(self, signature: str) -> Self:
+        """Only sets that went out enter the window (ruling C6)."""
+        return self.model_copy(update={"window": (*self.window, signature)[-WINDOW:]})
+
+    def set_unroutable(self) -> Self:
+        """It names workers that it cannot have: as good as a generation without progress (ruling C6)."""
+        return self.model_copy(update={"streak": self.streak + 1})
+
+    def generation_over(self, legs: Sequence[str], limit: int) -> "Climbed":
+        """The same digest again lengthens the streak, another resets streak and ladder (ruling H3)."""
+        now = digest(sorted(legs))
+        same = now == self.progress
+        streak = self.streak + 1 if same else 0
+        before = self.rung if same or self.progress is None else 0
+        over = {"streak": streak, "progress": now, "history": digest([self.history, now])}
+        if streak < limit:
+            return Climbed(self.model_copy(update=over | {"rung": before}), None)
+        return Climbed(self.model_copy(update=over | {"rung": 1}), Rung.DETECTED if before else Rung.WARNING)
 
 
-def _worker(worker: Ephemeral) -> list[Plain]:
-    about = [worker.runtime.value, worker.template, worker.role, worker.model, worker.effort]
-    return [*about, sorted(worker.capabilities)]
+class Climbed(NamedTuple):
+    """The ladder after a step, and the rung that was reached by it, if any."""
+
+    ladder: Ladder
+    rung: Rung | None

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from pydantic import JsonValue
-
 from workflows.contract.models import Entry
 from workflows.model.wire import Wire
 
@@ -164,16 +162,9 @@ def _named_paths(claim: Entry, files: _Files) -> Iterator[str]:
     elif isinstance(path := claim.get("path"), str) and path.strip():
         yield path
     else:
-        for text in _strings(list(claim.values())):
-            yield from _paths_in_prose(text, files)
-
-
-def _strings(values: list[JsonValue]) -> Iterator[str]:
-    for value in values:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            yield from (item for item in value if isinstance(item, str))
+        for value in claim.values():
+            for text in value if isinstance(value, list) else [value]:
+                yield from _paths_in_prose(text, files) if isinstance(text, str) else ()
 
 
 def _paths_in_prose(text: str, files: _Files) -> Iterator[str]:

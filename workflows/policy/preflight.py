@@ -22,8 +22,7 @@ def check(
     faults = [*_shape(delegations)]
     for index, delegation in enumerate(delegations):
         prefix = f'delegations[{index}] (id "{delegation.id}"): '
-        faults += [prefix + fault for fault in _faults(delegation, by_name, settings)]
-        faults += [prefix + fault for fault in _template(delegation, templates)]
+        faults += [prefix + fault for fault in _faults(delegation, by_name, settings, templates)]
     if not faults:
         return None
     valid = sorted(by_name)
@@ -41,27 +40,24 @@ def _shape(delegations: Sequence[Delegation]) -> Iterator[str]:
         yield "deps name an unknown sibling or form a cycle"
 
 
-def _faults(delegation: Delegation, agents: Mapping[str, Worker], settings: TreeSettings) -> Iterator[str]:
+def _faults(
+    delegation: Delegation, agents: Mapping[str, Worker], settings: TreeSettings, templates: Sequence[str]
+) -> Iterator[str]:
     if (delegation.agent is None) == (delegation.ephemeral is None):
         yield "exactly one of agent and ephemeral must be set"
     elif delegation.ephemeral is not None:
-        yield from _ephemeral(delegation.ephemeral, delegation.action, settings)
+        yield from _ephemeral(delegation.ephemeral, delegation.action, settings, templates)
     elif delegation.agent is not None:
         yield from _registered(delegation.agent, delegation.action, agents, settings)
 
 
-def _template(delegation: Delegation, templates: Sequence[str]) -> Iterator[str]:
-    """An ephemeral worker is seeded by a registered agent's template, by that agent's name."""
-    name = delegation.ephemeral.template if delegation.ephemeral else None
-    if name and name not in templates:
-        there = ", ".join(templates) or "none"
-        yield f'ephemeral.template "{name}" is no registered agent with a template (there are: {there})'
-
-
 def _registered(name: str, action: Action, agents: Mapping[str, Worker], settings: TreeSettings) -> Iterator[str]:
     agent = agents.get(name)
+    if agent is None and (name in {*RUNTIME_NAMES, *settings.runtimes, *settings.configured_runtimes}):
+        yield f'"{name}" is the name of a runtime, not of an agent: name a registered agent, or an ephemeral worker'
+        return
     if agent is None:
-        yield _unknown(name, settings)
+        yield f'agent "{name}" is unknown or not allowed on this repository'
         return
     if action not in agent.capabilities:
         yield f'agent "{name}" lacks the capability {action}'
@@ -69,16 +65,14 @@ def _registered(name: str, action: Action, agents: Mapping[str, Worker], setting
         yield f'agent "{name}" may not write: implement needs autonomy_policy workspace-write or danger-full-access'
 
 
-def _unknown(name: str, settings: TreeSettings) -> str:
-    if name in RUNTIME_NAMES or name in settings.runtimes or name in settings.configured_runtimes:
-        return f'"{name}" is the name of a runtime, not of an agent: name a registered agent, or an ephemeral worker'
-    return f'agent "{name}" is unknown or not allowed on this repository'
-
-
-def _ephemeral(worker: Ephemeral, action: Action, settings: TreeSettings) -> Iterator[str]:
+def _ephemeral(worker: Ephemeral, action: Action, settings: TreeSettings, templates: Sequence[str]) -> Iterator[str]:
+    """It is seeded by a registered agent's template, if by any, by that agent's name."""
     if worker.runtime not in settings.configured_runtimes:
         configured = ", ".join(settings.configured_runtimes) or "none"
         yield f"runtime {worker.runtime.value} is not configured here (configured: {configured})"
     writes = action is Action.IMPLEMENT or Action.IMPLEMENT in worker.capabilities
     if writes and worker.autonomy_policy not in WRITE_POLICIES:
         yield "an implement worker needs autonomy_policy workspace-write or danger-full-access"
+    if worker.template and worker.template not in templates:
+        there = ", ".join(templates) or "none"
+        yield f'ephemeral.template "{worker.template}" is no registered agent with a template (there are: {there})'

@@ -69,7 +69,7 @@ def expand(
         raise UsageError("a recipe needs a configured runtime, and there is none", "service config show")
     match recipe:
         case Recipe.REVIEW_PANEL:
-            return _each(LENSES, 3, count, lambda index, lens: _reviewer(goal, _take(runtimes, index), lens))
+            return _each(LENSES, 3, count, lambda index, lens: _reviewer(goal, runtimes[index % len(runtimes)], lens))
         case Recipe.DECOMPOSE_AND_VERIFY:
             slices = _each(SLICES, 2, count, lambda _, part: _producer(goal, runtimes[0], part))
             return (*slices, _verifier(goal, check, policy, slices))
@@ -92,10 +92,6 @@ def _each(
     if not 1 <= wanted <= len(table):
         raise UsageError(f"this recipe has 1 to {len(table)} legs, not {wanted}", "service orchestrate --help")
     return tuple(leg(index, row) for index, row in enumerate(table[:wanted]))
-
-
-def _take(runtimes: Sequence[str], index: int) -> str:
-    return runtimes[index % len(runtimes)]
 
 
 def _other(runtimes: Sequence[str]) -> str:

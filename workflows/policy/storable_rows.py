@@ -3,7 +3,6 @@
 import math
 
 from workflows.contract.strings import MOST_TOKENS
-from workflows.model.payload import Data
 from workflows.model.rows import EventRecord, JobRecord, QuestionRecord, Records, RoundRecord, TaskRecord
 from workflows.model.spend import Usage
 
@@ -56,11 +55,8 @@ def reduced_task(task: TaskRecord) -> TaskRecord:
 
 
 def _event(event: EventRecord) -> EventRecord:
-    return event.model_copy(update={"kind": label(event.kind), "message": text(event.message), "data": _data(event)})
-
-
-def _data(event: EventRecord) -> Data:
-    return {label(name): _value(value) for name, value in list(event.data.items())[:LABEL_LIMIT]}
+    data = {label(name): _value(value) for name, value in list(event.data.items())[:LABEL_LIMIT]}
+    return event.model_copy(update={"kind": label(event.kind), "message": text(event.message), "data": data})
 
 
 def _value(value: str | float | bool | list[str] | None) -> str | int | float | bool | list[str] | None:

@@ -55,7 +55,7 @@ def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what:
         return Refusal(ResumeFault.WRONG_VERB, message, {"kind": kind, "verbs": list(takes)})
     if refusal := refuse_length(text):
         return refusal
-    if verb == Verb.ANSWER and not _says_something(text, ids):
+    if verb == Verb.ANSWER and not ((said := parse(text, ids)).by_id or said.guidance):
         return Refusal(ResumeFault.EMPTY_ANSWER, f"the answer is empty: {what} asks {', '.join(ids)}")
     return _refuse_duration(text) if verb == Verb.EXTEND else None
 
@@ -69,11 +69,6 @@ def refuse_length(text: str) -> Refusal | None:
 
 
 _ARTICLE = {RoundKind.ASK: "an ask", RoundKind.FAILURE: "a failure"}
-
-
-def _says_something(text: str, ids: Sequence[str]) -> bool:
-    found = parse(text, ids)
-    return bool(found.by_id or found.guidance)
 
 
 def _refuse_duration(text: str) -> Refusal | None:

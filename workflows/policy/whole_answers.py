@@ -35,7 +35,9 @@ def refuse(text: str, asks: Asks, meant: Meant, job_id: str, what: str) -> Refus
     found = [*_strange(text, asks, meant), *_missing(said, asks, meant), *_outside(said, asks, meant)]
     if not found:
         return None
-    questions = "; ".join(_question(each, choices) for each, choices in asks.items())
+    questions = "; ".join(
+        f"{name} ({' | '.join(map(one_line, choices))})" if choices else name for name, choices in asks.items()
+    )
     message = f"nothing is recorded: {'; '.join(found)}. {what} asks {questions}"
     return Refusal(ResumeFault.NOT_WHOLE, message, {"commands": list(_lines(text, asks, job_id))})
 
@@ -75,10 +77,6 @@ def _outside(said: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
             near = nearest(text, asks[name])
             hint = f", did you mean `{one_line(near)}`?" if near else ""
             yield f"`{one_line(text)}` is none of the choices of `{name}`{hint}"
-
-
-def _question(name: str, choices: Sequence[str]) -> str:
-    return f"{name} ({' | '.join(one_line(each) for each in choices)})" if choices else name
 
 
 def _lines(text: str, asks: Asks, job_id: str) -> Iterator[str]:

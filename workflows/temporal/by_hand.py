@@ -73,7 +73,7 @@ def unreadable(now: float, fault: str) -> ResumeRequested:
 
 
 def kill_requested(said: tuple[object, ...], now: float) -> KillRequested | ResumeRequested:
-    """A kill says enough by its name; what else was sent must be right, for nobody stops agents by a slip."""
+    """A kill needs no value; what is sent with it must be right, so that a slip of the keys stops no agents."""
     try:
         order = _end(said, Kill)
     except UnreadableError as error:
@@ -83,7 +83,7 @@ def kill_requested(said: tuple[object, ...], now: float) -> KillRequested | Resu
 
 
 def cancel_read(said: tuple[object, ...], run_id: str) -> Cancel:
-    """The cancel of this pipeline run; it says enough by its name, as a kill does."""
+    """The cancel of this pipeline run; it needs no value, as a kill does not."""
     try:
         order = _end(said, Cancel)
     except UnreadableError as error:

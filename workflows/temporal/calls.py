@@ -204,12 +204,12 @@ async def unless_taken_back(work: ActivityHandle[T], offer: Offer) -> T:
 
 
 async def ask_back(offer: Offer) -> Claim:
-    """Whose it is from now on."""
+    """Ask for an offer back: whether its host had begun it, and when."""
     return await workflow.execute_local_activity(take_back, offer, summary=f"take {offer.job_id} back", **LOCAL)
 
 
 def refusal(error: ActivityError | ApplicationError) -> str:
-    """Why the store will never take it; other failures go on. A local activity's comes as it was raised."""
+    """Why the store will never take it; any other failure is raised again. A local activity's error has no wrapper."""
     cause = error.cause if isinstance(error, ActivityError) else error
     if isinstance(cause, ApplicationError) and cause.type == REFUSED:
         return cause.message or "no reason given"

@@ -77,7 +77,7 @@ class DelegationTree:
     @workflow.signal(description="what a host tells of this tree's jobs: begun, held up")
     @between_ours(HostReport)
     def report(self, told: HostReport) -> None:
-        """Not behind an activity as orders are: it moves nothing on, and renumbers nothing but its own jobs' events."""
+        """Unlike an order it waits behind no activity: it starts nothing, and renumbers only its own jobs' events."""
         now = workflow.time()
         self._loop.inbox.extend(e.JobBegun(now=now, **each.model_dump()) for each in told.begun)
         self._loop.inbox.extend(e.JobHeldUp(now=now, **each.model_dump()) for each in told.held_up)
@@ -100,7 +100,7 @@ class DelegationTree:
     @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
     @takes_anything
     async def resume_now(self, *said: object) -> str:
-        """Two at the same instant both pass the validator; the truth is what the reducer said to each."""
+        """Two that come at once may both pass the validator; each is answered with what the reducer made of it."""
         self._calls += 1
         order = resume_requested(said, workflow.time(), waiting=self._calls)
         self._waiting.add(order.waiting)
@@ -165,7 +165,8 @@ class DelegationTree:
         """
         written, more = await calls.write(rows), list[c.Command]()
         if written.refused:
-            more = reduce(self._state, e.RecordRefused(now=workflow.time(), why=written.refused, job_ids=_ids(rows)))
+            ids = tuple(job.job_id for job in rows.jobs)
+            more = reduce(self._state, e.RecordRefused(now=workflow.time(), why=written.refused, job_ids=ids))
             told = [command.records for command in more if isinstance(command, c.Record)]
             rows = merged([reduced(rows), *told]) or Records()
             written = await calls.write(rows)
@@ -258,12 +259,15 @@ class DelegationTree:
             return left
 
     def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
-        lost = closing.lost(task)
-        outcome = _without_outcome(run, lost) if lost else task.result()
+        if lost := closing.lost(task):
+            state = JobState.CANCELLED if lost.cancelled else JobState.FAILED
+            outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=lost.reason)
+        else:
+            outcome = task.result()
         self._loop.inbox.append(e.JobEnded(now=workflow.time(), outcome=outcome))
 
     def _answered(self, offer: calls.Offer, task: asyncio.Task[calls.Claim]) -> None:
-        """What is the tree's again ends without having run; what its host has begun is known to have begun."""
+        """An offer that was taken back ends without having run; one that its host has begun counts as begun."""
         lost = task.cancelled() or task.exception() is not None
         if lost or task.result().begun_at is None:
             self._loop.stop(offer.job_id)
@@ -279,12 +283,3 @@ class DelegationTree:
 def _refused(refusal: Refusal) -> ApplicationError:
     """As the caller of an update learns it, with what to type instead."""
     return ApplicationError(refusal.message, refusal.data, type=refusal.kind, non_retryable=True)
-
-
-def _ids(rows: Records) -> tuple[str, ...]:
-    return tuple(job.job_id for job in rows.jobs)
-
-
-def _without_outcome(run: JobRun, lost: closing.Lost) -> JobOutcome:
-    state = JobState.CANCELLED if lost.cancelled else JobState.FAILED
-    return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=lost.reason)

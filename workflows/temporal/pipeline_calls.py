@@ -22,7 +22,7 @@ class Firing(Wire):
 
 
 class Planned(Wire):
-    """What the schedule starts; or the run that never was, and why."""
+    """What the schedule starts; or the run that is not started, and why."""
 
     start: RunInput
     refused: str = ""

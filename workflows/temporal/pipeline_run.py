@@ -15,13 +15,13 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.reducer import reduce
     from workflows.pipeline.state import new_run
     from workflows.pipeline.view import details
+    from workflows.policy.moments import clock
     from workflows.temporal import closing, pipeline_calls, search
     from workflows.temporal.by_hand import UnreadableError, between_ours, cancel_read, takes_anything
     from workflows.temporal.delegation_tree import DelegationTree
     from workflows.temporal.loop import Loop, unless_cancelled
     from workflows.temporal.messages import Attention, Outcome, TreeStart
     from workflows.tree.commands import CloseTree
-    from workflows.tree.round_rows import clock
 
 
 @workflow.defn
@@ -47,7 +47,7 @@ class PipelineRun:
     @workflow.signal(description="end the run: its commands and agents are stopped")
     @takes_anything
     def cancel(self, *said: object) -> None:
-        """Sent by hand it needs no words: the workflow is the run. What cannot be read is refused where it is seen."""
+        """Sent by hand it needs no value: the workflow is the run. What cannot be read is refused, and shown there."""
         try:
             actor = cancel_read(said, self._run.input.run_id).actor or SOMEBODY
         except UnreadableError as error:
@@ -112,7 +112,7 @@ class PipelineRun:
                 pass
 
     async def _grow(self, command: c.RunTree) -> StageOutcome:
-        """A tree of its own; stopping it is its own affair, and it still tells how it ended."""
+        """A stage's tree, as a child workflow. A cancelled one ends its jobs itself, and still tells how it ended."""
         start, root, asked = self._run.input, command.tree.root_job_id, command.tree.assignment
         try:
             closed = await workflow.execute_child_workflow(
@@ -131,14 +131,13 @@ class PipelineRun:
         return outcome_of(closed, command.success)
 
     def _ended(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:
-        lost = closing.lost(task)
-        outcome = _without_outcome(lost) if lost else task.result()
+        if lost := closing.lost(task):
+            state = StageState.CANCELLED if lost.cancelled else StageState.FAILED
+            outcome = StageOutcome(state=state, reason=lost.reason)
+        else:
+            outcome = task.result()
         self._loop.inbox.append(e.StageEnded(workflow.time(), stage_id, attempt, outcome))
 
     def _due(self, stage_id: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
             self._loop.inbox.append(e.RetryDue(workflow.time(), stage_id))
-
-
-def _without_outcome(lost: closing.Lost) -> StageOutcome:
-    return StageOutcome(state=StageState.CANCELLED if lost.cancelled else StageState.FAILED, reason=lost.reason)

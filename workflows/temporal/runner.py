@@ -18,7 +18,7 @@ WORKFLOWS = [DelegationTree, Delegation, Notify, PipelineRun, PipelineFiring]
 
 
 def runner() -> WorkflowRunner:
-    """Passing a module of somebody else's through by mistake is an error."""
+    """Our modules are passed through; a foreign one that comes with them by mistake is an error."""
     policy = workflow.SandboxImportNotificationPolicy
     restrictions = SandboxRestrictions.default.with_passthrough_modules("workflows")
     return SandboxedWorkflowRunner(

@@ -14,7 +14,7 @@ from workflows.model.rounds import Asked, Reply
 from workflows.model.states import FAILING, TERMINAL, JobState, check_job
 from workflows.model.wire import Memory
 from workflows.model.workers import Assignment
-from workflows.tree.ladder import Ladder
+from workflows.policy.loops import Ladder
 
 _BALLOTS = frozenset({SynthesisRule.QUORUM, SynthesisRule.VOTE, SynthesisRule.VERIFY})
 

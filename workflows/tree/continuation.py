@@ -1,6 +1,12 @@
-"""Running a coordinator again: one more job of its chain (rulings D1, C2, C3)."""
+"""Running a coordinator again: one more job of its chain, and what it is told (rulings D1, C2, C3, E6).
 
-from workflows.model.briefs import ContinuationBrief
+What it is told becomes text in `policy/prompts/render`.
+"""
+
+from collections.abc import Iterator
+
+from workflows.contract.models import SynthesisRule
+from workflows.model.briefs import BriefLeg, ContinuationBrief
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobRun
 from workflows.model.payload import Data
@@ -9,8 +15,7 @@ from workflows.model.states import Continuation, JobState
 from workflows.model.texts import Text
 from workflows.policy import bounds
 from workflows.tree import finalize, offers
-from workflows.tree.brief import brief
-from workflows.tree.chains import Coordinator
+from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.state import Finalize
 from workflows.tree.step import Step
 
@@ -48,25 +53,19 @@ def _enqueue(
 ) -> str:
     depth = step.state.jobs[chain.job_id].delegation_depth + 1
     step.state.spent_jobs += flavour is not Continuation.FINALIZE  # which is outside every count (ruling C4)
-    told = brief(step, chain, flavour, depth, notes).model_copy(update=_replies(step, chain, flavour) | extra)
+    told = _brief(step, chain, flavour, depth, notes).model_copy(update=_replies(step, chain, flavour) | extra)
     run = _run_of(chain, told, next_id(step), chain.job_id, depth)
     if chain.batch is not None and not chain.batch.continued:
         chain.batch.continued = True
         chain.made(branch for leg in chain.batch.merge_order() for branch in step.state.work_of(leg))
     step.state.homes[run.job_id] = chain.coordinator_id
-    _told(step, chain, run, notes)
+    if flavour is not Continuation.FINALIZE:  # which has an event of its own
+        message = f"{flavour} continuation {run.job_id} of {chain.coordinator_id} enqueued after {chain.job_id}"
+        data: Data = {"after": chain.job_id, "flavour": flavour.value, "notes": list(notes)}
+        step.event(EventKind.CONTINUATION_ENQUEUED, run.job_id, message, data)
     step.add(record_of(run, step.now))
     _run(step, chain, run)
     return run.job_id
-
-
-def _told(step: Step, chain: Coordinator, run: JobRun, notes: tuple[str, ...]) -> None:
-    """A continuation, and why; the finalize has an event of its own."""
-    if run.continuation is Continuation.FINALIZE:
-        return
-    message = f"{run.continuation} continuation {run.job_id} of {chain.coordinator_id} enqueued after {chain.job_id}"
-    data: Data = {"after": chain.job_id, "flavour": run.continuation.value, "notes": list(notes)}
-    step.event(EventKind.CONTINUATION_ENQUEUED, run.job_id, message, data)
 
 
 def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> dict[str, object]:
@@ -89,7 +88,7 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
     attempt, note = job.attempt + 1, f"run again by {actor}; the attempt before ended: {job.reason}"
     run = chain.run
     if job.continuation is not Continuation.NONE:
-        told = brief(step, chain, job.continuation, job.delegation_depth, (note,))
+        told = _brief(step, chain, job.continuation, job.delegation_depth, (note,))
         chain.reply = chain.told
         told = told.model_copy(update=_replies(step, chain, job.continuation))
         run = _run_of(chain, told, job.job_id, job.parent_job_id, job.delegation_depth)
@@ -121,6 +120,93 @@ def _run_of(chain: Coordinator, told: ContinuationBrief, job_id: str, after: str
 def _run(step: Step, chain: Coordinator, run: JobRun) -> None:
     chain.runs(run.job_id)
     offers.offer_coordinator(step, run)
+
+
+def _brief(
+    step: Step, chain: Coordinator, flavour: Continuation, depth: int, notes: tuple[str, ...]
+) -> ContinuationBrief:
+    """Everything the prompt says that the state knows; the caller adds what its flavour needs."""
+    state, last = step.state, step.state.jobs[chain.job_id]
+    nested = chain.coordinator_id != state.root_id
+    caveat = state.input.caveat if not nested else ""  # whoever sums up the whole tree says it too
+    return ContinuationBrief(
+        flavour=flavour,
+        goal=state.input.assignment.prompt,
+        assignment=chain.run.assignment.prompt if nested else None,
+        orders=chain.run.guidance,
+        parent_job_id=chain.batch.parent_job_id if chain.batch else chain.job_id,
+        budget=bounds.budget_line(state.input.settings.bounds, state.ledger(), depth, state.warned),
+        legs=tuple(_legs(step, chain, flavour)),
+        previous_decision=last.decision,
+        previous_summary=last.summary,
+        notes=(*_skipped(chain.batch), *notes, *((f"{caveat}: say so in your summary",) if caveat else ())),
+        approved=chain.batch.approved if chain.batch else False,
+        inline_artifact_bodies=state.input.settings.inline_artifact_bodies,
+    )
+
+
+def _legs(step: Step, chain: Coordinator, flavour: Continuation) -> Iterator[BriefLeg]:
+    """Of its batch; a finalize sums up everything the tree did, older generations and nested legs included."""
+    if flavour is Continuation.FINALIZE:
+        known = {leg.job_id: leg for leg in step.state.legs() if not leg.twin}
+        delegated = (job for job in step.state.jobs.values() if job.delegation_id)
+        yield from (_job(step, job, known.get(job.job_id)) for job in delegated)
+    elif chain.batch is not None:
+        replans = flavour is Continuation.REPLAN
+        yield from (_leg(step, chain.batch, leg, with_findings=replans) for leg in chain.batch.legs.values())
+
+
+def _leg(step: Step, batch: Batch, named: Leg, *, with_findings: bool) -> BriefLeg:
+    leg = batch.acting(named.id)
+    job = step.state.jobs[leg.outcome_job_id or leg.job_id]
+    quoted = with_findings and SynthesisRule.VERIFY in leg.rules
+    return BriefLeg(
+        id=named.id,
+        job_id=leg.job_id,
+        parent_job_id=batch.parent_job_id,
+        worker=named.assignment.worker.name,
+        ephemeral=named.assignment.worker.ephemeral,
+        action=named.assignment.action,
+        state=leg.state,
+        reason=leg.reason,
+        decision=step.state.decision_of(leg),
+        phase=named.assignment.phase,
+        summary=job.summary,
+        findings=leg.findings if quoted else "",
+        pull_request=job.pull_request,
+        branch=job.branch,
+        touched_files=leg.touched_files,
+        artifact_digest=leg.artifact_digest,
+        twin_of=named.twin,
+    )
+
+
+def _skipped(batch: Batch | None) -> tuple[str, ...]:
+    unrun = {JobState.SKIPPED, JobState.CANCELLED}
+    legs = batch.legs.values() if batch else ()
+    return tuple(f"leg {leg.id} was {leg.state}: {leg.reason}" for leg in legs if leg.state in unrun)
+
+
+def _job(step: Step, job: JobRecord, leg: Leg | None) -> BriefLeg:
+    chain = step.state.coordinators.get(job.job_id)
+    last = step.state.jobs[chain.job_id] if chain else job
+    return BriefLeg(
+        id=job.delegation_id or "",
+        job_id=job.job_id,
+        parent_job_id=job.parent_job_id or "",
+        worker=job.agent,
+        ephemeral=job.ephemeral,
+        action=job.action,
+        state=leg.state if leg else job.state,
+        reason=leg.reason if leg else job.reason,
+        decision=last.decision,
+        phase=job.phase,
+        summary=last.summary,
+        pull_request=last.pull_request or job.pull_request,
+        branch=last.branch or job.branch,
+        touched_files=leg.touched_files if leg else (),
+        artifact_digest=leg.artifact_digest if leg else None,
+    )
 
 
 def record_of(run: JobRun, now: float, reason: str = "") -> JobRecord:

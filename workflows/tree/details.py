@@ -10,8 +10,9 @@ from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState
 from workflows.policy.decisions import decided
+from workflows.policy.moments import clock
 from workflows.policy.prices import dollars
-from workflows.tree.round_rows import clock, open_rounds
+from workflows.tree.round_rows import open_rounds
 from workflows.tree.state import TreeState
 
 SUMMARY_LIMIT = 100
@@ -76,16 +77,12 @@ def _round(waiting: RoundRecord) -> Iterator[str]:
 def wrote(records: Records) -> str:
     """What rows say, in the few words that fit beside a step in the web UI."""
     root = records.task.root_job_id if records.task else ""
-    said = [f"{_number(job)} {job.state}" for job in records.jobs]
+    said = [f"{job.job_id.removeprefix(job.root_job_id) or 'root'} {job.state}" for job in records.jobs]
     said += [f"round {each.number} {each.end or 'open'}" for each in records.rounds]
     said += [f"task {records.task.state}"] if records.task else []
     said += [event.kind for event in records.events]
     line = "; ".join(dict.fromkeys(said)) or f"nothing of {root or 'a tree'}"
     return line if len(line) <= SUMMARY_LIMIT else line[: SUMMARY_LIMIT - 1] + "…"
-
-
-def _number(job: JobRecord) -> str:
-    return job.job_id.removeprefix(job.root_job_id) or "root"
 
 
 def whole(state: TreeState) -> Records:

@@ -14,10 +14,10 @@ from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation
 from workflows.model.texts import Text
-from workflows.policy import bounds, loops, preflight
+from workflows.policy import bounds, kept, loops, preflight
 from workflows.policy.assignments import delegated
 from workflows.policy.fingerprints import twins
-from workflows.tree import continuation, finalize, held_sets, offers
+from workflows.tree import continuation, finalize, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.step import Step
 
@@ -33,16 +33,37 @@ class Dispatch(StrEnum):
 def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """A set goes out, comes back to be corrected, or is kept for the finalize to be told of, complete (ruling E6)."""
     handed = _checked(step, chain, outcome)
-    if handed is Dispatch.DROPPED and step.state.finalize is not None:
-        step.state.finalize.refused.append(held_sets.refused(step, outcome))
+    pending = step.state.finalize
+    if handed is Dispatch.DROPPED and pending is not None:
+        whole = has_room(step, outcome)
+        pending.refused.append(
+            kept.as_shown(outcome) if whole else kept.left_out(outcome.job_id, len(outcome.delegations))
+        )
     return handed
+
+
+def has_room(step: Step, outcome: JobOutcome) -> bool:
+    """Whether the tree can keep a result's set, with the others that wait; one that it cannot is told (ruling B6)."""
+    if kept.fits(outcome, step.state.kept_sets()):
+        return True
+    ids = [each.id for each in outcome.delegations]
+    message = f"{len(ids)} delegation(s) not kept: with the others that wait they are more than a tree can hold"
+    step.event(EventKind.DELEGATION_DROPPED, outcome.job_id, message, {"delegations": ids})
+    return False
 
 
 def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """The checks of ruling C1 in their order; the first that trips decides, with one event."""
     if finalize.ending(step):
         return _dropped_at_the_end(step, chain, outcome)
-    refusal = _bound(step, chain, outcome)
+    count = len(outcome.delegations)
+    refusal = bounds.admit(
+        step.state.input.settings.bounds,
+        step.state.ledger(),
+        depth=step.state.jobs[chain.job_id].delegation_depth,
+        width=count,
+        new_jobs=count - len(twins(outcome.delegations)),
+    )
     if refusal is not None:
         finalize.tripped(step, refusal, chain.job_id)
         return Dispatch.DROPPED
@@ -50,23 +71,14 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     if refusal is not None:
         return _unroutable(step, chain, outcome, refusal)
     signature = loops.signature(outcome.delegations, outcome.long_prompts)
-    rung = chain.ladder.repeats(signature)
+    chain.ladder, rung = chain.ladder.set_returned(signature)
     if rung is not None:
-        return _repeated(step, chain, outcome, rung)
-    chain.ladder.dispatched(signature)
+        message = "this set of delegations has been dispatched before"
+        at_the_top = climbed(step, chain, rung, message, "signature")
+        return Dispatch.DROPPED if at_the_top else _correct(step, chain, outcome, Correction.REPEATED, (message,))
+    chain.ladder = chain.ladder.set_dispatched(signature)
     _admit(step, chain, outcome)
     return Dispatch.DISPATCHED
-
-
-def _bound(step: Step, chain: Coordinator, outcome: JobOutcome) -> Refusal | None:
-    count = len(outcome.delegations)
-    return bounds.admit(
-        step.state.input.settings.bounds,
-        step.state.ledger(),
-        depth=step.state.jobs[chain.job_id].delegation_depth,
-        width=count,
-        new_jobs=count - len(twins(outcome.delegations)),
-    )
 
 
 def _dropped_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
@@ -82,8 +94,8 @@ def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Re
     """A corrective continuation with the faults and the set, as often as the streak allows (ruling C6)."""
     step.refused(refusal, chain.job_id)
     step.change(chain.job_id, preflight_failed=refusal.message)
-    limit = step.state.input.settings.bounds.max_delegation_non_progress_streak
-    if not chain.ladder.unroutable(limit):
+    chain.ladder = chain.ladder.set_unroutable()
+    if chain.ladder.streak > step.state.input.settings.bounds.max_delegation_non_progress_streak:
         if not step.state.blocked:
             finalize.request(
                 step, refusal.kind, f"{chain.ladder.streak} sets in a row did not get on: {refusal.message}"
@@ -93,14 +105,6 @@ def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Re
     faults = refusal.data.get("faults")
     notes = tuple(faults) if isinstance(faults, list) else (refusal.message,)
     return _correct(step, chain, outcome, Correction.PREFLIGHT, notes, valid)
-
-
-def _repeated(step: Step, chain: Coordinator, outcome: JobOutcome, rung: loops.Rung) -> Dispatch:
-    """The structural signal of the ladder (ruling H2)."""
-    message = "this set of delegations has been dispatched before"
-    if climbed(step, chain, rung, message, "signature"):
-        return Dispatch.DROPPED
-    return _correct(step, chain, outcome, Correction.REPEATED, (message,))
 
 
 def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, signal: str) -> bool:
@@ -124,7 +128,7 @@ def _correct(
     """The set comes back to its coordinator, complete."""
     extra: dict[str, object] = {
         "correction": what,
-        "refused": (held_sets.as_shown(outcome),),
+        "refused": (kept.as_shown(outcome),),
         "valid_agents": valid,
     }
     done = continuation.proceed(step, chain, Continuation.CORRECTIVE, *notes, extra=extra)

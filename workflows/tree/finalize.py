@@ -5,12 +5,12 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
 from workflows.model.rounds import RoundEnd
-from workflows.model.rows import ENDING, KILL, RETRY
-from workflows.model.states import JobState, TaskState
+from workflows.model.rows import KILL, RETRY
+from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.tree import offers, rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import CancelTimer, CloseTree
-from workflows.tree.state import Finalize, TreeState
+from workflows.tree.state import Finalize
 from workflows.tree.step import Step
 
 
@@ -39,7 +39,8 @@ def request(step: Step, kind: str, reason: str) -> None:
         if chain.batch is not None:
             stop_waiting(step, chain.batch)
     if step.state.task.state is TaskState.OPEN:
-        step.task(TaskState.OPEN, f"{ENDING}: {step.state.finalize.reason}", way_to_its_end(step))
+        reason = f"is being ended: {step.state.finalize.reason}"
+        step.task(TaskState.OPEN, reason, way_to_its_end(step), WaitsFor.RUNS)
 
 
 def way_to_its_end(step: Step) -> str:
@@ -105,7 +106,7 @@ def dismiss(step: Step, reason: str) -> None:
     """The end of a killed task after which no continuation would have come: nobody sums it up (ruling G2)."""
     if step.state.finalize is not None:
         step.state.finalize.done = True
-    step.task(TaskState.CANCELLED, reason, "")
+    step.task(TaskState.CANCELLED, reason)
 
 
 def _kill(step: Step, actor: str, immediate: bool) -> Data:
@@ -140,7 +141,7 @@ def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) 
             dismiss(step, finalize.reason)
     elif job_state is JobState.SUCCEEDED:
         decided = f"the coordinator decided {last.decision or 'nothing more to do'}"
-        step.task(TaskState.DONE, _read_with(step, decided), "")
+        step.task(TaskState.DONE, _read_with(step, decided))
     else:
         block_task(step, f"the coordinator's job {chain.job_id} ended {job_state}: {reason}", chain.job_id)
 
@@ -158,9 +159,9 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
         return
     finalize.done = True
     if step.state.killed_by is not None:
-        step.task(TaskState.CANCELLED, finalize.reason, "")
+        step.task(TaskState.CANCELLED, finalize.reason)
     elif job_state is JobState.SUCCEEDED:
-        step.task(TaskState.DONE, _read_with(step, f"finalized: {finalize.reason}"), "")
+        step.task(TaskState.DONE, _read_with(step, f"finalized: {finalize.reason}"))
     else:
         text = f"finalized ({finalize.reason}); the finalize job ended {job_state}: {reason}"
         step.task(TaskState.BLOCKED, text, "a finalized tree takes no retry: start a new one")
@@ -169,7 +170,7 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
 def block_task(step: Step, reason: str, job_id: str) -> None:
     """Blocked at once, with the command that re-opens it; no coordinator below asks or starts any more (B3, D4)."""
     offers.take_back(step)
-    step.task(TaskState.BLOCKED, reason, way_back(step, job_id))
+    step.task(TaskState.BLOCKED, reason, way_back(step, job_id), WaitsFor.RETRY)
     step.event(EventKind.TASK_BLOCKED, job_id, reason, {"retry": job_id})
     for chain in step.state.coordinators.values():
         rounds.overtake(step, chain, reason)
@@ -179,9 +180,7 @@ def block_task(step: Step, reason: str, job_id: str) -> None:
 
 def way_back(step: Step, job_id: str) -> str:
     """The retry, after what has to be done first: alone it would end the same at once (ruling B3)."""
-    first = step.state.jobs[job_id].next
-    if RETRY in first:
-        return first
+    first = step.state.first.get(job_id)
     return f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"
 
 
@@ -192,7 +191,15 @@ def close(step: Step) -> None:
     last = state.jobs[finalize.job_id if finalize and finalize.job_id else state.root.job_id]
     state.closed, state.closed_at = True, state.now
     message = f"the tree is {state.task.state}: {state.task.reason}"
-    step.event(EventKind.TREE_ENDED, state.root_id, message, _over(state))
+    data: Data = {
+        "state": state.task.state.value,
+        "jobs": len(state.jobs),
+        "tokens": state.usage.total,
+        "cost_usd": state.cost_usd,
+        "cost_assumed": state.price_assumed,
+        "elapsed": state.elapsed(state.now),
+    }
+    step.event(EventKind.TREE_ENDED, state.root_id, message, data)
     step.command(
         CloseTree(
             root_job_id=state.root_id,
@@ -208,14 +215,3 @@ def close(step: Step) -> None:
             branches=tuple(branch for job in state.jobs.values() for branch in job.work),
         )
     )
-
-
-def _over(state: TreeState) -> Data:
-    return {
-        "state": state.task.state.value,
-        "jobs": len(state.jobs),
-        "tokens": state.usage.total,
-        "cost_usd": state.cost_usd,
-        "cost_assumed": state.price_assumed,
-        "elapsed": state.elapsed(state.now),
-    }

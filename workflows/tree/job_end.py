@@ -1,27 +1,22 @@
 """What the end of a job means for its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
 
 from workflows.contract.models import FailurePolicy, SynthesisRule
-from workflows.contract.strings import BOUNDS, Bound, cut_to, fitted, size
+from workflows.contract.strings import fitted
 from workflows.model.digests import digest
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.spend import Usage
 from workflows.model.states import FAILING, JobState
-from workflows.policy import bounds
+from workflows.policy import bounds, kept
 from workflows.policy.decisions import ended_as
 from workflows.policy.prices import spent
 from workflows.policy.retry_pause import pause
-from workflows.tree import dispatch, finalize, offers, questions, rounds
+from workflows.tree import dispatch, finalize, offers, rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Dispatch
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
-
-FILES_LIMIT = 40
-FILES_BYTES = 1_000
-FINDINGS_BYTES = 64_000
-"""What the findings of one batch may take of the tree's memory, shared by its verify legs."""
 
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
@@ -54,6 +49,9 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     """The row, the spend, and what the run itself had to tell."""
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = ended_as(outcome)
+    first = fitted("reason", outcome.first) if ended in FAILING else ""
+    if first:
+        state.first[outcome.job_id] = first
     tokens = outcome.usage
     used = Usage() + Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
     prices = state.input.settings.prices
@@ -64,7 +62,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
         outcome.job_id,
         state=ended,
         reason=fitted("reason", outcome.reason),
-        next=fitted("reason", outcome.first) if ended in FAILING else "",
+        next=first,
         decision=outcome.decision,
         summary=fitted("summary", outcome.summary),
         model=outcome.model or job.model,
@@ -98,13 +96,28 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
 
 def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
     """The root, or a continuation: it hands out more work, or its chain is over."""
-    questions.ask(step, chain, outcome.job_id, outcome.human_questions)
+    rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
     chain.made(step.state.jobs[outcome.job_id].work)
     found = step.state.leg_of(chain)
     if found is not None:
         _absorb(found[1], outcome, found[0].batch, chain.ladder.history)
-    if not questions.hold(step, chain, outcome):
+    if not _hold(step, chain, outcome):
         go_on(step, chain, outcome, ended)
+
+
+def _hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
+    """Keep a result back while its coordinator asks, or its delegations while the tree starts nothing (F2, F8, D4)."""
+    asks = any(not each.leg for each in chain.asking)
+    waits = step.state.paused or step.state.blocked
+    if finalize.ending(step) or not (asks or (waits and outcome.delegations)):
+        return False
+    if outcome.delegations and not dispatch.has_room(step, outcome):
+        chain.left_out = len(outcome.delegations)
+        outcome = kept.without_set(outcome)
+    chain.hold(kept.held(outcome, comes_back=asks))
+    rounds.refresh(step, chain)
+    rounds.show(step)
+    return True
 
 
 def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
@@ -122,7 +135,7 @@ def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) 
 def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
     """A delegated job: its leg is over, unless it became a coordinator of its own."""
     if not outcome.delegations or outcome.conflict:
-        questions.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
+        rounds.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
     _absorb(leg, outcome, parent.batch)
     if outcome.conflict:
         _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
@@ -131,8 +144,8 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
         chain = Coordinator(coordinator_id=leg.job_id, run=dispatch.run_of(step, parent, leg), job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
         chain.made(step.state.jobs[leg.job_id].work)
-        questions.ask(step, chain, outcome.job_id, outcome.human_questions)
-        if questions.hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
+        rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
+        if _hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
             Dispatch.DISPATCHED,
             Dispatch.CORRECTING,
         }:
@@ -156,34 +169,16 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
 def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "") -> None:
     """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
-    leg.findings = _findings(leg, outcome, batch)
-    leg.touched_files = _files(outcome)
+    verify = [each for each in (batch.legs.values() if batch else ()) if SynthesisRule.VERIFY in each.rules]
+    leg.findings = kept.findings(outcome, len(verify)) if SynthesisRule.VERIFY in leg.rules else ""
+    leg.touched_files = kept.files(outcome)
     leg.artifact_digest = outcome.artifact_digest
     own = outcome.progress or f"{outcome.state} {outcome.decision}"
     leg.progress = digest([own, history]) if history else own
 
 
-def _findings(leg: Leg, outcome: JobOutcome, batch: Batch | None) -> str:
-    """Of a verify leg only: each has its share."""
-    if SynthesisRule.VERIFY not in leg.rules:
-        return ""
-    verify = (each for each in (batch.legs.values() if batch else ()) if SynthesisRule.VERIFY in each.rules)
-    return cut_to(outcome.findings, Bound(BOUNDS["findings"].characters, FINDINGS_BYTES // max(16, len(list(verify)))))
-
-
 def _reason(outcome: JobOutcome) -> str:
     return fitted("summary", outcome.reason or outcome.summary)
-
-
-def _files(outcome: JobOutcome) -> tuple[str, ...]:
-    """As many as are shown, and as a history has room for."""
-    names, left = [], FILES_BYTES
-    for name in outcome.touched_files[:FILES_LIMIT]:
-        left -= size(name) + 1
-        if left < 0:
-            break
-        names.append(name)
-    return tuple(names)
 
 
 def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> None:
@@ -203,7 +198,7 @@ def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: 
     """
     reason = fitted("reason", reason) if ended in FAILING else ""
     batch = chain.batch
-    if ended in FAILING and questions.waits(chain, leg):
+    if ended in FAILING and any(each.leg == leg.id for each in chain.asking):
         leg.ended(ended, reason)
         leg.asked = True
         return
@@ -246,7 +241,8 @@ def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None
         case FailurePolicy.CONTINUE | FailurePolicy.ESCALATE:
             pass  # what an escalation means is decided when the batch is settled
         case FailurePolicy.ESCALATE_HUMAN:
-            questions.failed(step, chain, leg)
+            leg.escalated = True
+            rounds.refresh(step, chain)
 
 
 def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:

@@ -10,7 +10,7 @@ from workflows.model.states import JobState, TaskState
 from workflows.policy import job_events, storable_rows
 from workflows.policy.answers import one_line
 from workflows.policy.assignments import resolved
-from workflows.tree import continuation, finalize, next_commands, offers, resume, retry
+from workflows.tree import continuation, finalize, offers, resume, retry, rounds
 from workflows.tree.chains import Coordinator
 from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
@@ -110,6 +110,8 @@ def _reduced(step: Step, why: str, job_ids: tuple[str, ...]) -> None:
     for job_id in job_ids:
         if job_id in state.jobs:
             step.add(storable_rows.reduced_job(state.jobs[job_id]))
+        if job_id in state.first:
+            state.first[job_id] = storable_rows.text(state.first[job_id])
     state.task = storable_rows.reduced_task(state.task)
     message = f"the store refused what was to be written; it was written shortened: {storable_rows.text(why)}"
     step.event(
@@ -123,7 +125,7 @@ def _start(step: Step) -> None:
     if state.started:
         return
     state.started = True
-    step.task(TaskState.OPEN, "goes on", "")
+    step.task(TaskState.OPEN, "goes on")
     data: Data = {
         "task": state.input.task_id,
         "agent": state.input.assignment.worker.name,
@@ -149,7 +151,8 @@ def _advance(step: Step) -> None:
     while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
         pass
     _end(step)
-    next_commands.show(step)
+    rounds.show_verbs(step)
+    retry.show_commands(step)
     step.warn()
 
 

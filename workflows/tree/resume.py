@@ -11,11 +11,12 @@ from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal, ResumeFault
-from workflows.model.rounds import Reply, Round, RoundEnd
+from workflows.model.rounds import Reply, Round, RoundEnd, Stage
 from workflows.model.states import JobState
 from workflows.policy import answers, bounds
+from workflows.policy.moments import clock
 from workflows.policy.verbs import Verb, duration
-from workflows.tree import finalize, job_end, resume_verdict, round_rows, rounds
+from workflows.tree import finalize, job_end, resume_verdict, rounds
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import AnswerOrder
 from workflows.tree.events import ResumeRequested
@@ -75,7 +76,7 @@ def _accepted(step: Step, chain: Coordinator, current: Round, verb: Verb, text: 
 def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) -> None:
     """Said, unless the same request has been carried out before: then it is an echo."""
     if refusal.kind != ResumeFault.DUPLICATE:
-        step.state.last_refusal = f"{who['actor']} ({who['channel']}), {round_rows.clock(step.now)}: {refusal.message}"
+        step.state.last_refusal = f"{who['actor']} ({who['channel']}), {clock(step.now)}: {refusal.message}"
         job_id = request.order.job_id if request.order.job_id in step.state.jobs else step.state.root_id
         why: Data = {
             "why": str(refusal.kind),
@@ -163,13 +164,13 @@ def timer_fired(step: Step, key: str) -> None:
     for coordinator_id in step.state.rounds:
         current = step.state.open_round(coordinator_id)
         if current is not None and current.timer == key:
-            _due(step, step.state.coordinators[coordinator_id], current, rounds.stage_of(coordinator_id, key))
+            _due(step, step.state.coordinators[coordinator_id], current)
             return
 
 
-def _due(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
-    if stage != "end" and step.now < current.expires_at:
-        rounds.remind(step, chain, current, stage)
+def _due(step: Step, chain: Coordinator, current: Round) -> None:
+    if current.stage is not Stage.END and step.now < current.expires_at:
+        rounds.remind(step, chain, current)
         return
     current.timer = None
     waited = format_duration(max(1, round(current.expires_at - current.opened_at)))

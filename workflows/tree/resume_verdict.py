@@ -11,6 +11,7 @@ from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import Round
 from workflows.policy import bounds, whole_answers
 from workflows.policy.answers import Answers, one_line
+from workflows.policy.moments import clock
 from workflows.policy.verbs import Verb, refuse_verb
 from workflows.policy.whole_answers import Meant
 from workflows.tree import round_rows
@@ -52,9 +53,10 @@ def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Roun
     if isinstance(found, Refusal):
         return found
     chain, current = found
+    ids = [each.id for each in chain.asking]
     refusal = (
         _other_round(state, chain, current, request)
-        or refuse_verb(request.order.verb, request.order.text, current.kind, _ids(chain), _named(chain, current))
+        or refuse_verb(request.order.verb, request.order.text, current.kind, ids, _named(chain, current))
         or _not_whole(chain, current, request)
         or _no_room(state, chain, current, request.order.verb)
     )
@@ -83,7 +85,8 @@ def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator,
 
 
 def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) -> Refusal:
-    last = asked or _latest(state)
+    latest = sorted(state.rounds, key=lambda each: state.rounds[each][-1].opened_at)[-1:]
+    last = asked or latest
     over = _last_words(state, last[0], request.order.round) if last else ""
     if state.closed:
         task = f"tree {state.root_id} is over: task {state.task.task_id} is {state.task.state}"
@@ -93,11 +96,6 @@ def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) 
         return Refusal(ResumeFault.NO_OPEN_ROUND, f"nobody is waited for: {name} has no open round")
     others = [record.commands[0] for record in round_rows.open_rounds(state)]
     return Refusal(ResumeFault.ROUND_OVER, f"{over}; open now: {others[0]}" if others else over)
-
-
-def _latest(state: TreeState) -> list[str]:
-    """The coordinator whose round was the last to open."""
-    return sorted(state.rounds, key=lambda each: state.rounds[each][-1].opened_at)[-1:]
 
 
 def _last_words(state: TreeState, coordinator_id: str, number: int | None) -> str:
@@ -139,10 +137,6 @@ def _no_room(state: TreeState, chain: Coordinator, current: Round, verb: str) ->
     cap = limits.max_delegation_total_jobs
     message = f"a retry would exceed the per-root job budget of {cap}: {_named(chain, current)} can still be aborted"
     return Refusal(ResumeFault.NO_ROOM, message, {"cap": cap})
-
-
-def _ids(chain: Coordinator) -> list[str]:
-    return [each.id for each in chain.asking]
 
 
 def _named(chain: Coordinator, current: Round) -> str:
@@ -190,11 +184,7 @@ def _stands(state: TreeState, verdict: Accepted) -> Iterator[str]:
     """The round that was meant, then whoever still waits, then the tree."""
     meant = state.rounds[verdict.coordinator_id][verdict.round - 1]
     which = f"round {meant.number} of {verdict.coordinator_id}"
-    yield (
-        f"{which} waits until {round_rows.clock(meant.expires_at)}"
-        if meant.open
-        else f"{which} is over: {meant.closed}"
-    )
+    yield (f"{which} waits until {clock(meant.expires_at)}" if meant.open else f"{which} is over: {meant.closed}")
     waiting = [each for each in round_rows.open_rounds(state) if each.coordinator_id != verdict.coordinator_id]
     yield from (f"still waiting: {each.commands[0]}" for each in waiting)
     if not meant.open and not waiting:

@@ -1,13 +1,19 @@
 """An operator has work done again: a job of a blocked task (ruling D4), or what was lost with the workflow (G2).
 
+Which retries are taken, what each does, and which of them the rows offer (ruling B3).
+
 A blocked tree closes: its workflow ends, and the store keeps the state it ended with. The retry is an operation that
 starts the same workflow id again from that state with `RetryRequested`; so a tree nobody comes back to holds nothing.
 """
 
+from collections.abc import Iterator
+
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
-from workflows.model.states import FAILING, JobState, TaskState
+from workflows.model.rows import DISMISS
+from workflows.model.states import FAILING, JobState, TaskState, WaitsFor
 from workflows.policy import bounds
+from workflows.policy.synthesis import APPROVING
 from workflows.tree import continuation, dispatch, finalize, job_end, round_rows, rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.state import TreeState
@@ -58,7 +64,7 @@ def retry(step: Step, actor: str, job_id: str) -> None:
     step.event(EventKind.RETRY_REQUESTED, job_id, f"{actor} runs {job_id} again", {"actor": actor})
     found = state.find_leg(job_id)
     if found is None:
-        step.task(TaskState.OPEN, f"{job_id} runs again by order of {actor}", "")
+        step.task(TaskState.OPEN, f"{job_id} runs again by order of {actor}")
         continuation.run_again(step, state.root, actor)
         return
     chain, leg = found
@@ -112,7 +118,7 @@ def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]
     found = step.state.leg_of(chain)
     if found is None:
         if not batch.stopped and step.state.blocked:
-            step.task(TaskState.OPEN, f"{leg.job_id} runs again by order of {actor}", "")
+            step.task(TaskState.OPEN, f"{leg.job_id} runs again by order of {actor}")
         return [batch]
     parent, above = found
     above.begun()
@@ -126,6 +132,63 @@ def _unskip(step: Step, batches: list[Batch]) -> None:
         if leg.state is JobState.SKIPPED or (leg.failing and leg.failed_as):
             leg.unskipped()
             step.change(leg.job_id, state=JobState.QUEUED, reason="waits again", next="", ended_at=None)
+
+
+def show_commands(step: Step) -> None:
+    """What each row says a person can type is what this state takes; nothing is offered that would be refused."""
+    state = step.state
+    _show_task_command(step)
+    wanted = {job_id: finalize.way_back(step, again) for job_id, again in _blocking_jobs(state)}
+    held_back = state.held_back if state.frozen else {}
+    for job_id, job in list(state.jobs.items()):
+        if job_id in held_back:
+            if (job.next, job.waits_for) != (state.task.next, state.task.waits_for):
+                reason = "waits until the blocked task is opened again"
+                step.change(job_id, reason=reason, next=state.task.next, waits_for=state.task.waits_for)
+        elif job_id in wanted:
+            if (job.next, job.waits_for) != (wanted[job_id], WaitsFor.RETRY):
+                step.change(job_id, next=wanted[job_id], waits_for=WaitsFor.RETRY)
+        elif job.waits_for is WaitsFor.RETRY:
+            step.change(job_id, next=state.first.get(job_id, ""))
+
+
+def _show_task_command(step: Step) -> None:
+    state = step.state
+    if state.frozen:
+        retry = next((each for each in _ways_on(state) if refuse_retry(state, each) is None), None)
+        if retry:
+            step.next_step(finalize.way_back(step, retry), WaitsFor.RETRY)
+        else:
+            step.next_step(f"{DISMISS} {state.root_id}", WaitsFor.DISMISS)
+    elif state.blocked and state.finalize is not None and not state.finalize.done:
+        ends = f"is being ended: {state.finalize.reason}; {finalize.way_to_its_end(step)}"
+        step.next_step(ends, WaitsFor.RUNS)
+
+
+def _blocking_jobs(state: TreeState) -> Iterator[tuple[str, str]]:
+    """Each job that blocks something, with the job that has to be run again for it."""
+    if state.root.phase is Phase.OVER and state.frozen and refuse_retry(state, state.root.job_id) is None:
+        yield state.root.job_id, state.root.job_id
+    batches = (chain.batch for chain in state.coordinators.values() if chain.batch and chain.batch.stopped)
+    for leg in (batch.legs[each] for batch in batches for each in batch.blocked_by):
+        again = job_end.culprit(state, leg)
+        if refuse_retry(state, again) is None:
+            yield leg.job_id, again
+
+
+def _ways_on(state: TreeState) -> Iterator[str]:
+    """Jobs whose retry could open the task again, the likeliest first."""
+    batch = state.root.batch
+    if state.root.phase is Phase.OVER or batch is None:
+        yield state.root.job_id
+        return
+    yield from (job_end.culprit(state, batch.legs[each]) for each in batch.blocked_by)
+    if not batch.blocked_by:
+        # A vote or a quorum blocked it: who did not approve, then everybody who ran (ruling E2).
+        ran = [leg for leg in batch.acting_legs if leg.outcome_job_id]
+        yield from (leg.job_id for leg in ran if state.jobs[leg.outcome_job_id].decision not in APPROVING)
+        yield from (leg.job_id for leg in ran)
+    yield from (leg.job_id for leg in state.legs() if leg.failing)
 
 
 def refuse_taking_up(state: TreeState) -> str | None:

@@ -1,7 +1,6 @@
 """Open rounds as every surface shows them: what is asked, until when, and the exact commands (rulings B3, F1, F6)."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 from workflows.model.digests import digest
 from workflows.model.rounds import Round, RoundKind
@@ -106,11 +105,3 @@ def reason(shown: Sequence[RoundRecord]) -> str:
     else:
         said = "; ".join(f"{each.leg} {each.state}: {each.reason}" for each in first.failing)
     return f"waits for a person{more}: {said}"[:REASON_LIMIT]
-
-
-def clock(at: float) -> str:
-    """A moment in UTC, to the second."""
-    try:
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (ValueError, OverflowError, OSError):
-        return f"{at:.0f} s after 1970"

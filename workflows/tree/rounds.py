@@ -1,4 +1,4 @@
-"""Rounds: opening, joining, reminding, extending, closing (rulings F1, F8).
+"""Rounds: what is asked, opening, joining, reminding, extending, closing (rulings F1, F2, F8).
 
 While a round is open nothing of the whole tree starts; what runs ends, and what it leads to waits for the last close.
 """
@@ -6,24 +6,49 @@ While a round is open nothing of the whole tree starts; what runs ends, and what
 from collections.abc import Mapping
 
 from workflows.contract.durations import format_duration
+from workflows.contract.models import HumanQuestion
 from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
-from workflows.model.rounds import Reply, Round, RoundEnd, RoundKind
+from workflows.model.rounds import Asked, Reply, Round, RoundEnd, RoundKind, Stage
 from workflows.model.rows import RoundRecord
-from workflows.model.states import TaskState
+from workflows.model.states import TaskState, WaitsFor
+from workflows.policy import kept
+from workflows.policy.moments import clock
 from workflows.tree import offers, round_rows
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CancelTimer, StartTimer
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
 
-STAGES = {"half": 0.5, "ninety": 0.9, "end": 1.0}
-"""Two reminders and the end, as shares of a round's time (ruling F8)."""
-
+STAGES = {Stage.HALF: 0.5, Stage.NINETY: 0.9, Stage.END: 1.0}
+"""As shares of a round's time (ruling F8)."""
 
 COMMAND_LIMIT = 500
 """So long a command stands in a row; a round's own row has it whole."""
+
+
+def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuestion, ...], leg: str = "") -> None:
+    """A coordinator or one of its legs asks people; in a tree that ends nobody is asked any more (ruling F2)."""
+    if not questions:
+        return
+    state = step.state
+    data: Data = {"questions": [each.id for each in questions]}
+    if state.finalize is not None:
+        step.event(EventKind.HUMAN_QUESTIONS_IGNORED, job_id, "the tree is ending: its questions are ignored", data)
+        return
+    answered = {each.id for each in (chain.reply.answers if chain.reply else ())}
+    for question in questions:
+        taken = answered | {each.id for each in chain.asking}
+        all_open = [each for other in state.coordinators.values() for each in other.asking]
+        new = Asked(id=question.id, question=question, job_id=job_id, leg=leg)
+        asked = kept.asked(new, chain.asking, taken, all_open)
+        chain.asking += [asked] if asked else []
+    if state.blocked or (leg and chain.batch is not None and chain.batch.stopped):
+        message = f"{len(questions)} question(s) wait until what is blocked is opened again"
+        step.event(EventKind.HUMAN_QUESTIONS_DEFERRED, job_id, message, data)
+    elif leg:
+        refresh(step, chain)
 
 
 def refresh(step: Step, chain: Coordinator) -> None:
@@ -34,7 +59,10 @@ def refresh(step: Step, chain: Coordinator) -> None:
         return
     current = step.state.open_round(chain.coordinator_id)
     if current is not None:
-        _join(step, chain, current)
+        digest = round_rows.digest_of(chain, current.kind, current.number)
+        if digest != current.digest:
+            current.digest = digest
+            _say(step, chain, current, EventKind.ROUND_JOINED, f"more has joined: {round_rows.about(chain, current)}")
     elif chain.asking:
         _open(step, chain, RoundKind.ASK)
     elif chain.escalated:
@@ -55,16 +83,9 @@ def _open(step: Step, chain: Coordinator, kind: RoundKind) -> None:
     earlier.append(current)
     state.paused_since = step.now if state.paused_since is None else state.paused_since
     offers.take_back(step)
-    _arm(step, chain, current, "half")
-    message = f"{round_rows.about(chain, current)}; waits until {round_rows.clock(current.expires_at)}"
+    _arm(step, chain, current, Stage.HALF)
+    message = f"{round_rows.about(chain, current)}; waits until {clock(current.expires_at)}"
     _say(step, chain, current, EventKind.ROUND_OPENED, message)
-
-
-def _join(step: Step, chain: Coordinator, current: Round) -> None:
-    digest = round_rows.digest_of(chain, current.kind, current.number)
-    if digest != current.digest:
-        current.digest = digest
-        _say(step, chain, current, EventKind.ROUND_JOINED, f"more has joined: {round_rows.about(chain, current)}")
 
 
 def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> None:
@@ -72,35 +93,30 @@ def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> No
     _disarm(step, current)
     current.expires_at = max(current.expires_at, step.now) + seconds
     current.armed_at, current.extensions = step.now, current.extensions + 1
-    _arm(step, chain, current, "half")
-    message = f"round {current.number} of {chain.coordinator_id} waits until {round_rows.clock(current.expires_at)}"
+    _arm(step, chain, current, Stage.HALF)
+    message = f"round {current.number} of {chain.coordinator_id} waits until {clock(current.expires_at)}"
     _say(step, chain, current, EventKind.ROUND_EXTENDED, message)
 
 
-def remind(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
+def remind(step: Step, chain: Coordinator, current: Round) -> None:
     """Says again who is waited for, and arms what comes after (ruling F8)."""
-    _arm(step, chain, current, "ninety" if stage == "half" else "end")
-    left = format_duration((1 - STAGES[stage]) * (current.expires_at - current.armed_at))
+    left = format_duration((1 - STAGES[current.stage]) * (current.expires_at - current.armed_at))
+    _arm(step, chain, current, Stage.NINETY if current.stage is Stage.HALF else Stage.END)
     _say(step, chain, current, EventKind.ROUND_REMINDER, f"{left} left: {round_rows.about(chain, current)}")
 
 
-def _arm(step: Step, chain: Coordinator, current: Round, stage: str) -> None:
+def _arm(step: Step, chain: Coordinator, current: Round, stage: Stage) -> None:
     """One timer at a time."""
     again = f":{current.extensions}" if current.extensions else ""
     current.timer = f"round:{chain.coordinator_id}:{current.number}:{stage}{again}"
+    current.stage = stage
     step.command(_timer(chain.coordinator_id, current, current.timer, step.now))
 
 
 def _timer(coordinator_id: str, current: Round, key: str, now: float) -> StartTimer:
-    stage = stage_of(coordinator_id, key)
-    at = current.armed_at + STAGES[stage] * (current.expires_at - current.armed_at)
-    summary = f"round {current.number} of {coordinator_id}: {stage}"
+    at = current.armed_at + STAGES[current.stage] * (current.expires_at - current.armed_at)
+    summary = f"round {current.number} of {coordinator_id}: {current.stage}"
     return StartTimer(key=key, seconds=max(0.0, at - now), summary=summary)
-
-
-def stage_of(coordinator_id: str, key: str) -> str:
-    """Which of `STAGES` a timer of this coordinator's rounds stands for."""
-    return key.removeprefix(f"round:{coordinator_id}:").split(":")[1]
 
 
 def timers(state: TreeState, now: float) -> tuple[StartTimer, ...]:
@@ -129,7 +145,7 @@ def close(
         return
     _disarm(step, current)
     current.end, current.text = end, text
-    current.closed = f"{end} {how} at {round_rows.clock(step.now)}"
+    current.closed = f"{end} {how} at {clock(step.now)}"
     step.round(round_rows.record(step.state, chain, current, answers or {}))
     state = step.state
     if state.paused_since is not None and not any(state.open_round(each) for each in state.rounds):
@@ -151,17 +167,11 @@ def close_all(step: Step, end: RoundEnd, why: str) -> None:
         if step.state.open_round(chain.coordinator_id) is not None:
             close(step, chain, end, f"by the end of the tree: {why}")
             _ended(step, chain, why)
-        _give_up(chain)
-
-
-def _give_up(chain: Coordinator) -> None:
-    """Its questions stay unanswered, which it is told (ruling F5)."""
-    if chain.asking:
-        chain.reply = chain.reply or Reply()
-        chain.reply.answers += [
-            Answer(id=each.id, question=each.question.prompt, leg=each.leg) for each in chain.asking
-        ]
-    chain.asking = []
+        if chain.asking:
+            chain.reply = chain.reply or Reply()
+            unanswered = (Answer(id=each.id, question=each.question.prompt, leg=each.leg) for each in chain.asking)
+            chain.reply.answers += unanswered
+        chain.asking = []
 
 
 def _ended(step: Step, chain: Coordinator, why: str) -> None:
@@ -206,17 +216,18 @@ def show(step: Step) -> None:
     if shown and task.state in {TaskState.OPEN, TaskState.AWAITING_HUMAN}:
         said = round_rows.reason(shown), _command(shown[0])
         if (task.state, task.reason, task.next) != (TaskState.AWAITING_HUMAN, *said):
-            step.task(TaskState.AWAITING_HUMAN, *said)
+            step.task(TaskState.AWAITING_HUMAN, *said, WaitsFor.RESUME)
     elif not shown and task.state is TaskState.AWAITING_HUMAN:
-        step.task(TaskState.OPEN, "goes on", "")
+        step.task(TaskState.OPEN, "goes on")
     wanted = dict.fromkeys(_waiting(step), _command(shown[0])) if shown else {}
     wanted |= {each.job_id: _command(record) for record in shown for each in record.failing}
     wanted |= {each.job_id: _command(record) for record in shown for each in record.questions}
     wanted |= {record.job_id: _command(record) for record in shown}
     for job_id, job in state.jobs.items():
-        ours = job_id in wanted or job.next.startswith("service resume ")
-        if ours and job.next != wanted.get(job_id, ""):
-            step.change(job_id, next=wanted.get(job_id, ""))
+        if job_id in wanted and (job.next, job.waits_for) != (wanted[job_id], WaitsFor.RESUME):
+            step.change(job_id, next=wanted[job_id], waits_for=WaitsFor.RESUME)
+        elif job_id not in wanted and job.waits_for is WaitsFor.RESUME:
+            step.change(job_id, next=state.first.get(job_id, ""))
 
 
 def _command(record: RoundRecord) -> str:

@@ -6,11 +6,9 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation, JobState
-from workflows.model.texts import RefusedSet
-from workflows.policy import bounds
+from workflows.policy import bounds, kept
 from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
-from workflows.tree import continuation, dispatch, finalize, held_sets, job_end, offers
-from workflows.tree.brief import decision_of
+from workflows.tree import continuation, dispatch, finalize, job_end, offers
 from workflows.tree.chains import Batch, Coordinator, Phase
 from workflows.tree.step import Step
 
@@ -67,27 +65,24 @@ def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
         if held.delegations:
             dispatch.delegate(step, chain, held)
         elif left_out and step.state.finalize is not None:
-            step.state.finalize.refused.append(_left_out(held, left_out))
+            step.state.finalize.refused.append(kept.left_out(held.job_id, left_out))
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
         return True
     ended = step.state.jobs[held.job_id].state
     if not asked and not (left_out and ended is JobState.SUCCEEDED):
         job_end.go_on(step, chain, held, ended)
         return True
-    sets = (held_sets.as_shown(held),) if held.delegations else (_left_out(held, left_out),) if left_out else ()
+    sets = (kept.as_shown(held),) if held.delegations else (kept.left_out(held.job_id, left_out),) if left_out else ()
     notes = ("the delegations below were held back while a person was asked",) if held.delegations else ()
     extra: dict[str, object] = {"refused": sets} | ({} if asked else {"correction": Correction.LEFT_OUT})
     _continue(step, chain, Continuation.ANSWERED if asked else Continuation.CORRECTIVE, *notes, extra=extra)
     return True
 
 
-def _left_out(held: JobOutcome, count: int) -> RefusedSet:
-    return RefusedSet(job_id=held.job_id, delegations=(), left_out=count)
-
-
 def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
+    shares = any(leg.worktree for leg in batch.legs.values())
     while not batch.stopped and not finalize.ending(step):
-        leg = batch.ready(step.state.offers, step.state.busy_worktrees if _shares(batch) else ())
+        leg = batch.ready(step.state.offers, step.state.busy_worktrees if shares else ())
         if leg is None:
             return
         refusal = bounds.exhausted(step.state.input.settings.bounds, step.state.ledger())
@@ -97,10 +92,6 @@ def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
         finalize.tripped(step, refusal, chain.job_id)
         if not finalize.ending(step):
             job_end.stop_batch(step, chain, batch, refusal.message, leg.job_id)
-
-
-def _shares(batch: Batch) -> bool:
-    return any(leg.worktree for leg in batch.legs.values())
 
 
 def _settle(step: Step, chain: Coordinator, batch: Batch) -> None:
@@ -139,14 +130,18 @@ def _blocked(step: Step, chain: Coordinator, batch: Batch) -> None:
 
 
 def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
-    settings = step.state.input.settings.bounds
-    parts = [leg.part for leg in batch.acting_legs]
-    rung = chain.ladder.generation(parts, settings.max_delegation_non_progress_streak)
-    verdict = judge(_ballots(step, batch), overruled=batch.approved or batch.leaves_decision)
+    limit = step.state.input.settings.bounds.max_delegation_non_progress_streak
+    chain.ladder, rung = chain.ladder.generation_over([leg.part for leg in batch.acting_legs], limit)
+    ballots = [
+        Ballot(leg.id, leg.state, step.state.decision_of(leg), frozenset(leg.rules), leg.quorum)
+        for leg in batch.acting_legs
+    ]
+    verdict = judge(ballots, overruled=batch.approved or batch.leaves_decision)
     _told(step, chain, batch, verdict.result.value, verdict.reason)
     if verdict.result is Result.BLOCK:
-        ballots = [leg for leg in batch.legs.values() if leg.outcome_job_id and decision_of(step, leg) not in APPROVING]
-        job_end.stop_batch(step, chain, batch, verdict.reason, ballots[0].job_id if ballots else chain.job_id)
+        ran = (leg for leg in batch.legs.values() if leg.outcome_job_id)
+        against = [leg.job_id for leg in ran if step.state.decision_of(leg) not in APPROVING]
+        job_end.stop_batch(step, chain, batch, verdict.reason, against[0] if against else chain.job_id)
         _blocked(step, chain, batch)
         return
     message = f"{chain.ladder.streak + 1} generations in a row ended with the same decisions and side effects"
@@ -159,12 +154,6 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     else:
         answered = chain.reply is not None and bool(chain.reply.answers)
         _continue(step, chain, Continuation.ANSWERED if answered else Continuation.NORMAL)
-
-
-def _ballots(step: Step, batch: Batch) -> list[Ballot]:
-    return [
-        Ballot(leg.id, leg.state, decision_of(step, leg), frozenset(leg.rules), leg.quorum) for leg in batch.acting_legs
-    ]
 
 
 def _replan(step: Step, chain: Coordinator, reason: str, notes: tuple[str, ...]) -> None:

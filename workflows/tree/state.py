@@ -1,7 +1,9 @@
 """What a tree is started with, and its whole memory: one value that is stored, restored, and goes on as before."""
 
-from workflows.contract.models import Delegation
-from workflows.model.jobs import JobRun
+from collections.abc import Iterator
+
+from workflows.contract.models import Decision, Delegation
+from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rounds import Round
 from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.settings import TreeSettings
@@ -87,6 +89,8 @@ class TreeState(Memory):
     killed_by: str | None = None
     finalize: Finalize | None = None
     jobs: dict[str, JobRecord] = {}
+    first: dict[str, str] = {}
+    """What has to be done before a job that failed is run again, as its run said (ruling B3)."""
     offers: dict[str, Offer] = {}
     """Jobs their host has been given and has not begun."""
     held_back: dict[str, JobRun] = {}
@@ -172,6 +176,13 @@ class TreeState(Memory):
         shared = (leg for leg in self.legs() if leg.worktree and not leg.twin)
         return {leg.worktree for leg in shared if leg.worktree and leg.job_id in busy}
 
+    def kept_sets(self) -> Iterator[JobOutcome | RefusedSet]:
+        """Sets of delegations: held back, refused and to be told, told in a continuation that has not begun (B6)."""
+        yield from (chain.held for chain in self.coordinators.values() if chain.held is not None)
+        yield from self.finalize.refused if self.finalize is not None else ()
+        runs = [*self.held_back.values(), *(offer.run for offer in self.offers.values() if offer.run is not None)]
+        yield from (each for run in runs if run.brief is not None for each in run.brief.refused)
+
     def legs(self) -> list[Leg]:
         """The legs of every coordinator's latest batch."""
         return [leg for chain in self.coordinators.values() if chain.batch for leg in chain.batch.legs.values()]
@@ -193,6 +204,11 @@ class TreeState(Memory):
             return ()
         chain = self.coordinators.get(leg.job_id)
         return tuple(chain.work) if chain is not None else self.jobs[leg.job_id].work
+
+    def decision_of(self, leg: Leg) -> Decision | None:
+        """What the leg decided; nothing when its chain ended otherwise than the job that spoke last."""
+        job = self.jobs.get(leg.outcome_job_id)
+        return job.decision if job is not None and job.state is leg.state else None
 
     def find_leg(self, job_id: str) -> tuple[Coordinator, Leg] | None:
         """The leg a job runs, with the coordinator that delegated it, as long as its batch is the latest."""

@@ -11,7 +11,7 @@ from workflows.model.payloads import check_payload
 from workflows.model.refusals import Refusal
 from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord
 from workflows.model.spend import Usage
-from workflows.model.states import Continuation, JobState, TaskState, check_job, check_task
+from workflows.model.states import Continuation, JobState, TaskState, WaitsFor, check_job, check_task
 from workflows.policy import job_events
 from workflows.policy.bounds import near
 from workflows.tree.chains import Leg
@@ -28,6 +28,7 @@ class JobChange(TypedDict, total=False):
     attempt: int
     reason: str
     next: str
+    waits_for: WaitsFor
     decision: Decision | None
     summary: str
     model: str | None
@@ -91,6 +92,8 @@ class Step:
     def change(self, job_id: str, **changes: Unpack[JobChange]) -> None:
         """A job changes, and what people would tell of it is told; an illegal move raises (rulings B2, B7)."""
         job = self.state.jobs[job_id]
+        if "next" in changes:
+            changes.setdefault("waits_for", WaitsFor.NOTHING)
         check_job(job_id, job.state, changes.get("state", job.state))
         changed = job.model_copy(update=dict(changes))
         self.state.jobs[job_id] = changed
@@ -104,6 +107,7 @@ class Step:
     def again(self, job_id: str, reason: str, next_step: str = "") -> None:
         """One more attempt of a job, which counts (ruling C3) and begins with nothing made (rulings D3, I1)."""
         self.state.spent_jobs += 1
+        self.state.first.pop(job_id, None)
         attempt = self.state.jobs[job_id].attempt + 1
         self.change(job_id, state=JobState.QUEUED, attempt=attempt, reason=reason, next=next_step)
         self.change(job_id, branch=None, head_sha=None, ended_at=None)
@@ -114,20 +118,20 @@ class Step:
         leg.again()
         self.again(leg.job_id, reason, next_step)
 
-    def task(self, state: TaskState, reason: str, next_step: str) -> None:
+    def task(self, state: TaskState, reason: str, next_step: str = "", waits_for: WaitsFor = WaitsFor.NOTHING) -> None:
         """The task moves; an illegal move raises (ruling B2)."""
         task = self.state.task
         check_task(task.state, state)
         ended = None if state in {TaskState.OPEN, TaskState.AWAITING_HUMAN} else self.now
-        self.state.task = task.model_copy(
-            update={"state": state, "reason": reason, "next": next_step, "ended_at": ended}
-        )
-        self._task = True
+        update = {"state": state, "reason": reason, "next": next_step, "waits_for": waits_for, "ended_at": ended}
+        self.state.task, self._task = task.model_copy(update=update), True
 
-    def next_step(self, text: str) -> None:
+    def next_step(self, text: str, waits_for: WaitsFor) -> None:
         """The task offers another command, and stands where it stood."""
-        if self.state.task.next != text:
-            self.state.task, self._task = self.state.task.model_copy(update={"next": text}), True
+        task = self.state.task
+        if (task.next, task.waits_for) != (text, waits_for):
+            update = {"next": text, "waits_for": waits_for}
+            self.state.task, self._task = task.model_copy(update=update), True
 
     def round(self, record: RoundRecord) -> None:
         """A pause changes."""

@@ -44,6 +44,10 @@ BODY: tuple[type[ServiceError], ...] = (InvalidJsonError, NotJsonError)
 """And any that sends a body."""
 
 
+ERROR = {"$ref": "#/components/schemas/Error"}
+"""No model: FastAPI would make a validator of it for every status of every endpoint, whenever the bridge starts."""
+
+
 def errors(*more: type[ServiceError]) -> Responses:
     """The errors of an endpoint as it declares them: those of every one, and its own."""
     kinds = sorted({*ALWAYS, *more}, key=lambda kind: (kind.status, (*ALWAYS, *more).index(kind)))
@@ -59,9 +63,8 @@ def _response(kinds: list[type[ServiceError]]) -> dict[str, Any]:
     first = kinds[0]
     example = Error(error=meaning(first), code=first.code, request_id="req-6f1c0a9d2b7e4c35")
     said: dict[str, Any] = {
-        "model": Error,
         "description": " ".join(f"`{kind.code}`: {meaning(kind)}" for kind in kinds),
-        "content": {"application/json": {"example": example.model_dump()}},
+        "content": {"application/json": {"schema": ERROR, "example": example.model_dump()}},
     }
     names = {kind.header for kind in kinds if issubclass(kind, HttpError) and kind.header}
     return said | ({"headers": {name: {"schema": {"type": "string"}} for name in names}} if names else {})
@@ -74,8 +77,10 @@ def document(app: FastAPI) -> dict[str, Any]:
         for operation in (each for path in made["paths"].values() for each in path.values()):
             operation["responses"].pop("422", None)
             _without_null(operation)
-        for name in ("HTTPValidationError", "ValidationError"):
-            made["components"]["schemas"].pop(name, None)
+        schemas = made["components"]["schemas"] | {Error.__name__: Error.model_json_schema()}
+        made["components"]["schemas"] = {
+            name: schemas[name] for name in sorted(schemas) if name not in ("HTTPValidationError", "ValidationError")
+        }
         scheme = {"type": "http", "scheme": "bearer", "description": "What is in `bridge.token` in the service home."}
         made["components"]["securitySchemes"] = {"bearer": scheme}
         made["security"] = [{"bearer": []}]

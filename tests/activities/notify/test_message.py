@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tests.bridge.seeds import ROOT
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import FailingRecord, QuestionRecord, Records, RoundRecord
 from workflows.model.spend import Usage
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("F8.told")
 TOLD = Notification(f"{ROOT}-e3", ROOT, ROOT, "round_opened", "round 1 asks color", 12.0)
@@ -76,11 +77,22 @@ def test_what_is_over_by_the_time_it_is_told_says_so(store: Engine) -> None:
 
 def test_a_blocked_task_names_what_failed_and_the_retry(store: Engine) -> None:
     again = f"service job retry {LEG}"
-    jobs.write(store, Records(task=seeds.task(state=TaskState.BLOCKED, next=again, revision=2)))
+    task = seeds.task(state=TaskState.BLOCKED, next=again, waits_for=WaitsFor.RETRY, revision=2)
+    jobs.write(store, Records(task=task))
     told = complete(store, TOLD.__class__(**{**TOLD.__dict__, "kind": "task_blocked", "job_id": LEG}))
     assert f"  leg ({LEG}) failed: no compiler" in told.text
     assert told.text.splitlines()[-1] == again
     assert [each["leg"] for each in told.failing] == ["leg"]
+
+
+@pytest.mark.parametrize("waits_for", WaitsFor)
+def test_what_comes_next_is_told_as_a_command_where_somebody_is_waited_for(store: Engine, waits_for: WaitsFor) -> None:
+    """Whatever its sentence looks like."""
+    last = "codex login; then: service job retry x"
+    jobs.write(store, Records(task=seeds.task(next=last, waits_for=waits_for, revision=2)))
+    told = complete(store, replace(TOLD, kind="task_blocked"))
+    nobody = waits_for in {WaitsFor.NOTHING, WaitsFor.RUNS}
+    assert (told.commands, told.text.endswith(last)) == (() if nobody else (last,), not nobody)
 
 
 def test_a_tree_that_is_not_known_is_told_as_it_was_said(home: Home) -> None:

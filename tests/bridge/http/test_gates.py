@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 
 import httpx
 import pytest
@@ -23,8 +24,9 @@ FOREIGN = {"Host": "evil.example"}
 
 
 @pytest.fixture
-def limited(home: Home) -> Iterator[Service]:
-    """With the limits as they are by default."""
+def limited(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """With the limits as they are by default, and a clock that stands: on a busy machine buckets refill meanwhile."""
+    monkeypatch.setattr("bridge.http.app.Rate", partial(Rate, clock=lambda: 100.0))
     home.config.write_text(NO_TEMPORAL)
     made = Service(home)
     yield made

@@ -29,7 +29,6 @@ def path(service: Service) -> str:
 
 
 PASSED = 503
-BIG = {f"k{n}": "x" * 1000 for n in range(32)}
 
 
 def filled(total: int) -> dict[str, str]:

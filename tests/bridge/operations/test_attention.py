@@ -9,7 +9,7 @@ from bridge.operations.service import Service
 from cli.main import main
 from tests.bridge.seeds import job, task
 from workflows.model.rows import RETRY, JobRecord, Records
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, TaskState, WaitsFor
 
 FIRST, SECOND, OVER = (f"job-{letter * 12}" for letter in "abc")
 
@@ -20,21 +20,19 @@ def test_blocked_tasks_wait_oldest_first_unless_nobody_can_open_them_again(
 ) -> None:
     service, blocked = Service(home), {"state": TaskState.BLOCKED, "reason": "leg one ended failed"}
     for root, more in (
-        (SECOND, blocked | {"ended_at": 9.0, "next": f"{RETRY} {SECOND}.1"}),
-        (FIRST, blocked | {"ended_at": 5.0, "next": f"{RETRY} {FIRST}.1"}),
-        (OVER, blocked | {"ended_at": 7.0, "next": "a finalized tree takes no retry: start a new one"}),
-        ("job-000000000000", {"next": f"{RETRY} nobody"}),
+        (SECOND, blocked | {"ended_at": 9.0, "next": "dismiss it", "waits_for": WaitsFor.DISMISS}),
+        (FIRST, blocked | {"ended_at": 5.0, "next": "run it again", "waits_for": WaitsFor.RETRY}),
+        (OVER, blocked | {"ended_at": 7.0, "next": f"{RETRY} nobody"}),
+        ("job-000000000000", {"next": f"{RETRY} nobody", "waits_for": WaitsFor.RUNS}),
     ):
         jobs.write(service.store, Records(task=task(root, **more)))
     found = attention.find(service)
     assert [each.root_job_id for each in found.blocked] == [FIRST, SECOND]
-    assert [each["next"] for each in attention.as_json(found)["blocked"]] == [
-        f"{RETRY} {FIRST}.1",
-        f"{RETRY} {SECOND}.1",
-    ]
+    assert [each["waits_for"] for each in attention.as_json(found)["blocked"]] == ["retry", "dismiss"]
+    assert [each.root_job_id for each in jobs.blocked_tasks(service.store, limit=2)] == [FIRST, SECOND]
     assert main(["attention"]) == 0
     shown = capsys.readouterr().out
-    assert f"\n  leg one ended failed\n  {RETRY} {FIRST}.1\n{SECOND}  blocked " in shown
+    assert f"\n  leg one ended failed\n  run it again\n{SECOND}  blocked " in shown
 
 
 LEG, AGAIN = f"{FIRST}.1", f"{FIRST}.2"

@@ -37,9 +37,10 @@ def render_continuation(
     brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: str = "<ArtifactRoot>"
 ) -> str:
     """The whole prompt. A text missing from `bodies` is said to be missing, never left out in silence."""
+    goal = fenced(_text(brief.goal, bodies))
     sections = (
-        (_human_title(brief), _answers(brief)),
-        ("Goal", _goal(brief, bodies)),
+        ("Human answers" if brief.answers else "What a person said", _answers(brief)),
+        ("Goal", f"The task's original instructions, which this job still serves:\n\n{goal}"),
         ("Your assignment within it", _assignment(brief, bodies)),
         ("Budget", _budget(brief.budget, last=brief.flavour is Continuation.FINALIZE)),
         ("Outcomes", _outcomes(brief, _bodies(brief, bodies, artifact_root))),
@@ -49,10 +50,6 @@ def render_continuation(
     parts = [f"# {TITLES[brief.flavour]}", _INTRODUCTION]
     parts += [f"## {title}\n\n{text}" for title, text in sections if text]
     return "\n\n".join(parts) + "\n"
-
-
-def _human_title(brief: ContinuationBrief) -> str:
-    return "Human answers" if brief.answers else "What a person said"
 
 
 def _answers(brief: ContinuationBrief) -> str:
@@ -73,10 +70,6 @@ def _answers(brief: ContinuationBrief) -> str:
         what = "Additional guidance, which matched no question" if brief.answers else "Instructions of a person"
         parts.append(f"{what}:\n\n{fenced(brief.guidance)}")
     return "\n\n".join(parts)
-
-
-def _goal(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
-    return f"The task's original instructions, which this job still serves:\n\n{fenced(_text(brief.goal, bodies))}"
 
 
 def _assignment(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
@@ -154,19 +147,15 @@ def _refused(brief: ContinuationBrief, bodies: Mapping[str, str]) -> str:
     text = "\n".join(f"- {inline(note)}" for note in brief.notes)
     for each in brief.refused:
         if each.left_out:
-            text += f"\n\n{_left_out(each)}"
+            text += (
+                f"\n\nThe job {inline(each.job_id)} returned {each.left_out} delegations that were not dispatched and"
+                " are not listed here: with the others that waited they were more than could be kept."
+            )
             continue
         shown = json.dumps([_delegation(leg, each, bodies) for leg in each.delegations], indent=2, ensure_ascii=False)
         by = f" (returned by {inline(each.job_id)})" if len(brief.refused) > 1 else ""
         text += f"\n\nThe delegations that were not dispatched{by}, complete:\n\n{fenced(shown, 'json')}"
     return text.strip()
-
-
-def _left_out(of: RefusedSet) -> str:
-    return (
-        f"The job {inline(of.job_id)} returned {of.left_out} delegations that were not dispatched and are not listed"
-        " here: with the others that waited they were more than could be kept."
-    )
 
 
 def _delegation(each: Delegation, of: RefusedSet, bodies: Mapping[str, str]) -> dict[str, object]:

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import RETRY, EventRecord, JobRecord, Records, RoundRecord, TaskRecord
-from workflows.model.states import TERMINAL, JobState, TaskState
-from workflows.tree.round_rows import clock
+from workflows.model.states import TERMINAL, JobState, TaskState, WaitsFor
+from workflows.policy.moments import clock
 
 OPEN_TASKS = frozenset({TaskState.OPEN, TaskState.AWAITING_HUMAN})
 REASON_LIMIT = 300
+_NO_WAY_ON = {"next": "", "waits_for": WaitsFor.NOTHING}
 
 
 def is_open(task: TaskRecord, jobs: Iterable[JobRecord]) -> bool:
@@ -31,7 +32,8 @@ def lost_rows(
     why, root = " ".join(why.split())[:REASON_LIMIT], task.root_job_id
     what_next = anew or f"{RETRY} {root}"
     state = TaskState.CANCELLED if anew else TaskState.BLOCKED
-    left = {"reason": why, "next": what_next, "ended_at": now}
+    waits_for = WaitsFor.START if anew else WaitsFor.RETRY
+    left = {"reason": why, "next": what_next, "waits_for": waits_for, "ended_at": now}
     still = [job for job in jobs if job.state not in TERMINAL]
     return Records(
         task=task.model_copy(update=_pause_over(task, now) | left | {"revision": task.revision + 1, "state": state}),
@@ -56,7 +58,7 @@ def lost_rows(
 def dismissed_rows(task: TaskRecord, *, actor: str, number: int, now: float) -> Records:
     """A blocked task that nobody will take up again."""
     reason = f"dismissed by {actor}; it was blocked: {task.reason}"[:REASON_LIMIT]
-    root, update = task.root_job_id, {"state": TaskState.CANCELLED, "reason": reason, "next": "", "ended_at": now}
+    root, update = task.root_job_id, {"state": TaskState.CANCELLED, "reason": reason, "ended_at": now} | _NO_WAY_ON
     event = EventRecord(
         event_id=f"{root}-e{number}",
         job_id=root,
@@ -75,7 +77,7 @@ def given_up(
     """What the rows still have and a tree that was reset does not know: it ended with the course that was given up."""
     known = {job.job_id for job in whole.jobs} | {each.round_id for each in whole.rounds}
     why = "given up: the tree was reset to a moment before it"
-    left = {"reason": why, "next": "", "ended_at": now, "revision": revision, "state": JobState.CANCELLED}
+    left = {"reason": why, "ended_at": now, "revision": revision, "state": JobState.CANCELLED} | _NO_WAY_ON
     gone = [job for job in jobs if job.job_id not in known and job.state not in TERMINAL]
     lost = [each for each in rounds if each.round_id not in known and each.end is None]
     return Records(

@@ -1,0 +1,34 @@
+"""Words that programs read, as sentences for people."""
+
+import pytest
+
+from activities.runs.status import RunStatus, Stage
+from bridge.operations.branches import BranchState, LegBranch
+from bridge.operations.jobs import JobDetail
+from cli.job_branches import _row
+from cli.words import in_words
+from tests.bridge import seeds
+from workflows.model.states import JobState
+
+
+@pytest.mark.parametrize(
+    ("stage", "shown"),
+    [
+        (Stage.WAITING, "waiting for a free slot"),
+        (Stage.RUNNING, "running; it has printed nothing yet"),
+        (Stage.PUT_OFF, "not running, put off; it has printed nothing yet"),
+        (Stage.ENDED, "ended, and is being recorded; it has printed nothing yet"),
+    ],
+)
+def test_what_an_agent_is_doing_reads_as_a_sentence(stage: Stage, shown: str) -> None:
+    detail = JobDetail(seeds.job(), None, None, None, None, RunStatus(stage))
+    lines = in_words(detail).splitlines()
+    assert [line.removeprefix("agent is").strip() for line in lines if line.startswith("agent is")] == [shown]
+
+
+@pytest.mark.parametrize("state", BranchState)
+def test_what_a_branch_is_reads_as_a_sentence(state: BranchState) -> None:
+    leg = LegBranch("one", "job-1.1", JobState.RUNNING, "service/one", None, None, state)
+    said = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
+    assert _row(leg)[4] == said.get(state, state)
+    assert str(state).isalpha(), "a word, for programs"
