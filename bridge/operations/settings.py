@@ -11,6 +11,7 @@ from activities.settings.load import SettingsError
 from activities.settings.reading import Change, Told, changes
 from bridge.machine import daemon_state
 from bridge.operations.service import Service
+from workflows.contract.redact import redact
 
 DAEMON_READS = ("temporal", "bridge")
 """The sections the group itself goes by; its members read all."""
@@ -43,6 +44,26 @@ def lines(service: Service, *, origins: bool) -> Iterator[str]:
     if told:
         yield ""
     yield from (f"# {line}" for line in told)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting in force, as it is typed, where it comes from, and without what is secret in it."""
+
+    section: str
+    key: str
+    value: str
+    origin: str
+
+
+def in_force(service: Service) -> tuple[Setting, ...]:
+    """Every setting, for people to look at who need not see a database's password."""
+    reading = service.reading
+    values = {**reading.values, **reading.typed}
+    return tuple(
+        Setting(toml.dotted(path[:-1]), path[-1], redact(toml.value(given)), reading.origin(path))
+        for path, given in values.items()
+    )
 
 
 def as_json(service: Service, *, origins: bool) -> dict[str, Any]:
