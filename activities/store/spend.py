@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Double, Engine, case, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, Double, Engine, cast, func, select
 
 from activities.store import schema
 
@@ -31,24 +31,16 @@ def since(engine: Engine, day: int) -> list[Spent]:
     """All of it from the beginning of a day on. A job counts for the day it ended; if it has not, the day it began."""
     jobs = schema.jobs.c
     at = func.coalesce(jobs.ended_at, jobs.started_at, jobs.queued_at, type_=Double)
-    keys = (_day(at, engine.dialect.name), jobs.agent, jobs.repo, jobs.model)
-    sums = (
-        func.count(),
-        # Enough jobs that claim to have used all they may would be more than a whole number of the database holds.
-        func.sum(cast(jobs.input_tokens, Double)),
-        func.sum(cast(jobs.output_tokens, Double)),
-        func.sum(jobs.cost_usd),
-        func.max(case((jobs.price_assumed, 1), else_=0)),
-    )
+    days, sqlite = at / float(DAY_SECONDS), engine.dialect.name == "sqlite"
+    # SQLite cuts off what is behind the point, PostgreSQL would round; and whole numbers of SQLite can overflow.
+    day_of: ColumnElement[Any] = cast(days, BigInteger) if sqlite else func.floor(days)
+    total, any_of = ("total", "max") if sqlite else ("sum", "bool_or")
+    keys = (day_of, jobs.agent, jobs.repo, jobs.model)
+    used = [getattr(func, total)(each) for each in (jobs.input_tokens, jobs.output_tokens, jobs.cost_usd)]
+    sums = (func.count(), *used, getattr(func, any_of)(jobs.price_assumed))
     query = select(*keys, *sums).where(at >= day * DAY_SECONDS).group_by(*keys)
     with engine.connect() as connection:
         return [
-            Spent(day, agent, repo, model or "", count, int(read), int(written), float(usd), bool(guess))
+            Spent(int(day), agent, repo, model or "", count, int(read), int(written), float(usd), bool(guess))
             for day, agent, repo, model, count, read, written, usd, guess in connection.execute(query)
         ]
-
-
-def _day(at: ColumnElement[Any], dialect_name: str) -> ColumnElement[int]:
-    """SQLite cuts off what is behind the point; PostgreSQL would round."""
-    days = at / float(DAY_SECONDS)
-    return cast(days if dialect_name == "sqlite" else func.floor(days), BigInteger)

@@ -29,14 +29,16 @@ class Used:
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
-    def plus(self, more: "Used | Spent") -> "Used":
-        """Both together."""
-        return Used(
-            self.jobs + more.jobs,
-            self.input_tokens + more.input_tokens,
-            self.output_tokens + more.output_tokens,
-            self.cost_usd + more.cost_usd,
-            self.price_assumed or more.price_assumed,
+    @classmethod
+    def of(cls, parts: "Iterable[Used | Spent]") -> "Used":
+        """All of them together."""
+        each = [*parts]
+        return cls(
+            sum(part.jobs for part in each),
+            sum(part.input_tokens for part in each),
+            sum(part.output_tokens for part in each),
+            sum(part.cost_usd for part in each),
+            any(part.price_assumed for part in each),
         )
 
 
@@ -75,7 +77,7 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
         agents=_dearest(found, lambda each: each.agent),
         repos=_dearest(found, lambda each: each.repo),
         models=_dearest(found, lambda each: each.model),
-        total=_sum(found),
+        total=Used.of(found),
     )
 
 
@@ -96,15 +98,8 @@ def date(day: int) -> str:
 
 
 def _dearest(found: Iterable[Spent], name: Callable[[Spent], str]) -> tuple[Line, ...]:
-    used: dict[str, Used] = {}
+    parts: dict[str, list[Spent]] = {}
     for each in found:
-        used[name(each)] = used.get(name(each), Used()).plus(each)
-    ordered = sorted(used.items(), key=lambda item: (-item[1].cost_usd, -item[1].tokens, item[0]))
-    return tuple(Line(*item) for item in ordered)
-
-
-def _sum(found: Iterable[Spent]) -> Used:
-    total = Used()
-    for each in found:
-        total = total.plus(each)
-    return total
+        parts.setdefault(name(each), []).append(each)
+    lines = [Line(each, Used.of(theirs)) for each, theirs in parts.items()]
+    return tuple(sorted(lines, key=lambda line: (-line.used.cost_usd, -line.used.tokens, line.name)))

@@ -22,10 +22,10 @@ async def test_each_setting_says_where_it_comes_from(
 
 async def test_the_file_is_read_as_it_is_now_and_who_has_read_it_before_is_named(service: Service, ann: Surfer) -> None:
     ready.say(service.home.bridge_ready, service.reading.told())
-    assert "works with these bridge" in (await ann.open("/ui/settings")).words
+    assert "bridge ● works with these" in (await ann.open("/ui/settings")).words
     service.home.config.write_text(f'{NO_TEMPORAL}[notify]\nwebhook_url = "http://ann:s3cretpass@127.0.0.1/x"\n')
     shown = await ann.open("/ui/settings")
-    assert "works with older ones bridge" in shown.words
+    assert "bridge ? works with older ones" in shown.words
     assert 'notify.webhook_url is "" there' in shown.words
     assert "end that process, then: service bridge serve" in shown.words
     assert "s3cretpass" not in shown.html
@@ -48,5 +48,5 @@ async def test_a_file_that_cannot_be_used_is_explained(service: Service, ann: Su
     assert shown.status == 200
     assert "did you mean port?" in shown.words
     assert "service config check" in shown.words
-    assert "goes on with older ones" in shown.words
+    assert "bridge ✕ goes on with older ones" in shown.words
     assert "<b>x" not in shown.html

@@ -69,3 +69,14 @@ async def test_the_names_of_agents_and_models_are_text(service: Service, ann: Su
     html = (await ann.open("/ui/spend")).html
     for wrong in ("<script>alert", "<b>m", "\u202e"):
         assert wrong not in html
+
+
+async def test_it_is_not_added_up_anew_at_every_change(
+    service: Service, ann: Surfer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(service, 1)
+    assert "$0.25 and" in (await ann.open("/ui/spend")).words
+    write(service, 2)
+    assert "$0.25 and" in (await ann.open("/ui/spend")).words
+    monkeypatch.setattr("bridge.http.page.pages.spend.GOOD_FOR_SECONDS", 0.0)
+    assert "$0.50 and" in (await ann.open("/ui/spend")).words

@@ -8,16 +8,15 @@ from bridge.operations import agents, hosts, repos, runtimes
 from bridge.operations.background import Background
 from bridge.operations.runtimes import Runtime
 from bridge.operations.service import Service
-from workflows.contract.models import WRITE_POLICIES, AutonomyPolicy
+from workflows.contract.models import AutonomyPolicy
 from workflows.model.workers import SessionScope
 from workflows.policy.hosts import lacks_worker, way_back
 
 RUNTIMES: Background[list[Runtime]] = Background(runtimes.check)
 AUTONOMY = {
-    policy: "May write in its worktree" if policy in WRITE_POLICIES else "Its program decides, without a way to ask"
-    for policy in AutonomyPolicy
-} | {
-    AutonomyPolicy.READ_ONLY: "May read, and change nothing",
+    AutonomyPolicy.AUTO: "Reads; its program holds it to that without asking anybody",
+    AutonomyPolicy.READ_ONLY: "Reads, and changes nothing",
+    AutonomyPolicy.WORKSPACE_WRITE: "May write in its own worktree",
     AutonomyPolicy.DANGER_FULL_ACCESS: "May do whatever the user may whom the service runs as",
 }
 SESSIONS = {

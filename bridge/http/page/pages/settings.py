@@ -21,17 +21,17 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "title": "Settings",
         "file": service.home.config,
         "there": service.home.config.exists(),
-        "sections": [(name, [*group]) for name, group in groupby(_own_first(found), key=lambda each: each.section)],
+        "sections": _sections(found),
         "fault": fault,
         "processes": settings.processes(now),
     }
 
 
-def _own_first(found: tuple[Setting, ...]) -> list[Setting]:
-    """Sections in which somebody has set something stand above those that are as they came."""
-    own = {each.section for each in found if each.origin != "default"}
-    order = {each.section: number for number, each in enumerate(found)}
-    return sorted(found, key=lambda each: (each.section not in own, order[each.section]))
+def _sections(found: tuple[Setting, ...]) -> list[tuple[str, list[Setting], bool]]:
+    """Each with its settings, and whether somebody has set one of them; those stand first."""
+    groups = [(name, [*group]) for name, group in groupby(found, key=lambda each: each.section)]
+    told = [(name, group, any(each.origin != "default" for each in group)) for name, group in groups]
+    return sorted(told, key=lambda section: not section[2])
 
 
 PAGES = (Page("/settings", "settings.html", _look, fresh_seconds=5.0),)
