@@ -21,6 +21,9 @@ SERVE_AGAIN = "end that process, then: service bridge serve"
 _HANDED = "temporal.address"
 """Members are told where the embedded server listens by the group, whatever the settings say."""
 
+_NAMED = "bridge.url"
+"""What the worker names in notifications."""
+
 
 @dataclass(frozen=True)
 class Process:
@@ -147,7 +150,7 @@ def _is_no_matter(change: Change, name: str, handed: str | None) -> bool:
     """What a member was told by its group is no change, nor what another one goes by."""
     if change.key == _HANDED:
         return handed is not None and change.there == handed
-    return name == "worker" and change.key.startswith("bridge.")
+    return name == "worker" and change.key.startswith("bridge.") and change.key != _NAMED
 
 
 def _process_as_json(process: Process) -> dict[str, Any]:
