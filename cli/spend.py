@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from bridge.operations.spend import Line
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
