@@ -1,7 +1,20 @@
 """What each page shows and what can be done on it, one module a subject; none of them knows another."""
 
 from bridge.http.page.page import Action, Page
-from bridge.http.page.pages import attention, jobs, pipelines, runs
+from bridge.http.page.pages import (
+    agents,
+    attention,
+    doctor,
+    jobs,
+    memory,
+    pipelines,
+    reviews,
+    runs,
+    settings,
+    spend,
+)
 
-PAGES: tuple[Page, ...] = (*attention.PAGES, *jobs.PAGES, *pipelines.PAGES, *runs.PAGES)
-ACTIONS: tuple[Action, ...] = (*attention.ACTIONS, *jobs.ACTIONS, *pipelines.ACTIONS, *runs.ACTIONS)
+SUBJECTS = (attention, jobs, pipelines, runs, agents, doctor, memory, reviews, spend, settings)
+
+PAGES: tuple[Page, ...] = tuple(page for subject in SUBJECTS for page in subject.PAGES)
+ACTIONS: tuple[Action, ...] = tuple(each for subject in SUBJECTS for each in getattr(subject, "ACTIONS", ()))
