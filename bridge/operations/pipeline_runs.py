@@ -1,9 +1,11 @@
 """Looking at runs of pipelines: one, a page of them, what a stage printed (ruling J5)."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from activities.runs.output import last_lines
 from activities.store import attempts as stored_attempts
 from activities.store import pipeline_runs as stored
 from bridge.operations.service import Service
@@ -12,9 +14,11 @@ from workflows.contract.models import Decision
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageOutcome, StageState, Trigger
-from workflows.pipeline.records import StageRecord
+from workflows.pipeline.records import RunRecord, StageRecord
 
 MOST_LISTED = 1000
+MOST_SHOWN = 12_000
+"""Letters of what a running stage has printed by now."""
 
 
 class ActiveRunError(RefusedError):
@@ -151,19 +155,25 @@ def list_runs(service: Service, wanted: RunFilter) -> RunPage:
         before=_place(wanted.cursor) if wanted.cursor is not None else None,
         limit=wanted.limit + 1,
     )
-    shown, fields = found[: wanted.limit], set(RunLine.model_fields)
-    lines = tuple(RunLine(**run.model_dump(include=fields), id=run.run_id) for run in shown)
+    shown = found[: wanted.limit]
     more = len(found) > wanted.limit
-    return RunPage(lines, f"{shown[-1].started_at!r}~{shown[-1].run_id}" if more else None)
+    return RunPage(tuple(map(_line, shown)), f"{shown[-1].started_at!r}~{shown[-1].run_id}" if more else None)
+
+
+def latest(service: Service) -> dict[str, RunLine]:
+    """The newest run of each pipeline."""
+    return {name: _line(run) for name, run in stored.latest(service.store).items()}
+
+
+def active(service: Service, pipeline: str) -> RunLine | None:
+    """The run that keeps the next one of this pipeline from beginning."""
+    found = stored.active(service.store, pipeline)
+    return _line(found) if found else None
 
 
 def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | None = None) -> StageOutput:
     """What a shell stage printed in its latest attempt, or in the one that is asked for."""
-    get(service, run_id)
-    stages = {stage.stage_id: stage for stage in stored.stages_of(service.store, run_id)}
-    if stage_id not in stages:
-        raise NotFoundError(f"{run_id} has no stage {stage_id}; it has {', '.join(stages)}")
-    stage = stages[stage_id]
+    stage = _stage_of(service, run_id, stage_id)
     if stage.kind is not StageKind.SHELL:
         hint = f"service job show {stage.job_id}" if stage.job_id else f"service pipeline show {run_id}"
         raise RefusedError(f"stage {stage_id} is an agent's: what it said is in its job", hint)
@@ -184,9 +194,32 @@ def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | No
     )
 
 
+def stage_so_far(service: Service, run_id: str, stage_id: str) -> StageOutput | None:
+    """What a running shell stage has printed by now; None where it does not run, or not on this host."""
+    stage = _stage_of(service, run_id, stage_id)
+    if stage.kind is not StageKind.SHELL or stage.state is not StageState.RUNNING:
+        return None
+    found = stored_attempts.get(service.store, f"{run_id}.{stage.number}", stage.attempt)
+    if found is None or found.host != service.settings.host:
+        return None
+    output, stderr = (last_lines(Path(found.run_dir) / f"{name}.log", MOST_SHOWN) for name in ("stdout", "stderr"))
+    return StageOutput(run_id, stage_id, stage.state, stage.attempt, "", output, stderr)
+
+
+def _stage_of(service: Service, run_id: str, stage_id: str) -> StageRecord:
+    stages = {stage.stage_id: stage for stage in stored.stages_of(service.store, get(service, run_id).record.run_id)}
+    if stage_id not in stages:
+        raise NotFoundError(f"{run_id} has no stage {stage_id}; it has {', '.join(stages)}")
+    return stages[stage_id]
+
+
 def _stage(stage: StageRecord) -> StageView:
     shown = stage.model_dump(include=set(StageView.model_fields))
     return StageView(**shown | {"id": stage.stage_id, "summary": stage.summary or stage.reason})
+
+
+def _line(run: RunRecord) -> RunLine:
+    return RunLine(**run.model_dump(include=set(RunLine.model_fields)), id=run.run_id)
 
 
 def _place(cursor: str) -> tuple[float, str]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
-from activities import outside
+from activities import outside, ready
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored
 from activities.temporal import RPC_TIMEOUT
-from bridge.operations import branches, dashboard, jobs
+from bridge.operations import branches, jobs
 from bridge.operations.branches import BranchState, LegBranch
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
@@ -69,7 +69,8 @@ def new_root_id() -> str:
 
 def _details(service: Service, root: str) -> str:
     """Where else the tree can be seen, as Temporal's web UI shows it: no part of what a workflow goes by."""
-    terminal, page = f"In a terminal: `service job tree {root} --watch`", dashboard.bridge_url(service)
+    terminal = f"In a terminal: `service job tree {root} --watch`"
+    page = ready.dashboard_url(service.home, service.settings.bridge)
     return f"{terminal}\n\nOn the page: {page}/ui/trees/{root}" if page else terminal
 
 

@@ -1,15 +1,22 @@
 """What each page shows and what can be done on it, one module a subject; none of them knows another."""
 
 from bridge.http.page.page import Action, Page
-from bridge.http.page.pages import attention, job, trees
+from bridge.http.page.pages import (
+    agents,
+    attention,
+    doctor,
+    job,
+    jobs,
+    memory,
+    pipelines,
+    reviews,
+    runs,
+    settings,
+    spend,
+    trees,
+)
 
-PAGES: tuple[Page, ...] = (
-    *attention.PAGES,
-    *trees.PAGES,
-    *job.PAGES,
-)
-ACTIONS: tuple[Action, ...] = (
-    *attention.ACTIONS,
-    *trees.ACTIONS,
-    *job.ACTIONS,
-)
+SUBJECTS = (attention, trees, job, jobs, pipelines, runs, agents, doctor, memory, reviews, spend, settings)
+
+PAGES: tuple[Page, ...] = tuple(page for subject in SUBJECTS for page in subject.PAGES)
+ACTIONS: tuple[Action, ...] = tuple(each for subject in SUBJECTS for each in getattr(subject, "ACTIONS", ()))
