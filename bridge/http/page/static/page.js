@@ -60,7 +60,11 @@
     }
   }
 
-  function changed() { giveBack(); tellTimes(); tellWaiting(); }
+  function keepTyped() {
+    for (const field of document.querySelectorAll("[data-typed]")) touched.set(field.id, { value: field.value, checked: field.checked });
+  }
+
+  function changed() { giveBack(); keepTyped(); tellTimes(); tellWaiting(); }
   document.addEventListener("htmx:after:swap", changed);
 
   // When the bridge is gone, that is said; when it is back, the stream begins again by itself.
