@@ -10,7 +10,7 @@ from activities.store import events, outbox, rounds, schema, writers
 from activities.store.database import upsert
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
 from workflows.model.spend import Usage
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import FAILING, JobState, TaskState
 from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.tree import lost
 
@@ -106,10 +106,17 @@ def tasks_of(engine: Engine, roots: Collection[str]) -> dict[str, TaskRecord]:
         return {row.root_job_id: TaskRecord.model_validate(dict(row._mapping)) for row in connection.execute(query)}
 
 
-def some(engine: Engine, *, ids: Collection[str] = (), roots: Collection[str] = ()) -> list[JobRecord]:
-    """The jobs of these ids, and all of these trees, in dispatch order."""
-    mine = schema.jobs.c.job_id.in_(ids) | schema.jobs.c.root_job_id.in_(roots)
-    query = select(schema.jobs).where(mine).order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)
+def some(engine: Engine, ids: Collection[str]) -> list[JobRecord]:
+    """The jobs of these ids."""
+    with engine.connect() as connection:
+        return [_job(row) for row in connection.execute(select(schema.jobs).where(schema.jobs.c.job_id.in_(ids)))]
+
+
+def stuck(engine: Engine, roots: Collection[str]) -> list[JobRecord]:
+    """Of trees that are blocked what tells why: the jobs that failed, and those that have a branch; the first first."""
+    tells = schema.jobs.c.state.in_(list(FAILING)) | schema.jobs.c.branch.is_not(None)
+    query = select(schema.jobs).where(schema.jobs.c.root_job_id.in_(roots), tells)
+    query = query.order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)
     with engine.connect() as connection:
         return [_job(row) for row in connection.execute(query)]
 

@@ -44,7 +44,7 @@ def find(service: Service) -> Attention:
     rounds_open = rounds.open_rounds(service.store)
     roots = {each.root_job_id for each in rounds_open}
     tasks, used = stored_jobs.tasks_of(service.store, roots), stored.spent(service.store, roots)
-    flagged = stored_jobs.some(service.store, ids=stored.unroutable(service.store))
+    flagged = stored_jobs.some(service.store, stored.unroutable(service.store))
     conflicts = tuple(branches.ways_out(service))
     shown = {way.root_job_id for way in conflicts}
     return Attention(

@@ -153,7 +153,7 @@ def _pauses(service: Service, places: Places) -> list[Item]:
 
 
 def _blocked(service: Service, places: Places) -> list[Item]:
-    tasks, jobs = stored_jobs.tasks_of(service.store, places), stored_jobs.some(service.store, roots=places)
+    tasks, jobs = stored_jobs.tasks_of(service.store, places), stored_jobs.stuck(service.store, places)
     knots = _knots(service, tasks, jobs)
     return [
         Item(
@@ -189,7 +189,7 @@ def _knots(service: Service, tasks: Mapping[str, TaskRecord], jobs: Sequence[Job
 
 
 def _preflight(service: Service, places: Places) -> list[Item]:
-    found = stored_jobs.some(service.store, ids=places)
+    found = stored_jobs.some(service.store, places)
     return [Item(places[job.job_id], job.root_job_id, job=job) for job in found]
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from urllib.parse import parse_qsl, urlsplit
 
 from bridge.http.page.page import CHANNEL, Done, Form, Note
 from bridge.operations import jobs, resume, rounds, waiting
@@ -142,12 +143,12 @@ def _open_now(service: Service, seen: Seen) -> RoundRecord:
     """The round that was seen, if it is open and still asks the same."""
     root = jobs.get(service, seen.job).root_job_id
     now = next((each for each in rounds.open_of(service, root) if each.coordinator_id == seen.job), None)
+    over = rounds.last_words(service, root, seen.job, seen.number)
     if now is None:
-        over = rounds.last_words(service, root, seen.job, seen.number)
         raise RefusedError(over or f"{seen.job} waits for nobody any more", f"service job tree {root}")
     if now.number != seen.number:
-        over = rounds.last_words(service, root, seen.job, seen.number)
-        raise RefusedError(f"nothing was sent: {over}; round {now.number} waits now")
+        gone = over or f"round {seen.number} of {seen.job} is over"
+        raise RefusedError(f"nothing was sent: {gone}; round {now.number} waits now")
     if not now.digest.startswith(seen.digest):
         raise RefusedError(f"nothing was sent: what round {now.number} asks has changed since you saw it")
     return now
@@ -198,7 +199,7 @@ def _request(session: str, seen: Seen, words: Words) -> str:
 def _homeless(service: Service, form: Form, seen: Seen) -> tuple[Note, ...]:
     """Typed texts for which the page that is shown now has no field."""
     typed = {name: form.text(name) for name in form.fields if name.startswith("text.") or name == "instructions"}
-    address = dict(each.partition("=")[::2] for each in form.text("from", "").partition("?")[2].split("&"))
+    address = dict(parse_qsl(urlsplit(form.text("from", "")).query))
     shown = [item.round for item in page_of(service, address).items if item.round]
     now = next((each for each in shown if each.coordinator_id == seen.job), None)
     fields = (

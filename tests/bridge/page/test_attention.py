@@ -232,6 +232,16 @@ async def test_what_was_done_lately_says_by_whom_how_and_when(service: Service, 
     assert lately.index("Old one : dismissed by eve") < lately.index("Paint it")
 
 
+@pytest.mark.ruling("M7")
+async def test_no_field_hides_what_scripts_ask_a_form_for(service: Service, ann: Surfer) -> None:
+    """In a browser `form.action` is the field of that name where there is one."""
+    seeds.paused(service, root(1))
+    conflict(service, root(2), NOW)
+    unroutable(service, root(3), NOW)
+    names = {name for form in (await ann.open("/ui/")).read.forms for name in form.fields}
+    assert not names & {"form", "action", "method", "elements", "id", "name", "target", "submit"}
+
+
 @pytest.mark.ruling("M6")
 async def test_whatever_was_written_is_shown_as_text(service: Service, ann: Surfer) -> None:
     asked = QuestionRecord(id="q", prompt=HOSTILE, choices=(HOSTILE, "b"), job_id=root(1), leg=HOSTILE, answer=HOSTILE)
