@@ -6,6 +6,7 @@ Each of these is one query, whatever the number of trees; what makes a tree wait
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -13,6 +14,7 @@ from sqlalchemy import (
     Engine,
     Select,
     String,
+    bindparam,
     case,
     func,
     literal,
@@ -86,11 +88,16 @@ class Did:
 
 def places(engine: Engine, now: float) -> list[Place]:
     """Everything that waits, the oldest first."""
-    parts = (_pauses(), _blocked(), _preflight(), _undelivered(), _unseen_hosts(now))
-    found = union_all(*parts).subquery()
     with engine.connect() as connection:
-        rows = connection.execute(select(found).order_by(found.c.at, found.c.key)).all()
+        rows = connection.execute(_places(), {"seen": now - UNSEEN_SECONDS}).all()
     return [Place(Kind(row.kind), row.at, row.key) for row in rows]
+
+
+@cache
+def _places() -> Select[Any]:
+    """Built once: that takes longer than carrying it out."""
+    found = union_all(_pauses(), _blocked(), _preflight(), _undelivered(), _unseen_hosts()).subquery()
+    return select(found).order_by(found.c.at, found.c.key)
 
 
 def unroutable(engine: Engine) -> list[str]:
@@ -137,6 +144,13 @@ def running(engine: Engine, most: int) -> list[tuple[str, list[str]]]:
 
 def lately(engine: Engine, most: int) -> list[Did]:
     """What was done last, the newest first: rounds that ended, and orders to trees."""
+    with engine.connect() as connection:
+        rows = connection.execute(_lately(most)).all()
+    return [Did(row.at, row.root_job_id, row.title or row.root_job_id, row.words, row.said) for row in rows]
+
+
+@cache
+def _lately(most: int) -> Select[Any]:
     ended = select(rounds.c.closed_at.label("at"), rounds.c.root_job_id, rounds.c.closed.label("words"), rounds.c.said)
     parts: list[Select[Any]] = [ended.where(rounds.c.closed_at.is_not(None)).order_by(rounds.c.closed_at.desc())]
     for kind in ORDERS:
@@ -145,9 +159,7 @@ def lately(engine: Engine, most: int) -> list[Did]:
         parts.append(told.where(events.c.kind == kind.value).order_by(events.c.at.desc()))
     found = union_all(*(select(part.limit(most).subquery()) for part in parts)).subquery()
     query = select(found, tasks.c.title).outerjoin(tasks, tasks.c.root_job_id == found.c.root_job_id)
-    with engine.connect() as connection:
-        rows = connection.execute(query.order_by(found.c.at.desc()).limit(most)).all()
-    return [Did(row.at, row.root_job_id, row.title or row.root_job_id, row.words, row.said) for row in rows]
+    return query.order_by(found.c.at.desc()).limit(most)
 
 
 def nothing_ever_ran(engine: Engine) -> bool:
@@ -193,11 +205,11 @@ def _undelivered() -> Select[Any]:
     return query.where(deliveries.c.delivered_at.is_(None))
 
 
-def _unseen_hosts(now: float) -> Select[Any]:
+def _unseen_hosts() -> Select[Any]:
     """Only what has waited as long as a restart takes, for a host that was not seen in that time."""
     waiting = jobs.join(trees, trees.c.root_job_id == jobs.c.root_job_id)
     waiting = waiting.outerjoin(hosts, hosts.c.name == trees.c.host)
-    unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < now - UNSEEN_SECONDS)
+    unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < bindparam("seen"))
     query = _place(Kind.HOST, func.min(jobs.c.queued_at), trees.c.host).select_from(waiting)
-    late = jobs.c.queued_at < now - UNSEEN_SECONDS
+    late = jobs.c.queued_at < bindparam("seen")
     return query.where(jobs.c.state.in_(OPEN_JOBS), late, unseen).group_by(trees.c.host)
