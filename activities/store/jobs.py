@@ -1,7 +1,7 @@
 """The read model of trees: tasks, jobs, events. Rows are written by revision: late and repeated writes do no harm."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, or_, select, tuple_
@@ -10,7 +10,7 @@ from activities.store import events, outbox, rounds, schema, writers
 from activities.store.database import upsert
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
 from workflows.model.spend import Usage
-from workflows.model.states import JobState, WaitsFor
+from workflows.model.states import FAILING, JobState, WaitsFor
 from workflows.policy import lost_trees
 from workflows.policy.told_to_people import TELLS_PEOPLE
 
@@ -96,10 +96,31 @@ def task_of(engine: Engine, root_job_id: str) -> TaskRecord | None:
     return TaskRecord.model_validate(dict(row._mapping)) if row else None
 
 
+def tasks_of(engine: Engine, roots: Collection[str]) -> dict[str, TaskRecord]:
+    """The tasks of several trees, by their roots."""
+    query = select(schema.tasks).where(schema.tasks.c.root_job_id.in_(roots))
+    with engine.connect() as connection:
+        return {row.root_job_id: TaskRecord.model_validate(dict(row._mapping)) for row in connection.execute(query)}
+
+
+def some(engine: Engine, ids: Collection[str]) -> list[JobRecord]:
+    """The jobs of these ids."""
+    with engine.connect() as connection:
+        return [_job(row) for row in connection.execute(select(schema.jobs).where(schema.jobs.c.job_id.in_(ids)))]
+
+
+def stuck(engine: Engine, roots: Collection[str]) -> list[JobRecord]:
+    """Of trees that are blocked what tells why: the jobs that failed, and those that have a branch; the first first."""
+    tells = schema.jobs.c.state.in_(list(FAILING)) | schema.jobs.c.branch.is_not(None)
+    query = select(schema.jobs).where(schema.jobs.c.root_job_id.in_(roots), tells)
+    query = query.order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)
+    with engine.connect() as connection:
+        return [_job(row) for row in connection.execute(query)]
+
+
 def blocked_tasks(engine: Engine, *, limit: int) -> list[TaskRecord]:
     """The tasks blocked last that wait for an operator, oldest first; one that was finalized is over (ruling D4)."""
-    operator = (WaitsFor.RETRY, WaitsFor.DISMISS)
-    query = select(schema.tasks).where(schema.tasks.c.waits_for.in_(operator))
+    query = select(schema.tasks).where(schema.tasks.c.waits_for.in_((WaitsFor.RETRY, WaitsFor.DISMISS)))
     with engine.connect() as connection:
         rows = connection.execute(query.order_by(schema.tasks.c.ended_at.desc()).limit(limit)).all()
     return [TaskRecord.model_validate(dict(row._mapping)) for row in reversed(rows)]

@@ -407,6 +407,8 @@ class World:
             for word, command in COMMANDS.items():
                 assert (row.waits_for is word) == (command in row.next), row
         assert not state.frozen or state.task.waits_for in {WaitsFor.RETRY, WaitsFor.DISMISS}
+        assert bool(state.task.to_retry) is (state.task.waits_for is WaitsFor.RETRY)
+        assert not state.task.to_retry or f"{RETRY} {state.task.to_retry}" in state.task.next
         assert not state.blocked or not self.open()
         for each in self.open():
             self._check_round(each)

@@ -81,6 +81,8 @@ class TaskRecord(Wire):
     reason: str = ""
     next: str = ""
     waits_for: WaitsFor = WaitsFor.NOTHING
+    to_retry: str = ""
+    """The job that opens it again when it is run again."""
     opened_at: float
     ended_at: float | None = None
     paused_seconds: float = 0.0

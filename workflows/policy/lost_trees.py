@@ -34,9 +34,10 @@ def lost_rows(
     state = TaskState.CANCELLED if anew else TaskState.BLOCKED
     waits_for = WaitsFor.START if anew else WaitsFor.RETRY
     left = {"reason": why, "next": what_next, "waits_for": waits_for, "ended_at": now}
+    opens = {"revision": task.revision + 1, "state": state, "to_retry": "" if anew else root}
     still = [job for job in jobs if job.state not in TERMINAL]
     return Records(
-        task=task.model_copy(update=_pause_over(task, now) | left | {"revision": task.revision + 1, "state": state}),
+        task=task.model_copy(update=_pause_over(task, now) | left | opens),
         jobs=tuple(
             job.model_copy(update=left | {"revision": job.revision + 1, "state": JobState.CANCELLED}) for job in still
         ),
@@ -58,7 +59,10 @@ def lost_rows(
 def dismissed_rows(task: TaskRecord, *, actor: str, number: int, now: float) -> Records:
     """A blocked task that nobody will take up again."""
     reason = f"dismissed by {actor}; it was blocked: {task.reason}"[:REASON_LIMIT]
-    root, update = task.root_job_id, {"state": TaskState.CANCELLED, "reason": reason, "ended_at": now} | _NO_WAY_ON
+    root, update = (
+        task.root_job_id,
+        {"state": TaskState.CANCELLED, "reason": reason, "ended_at": now, "to_retry": ""} | _NO_WAY_ON,
+    )
     event = EventRecord(
         event_id=f"{root}-e{number}",
         job_id=root,

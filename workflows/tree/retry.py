@@ -157,7 +157,7 @@ def _show_task_command(step: Step) -> None:
     if state.frozen:
         retry = next((each for each in _ways_on(state) if refuse_retry(state, each) is None), None)
         if retry:
-            step.next_step(finalize.way_back(step, retry), WaitsFor.RETRY)
+            step.next_step(finalize.way_back(step, retry), WaitsFor.RETRY, retry)
         else:
             step.next_step(f"{DISMISS} {state.root_id}", WaitsFor.DISMISS)
     elif state.blocked and state.finalize is not None and not state.finalize.done:

@@ -123,14 +123,15 @@ class Step:
         task = self.state.task
         check_task(task.state, state)
         ended = None if state in {TaskState.OPEN, TaskState.AWAITING_HUMAN} else self.now
-        update = {"state": state, "reason": reason, "next": next_step, "waits_for": waits_for, "ended_at": ended}
+        way_on = {"next": next_step, "waits_for": waits_for, "to_retry": ""}
+        update = {"state": state, "reason": reason, "ended_at": ended} | way_on
         self.state.task, self._task = task.model_copy(update=update), True
 
-    def next_step(self, text: str, waits_for: WaitsFor) -> None:
+    def next_step(self, text: str, waits_for: WaitsFor, to_retry: str = "") -> None:
         """The task offers another command, and stands where it stood."""
         task = self.state.task
-        if (task.next, task.waits_for) != (text, waits_for):
-            update = {"next": text, "waits_for": waits_for}
+        if (task.next, task.waits_for, task.to_retry) != (text, waits_for, to_retry):
+            update = {"next": text, "waits_for": waits_for, "to_retry": to_retry}
             self.state.task, self._task = task.model_copy(update=update), True
 
     def round(self, record: RoundRecord) -> None:

@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Boolean, Column, Double, Index, Integer, String, Table, Text
 
-from activities.store.schema.columns import TOKENS, metadata, of
+from activities.store.schema.columns import TOKENS, metadata, of, only
 
 tasks = Table(
     "tasks",
@@ -16,10 +16,12 @@ tasks = Table(
     Column("reason", Text, nullable=False),
     Column("next", Text, nullable=False),
     Column("waits_for", String(20), nullable=False),
+    Column("to_retry", String(80), nullable=False),
     Column("opened_at", Double, nullable=False),
     Column("ended_at", Double),
     Column("paused_seconds", Double, nullable=False, server_default="0"),
     Column("paused_since", Double),
+    Index("tasks_by_state", "state", "opened_at"),
 )
 
 jobs = Table(
@@ -63,6 +65,7 @@ jobs = Table(
     Index("jobs_by_root", "root_job_id"),
     Index("jobs_by_time", "queued_at", "job_id", "root_job_id", "agent", "delegation_id"),  # all that is searched
     Index("jobs_by_state", "state", "queued_at"),
+    Index("jobs_by_preflight", "queued_at", **only("preflight_failed IS NOT NULL")),
 )
 
 events = Table(
@@ -77,7 +80,7 @@ events = Table(
     Column("message", Text, nullable=False),
     Column("data", JSON, nullable=False),
     Index("events_by_root", "root_job_id", "seq", unique=True),
-    Index("events_by_kind", "kind"),
+    Index("events_by_kind", "kind", "at"),
 )
 
 trees = Table(

@@ -42,7 +42,7 @@ def _moment(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[
 
 def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
     """Merge these, all or none, and say how to take the result over."""
-    what = merges.merge(service, job_ids, actor=form.actor)
+    what = merges.merge(service, job_ids, actor=form.signed)
     notes = [Note(f"is merged into {what.task_branch}", about=leg) for leg in what.merged]
     notes += [Note(f"was already merged into {what.task_branch}", about=leg) for leg in what.already]
     take_over = f"git -C {what.path} merge {what.task_branch}"
@@ -52,7 +52,7 @@ def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
 def dropped(service: Service, job_id: str, form: Form) -> Note:
     """Remove one leg's branch, and say how to bring it back; or why it stays."""
     try:
-        gone = merges.drop(service, job_id, actor=form.actor, force=form.text("force", "") == "yes")
+        gone = merges.drop(service, job_id, actor=form.signed, force=form.text("force", "") == "yes")
     except ServiceError as error:
         return Note(error.message, done=False, hint=error.hint or "", about=job_id)
     back = merges.restore(gone.path, gone.branch, gone.head_sha)

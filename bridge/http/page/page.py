@@ -6,7 +6,7 @@ from typing import Any
 
 from bridge.http.page.session import Session
 from bridge.operations.service import Service
-from workflows.model.errors import NotFoundError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 CHANNEL = "dashboard"
 """How what is said on a page reaches a tree."""
@@ -45,6 +45,11 @@ class Form:
     def actor(self) -> str:
         return self.asked.session.actor
 
+    @property
+    def signed(self) -> str:
+        """The same, with the channel, for what records who did it in words only."""
+        return f"{self.actor} ({CHANNEL})"
+
     def text(self, name: str, default: str | None = None) -> str:
         """A field's one value."""
         values = self.fields.get(name, ())
@@ -77,6 +82,8 @@ class Note:
     """What to type or do instead."""
     about: str = ""
     """Of several things done at once: which one."""
+    kept: str = ""
+    """What the person had typed, where the page has no field for it any more."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,8 @@ class Done:
 
     notes: tuple[Note, ...]
     show: str = ""
+    status: int = RefusedError.status
+    """Of the page that says that all of it was refused."""
 
     @property
     def refused(self) -> bool:

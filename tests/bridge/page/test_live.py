@@ -38,7 +38,8 @@ async def test_a_change_of_the_store_reaches_an_open_page(service: Service, list
             assert "retry" in await soon(anext(told))
             assert seeds.ROOT not in (await soon(anext(told)))["data"]
             seeds.paused(service)
-            assert seeds.ROOT in (await soon(anext(told)))["data"]
+            while seeds.ROOT not in (await soon(anext(told)))["data"]:
+                pass  # a part of the service was found to be gone
 
 
 async def test_a_stream_that_was_cut_off_says_only_what_is_new(service: Service, listening: Listen) -> None:
@@ -53,9 +54,9 @@ async def test_a_stream_that_was_cut_off_says_only_what_is_new(service: Service,
             told = messages(answer)
             await soon(anext(told))
             seeds.paused(service)
-            first = await soon(anext(told))
-    assert first["id"] != seen
-    assert seeds.ROOT in first["data"]
+            while seeds.ROOT not in (said := await soon(anext(told)))["data"]:
+                assert said["id"] != seen, "what was gone is known by now"
+    assert said["id"] != seen
 
 
 async def test_a_stream_ends_with_its_session(service: Service, listening: Listen) -> None:
@@ -68,7 +69,8 @@ async def test_a_stream_ends_with_its_session(service: Service, listening: Liste
             await soon(anext(told))
             token.rotate(service.home)
             seeds.paused(service)
-            assert (await soon(anext(told)))["event"] == "over"
+            while (await soon(anext(told))).get("event") != "over":
+                pass
 
 
 async def test_every_page_says_which_part_is_gone(ann: Surfer) -> None:

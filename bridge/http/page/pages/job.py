@@ -89,7 +89,7 @@ def _read_diff(service: Service, job_id: str) -> _ShownDiff:
 
 
 async def _retry(service: Service, form: Form) -> Done:
-    retried = await trees.retry(service, form.asked.params["job_id"], actor=form.actor)
+    retried = await trees.retry(service, form.asked.params["job_id"], actor=form.signed)
     return done(f"{retried.job_id} runs again{'; its tree is open again' if retried.reopened else ''}.")
 
 

@@ -75,7 +75,7 @@ def _printed(service: Service, run: RunView, stage: StageView, attempt: int | No
 
 
 async def _cancel(service: Service, form: Form) -> Done:
-    await pipelines.cancel(service, form.asked.params["run_id"], actor=form.actor)
+    await pipelines.cancel(service, form.asked.params["run_id"], actor=form.signed)
     return done("The run is being ended: its commands and agents are stopped.")
 
 

@@ -1,6 +1,5 @@
 """One tree: where it stands, who does what, what it spends, and the orders it takes (ruling M3)."""
 
-import re
 from collections.abc import Mapping
 
 from bridge.http.page import dag, grid, legs
@@ -8,20 +7,15 @@ from bridge.http.page.page import Action, Asked, Done, Form, Page, done
 from bridge.operations import dashboard, follows, jobs, rounds, trees
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
-from workflows.model.rows import RETRY
-from workflows.model.states import WaitsFor
 
 EVENTS = 60
 """The newest ones; a command tells all."""
-
-_RETRY = re.compile(rf"{RETRY} (job-[\w.]+)")
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     tree = jobs.tree(service, asked.params["root"])
     root = tree.task.root_job_id
     told = jobs.events(service, root)
-    again = _RETRY.search(tree.task.next) if tree.task.waits_for is WaitsFor.RETRY else None
     rows = tuple(grid.rows(tree.jobs))
     return {
         "title": tree.task.title,
@@ -36,14 +30,14 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "rounds": rounds.of_tree(service, root),
         "events": told[-EVENTS:],
         "all_events": len(told),
-        "retry": again[1] if again else "",
+        "retry": tree.task.to_retry,
         "web_ui": dashboard.web_ui(service, root),
     }
 
 
 async def _kill(service: Service, form: Form) -> Done:
     immediate = form.text("how") == "now"
-    killed = await trees.kill(service, form.asked.params["root"], actor=form.actor, immediate=immediate)
+    killed = await trees.kill(service, form.asked.params["root"], actor=form.signed, immediate=immediate)
     if killed.over:
         return legs.over(killed)
     how = "Its agents are stopped." if immediate else "What runs finishes; nothing more starts."
@@ -51,7 +45,7 @@ async def _kill(service: Service, form: Form) -> Done:
 
 
 async def _dismiss(service: Service, form: Form) -> Done:
-    killed = await trees.dismiss(service, form.asked.params["root"], actor=form.actor)
+    killed = await trees.dismiss(service, form.asked.params["root"], actor=form.signed)
     return legs.over(killed) if killed.over else done("The tree is being ended.")
 
 

@@ -66,6 +66,7 @@
 
   function changed() { giveBack(); keepTyped(); tellTimes(); tellWaiting(); }
   document.addEventListener("htmx:after:swap", changed);
+  document.addEventListener("htmx:finally:request", changed);  // what came had a title of its own
 
   // When the bridge is gone, that is said; when it is back, the stream begins again by itself.
   function offline(why) { $("offline").hidden = !why; $("offline").textContent = why; }
