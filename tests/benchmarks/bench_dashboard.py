@@ -26,7 +26,7 @@ from tests.benchmarks.bench_bridge import answering, free_port
 from tests.benchmarks.bench_paused import Process, running
 from tests.bridge import seeds
 from workflows.model.rows import RETRY, QuestionRecord
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, TaskState, WaitsFor
 
 TREE = 10
 """Jobs of each tree."""
@@ -66,6 +66,7 @@ def _tree(kind: int, root: str, at: float) -> tuple[TaskState, dict[str, Any], d
         return TaskState.AWAITING_HUMAN, {}, {}
     if kind < 8:
         told = {"reason": "leg-3 ended failed: the tests are red", "next": f"{RETRY} {root}.3", "ended_at": at}
+        told |= {"waits_for": WaitsFor.RETRY, "to_retry": f"{root}.3"}
         return TaskState.BLOCKED, told, {}
     if kind == 8:
         return TaskState.OPEN, {}, {"preflight_failed": "no agent `scuot`", "state": JobState.SUCCEEDED}

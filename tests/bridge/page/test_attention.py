@@ -16,7 +16,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import RETRY, FailingRecord, QuestionRecord, Records
 from workflows.model.spend import Usage
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("M1")
 
@@ -30,6 +30,7 @@ def root(number: int) -> str:
 
 def blocked(service: Service, name: str, at: float, **fields: Any) -> None:
     told = {"state": TaskState.BLOCKED, "reason": "leg one ended failed", "next": f"{RETRY} {name}.1", "ended_at": at}
+    told |= {"waits_for": WaitsFor.RETRY, "to_retry": f"{name}.1"}
     leg = seeds.job(f"{name}.1", state=JobState.FAILED, reason="tests are red", delegation_id="one")
     seeds.write(service, seeds.task(name, **(told | fields)), seeds.job(name, state=JobState.SUCCEEDED), leg)
 
@@ -57,7 +58,15 @@ def conflict(service: Service, name: str, at: float, branch: str = "service/two"
     done = {"state": JobState.SUCCEEDED, "action": "implement", "head_sha": "a" * 40}
     seeds.write(
         service,
-        seeds.task(name, state=TaskState.BLOCKED, next=f"{RETRY} {name}.3", ended_at=at, reason="legs conflict"),
+        seeds.task(
+            name,
+            state=TaskState.BLOCKED,
+            next=f"{RETRY} {name}.3",
+            ended_at=at,
+            reason="legs conflict",
+            waits_for=WaitsFor.RETRY,
+            to_retry=f"{name}.3",
+        ),
         seeds.job(name, state=JobState.SUCCEEDED),
         seeds.job(f"{name}.1", delegation_id="one", branch="service/one", **done),
         seeds.job(f"{name}.2", delegation_id="two", branch=branch, **done),
@@ -92,7 +101,7 @@ async def test_the_page_lists_what_the_command_lists(service: Service) -> None:
         blocked(service, root(30 + number), NOW - 500)
         unroutable(service, root(40 + number), NOW - 200)
         hostless(service, root(50 + number), NOW - 300, host=f"h{number}")
-    blocked(service, root(60), NOW, next="a finalized tree takes no retry: start a new one")
+    blocked(service, root(60), NOW, next="a finalized tree takes no retry: start a new one", waits_for=WaitsFor.NOTHING)
     conflict(service, root(61), NOW - 9)
     found, page = attention.find(service), waiting.find(service, 0, 50)
     listed = {*(each.round.round_id for each in found.waiting), *(each.root_job_id for each in found.blocked)}
@@ -251,7 +260,16 @@ async def test_whatever_was_written_is_shown_as_text(service: Service, ann: Surf
     seeds.write(service, seeds.task(root(1), **waits), seeds.job(root(1), state=JobState.SUCCEEDED), shown)
     over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": NOW, "closed": HOSTILE, "said": HOSTILE}
     seeds.write(service, seeds.task(root(2), title=HOSTILE), seeds.round_(root(2), **over))
-    blocked(service, root(3), NOW, reason=HOSTILE, title=HOSTILE, repo=HOSTILE, next=f"{RETRY} {HOSTILE}")
+    blocked(
+        service,
+        root(3),
+        NOW,
+        reason=HOSTILE,
+        title=HOSTILE,
+        repo=HOSTILE,
+        next=f"{RETRY} {HOSTILE}",
+        to_retry=HOSTILE[:80],
+    )
     conflict(service, root(4), NOW, branch=HOSTILE)
     unroutable(service, root(5), NOW, why=HOSTILE)
     untold(service, root(6), NOW, error=HOSTILE, message=HOSTILE)

@@ -97,7 +97,7 @@ async def test_a_graceful_kill_lets_what_runs_finish(real: Service, server: Clie
         told = (await ann.open(f"/ui/trees/{root}")).words
     assert "a" in host.ended
     assert host.cancelled == []
-    assert "ann@desk" in told, "who ended it"
+    assert "ann@desk (dashboard)" in told, "who ended it"
 
 
 @pytest.mark.ruling("G2")
@@ -133,7 +133,7 @@ async def test_a_blocked_tree_is_given_up(real: Service, server: Client) -> None
         shown = await send(ann, root, f"/ui/trees/{root}/dismiss")
         assert "The task is given up" in shown.words
     assert state_of(real, root) is TaskState.CANCELLED
-    assert "dismissed by ann@desk" in shown.words
+    assert "dismissed by ann@desk (dashboard)" in shown.words
 
 
 async def test_temporal_leads_back_to_the_page_while_a_bridge_runs(real: Service, server: Client) -> None:

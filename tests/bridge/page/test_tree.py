@@ -160,7 +160,8 @@ async def test_only_orders_that_can_be_taken_are_offered(service: Service, ann: 
     for number, (state, what_next) in enumerate(ways.items()):
         root = f"job-{number:012d}"
         waits_for = WaitsFor.RETRY if what_next else WaitsFor.NOTHING
-        following = {"next": what_next.replace(ROOT, root), "waits_for": waits_for}
+        following = {"waits_for": waits_for, "to_retry": f"{root}.1" if what_next else ""}
+        following |= {"next": what_next.replace(ROOT, root)}
         task = seeds.task(root, state=TaskState(state), **following)
         seeds.write(
             service, task, seeds.job(root, state=JobState.FAILED), seeds.job(f"{root}.1", state=JobState.FAILED)
@@ -192,7 +193,7 @@ async def test_all_legs_are_merged_at_once(service: Service, ann: Surfer, tmp_pa
     assert "b.py" in run_git(repo, "ls-tree", "--name-only", f"service/{seeds.TASK}")
     assert "Merge all" not in shown.words
     told = shown.words.split("What happened")[1]
-    assert "ann@desk merged" in told
+    assert "ann@desk (dashboard) merged" in told
 
 
 async def test_chosen_legs_are_dropped_each_with_its_own_outcome(service: Service, ann: Surfer, tmp_path: Path) -> None:
