@@ -1,5 +1,6 @@
 """How pages are served: the session, the token of forms, the way back after an action, errors (rulings M2, M5, M6)."""
 
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -158,9 +159,13 @@ class _Dashboard:
         asked = replace(asked, path=asked.path.replace("/ui/live", "/ui", 1))
         seen = request.headers.get("last-event-id") or asked.query.get("seen")
         asked = replace(asked, query=_without(asked.query, "seen"))
-        await read(page.look, self._service, asked)  # what is not there is told now, with its status
-        goes_on = partial(self._sessions.of, request.scope)
-        body = self._live.stream(page, asked, seen, lambda: goes_on() is not None)
+        body = self._live.stream(
+            page,
+            asked,
+            seen,
+            told=lambda error: _sentence(as_ours(error, request.scope)),
+            goes_on=lambda: self._sessions.of(request.scope) is not None,
+        )
         return StreamingResponse(body, media_type="text/event-stream")
 
     async def _carry_out(self, action: Action, request: Request) -> Response:
@@ -232,28 +237,40 @@ class _Dashboard:
 
     # What is sent
 
-    def _inner(self, page: Page, asked: Asked, typed: Mapping[str, str] | None = None) -> str:
-        """What stands in `main`. Runs in a thread."""
-        around = {"here": _here(asked), "session": asked.session, "typed": typed or {}, "gone": self._live.watch.gone}
-        return render.rendered(page.template, around | dict(page.look(self._service, asked)))
+    def _values(self, page: Page, asked: Asked, typed: Mapping[str, str]) -> dict[str, object]:
+        """All that a page's template may name. Runs in a thread."""
+        around = {"here": _here(asked), "session": asked.session, "typed": typed, "gone": self._live.watch.gone}
+        return {"waiting": self._live.watch.waiting} | around | dict(page.look(self._service, asked))
+
+    def _inner(self, page: Page, asked: Asked) -> str:
+        """What stands in `main`."""
+        return render.rendered(page.template, self._values(page, asked, {}))
 
     def _whole(self, page: Page, asked: Asked, notes: tuple[Note, ...], typed: Mapping[str, str]) -> str:
-        inner = self._inner(page, asked, typed)
-        return _framed(inner, session=asked.session, here=_here(asked), notes=notes)
+        values = self._values(page, asked, typed)
+        return _framed(render.rendered(page.template, values), values | {"notes": notes})
 
     def _told(self, session: Session | None, error: ServiceError, path: str) -> Response:
-        headers = getattr(error, "headers", None) if isinstance(error, RateLimitedError) else None
-        values = {"error": error, "session": session, "path": path}
+        """The script of a page that sent a form shows the sentence beside what was typed, and swaps nothing."""
+        headers = {"hx-reswap": "none", "hx-trigger": json.dumps({"trouble": _sentence(error)})}
+        if isinstance(error, RateLimitedError):
+            headers |= getattr(error, "headers", None) or {}
         if session is None:
-            return HTMLResponse(render.rendered("stranger.html", {"why": error.message, "again": ""}), error.status)
-        html = _framed(render.rendered("error.html", values), session=session)
+            html = render.rendered("stranger.html", {"why": error.message, "again": ""})
+        else:
+            inner = render.rendered("error.html", {"error": error, "session": session, "path": path})
+            html = _framed(inner, {"session": session, "title": error.message, "waiting": self._live.watch.waiting})
         return HTMLResponse(html, error.status, headers)
 
 
-def _framed(inner: str, *, session: Session, here: str = "", notes: tuple[Note, ...] = ()) -> str:
+def _sentence(error: ServiceError) -> str:
+    return f"{error.message} Try: {error.hint}" if error.hint else error.message
+
+
+def _framed(inner: str, values: Mapping[str, object]) -> str:
     """With all that stands around `main`. A page without an address of its own does not change while it is open."""
-    values = {"inner": Markup(inner), "seen": digest_of(inner), "here": here, "session": session, "notes": notes}  # noqa: S704
-    return render.rendered("base.html", values)
+    around = {"here": "", "notes": ()} | dict(values)
+    return render.rendered("base.html", around | {"inner": Markup(inner), "seen": digest_of(inner)})  # noqa: S704
 
 
 def _asked(request: Request, session: Session) -> Asked:

@@ -18,12 +18,13 @@ Listen = Callable[[Service], Live]
 
 
 async def messages(answer: httpx.Response) -> AsyncIterator[dict[str, str]]:
-    """Each message as its fields; `data` of several lines is one text."""
+    """Each message of what the page shows, as its fields; `data` of several lines is one text."""
     said: dict[str, str] = {}
     async for line in answer.aiter_lines():
         name, _, value = line.partition(": ")
         if line == "" and said:
-            yield said
+            if said.get("event") != "waiting":
+                yield said
             said = {}
         elif name:
             said[name] = f"{said[name]}\n{value}" if name in said else value
