@@ -1,6 +1,7 @@
 """What operators did to legs' branches, and the conflicts that wait for one (ruling I5)."""
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,25 +41,25 @@ def tell(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent,
         events.tell(connection, [record])
 
 
-def told(engine: Engine, root_job_id: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:
-    """What was done to the branches of a tree, oldest first: kind, job, details."""
+def told(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:
+    """What was done to the branches of trees, oldest first: kind, job, details."""
     columns = schema.events.c
     query = select(columns.kind, columns.job_id, columns.data).order_by(columns.at)
-    query = query.where(columns.root_job_id == root_job_id, columns.kind.in_(list(BranchEventKind)))
+    query = query.where(columns.root_job_id.in_(roots), columns.kind.in_(list(BranchEventKind)))
     with engine.connect() as connection:
         rows = connection.execute(query).all()
     return [(BranchEventKind(kind), job_id, BranchEvent.model_validate(data)) for kind, job_id, data in rows]
 
 
-def conflicts(engine: Engine, root_job_id: str | None = None) -> list[Conflict]:
-    """The jobs blocked by a conflict in blocked tasks, oldest first; of one tree, or of all."""
+def conflicts(engine: Engine, roots: Collection[str] | None = None) -> list[Conflict]:
+    """The jobs blocked by a conflict in blocked tasks, oldest first; of some trees, or of all."""
     jobs, runs, tasks = schema.jobs, schema.runs, schema.tasks
     same_run = (runs.c.job_id == jobs.c.job_id) & (runs.c.attempt == jobs.c.attempt)
     query = select(jobs.c.job_id, jobs.c.root_job_id, jobs.c.ended_at, runs.c.diagnostics)
     query = query.join(runs, same_run).join(tasks, tasks.c.root_job_id == jobs.c.root_job_id)
     query = query.where(tasks.c.state == TaskState.BLOCKED.value, jobs.c.state == JobState.BLOCKED.value)
-    if root_job_id:
-        query = query.where(jobs.c.root_job_id == root_job_id)
+    if roots is not None:
+        query = query.where(jobs.c.root_job_id.in_(roots))
     with engine.connect() as connection:
         rows = connection.execute(query.order_by(jobs.c.ended_at)).all()
     return [_conflict(*row) for row in rows if (row.diagnostics or {}).get("conflict")]

@@ -1,7 +1,7 @@
 """The read model of trees: tasks, jobs, events. Rows are written by revision: late and repeated writes do no harm."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, func, select, tuple_
@@ -97,6 +97,21 @@ def task_of(engine: Engine, root_job_id: str) -> TaskRecord | None:
     with engine.connect() as connection:
         row = connection.execute(select(schema.tasks).where(schema.tasks.c.root_job_id == root_job_id)).one_or_none()
     return TaskRecord.model_validate(dict(row._mapping)) if row else None
+
+
+def tasks_of(engine: Engine, roots: Collection[str]) -> dict[str, TaskRecord]:
+    """The tasks of several trees, by their roots."""
+    query = select(schema.tasks).where(schema.tasks.c.root_job_id.in_(roots))
+    with engine.connect() as connection:
+        return {row.root_job_id: TaskRecord.model_validate(dict(row._mapping)) for row in connection.execute(query)}
+
+
+def some(engine: Engine, *, ids: Collection[str] = (), roots: Collection[str] = ()) -> list[JobRecord]:
+    """The jobs of these ids, and all of these trees, in dispatch order."""
+    mine = schema.jobs.c.job_id.in_(ids) | schema.jobs.c.root_job_id.in_(roots)
+    query = select(schema.jobs).where(mine).order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)
+    with engine.connect() as connection:
+        return [_job(row) for row in connection.execute(query)]
 
 
 def blocked_tasks(engine: Engine, *, limit: int) -> list[TaskRecord]:

@@ -1,6 +1,7 @@
 """What people are to be told, and how far that got: one row per notification, one per channel it goes to."""
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Engine, select, update
@@ -91,8 +92,8 @@ def attempted(engine: Engine, notification_id: str, channel: str, error: str) ->
         )
 
 
-def undelivered(engine: Engine) -> list[tuple[Notification, Delivery]]:
-    """What was tried and did not arrive: that needs attention too."""
+def undelivered(engine: Engine, ids: Collection[str] | None = None) -> list[tuple[Notification, Delivery]]:
+    """What was tried and did not arrive, of these or of all: that needs attention too."""
     told = schema.deliveries.c
     query = (
         select(schema.notifications, told.channel, told.attempts, told.delivered_at, told.error)
@@ -100,6 +101,8 @@ def undelivered(engine: Engine) -> list[tuple[Notification, Delivery]]:
         .where(schema.deliveries.c.delivered_at.is_(None))
         .order_by(schema.notifications.c.at)
     )
+    if ids is not None:
+        query = query.where(told.notification_id.in_(ids))
     with engine.connect() as connection:
         found = [dict(row._mapping) for row in connection.execute(query)]
     names = [column.name for column in schema.notifications.c]

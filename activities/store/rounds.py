@@ -1,5 +1,6 @@
 """Rounds that wait for people, written by their tree (ruling F1)."""
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, select
@@ -28,6 +29,13 @@ def open_within(connection: Connection, root: str) -> list[RoundRecord]:
     """The open ones of a tree, as a part of a transaction."""
     query = select(schema.rounds).where(schema.rounds.c.closed_at.is_(None), schema.rounds.c.root_job_id == root)
     return [_round(row) for row in connection.execute(query)]
+
+
+def some(engine: Engine, round_ids: Collection[str]) -> list[RoundRecord]:
+    """The rounds of these ids."""
+    query = select(schema.rounds).where(schema.rounds.c.round_id.in_(round_ids))
+    with engine.connect() as connection:
+        return [_round(row) for row in connection.execute(query)]
 
 
 def of_tree(engine: Engine, root: str) -> list[RoundRecord]:

@@ -5,11 +5,11 @@ from typing import Any
 
 from activities.store import jobs as stored_jobs
 from activities.store import outbox, rounds
+from activities.store import waiting as stored
 from bridge.operations import branches, hosts
 from bridge.operations.hosts import AbsentHost
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
-from workflows.model.states import TaskState
 
 MOST_LISTED = 100
 
@@ -47,21 +47,17 @@ class Attention:
 
 def find(service: Service) -> Attention:
     """What `service attention` lists."""
-    waiting = []
-    for each in rounds.open_rounds(service.store):
-        tree = stored_jobs.tree(service.store, each.root_job_id)
-        tokens, cost = sum(job.usage.total for job in tree), sum(job.cost_usd for job in tree)
-        guess = any(job.price_assumed for job in tree)
-        waiting.append(WaitingTree(each, stored_jobs.task_of(service.store, each.root_job_id), tokens, cost, guess))
-    flagged = [
-        job
-        for job in stored_jobs.find(service.store, preflight_failed=True, limit=MOST_LISTED)
-        if _still_unroutable(service, job)
-    ]
+    rounds_open = rounds.open_rounds(service.store)
+    roots = {each.root_job_id for each in rounds_open}
+    tasks, used = stored_jobs.tasks_of(service.store, roots), stored.spent(service.store, roots)
+    flagged = stored_jobs.some(service.store, ids=stored.unroutable(service.store))
     conflicts = tuple(branches.ways_out(service))
     shown = {way.root_job_id for way in conflicts}
     return Attention(
-        waiting=tuple(waiting),
+        waiting=tuple(
+            WaitingTree(each, tasks.get(each.root_job_id), **asdict(used.get(each.root_job_id, stored.Spent())))
+            for each in rounds_open
+        ),
         preflight_failed=tuple(sorted(flagged, key=lambda job: job.queued_at)),
         undelivered=tuple(outbox.undelivered(service.store)),
         conflicts=conflicts,
@@ -72,18 +68,6 @@ def find(service: Service) -> Attention:
         ),
         hosts=tuple(hosts.absent(service)),
     )
-
-
-def _still_unroutable(service: Service, flagged: JobRecord) -> bool:
-    """Its task goes on, and no later job of its coordinator has handed out work."""
-    task = stored_jobs.task_of(service.store, flagged.root_job_id)
-    if task is None or task.state in {TaskState.DONE, TaskState.CANCELLED}:
-        return False
-    tree, chain = stored_jobs.tree(service.store, flagged.root_job_id), {flagged.job_id}
-    for job in tree:  # in dispatch order: a continuation comes after the job it continues
-        if job.delegation_id is None and job.parent_job_id in chain:
-            chain.add(job.job_id)
-    return not any(job.delegation_id and job.parent_job_id in chain for job in tree)
 
 
 def as_json(found: Attention) -> dict[str, Any]:

@@ -168,7 +168,7 @@ class WayOut:
 
 def ways_out(service: Service, root: str | None = None) -> Iterator[WayOut]:
     """The conflicts that block tasks, of one tree or of all; what is merged meanwhile is not asked for again."""
-    for each in told.conflicts(service.store, root):
+    for each in told.conflicts(service.store, None if root is None else (root,)):
         tree = of_tree(service, each.root_job_id)
         names = (*each.against, each.branch)
         legs = [next((leg for leg in tree.legs if leg.branch == name), None) for name in names]
@@ -177,7 +177,7 @@ def ways_out(service: Service, root: str | None = None) -> Iterator[WayOut]:
         what = f"leg {_named(tree.legs)(each.branch)} conflicts with {others}"
         commands = (
             *(f"service job merge {leg.job_id}" for leg in left[:-1]),
-            *(by_hand(tree, left[-1]) if left else ()),
+            *(by_hand(tree.path, tree.task_branch, left[-1].branch) if left else ()),
             f"service job retry {each.job_id}",
         )
         yield WayOut(each.job_id, each.root_job_id, what, each.files, commands)
@@ -195,12 +195,12 @@ def touched(repo: Path, leg: LegBranch) -> set[str]:
     return {printable(each.path) for each in git.changes(repo, leg.base_sha, leg.head_sha)}
 
 
-def by_hand(tree: Branches, leg: LegBranch) -> tuple[str, ...]:
+def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
     """Merging one leg where its conflicts can be resolved: a worktree beside the checkout, gone again afterwards."""
-    place = f"{tree.path}-{tree.task_branch.removeprefix('service/')}"
+    place = f"{path}-{task_branch.removeprefix('service/')}"
     return (
-        f"git -C {tree.path} worktree add {place} {tree.task_branch}",
-        f"git -C {place} merge --no-ff {leg.branch}   # resolve the files it names, `git add` them",
+        f"git -C {path} worktree add {place} {task_branch}",
+        f"git -C {place} merge --no-ff {branch}   # resolve the files it names, `git add` them",
         f"git -C {place} commit --no-edit",
-        f"git -C {tree.path} worktree remove {place}",
+        f"git -C {path} worktree remove {place}",
     )

@@ -94,7 +94,7 @@ def _explained(
         " nothing was changed"
     )
     first = [f"service job merge {' '.join(before)}"] if before else []
-    conflict.hint = "\n     ".join([*first, *branches.by_hand(tree, clashing)])
+    conflict.hint = "\n     ".join([*first, *branches.by_hand(tree.path, tree.task_branch, clashing.branch)])
     return conflict
 
 

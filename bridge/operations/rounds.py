@@ -39,3 +39,10 @@ def last_words(service: Service, root: str, job_id: str, number: int | None = No
         return ""
     last = max(meant, key=lambda each: each.closed_at or 0.0)
     return f"round {last.number} of {last.coordinator_id} is over: {last.closed}"
+
+
+def ended(service: Service, job_id: str, number: int) -> RoundRecord | None:
+    """A round of this very job that is over."""
+    found = stored.of_tree(service.store, jobs.get(service, job_id).root_job_id)
+    mine = (each for each in found if each.coordinator_id == job_id and each.number == number)
+    return next((each for each in mine if each.end is not None), None)

@@ -1,6 +1,8 @@
 """What the tables share: where they are gathered, and how wide a column is."""
 
-from sqlalchemy import BigInteger, Integer, MetaData, String
+from typing import Any
+
+from sqlalchemy import BigInteger, Integer, MetaData, String, text
 
 from workflows.contract.strings import BOUNDS
 
@@ -12,3 +14,8 @@ TOKENS = BigInteger().with_variant(Integer(), "sqlite")  # whose integers are as
 def of(name: str) -> String:
     """As wide as the contract's bound of that name (ruling B6)."""
     return String(BOUNDS[name].characters)
+
+
+def only(condition: str) -> dict[str, Any]:
+    """Options of an index of few rows of a table."""
+    return {f"{dialect}_where": text(condition) for dialect in ("sqlite", "postgresql")}

@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Column, Double, ForeignKey, Index, Integer, String, Table, Text
 
-from activities.store.schema.columns import metadata, of
+from activities.store.schema.columns import metadata, of, only
 
 rounds = Table(
     "rounds",
@@ -55,6 +55,7 @@ deliveries = Table(
     Column("attempts", Integer, nullable=False),
     Column("delivered_at", Double),
     Column("error", Text, nullable=False),
+    Index("deliveries_open", "notification_id", **only("delivered_at IS NULL")),
 )
 
 reviews = Table(

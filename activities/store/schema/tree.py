@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Boolean, Column, Double, Index, Integer, String, Table, Text
 
-from activities.store.schema.columns import TOKENS, metadata, of
+from activities.store.schema.columns import TOKENS, metadata, of, only
 
 tasks = Table(
     "tasks",
@@ -19,6 +19,7 @@ tasks = Table(
     Column("ended_at", Double),
     Column("paused_seconds", Double, nullable=False, server_default="0"),
     Column("paused_since", Double),
+    Index("tasks_by_state", "state", "opened_at"),
 )
 
 jobs = Table(
@@ -61,6 +62,7 @@ jobs = Table(
     Index("jobs_by_root", "root_job_id"),
     Index("jobs_by_time", "queued_at"),
     Index("jobs_by_state", "state", "queued_at"),
+    Index("jobs_by_preflight", "queued_at", **only("preflight_failed IS NOT NULL")),
 )
 
 events = Table(
@@ -75,7 +77,7 @@ events = Table(
     Column("message", Text, nullable=False),
     Column("data", JSON, nullable=False),
     Index("events_by_root", "root_job_id", "seq", unique=True),
-    Index("events_by_kind", "kind"),
+    Index("events_by_kind", "kind", "at"),
 )
 
 trees = Table(

@@ -25,7 +25,7 @@ from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, TooLargeError, as_ours
 from bridge.http.wire.off_loop import act, read
 from bridge.operations.service import Service
-from workflows.model.errors import RefusedError, ServiceError, UsageError
+from workflows.model.errors import ServiceError, UsageError
 
 log = logging.getLogger(__name__)
 
@@ -174,10 +174,7 @@ class _Dashboard:
         try:
             outcome = await act(partial(action.act, self._service, form))
         except ServiceError as error:
-            outcome = Done((Note(error.message, done=False, hint=error.hint or ""),))
-            status = error.status
-        else:
-            status = RefusedError.status
+            outcome = Done((Note(error.message, done=False, hint=error.hint or ""),), status=error.status)
         show = _ours(outcome.show or form.text("from", "/ui/"))
         if not outcome.refused:
             name = self._notes.keep(form.asked.session.key, outcome.notes)
@@ -186,7 +183,7 @@ class _Dashboard:
             return RedirectResponse(f"{parts.path}?{query}", 303)
         typed = {name: values[-1] for name, values in form.fields.items()}
         page, asked = self._found(show, form.asked.session)
-        return HTMLResponse(await read(self._whole, page, asked, outcome.notes, typed), status)
+        return HTMLResponse(await read(self._whole, page, asked, outcome.notes, typed), outcome.status)
 
     def _found(self, path: str, session: Session) -> tuple[Page, Asked]:
         """The page at a path of ours."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from bridge.http.page.session import Session
 from bridge.operations.service import Service
-from workflows.model.errors import NotFoundError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 CHANNEL = "dashboard"
 """How what is said on a page reaches a tree."""
@@ -77,6 +77,8 @@ class Note:
     """What to type or do instead."""
     about: str = ""
     """Of several things done at once: which one."""
+    kept: str = ""
+    """What the person had typed, where the page has no field for it any more."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Done:
 
     notes: tuple[Note, ...]
     show: str = ""
+    status: int = RefusedError.status
+    """Of the page that says that all of it was refused."""
 
     @property
     def refused(self) -> bool:

@@ -24,6 +24,8 @@ class Sendable:
     fields: dict[str, list[str]] = field(default_factory=dict)
     buttons: list[tuple[str, str, str]] = field(default_factory=list)
     """Name, value and words of each."""
+    boxes: dict[str, list[str]] = field(default_factory=dict)
+    """What can be ticked: the values by name."""
 
 
 class _Reader(HTMLParser):
@@ -33,6 +35,7 @@ class _Reader(HTMLParser):
         self.words: list[str] = []
         self.links: list[str] = []
         self._form: Sendable | None = None
+        self._named: dict[str, Sendable] = {}
         self._area: str | None = None
         self._button: tuple[str, str] | None = None
 
@@ -43,12 +46,13 @@ class _Reader(HTMLParser):
         if tag == "form":
             self._form = Sendable(said.get("action", ""))
             self.forms.append(self._form)
-        if self._form is not None and tag in FILLED_IN:
-            self._filled_in(tag, said)
+            self._named[said.get("id", "")] = self._form
+        form = self._named[said["form"]] if "form" in said else self._form
+        if form is not None and tag in FILLED_IN:
+            self._filled_in(form, tag, said)
 
-    def _filled_in(self, tag: str, said: Mapping[str, str]) -> None:
-        form, name = self._form, said.get("name", "")
-        assert form is not None
+    def _filled_in(self, form: Sendable, tag: str, said: Mapping[str, str]) -> None:
+        name = said.get("name", "")
         if tag == "button":
             self._button = (name, said.get("value", ""))
         elif tag == "textarea":
@@ -56,6 +60,7 @@ class _Reader(HTMLParser):
             form.fields.setdefault(name, []).append("")
         elif tag == "input" and name and said.get("type") in {"checkbox", "radio"}:
             form.fields.setdefault(name, [])
+            form.boxes.setdefault(name, []).append(said.get("value", "on"))
             if "checked" in said:
                 form.fields[name].append(said.get("value", "on"))
         elif name:

@@ -4,6 +4,8 @@ It stays as it is while `schema` goes on, so each table of the beginning is desc
 what the tables are by now, the revisions after this one how a store comes there.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -11,6 +13,12 @@ revision = "0001"
 down_revision = None
 
 TOKENS = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # whose integers are as large as they need to be
+
+
+def only(condition: str) -> dict[str, Any]:
+    """Options of an index of few rows of a table."""
+    return {f"{dialect}_where": sa.text(condition) for dialect in ("sqlite", "postgresql")}
+
 
 SQLITE = (
     "CREATE VIEW memory_confirmed AS SELECT number, key_words, content_words FROM memory WHERE state = 'confirmed'",
@@ -128,6 +136,7 @@ def _trees() -> None:
         sa.Column("paused_seconds", sa.Double, nullable=False, server_default="0"),
         sa.Column("paused_since", sa.Double),
     )
+    op.create_index("tasks_by_state", "tasks", ["state", "opened_at"])
     op.create_table(
         "trees",
         sa.Column("root_job_id", sa.String(80), primary_key=True),
@@ -157,7 +166,7 @@ def _trees() -> None:
         sa.Column("message", sa.Text, nullable=False),
         sa.Column("data", sa.JSON, nullable=False),
     )
-    op.create_index("events_by_kind", "events", ["kind"])
+    op.create_index("events_by_kind", "events", ["kind", "at"])
     op.create_index("events_by_root", "events", ["root_job_id", "seq"], unique=True)
 
 
@@ -201,6 +210,7 @@ def _jobs() -> None:
         sa.Column("preflight_failed", sa.Text),
     )
     op.create_index("jobs_by_root", "jobs", ["root_job_id"])
+    op.create_index("jobs_by_preflight", "jobs", ["queued_at"], **only("preflight_failed IS NOT NULL"))
     op.create_index("jobs_by_state", "jobs", ["state", "queued_at"])
     op.create_index("jobs_by_time", "jobs", ["queued_at"])
 
@@ -303,6 +313,7 @@ def _people() -> None:
         sa.Column("delivered_at", sa.Double),
         sa.Column("error", sa.Text, nullable=False),
     )
+    op.create_index("deliveries_open", "deliveries", ["notification_id"], **only("delivered_at IS NULL"))
 
 
 def _reviews() -> None:

@@ -35,19 +35,17 @@
 
   // What somebody has typed or ticked stays, whatever else on the page changes.
   const touched = new Map();
-  const fields = "input:not([type=hidden]), textarea, select, details";
-  const nameOf = (field) => field.id || null;
   document.addEventListener("input", (event) => {
     const field = event.target;
-    if (nameOf(field)) touched.set(nameOf(field), { value: field.value, checked: field.checked });
+    if (field.id) touched.set(field.id, { value: field.value, checked: field.checked });
   });
   document.addEventListener("toggle", (event) => {
-    if (event.target.tagName === "DETAILS" && nameOf(event.target)) touched.set(nameOf(event.target), { open: event.target.open });
+    if (event.target.tagName === "DETAILS" && event.target.id) touched.set(event.target.id, { open: event.target.open });
   }, true);
   document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => {
     const form = ctx.sourceElement;
     if (form.tagName !== "FORM" || ctx.response?.status >= 400) return;
-    for (const field of form.querySelectorAll(fields)) touched.delete(nameOf(field));
+    for (const field of form.elements) touched.delete(field.id);
     form.reset();
   });
   function giveBack() {
@@ -62,6 +60,7 @@
 
   function changed() {
     giveBack();
+    for (const field of document.querySelectorAll("[data-typed]")) touched.set(field.id, { value: field.value, checked: field.checked });
     tellTimes();
     const shown = document.querySelector("[data-waiting]");
     if (shown) tellWaiting(Number(shown.dataset.waiting));

@@ -1,0 +1,202 @@
+"""Everything that waits for a person, of however many trees: a list of places first, the rows of one page after it.
+
+Each of these is one query, whatever the number of trees; what makes a tree wait is said here alone.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Engine,
+    Select,
+    String,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
+
+from activities.store import schema
+from workflows.model.branch_events import BranchEventKind
+from workflows.model.event_kinds import EventKind
+from workflows.model.rows import DISMISS, RETRY
+from workflows.model.states import JobState, TaskState
+from workflows.policy.hosts import UNSEEN_SECONDS
+
+jobs, tasks, rounds, events = schema.jobs, schema.tasks, schema.rounds, schema.events
+deliveries, notifications, trees, hosts = schema.deliveries, schema.notifications, schema.trees, schema.hosts
+
+OVER = (TaskState.DONE.value, TaskState.CANCELLED.value)
+OPEN_JOBS = (JobState.QUEUED.value, JobState.RUNNING.value)
+ORDERS = (
+    EventKind.RETRY_REQUESTED,
+    EventKind.TREE_TAKEN_UP,
+    EventKind.TASK_DISMISSED,
+    EventKind.DELEGATION_KILLED,
+    *BranchEventKind,
+)
+"""Events that tell what a person did to a tree, beside the ends of rounds."""
+
+
+class Kind(StrEnum):
+    """Why a person is waited for."""
+
+    PAUSE = "pause"
+    BLOCKED = "blocked"
+    PREFLIGHT = "preflight"
+    UNDELIVERED = "undelivered"
+    HOST = "host"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One thing that waits: since when, and the key of its row."""
+
+    kind: Kind
+    at: float
+    key: str
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a tree has used so far."""
+
+    tokens: int = 0
+    cost_usd: float = 0.0
+    price_assumed: bool = False
+
+
+@dataclass(frozen=True)
+class Did:
+    """Something a person, or the end of a pause, did to a tree."""
+
+    at: float
+    root_job_id: str
+    title: str
+    words: str
+    said: str = ""
+    """What the person wrote."""
+
+
+def places(engine: Engine, now: float) -> list[Place]:
+    """Everything that waits, the oldest first."""
+    parts = (_pauses(), _blocked(), _preflight(), _undelivered(), _unseen_hosts(now))
+    found = union_all(*parts).subquery()
+    with engine.connect() as connection:
+        rows = connection.execute(select(found).order_by(found.c.at, found.c.key)).all()
+    return [Place(Kind(row.kind), row.at, row.key) for row in rows]
+
+
+def unroutable(engine: Engine) -> list[str]:
+    """The jobs whose preflight flag stands, the oldest first."""
+    query = _preflight().order_by(jobs.c.queued_at)
+    with engine.connect() as connection:
+        return [row.key for row in connection.execute(query)]
+
+
+def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
+    """What trees have used."""
+    query = select(
+        jobs.c.root_job_id,
+        func.sum(jobs.c.input_tokens + jobs.c.output_tokens),
+        func.sum(jobs.c.cost_usd),
+        func.count().filter(jobs.c.price_assumed),
+    )
+    query = query.where(jobs.c.root_job_id.in_(roots)).group_by(jobs.c.root_job_id)
+    with engine.connect() as connection:
+        rows = connection.execute(query).all()
+    return {root: Spent(int(tokens), cost, bool(assumed)) for root, tokens, cost, assumed in rows}
+
+
+def host_jobs(engine: Engine, host: str, now: float, most: int) -> tuple[int, list[str]]:
+    """How many jobs wait for a host, and the first of them."""
+    mine = (trees.c.host == host, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < now - UNSEEN_SECONDS)
+    query = select(jobs.c.job_id).join(trees, trees.c.root_job_id == jobs.c.root_job_id).where(*mine)
+    with engine.connect() as connection:
+        number = connection.execute(select(func.count()).select_from(query.subquery())).scalar_one()
+        return number, list(connection.execute(query.order_by(jobs.c.queued_at).limit(most)).scalars())
+
+
+def running(engine: Engine, most: int) -> list[tuple[str, list[str]]]:
+    """The trees that were begun last and are not over, each with the agents that work in it now."""
+    newest = select(tasks.c.root_job_id).where(tasks.c.state == TaskState.OPEN.value)
+    newest = newest.order_by(tasks.c.opened_at.desc()).limit(most)
+    agents = select(jobs.c.root_job_id, jobs.c.agent).where(jobs.c.state == JobState.RUNNING.value)
+    with engine.connect() as connection:
+        working: dict[str, list[str]] = {root: [] for root in connection.execute(newest).scalars()}
+        for root, agent in connection.execute(agents.where(jobs.c.root_job_id.in_(working)).order_by(jobs.c.job_id)):
+            working[root].append(agent)
+    return list(working.items())
+
+
+def lately(engine: Engine, most: int) -> list[Did]:
+    """What was done last, the newest first: rounds that ended, and orders to trees."""
+    ended = select(rounds.c.closed_at.label("at"), rounds.c.root_job_id, rounds.c.closed.label("words"), rounds.c.said)
+    parts: list[Select[Any]] = [ended.where(rounds.c.closed_at.is_not(None)).order_by(rounds.c.closed_at.desc())]
+    for kind in ORDERS:
+        nothing = literal("", String).label("said")
+        told = select(events.c.at, events.c.root_job_id, events.c.message.label("words"), nothing)
+        parts.append(told.where(events.c.kind == kind.value).order_by(events.c.at.desc()))
+    found = union_all(*(select(part.limit(most).subquery()) for part in parts)).subquery()
+    query = select(found, tasks.c.title).outerjoin(tasks, tasks.c.root_job_id == found.c.root_job_id)
+    with engine.connect() as connection:
+        rows = connection.execute(query.order_by(found.c.at.desc()).limit(most)).all()
+    return [Did(row.at, row.root_job_id, row.title or row.root_job_id, row.words, row.said) for row in rows]
+
+
+def nothing_ever_ran(engine: Engine) -> bool:
+    """The store knows no tree."""
+    with engine.connect() as connection:
+        return connection.execute(select(tasks.c.task_id).limit(1)).first() is None
+
+
+def _place(kind: Kind, at: ColumnElement[Any], key: ColumnElement[Any]) -> Select[Any]:
+    return select(literal_column(f"'{kind}'").label("kind"), at.label("at"), key.label("key"))
+
+
+def _pauses() -> Select[Any]:
+    return _place(Kind.PAUSE, rounds.c.opened_at, rounds.c.round_id).where(rounds.c.closed_at.is_(None))
+
+
+def _blocked() -> Select[Any]:
+    """A finalized task is over although it is blocked (ruling D4)."""
+    offers = or_(tasks.c.next.contains(RETRY), tasks.c.next.contains(DISMISS))
+    since = func.coalesce(tasks.c.ended_at, tasks.c.opened_at)
+    query = _place(Kind.BLOCKED, since, tasks.c.root_job_id)
+    return query.where(tasks.c.state == TaskState.BLOCKED.value, offers)
+
+
+def _preflight() -> Select[Any]:
+    """A flag stands while its task goes on and no later job of its coordinator has handed out work (ruling C6)."""
+    flagged = select(jobs.c.job_id.label("flag"), jobs.c.root_job_id, jobs.c.job_id)
+    chain = flagged.where(jobs.c.preflight_failed.is_not(None)).cte("chain", recursive=True)
+    later, legs = jobs.alias("later"), jobs.alias("legs")
+    follows = (later.c.root_job_id == chain.c.root_job_id) & (later.c.parent_job_id == chain.c.job_id)
+    again = select(chain.c.flag, later.c.root_job_id, later.c.job_id).join(later, follows)
+    chain = chain.union(again.where(later.c.delegation_id.is_(None)))
+    given = (legs.c.root_job_id == chain.c.root_job_id) & (legs.c.parent_job_id == chain.c.job_id)
+    handed_out = select(chain.c.flag).join(legs, given).where(legs.c.delegation_id.is_not(None))
+    going_on = jobs.join(tasks, (tasks.c.root_job_id == jobs.c.root_job_id) & tasks.c.state.not_in(OVER))
+    query = _place(Kind.PREFLIGHT, jobs.c.queued_at, jobs.c.job_id).select_from(going_on)
+    return query.where(jobs.c.preflight_failed.is_not(None), jobs.c.job_id.not_in(handed_out))
+
+
+def _undelivered() -> Select[Any]:
+    key = deliveries.c.notification_id + literal(" ", String) + deliveries.c.channel
+    query = _place(Kind.UNDELIVERED, notifications.c.at, key).select_from(deliveries.join(notifications))
+    return query.where(deliveries.c.delivered_at.is_(None))
+
+
+def _unseen_hosts(now: float) -> Select[Any]:
+    """Only what has waited as long as a restart takes, for a host that was not seen in that time."""
+    waiting = jobs.join(trees, trees.c.root_job_id == jobs.c.root_job_id)
+    waiting = waiting.outerjoin(hosts, hosts.c.name == trees.c.host)
+    unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < now - UNSEEN_SECONDS)
+    query = _place(Kind.HOST, func.min(jobs.c.queued_at), trees.c.host).select_from(waiting)
+    late = jobs.c.queued_at < now - UNSEEN_SECONDS
+    return query.where(jobs.c.state.in_(OPEN_JOBS), late, unseen).group_by(trees.c.host)
