@@ -4,7 +4,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, or_, select, tuple_
 
 from activities.store import events, outbox, rounds, schema, writers
 from activities.store.database import upsert
@@ -15,6 +15,7 @@ from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.tree import lost
 
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED)
+NEWEST_FIRST = (schema.jobs.c.queued_at.desc(), schema.jobs.c.job_id.desc())
 
 
 def write(engine: Engine, records: Records) -> None:
@@ -139,11 +140,12 @@ def find(
     states: Sequence[JobState] = (),
     roots_only: bool = False,
     preflight_failed: bool = False,
+    text: str = "",
     before: tuple[float, str] | None = None,
     limit: int = 50,
 ) -> list[JobRecord]:
     """The newest jobs that match; `before` is the time and id of the last one seen."""
-    query: Select[Any] = select(schema.jobs).order_by(schema.jobs.c.queued_at.desc(), schema.jobs.c.job_id.desc())
+    query: Select[Any] = select(schema.jobs).order_by(*NEWEST_FIRST)
     if repo:
         query = query.where(schema.jobs.c.repo == repo)
     if agent:
@@ -158,8 +160,40 @@ def find(
         query = query.where(schema.jobs.c.preflight_failed.is_not(None))
     if before:
         query = query.where(tuple_(schema.jobs.c.queued_at, schema.jobs.c.job_id) < before)
+    if text:
+        query = _searching(query.where(_tells_of(engine, text)).limit(limit))
     with engine.connect() as connection:
         return [_job(row) for row in connection.execute(query.limit(limit))]
+
+
+def _searching(query: Select[Any]) -> Select[Any]:
+    """The same rows, found in the index `jobs_by_time` alone: a search looks at every job there is."""
+    found = query.with_only_columns(schema.jobs.c.job_id)
+    return select(schema.jobs).where(schema.jobs.c.job_id.in_(found)).order_by(*NEWEST_FIRST)
+
+
+def _tells_of(engine: Engine, text: str) -> ColumnElement[bool]:
+    """Whether the text stands in a job's id, agent or leg, or in its task's title; small and capital letters alike.
+
+    SQLite's LIKE does not tell ASCII letters apart, and is twice as quick on columns as they are.
+    """
+    jobs, tasks = schema.jobs.c, schema.tasks.c
+    escaped = text.translate({ord(letter): f"\\{letter}" for letter in "\\%_"})
+
+    def has(column: ColumnElement[str]) -> ColumnElement[bool]:
+        like = column.like if engine.dialect.name == "sqlite" else column.ilike
+        return like(f"%{escaped}%", escape="\\")
+
+    titled = select(tasks.root_job_id).where(has(tasks.title))
+    named = (has(column) for column in (jobs.job_id, jobs.agent, jobs.delegation_id))
+    return or_(*named, jobs.root_job_id.in_(titled))
+
+
+def titles(engine: Engine, roots: set[str]) -> dict[str, str]:
+    """What these trees are about."""
+    query = select(schema.tasks.c.root_job_id, schema.tasks.c.title).where(schema.tasks.c.root_job_id.in_(roots))
+    with engine.connect() as connection:
+        return {row.root_job_id: row.title for row in connection.execute(query)} if roots else {}
 
 
 def open_jobs(engine: Engine, *, repo: str | None = None, agent: str | None = None) -> list[JobRecord]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, bindparam, select, tuple_, update
+from sqlalchemy import Connection, Engine, Row, bindparam, func, select, tuple_, update
 
 from activities.store import schema
 from activities.store.database import insert_new, upsert
@@ -105,6 +105,14 @@ def _stages(connection: Connection, run_id: str) -> list[StageRecord]:
 def active(engine: Engine, pipeline: str) -> RunRecord | None:
     """The run of a pipeline that has not ended."""
     return next(iter(find(engine, pipeline=pipeline, states=sorted(OPEN_RUNS), limit=1)), None)
+
+
+def latest(engine: Engine) -> dict[str, RunRecord]:
+    """The newest run of each pipeline, also of those that are forgotten."""
+    newest = select(runs.c.pipeline, func.max(runs.c.started_at)).group_by(runs.c.pipeline)
+    query = select(runs).where(tuple_(runs.c.pipeline, runs.c.started_at).in_(newest)).order_by(runs.c.run_id)
+    with engine.connect() as connection:
+        return {row.pipeline: _run(row) for row in connection.execute(query)}
 
 
 def find(

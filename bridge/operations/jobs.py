@@ -1,6 +1,7 @@
 """Reading jobs and trees back."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from workflows.model.spend import Ledger
 from workflows.model.states import JobState, TaskState
 from workflows.policy.bounds import ledger_of
 from workflows.tree.round_rows import clock
+
+LONGEST_SEARCH = 200
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,16 @@ class JobFilter:
     limit: int = 50
     before: tuple[float, str] | None = None
     """The time and id of the last one seen."""
+    text: str = ""
+    """Stands in a job's id, agent or leg, or in its task's title."""
 
 
 def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
     """The newest jobs that match."""
     if wanted.state is not None and wanted.state not in list(JobState):
         raise UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
+    if len(wanted.text) > LONGEST_SEARCH:
+        raise UsageError(f"a search has at most {LONGEST_SEARCH} characters, not {len(wanted.text)}")
     found = stored.find(
         service.store,
         repo=wanted.repo,
@@ -74,10 +81,16 @@ def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
         states=(JobState(wanted.state),) if wanted.state else (),
         roots_only=wanted.roots_only,
         preflight_failed=wanted.preflight_failed,
+        text=wanted.text,
         before=wanted.before,
         limit=wanted.limit,
     )
     return hosts.told(service, found)
+
+
+def titles(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
+    """What the trees of these jobs are about, by their roots."""
+    return stored.titles(service.store, {job.root_job_id for job in found})
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
 """Looking at runs of pipelines: one, a page of them, what a stage printed (ruling J5)."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from activities.runs.output import last_lines
 from activities.store import attempts as stored_attempts
 from activities.store import pipeline_runs as stored
 from bridge.operations.service import Service
@@ -15,6 +17,8 @@ from workflows.pipeline.plan import RunState, StageOutcome, StageState, Trigger
 from workflows.pipeline.records import RunRecord, StageRecord
 
 MOST_LISTED = 1000
+MOST_SHOWN = 12_000
+"""Letters of what a running stage has printed by now."""
 
 
 class ActiveRunError(RefusedError):
@@ -156,6 +160,17 @@ def list_runs(service: Service, wanted: RunFilter) -> RunPage:
     return RunPage(tuple(map(_line, shown)), f"{shown[-1].started_at!r}~{shown[-1].run_id}" if more else None)
 
 
+def latest(service: Service) -> dict[str, RunLine]:
+    """The newest run of each pipeline."""
+    return {name: _line(run) for name, run in stored.latest(service.store).items()}
+
+
+def active(service: Service, pipeline: str) -> RunLine | None:
+    """The run that keeps the next one of this pipeline from beginning."""
+    found = stored.active(service.store, pipeline)
+    return _line(found) if found else None
+
+
 def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | None = None) -> StageOutput:
     """What a shell stage printed in its latest attempt, or in the one that is asked for."""
     stage = _stage_of(service, run_id, stage_id)
@@ -177,6 +192,18 @@ def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | No
         output=printed.get("output", ""),
         stderr=printed.get("stderr", ""),
     )
+
+
+def stage_so_far(service: Service, run_id: str, stage_id: str) -> StageOutput | None:
+    """What a running shell stage has printed by now; None where it does not run, or not on this host."""
+    stage = _stage_of(service, run_id, stage_id)
+    if stage.kind is not StageKind.SHELL or stage.state is not StageState.RUNNING:
+        return None
+    found = stored_attempts.get(service.store, f"{run_id}.{stage.number}", stage.attempt)
+    if found is None or found.host != service.settings.host:
+        return None
+    output, stderr = (last_lines(Path(found.run_dir) / f"{name}.log", MOST_SHOWN) for name in ("stdout", "stderr"))
+    return StageOutput(run_id, stage_id, stage.state, stage.attempt, "", output, stderr)
 
 
 def _stage_of(service: Service, run_id: str, stage_id: str) -> StageRecord:

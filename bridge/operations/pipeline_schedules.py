@@ -1,9 +1,12 @@
 """The Temporal Schedule of a pipeline, kept in step with its definition."""
 
+import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
 
 from temporalio.client import (
+    Client,
     Schedule,
     ScheduleActionStartWorkflow,
     ScheduleIntervalSpec,
@@ -35,6 +38,9 @@ NOT_TAKEN = "Temporal did not take the schedule"
 CATCH_UP = timedelta(minutes=10)
 """A firing missed for longer, because nothing ran, is not made up for."""
 
+MOST_ASKED = 200
+"""Schedules that are looked at for one list."""
+
 
 async def put(service: Service, pipeline: Definition) -> None:
     """The schedule the definition wants, or none."""
@@ -59,6 +65,21 @@ async def delete(service: Service, name: str) -> None:
     client = await client_of(service)
     with suppress(NoWorkflowError), translated():
         await client.get_schedule_handle(ids.workflow_id(name)).delete(rpc_timeout=RPC_TIMEOUT)
+
+
+async def next_firings(service: Service, names: Iterable[str]) -> dict[str, tuple[float, ...]]:
+    """When Temporal will fire the schedules of these pipelines next; none of one that is disabled or not there."""
+    client = await client_of(service)
+    wanted = list(names)[:MOST_ASKED]
+    return dict(zip(wanted, await asyncio.gather(*(_firings(client, name) for name in wanted)), strict=True))
+
+
+async def _firings(client: Client, name: str) -> tuple[float, ...]:
+    with suppress(NoWorkflowError), translated("Temporal cannot say when it fires"):
+        found = await client.get_schedule_handle(ids.workflow_id(name)).describe(rpc_timeout=RPC_TIMEOUT)
+        times = () if found.schedule.state.paused else found.info.next_action_times
+        return tuple(at.timestamp() for at in times)
+    return ()
 
 
 def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) -> Schedule:

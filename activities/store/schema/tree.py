@@ -60,7 +60,7 @@ jobs = Table(
     Column("ended_at", Double),
     Column("preflight_failed", Text),
     Index("jobs_by_root", "root_job_id"),
-    Index("jobs_by_time", "queued_at"),
+    Index("jobs_by_time", "queued_at", "job_id", "root_job_id", "agent", "delegation_id"),  # all that is searched
     Index("jobs_by_state", "state", "queued_at"),
     Index("jobs_by_preflight", "queued_at", **only("preflight_failed IS NOT NULL")),
 )

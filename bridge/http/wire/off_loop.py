@@ -26,6 +26,11 @@ async def act(operation: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_ACTS, lambda: _loop_here().run(operation()))
 
 
+def at_once(operation: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
+    """What an operation says, for who looks in a thread of their own; a `TimeoutError` if it takes longer than that."""
+    return _ACTS.submit(lambda: _loop_here().run(operation())).result(seconds)
+
+
 _KEPT = threading.local()
 
 
