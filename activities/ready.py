@@ -6,7 +6,12 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from activities.runs.os_processes import identity
+from activities.settings.home import Home
+from activities.settings.model import BridgeSection
 from activities.settings.reading import Told
+
+_HERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104
+"""Who listens on every address is reached on this machine by its own."""
 
 
 class Ready(BaseModel):
@@ -40,6 +45,17 @@ def read(path: Path) -> Ready | None:
         return Ready.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return None
+
+
+def dashboard_url(home: Home, settings: BridgeSection) -> str:
+    """Where people reach the dashboard: what the settings say, else where the bridge of this home listens. Or empty."""
+    if settings.url:
+        return settings.url
+    bridge = read(home.bridge_ready)
+    if bridge is None or not bridge.alive or not bridge.address:
+        return ""
+    host, _, port = bridge.address.rpartition(":")
+    return f"http://{_HERE.get(host, host)}:{port}"
 
 
 def pid_of(path: Path) -> int | None:

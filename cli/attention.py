@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.output import say, say_json
+from cli.web import Web, open_page
 from cli.words import ago, clock, one_line, way_out_in_words
 
 if TYPE_CHECKING:
@@ -21,12 +22,17 @@ NAMED = 5
 def attention(
     watch: Annotated[bool, typer.Option("--watch", help="Show every change until interrupted.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    web: Web = False,
 ) -> None:
     """List what waits for a person, oldest first, each with the exact command to type."""
     from bridge.operations import attention as operation
+    from bridge.operations.dashboard import FIRST
     from bridge.operations.service import Service
 
     service = Service.locate()
+    if web:
+        open_page(service, FIRST)
+        return
     shown = None
     while True:
         found = operation.find(service)

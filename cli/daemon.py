@@ -119,6 +119,7 @@ def _lines(seen: "DaemonStatus") -> list[str]:
         f"{'web ui':16} {look}",
         *(f"{'':16} {name}: {link}" for name, link in lists.items()),
         *([f"{'bridge url':16} {state.bridge_url}"] if state.bridge_url else []),
+        *([f"{'dashboard':16} service dashboard"] if state.bridge_url else []),
         *(f"{child.name:16} {_child(child)}" for child in state.children),
         *(f"{'note':16} {note}" for note in state.notes),
     ]

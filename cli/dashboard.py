@@ -4,22 +4,24 @@ from typing import Annotated
 
 import typer
 
-from cli.output import say
-
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()
 def dashboard(
-    page: Annotated[str, typer.Argument(help="A job or tree to open; else what waits for you.")] = "",
-    show: Annotated[bool, typer.Option("--print", help="Only print the link.")] = False,
+    page: Annotated[
+        str, typer.Argument(metavar="[JOB|PAGE]", help="A job or tree, or a page as /ui/memory; else what waits.")
+    ] = "",
+    only_print: Annotated[bool, typer.Option("--print", help="Only print the link.")] = False,
 ) -> None:
-    """Open the dashboard in a browser, by a link that is good once and for five minutes."""
+    """Open the dashboard: see and do everything in a browser.
+
+    The link is good once and for five minutes. It begins a session of a week in the browser that opens it, under your
+    name; all sessions end with `service bridge token --rotate`.
+    """
     from bridge.operations import dashboard
     from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.web import open_page
 
-    link = dashboard.link(Service.locate(), actor(), page)
-    say(link)
-    if not show:
-        typer.launch(link)
+    service = Service.locate()
+    open_page(service, dashboard.page_of(service, page), only_print=only_print)

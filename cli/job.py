@@ -6,6 +6,7 @@ import typer
 
 from cli import job_branches
 from cli.output import say, say_json, say_table
+from cli.web import Web, open_page
 
 if TYPE_CHECKING:
     from bridge.operations.trees import Killed
@@ -61,15 +62,19 @@ def list_(
 
 
 @app.command()
-def show(job_id: JobId, json: Json = False) -> None:
+def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
     """Show one job: its state and why, its result, what was observed, what to type next."""
     from dataclasses import asdict
 
-    from bridge.operations import branches, jobs, reviews
+    from bridge.operations import branches, dashboard, jobs, reviews
     from bridge.operations.service import Service
     from cli.words import in_words, review_in_words, way_out_in_words
 
     service = Service.locate()
+    if web:
+        is_review = job_id.startswith("review-")
+        open_page(service, dashboard.REVIEWS if is_review else dashboard.page_of_job(service, job_id))
+        return
     if job_id.startswith("review-"):
         review = reviews.as_json(reviews.get(service, job_id))
         say_json(review) if json else say(review_in_words(review))
@@ -89,13 +94,17 @@ def tree(
     job_id: JobId,
     watch: Annotated[bool, typer.Option("--watch", help="Show it live until it is over.")] = False,
     json: Json = False,
+    web: Web = False,
 ) -> None:
     """Show a tree: every job under the one that delegated it, and the spend against every bound."""
-    from bridge.operations import jobs
+    from bridge.operations import dashboard, jobs
     from bridge.operations.service import Service
     from cli.tree_view import lines, watch_tree
 
     service = Service.locate()
+    if web:
+        open_page(service, dashboard.page_of_tree(service, job_id))
+        return
     if watch:
         watch_tree(service, job_id)
         return

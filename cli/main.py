@@ -28,6 +28,7 @@ NOUNS = {
     "resume": "answer a tree's questions, decide about its failures",
     "result": "check, explain and render result objects",
     "runtime": "see which programs can do the work here",
+    "spend": "what was spent, by day, agent, repository and model",
 }
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from cli.output import say, say_json, say_table
+from cli.web import Web, open_page
 from workflows.model.errors import UsageError
 
 app = typer.Typer(help="Register pipelines, and run them.", no_args_is_help=True, rich_markup_mode=None)
@@ -58,18 +59,22 @@ def show(
     attempt: Annotated[int | None, typer.Option(min=1, help="In an earlier attempt of the stage.")] = None,
     definition: Annotated[bool, typer.Option("--definition", help="Only the file; a run's own.")] = False,
     json: Json = False,
+    web: Web = False,
 ) -> None:
     """Show a pipeline and its file; or a run with its stages; or what a stage printed."""
-    from bridge.operations import pipelines
+    from bridge.operations import dashboard, pipelines
     from bridge.operations.service import Service
     from cli import pipeline_view
 
     service = Service.locate()
-    if stage is not None:
+    is_run = name.startswith("prun-") and not any(each.name == name for each in pipelines.every(service))
+    if web:
+        open_page(service, (dashboard.page_of_run if is_run else dashboard.page_of_pipeline)(service, name))
+    elif stage is not None:
         pipeline_view.show_output(service, name, stage, attempt, json=json)
     elif attempt is not None:
         raise UsageError("--attempt is of a stage: add --stage ID")
-    elif name.startswith("prun-") and not any(each.name == name for each in pipelines.every(service)):
+    elif is_run:
         pipeline_view.show_run(service, name, definition=definition, json=json)
     else:
         pipeline_view.show_pipeline(service, name, definition=definition, json=json)
@@ -115,12 +120,17 @@ def runs(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
     cursor: Annotated[str | None, typer.Option(help="Go on where an earlier list ended.")] = None,
     json: Json = False,
+    web: Web = False,
 ) -> None:
     """List the newest runs; or show one: `service pipeline show RUN`."""
-    from bridge.operations import pipeline_runs
+    from bridge.operations import dashboard, pipeline_runs
     from bridge.operations.service import Service
     from cli.words import ago, one_line
 
+    if web:
+        service = Service.locate()
+        open_page(service, dashboard.page_of_pipeline(service, pipeline) if pipeline else dashboard.RUNS)
+        return
     page = pipeline_runs.list_runs(Service.locate(), pipeline_runs.RunFilter(pipeline, repo, state, limit, cursor))
     if json:
         say_json({"runs": [each.model_dump(mode="json") for each in page.runs], "next_cursor": page.next_cursor})

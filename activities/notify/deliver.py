@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities import ready
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat, beating
 from activities.notify import message as telling
@@ -30,7 +31,8 @@ class Deliverer:
         notification = outbox.get(self._context.store, notification_id)
         if notification is None:
             raise ApplicationError(f"the notification {notification_id} is not there yet", type="NotThere")
-        notification = telling.complete(self._context.store, notification)
+        dashboard = ready.dashboard_url(self._context.home, self._context.settings.bridge)
+        notification = telling.complete(self._context.store, notification, dashboard)
         failed = []
         for channel in channels(self._context):
             if outbox.is_delivered(self._context.store, notification_id, channel.name):

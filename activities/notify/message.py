@@ -19,7 +19,7 @@ MOST_FAILING = 20
 _BADLY = frozenset({JobState.FAILED, JobState.BLOCKED})
 
 
-def complete(store: Engine, told: Notification) -> Notification:
+def complete(store: Engine, told: Notification, dashboard: str = "") -> Notification:
     """The notification with everything a person needs who sees nothing else, as it is now."""
     task = jobs.task_of(store, told.root_job_id)
     if task is None:
@@ -32,6 +32,7 @@ def complete(store: Engine, told: Notification) -> Notification:
     cost = spend(kept.start.settings.bounds if kept else Bounds(), used)
     going_on = (task.next,) if task.next.startswith("service ") else ()
     commands = going_on if waiting is None else waiting.commands  # nothing when the wait is over already
+    page = f"{dashboard}/ui/trees/{told.root_job_id}" if dashboard and commands else ""
     lines = [told.message, f"{task.repo}: {plain(task.title)}", *_asked(waiting), *_failed(failing)]
     if waiting and waiting.end is None:
         lines.append(f"until {clock(waiting.expires_at)}")
@@ -39,11 +40,12 @@ def complete(store: Engine, told: Notification) -> Notification:
         told,
         repo=task.repo,
         title=task.title,
-        text="\n".join([*lines, cost, *commands]),
+        text="\n".join([*lines, cost, *commands, *([f"or on the page {page}"] if page else [])]),
         questions=tuple(each.model_dump(mode="json") for each in waiting.questions) if waiting else (),
         failing=tuple(_fail(each) for each in failing)
         or tuple(each.model_dump(mode="json") for each in (waiting.failing if waiting else ())),
         commands=commands,
+        page=page,
         expires_at=waiting.expires_at if waiting and waiting.end is None else None,
         jobs=used.jobs,
         tokens=used.tokens,

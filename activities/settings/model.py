@@ -172,6 +172,8 @@ class BridgeSection(Section):
     """Without it, only a loopback address is listened on: the bridge speaks plain HTTP."""
     allowed_hosts: list[str] = []
     """Names, beside the usual ones, that a request may call the bridge by (ruling J12)."""
+    url: str = Field(default="", pattern=r"^$|^https?://[^/\s?#@]+$")
+    """Where people reach the dashboard when that is not where the bridge listens: through a proxy or a tunnel."""
     requests_per_minute: int = Field(default=30, ge=1)
 
 

@@ -29,6 +29,8 @@ class Notification:
     failing: tuple[dict[str, object], ...] = ()
     commands: tuple[str, ...] = ()
     """What to type."""
+    page: str = ""
+    """The dashboard's page where the same can be done, when it is known where the dashboard is."""
     expires_at: float | None = None
     jobs: int = 0
     tokens: int = 0

@@ -43,5 +43,5 @@ def _add_gates(app: FastAPI, service: Service) -> None:
     strangers = Rate(settings.requests_per_minute)
     app.add_middleware(AuthGate, token=token.Token(token.ensure(service.home)), rate=strangers)
     app.add_middleware(DashboardGate, dashboard=dashboard(service))
-    app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts)
+    app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
     app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit))

@@ -4,22 +4,46 @@ from urllib.parse import quote
 
 from activities import ready
 from bridge.machine import dashboard_link, token
-from bridge.operations import jobs
+from bridge.operations import jobs, pipeline_runs, pipelines
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError
 
+FIRST, RUNS, REVIEWS = "/ui/", "/ui/runs", "/ui/reviews"
 
-def link(service: Service, actor: str, job_id: str = "") -> str:
-    """A link that begins a session, once, at what waits for people or at a job."""
+
+def link(service: Service, actor: str, page: str = FIRST) -> str:
+    """A link that begins a session, once, at a page of the dashboard."""
     bridge = ready.read(service.home.bridge_ready)
     if bridge is None or not bridge.alive or not bridge.address:
         raise RefusedError("the dashboard is served by the bridge, which does not run", "service daemon start")
-    to = page_of(service, job_id) if job_id else "/ui/"
     token.ensure(service.home)
-    return f"http://{bridge.address}/ui/enter?code={dashboard_link.make(service.home, actor)}&to={quote(to)}"
+    where = ready.dashboard_url(service.home, service.settings.bridge)
+    return f"{where}/ui/enter?code={dashboard_link.make(service.home, actor)}&to={quote(page, safe='/')}"
 
 
-def page_of(service: Service, job_id: str) -> str:
+def page_of(service: Service, what: str) -> str:
+    """The page that somebody means: a job or tree by its id, a page by its path, or the first one."""
+    if what.startswith("/ui/"):
+        return what
+    return page_of_job(service, what) if what else FIRST
+
+
+def page_of_job(service: Service, job_id: str) -> str:
     """The page of a tree, by its root, or of one job in it."""
     job = jobs.get(service, job_id)
     return f"/ui/trees/{job_id}" if job.root_job_id == job_id else f"/ui/jobs/{job_id}"
+
+
+def page_of_tree(service: Service, job_id: str) -> str:
+    """The page of the tree that a job belongs to."""
+    return f"/ui/trees/{jobs.get(service, job_id).root_job_id}"
+
+
+def page_of_pipeline(service: Service, name: str) -> str:
+    """The page of a pipeline."""
+    return f"/ui/pipelines/{quote(pipelines.get(service, name).name, safe='')}"
+
+
+def page_of_run(service: Service, run_id: str) -> str:
+    """The page of one run of a pipeline."""
+    return f"/ui/runs/{pipeline_runs.show_run(service, run_id).id}"

@@ -139,6 +139,15 @@ def retire(service: Service, entry_id: str, actor: str) -> Entry:
     return _found(entry_id, stored.decide(service.store, _number(entry_id), MemoryState.RETIRED, actor))
 
 
+def decide(service: Service, entry_id: str, seen: str, wanted: MemoryState, actor: str) -> Entry:
+    """Confirm or retire what somebody has looked at; refused when somebody else has decided since."""
+    entry = get(service, entry_id)
+    if entry.state not in (seen, wanted):
+        who = f" by {entry.decided_by}" if entry.decided_by else ""
+        raise RefusedError(f"{entry_id} was {entry.state}{who} meanwhile", f"service memory show {entry_id}")
+    return (confirm if wanted is MemoryState.CONFIRMED else retire)(service, entry_id, actor)
+
+
 def recall(service: Service, wanted: Recall) -> Recollection:
     """Confirmed entries, best first (ruling J8). A query without words finds nothing; no text is refused."""
     _not_both(wanted.agent, wanted.shared)

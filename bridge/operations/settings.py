@@ -11,6 +11,7 @@ from activities.settings.load import SettingsError
 from activities.settings.reading import Change, Told, changes
 from bridge.machine import daemon_state
 from bridge.operations.service import Service
+from workflows.contract.redact import redact
 
 DAEMON_READS = ("temporal", "bridge")
 """The sections the group itself goes by; its members read all."""
@@ -19,6 +20,9 @@ RESTART = "service daemon stop && service daemon start"
 SERVE_AGAIN = "end that process, then: service bridge serve"
 _HANDED = "temporal.address"
 """Members are told where the embedded server listens by the group, whatever the settings say."""
+
+_NAMED = "bridge.url"
+"""What the worker names in notifications."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,26 @@ def lines(service: Service, *, origins: bool) -> Iterator[str]:
     if told:
         yield ""
     yield from (f"# {line}" for line in told)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting in force, as it is typed, where it comes from, and without what is secret in it."""
+
+    section: str
+    key: str
+    value: str
+    origin: str
+
+
+def in_force(service: Service) -> tuple[Setting, ...]:
+    """Every setting, for people to look at who need not see a database's password."""
+    reading = service.reading
+    values = {**reading.values, **reading.typed}
+    return tuple(
+        Setting(toml.dotted(path[:-1]), path[-1], redact(toml.value(given)), reading.origin(path))
+        for path, given in values.items()
+    )
 
 
 def as_json(service: Service, *, origins: bool) -> dict[str, Any]:
@@ -126,7 +150,7 @@ def _is_no_matter(change: Change, name: str, handed: str | None) -> bool:
     """What a member was told by its group is no change, nor what another one goes by."""
     if change.key == _HANDED:
         return handed is not None and change.there == handed
-    return name == "worker" and change.key.startswith("bridge.")
+    return name == "worker" and change.key.startswith("bridge.") and change.key != _NAMED
 
 
 def _process_as_json(process: Process) -> dict[str, Any]:

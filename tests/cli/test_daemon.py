@@ -100,3 +100,10 @@ def test_status_is_json_for_programs(running: Home) -> None:
 def test_stop_of_nothing_is_no_fault(own_home: Home) -> None:
     done = CliRunner().invoke(app, ["stop"])
     assert (done.exit_code, done.stdout) == (0, "not running\n")
+
+
+def test_status_says_how_to_open_the_dashboard_when_there_is_one(running: Home) -> None:
+    assert "dashboard" not in CliRunner().invoke(app, ["status"]).stdout
+    state = STATE.model_copy(update={"bridge_url": "http://127.0.0.1:8791"})
+    write_private(running.daemon_state, state.model_dump_json())
+    assert "dashboard        service dashboard" in CliRunner().invoke(app, ["status"]).stdout.splitlines()

@@ -4,6 +4,7 @@ import ipaddress
 import re
 from collections.abc import Collection
 from functools import lru_cache
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Scope
 
@@ -17,9 +18,10 @@ _HOST = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<name>[^\[\]:/@\s]+))(?::[0-9]{1
 class OriginGate(Gate):
     """A Host that cannot be somebody else's name for us, and no foreign Origin."""
 
-    def __init__(self, app: ASGIApp, allowed_hosts: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, allowed_hosts: Collection[str], url: str = "") -> None:
         super().__init__(app)
-        self._names = NAMES | {name.lower().rstrip(".") for name in allowed_hosts}
+        named = {name.lower().rstrip(".") for name in (*allowed_hosts, urlsplit(url).hostname or "")}
+        self._names, self._url = NAMES | named - {""}, url
 
     def check(self, scope: Scope) -> None:
         host = header(scope, b"host") or ""
@@ -27,7 +29,7 @@ class OriginGate(Gate):
             hint = "use an address, localhost, or a name listed in [bridge].allowed_hosts"
             raise ForbiddenHostError(f"the bridge is not called {host[:100]!r}; {hint}")
         origin = header(scope, b"origin")
-        if origin is not None and origin.lower() != f"http://{host.lower()}":
+        if origin is not None and not is_own(origin, host, self._url):
             raise ForbiddenOriginError(f"pages of {origin[:100]!r} may not call the bridge")
 
     def _is_ours(self, host: str) -> bool:
@@ -40,6 +42,11 @@ class OriginGate(Gate):
             if name is None
             else _is_address(name, 4) or name.lower().removesuffix(".") in self._names
         )
+
+
+def is_own(origin: str, host: str, url: str = "") -> bool:
+    """Whether a page of this bridge has asked: by the name it was called, or through a proxy by its own address."""
+    return origin.lower() in {f"http://{host.lower()}", url.lower()} - {""}
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -14,6 +15,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bridge.http.gates.gate import header
+from bridge.http.gates.origin import is_own
 from bridge.http.gates.rate import Rate
 from bridge.http.page import render
 from bridge.http.page.live import Live, digest_of
@@ -52,6 +54,9 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 """Without a referrer at all browsers would not name the origin of a form either."""
+
+
+_PLAIN = re.compile(r"/ui/[A-Za-z0-9._/-]*")
 
 
 class DashboardGate:
@@ -112,22 +117,28 @@ class _Dashboard:
 
     async def _enter(self, request: Request) -> Response:
         """A one-time link begins a session; where it leads must be a page of ours."""
+        to = _ours(request.query_params.get("to", ""))
         cookie = await read(self._sessions.begin, request.query_params.get("code", ""))
-        if cookie is None:
-            return self._stranger(request, "This link was opened before, or is older than five minutes.")
-        return RedirectResponse(_ours(request.query_params.get("to", "")), 303, {"set-cookie": cookie})
+        if cookie is not None:
+            return RedirectResponse(to, 303, {"set-cookie": cookie})
+        if self._session(request) is not None:  # the link was opened here before: what it leads to is open to them
+            return RedirectResponse(to, 303)
+        return self._stranger(request, "This link was opened before, or is older than five minutes.", to)
 
     async def _leave(self, request: Request) -> Response:
         await self._form(request)
         gone = f"{self._sessions.cookie}=; Path=/ui; Max-Age=0; HttpOnly; SameSite=Strict"
         return RedirectResponse("/ui/", 303, {"set-cookie": gone})
 
-    def _stranger(self, request: Request, why: str) -> Response:
-        """A link from another site comes without the cookie: the page it leads to asks for itself once more."""
+    def _stranger(self, request: Request, why: str, to: str = "") -> Response:
+        """Told how to come in, and back to the page they asked for.
+
+        A link from another site comes without the cookie: the page it leads to asks for itself once more.
+        """
         call_of(request.scope).code = "unauthorized"
-        came = request.headers.get("sec-fetch-site") == "cross-site" and request.method == "GET"
-        again = f"{request.url.path}?{request.url.query}" if came and request.url.path != "/ui/enter" else ""
-        return HTMLResponse(render.rendered("stranger.html", {"why": why, "again": again}), 401)
+        to = to or f"{quote(request.scope['path'])}{'?' if request.url.query else ''}{request.url.query}"
+        cross = request.headers.get("sec-fetch-site") == "cross-site" and request.url.path != "/ui/enter"
+        return HTMLResponse(_for_strangers(why, to, again=cross and request.method == "GET"), 401)
 
     async def _static(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -202,7 +213,9 @@ class _Dashboard:
         if session is None:
             raise UsageError("the session is over; nothing was done", "service dashboard")
         origin = header(request.scope, b"origin")
-        if origin is None or origin.lower() != f"http://{(header(request.scope, b'host') or '').lower()}":
+        if origin is None or not is_own(
+            origin, header(request.scope, b"host") or "", self._service.settings.bridge.url
+        ):
             raise ForbiddenOriginError("a form must be sent by a page of the dashboard itself")
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
             raise UsageError("a form must be sent as application/x-www-form-urlencoded")
@@ -253,7 +266,7 @@ class _Dashboard:
         if isinstance(error, RateLimitedError):
             headers |= getattr(error, "headers", None) or {}
         if session is None:
-            html = render.rendered("stranger.html", {"why": error.message, "again": ""})
+            html = _for_strangers(error.message)
         else:
             inner = render.rendered("error.html", {"error": error, "session": session, "path": path})
             html = _framed(inner, {"session": session, "title": error.message, "waiting": self._live.watch.waiting})
@@ -268,6 +281,13 @@ def _framed(inner: str, values: Mapping[str, object]) -> str:
     """With all that stands around `main`. A page without an address of its own does not change while it is open."""
     around = {"here": "", "notes": ()} | dict(values)
     return render.rendered("base.html", around | {"inner": Markup(inner), "seen": digest_of(inner)})  # noqa: S704
+
+
+def _for_strangers(why: str, to: str = "", *, again: bool = False) -> str:
+    """What is typed to get there is told only where a shell reads it as it is."""
+    command = f"service dashboard {to}" if to != "/ui/" and _PLAIN.fullmatch(to) else "service dashboard"
+    values = {"why": why, "back": "" if to == "/ui/" else to, "command": command, "again": to if again else ""}
+    return render.rendered("stranger.html", values)
 
 
 def _asked(request: Request, session: Session) -> Asked:

@@ -9,14 +9,18 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities import ready
 from activities.host.context import Context
 from activities.notify.channels import LogFile
 from activities.notify.deliver import Deliverer
 from activities.settings.home import Home
+from activities.settings.load import load
 from activities.settings.model import Notify, Settings
-from activities.store import outbox
+from activities.store import jobs, outbox
 from activities.store.database import open_store
 from tests.activities.store.rows import EVENT, ROOT
+from tests.bridge import seeds
+from workflows.model.rows import Records
 
 pytestmark = pytest.mark.ruling("F8")
 ID = EVENT.event_id
@@ -58,6 +62,20 @@ def test_temporal_is_told_that_its_host_is_alive(told: Told) -> None:
     environment.on_heartbeat = lambda *details: beats.append(details)
     asyncio.run(environment.run(Deliverer(told.context).deliver, ID))
     assert beats
+
+
+@pytest.mark.ruling("M6")
+def test_what_asks_people_to_act_names_the_page_where_the_bridge_listens(told: Told) -> None:
+    jobs.write(
+        told.context.store,
+        Records(task=seeds.task(), jobs=(seeds.job(),), rounds=(seeds.round_(coordinator_id=EVENT.job_id),)),
+    )
+    ready.say(told.context.home.bridge_ready, load(told.context.home).reading.told(), "127.0.0.1:8799")
+    told.deliver()
+    page = f"http://127.0.0.1:8799/ui/trees/{ROOT}"
+    [line] = told.log.read_text().splitlines()
+    assert json.loads(line)["page"] == page
+    assert told.heard.read_text().rstrip().endswith(f"service resume {ROOT} answer\nor on the page {page}")
 
 
 def test_a_channel_that_is_down_holds_up_no_other_and_only_it_is_tried_again(told: Told) -> None:

@@ -58,6 +58,21 @@ def test_a_question_is_told_with_its_choices_the_time_the_cost_and_the_line(stor
     assert (told.jobs, told.tokens, told.cost_usd, told.expires_at) == (1, 1234, 0.25, 2.0)
 
 
+@pytest.mark.ruling("M6")
+def test_the_page_where_it_can_be_done_stands_beside_the_line(store: Engine) -> None:
+    asked(store)
+    told = complete(store, TOLD, "http://127.0.0.1:8791")
+    assert told.page == f"http://127.0.0.1:8791/ui/trees/{ROOT}"
+    assert told.text.splitlines()[-2:] == [f"service resume {ROOT} answer", f"or on the page {told.page}"]
+
+
+@pytest.mark.ruling("M6")
+def test_where_there_is_nothing_to_do_no_page_is_named(store: Engine) -> None:
+    asked(store, end=RoundEnd.ANSWERED, closed_at=5.0, closed="answered by ann (cli)", commands=(), verbs=())
+    told = complete(store, TOLD, "http://127.0.0.1:8791")
+    assert (told.page, "page" in told.text) == ("", False)
+
+
 def test_failures_are_told_with_their_reasons(store: Engine) -> None:
     fail = FailingRecord(leg="leg", job_id=LEG, attempt=1, state=JobState.FAILED, reason="no compiler")
     asked(store, kind=RoundKind.FAILURE, questions=(), failing=(fail,))

@@ -56,6 +56,12 @@ def test_nothing_is_said_of_processes_that_have_read_what_there_is(running: Home
     assert changed(running) == {}
 
 
+def test_the_worker_names_the_dashboard_so_it_is_told_where_that_is(running: Home) -> None:
+    running.config.write_text('[worker]\nmax_parallel_jobs = 4\n[bridge]\nurl = "https://agents.example.org"\n')
+    url = ("bridge.url", '""', '"https://agents.example.org"')
+    assert changed(running) == {"daemon": [url], "worker": [url], "bridge": [url]}
+
+
 def test_a_change_is_told_with_both_values_and_the_command_wherever_people_look(
     running: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:

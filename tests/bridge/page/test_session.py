@@ -152,3 +152,49 @@ async def test_the_pages_have_a_limit_of_their_own(service: Service, ann: Surfer
     answers = [(await ann.open("/ui/nowhere")).status for _ in range(700)]
     assert 429 not in answers[:300]
     assert (await ann.open("/ui/")).status in {200, 429}
+
+
+async def test_a_link_that_was_opened_here_before_leads_where_it_led_then(service: Service, ann: Surfer) -> None:
+    code = dashboard_link.make(service.home, "ann")
+    first = await ann.open(f"/ui/enter?code={code}&to=/ui/memory")
+    again = await ann.open(f"/ui/enter?code={code}&to=/ui/memory")
+    assert (first.status, again.status, again.address) == (200, 200, f"{BASE}/ui/memory")
+
+
+@pytest.mark.parametrize("address", ["/ui/memory", "/ui/memory?q=deploy&agent=a%22b", "/ui/spend?days=7"])
+async def test_who_has_no_session_is_told_how_to_get_one_and_can_come_back(service: Service, address: str) -> None:
+    async with Surfer(service) as surfer:
+        shown = await surfer.open(address)
+        assert (shown.status, f"service dashboard {address}" in shown.words) == (401, "?" not in address)
+        assert "service dashboard" in shown.words
+        await surfer.enter()
+        [back] = shown.read.links
+        assert (await surfer.open(back)).address == f"{BASE}{address}"
+
+
+async def test_what_is_typed_to_get_there_never_holds_what_a_shell_would_read(service: Service) -> None:
+    async with Surfer(service) as surfer:
+        for address in ("/ui/$(reboot)", "/ui/a;reboot", "/ui/memory?q=;reboot", "/ui/enter?code=x&to=/ui/`reboot`"):
+            shown = await surfer.open(address)
+            assert "service dashboard" in shown.words
+            assert "<code>service dashboard</code>" in shown.html or shown.status == 404
+
+
+async def test_an_old_link_names_the_page_it_led_to(service: Service) -> None:
+    async with Surfer(service) as surfer:
+        shown = await surfer.open("/ui/enter?code=old&to=/ui/trees/job-0123456789ab")
+    assert (shown.status, "service dashboard /ui/trees/job-0123456789ab" in shown.words) == (401, True)
+    assert shown.read.links == ["/ui/trees/job-0123456789ab"]
+
+
+async def test_behind_a_proxy_forms_come_from_the_address_that_people_use(service: Service) -> None:
+    service.home.config.write_text('[bridge]\nurl = "https://agents.example.org"\n[temporal]\nport = 1\n')
+    name = {"host": "agents.example.org"}
+    async with Surfer(service) as surfer:
+        surfer.client.headers["host"] = "agents.example.org"
+        surfer.client.base_url = "http://agents.example.org"
+        form = (await surfer.enter()).form("/ui/leave")
+        for origin, status in (("https://evil.test", 403), ("https://agents.example.org", 303)):
+            headers = name | {"origin": origin}
+            answer = await surfer.client.post(form.action, data=dict(form.fields), headers=headers)
+            assert answer.status_code == status

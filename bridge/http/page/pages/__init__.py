@@ -1,7 +1,29 @@
 """What each page shows and what can be done on it, one module a subject; none of them knows another."""
 
 from bridge.http.page.page import Action, Page
-from bridge.http.page.pages import attention, jobs, pipelines, runs
+from bridge.http.page.pages import agents, attention, doctor, jobs, memory, pipelines, reviews, runs, settings, spend
 
-PAGES: tuple[Page, ...] = (*attention.PAGES, *jobs.PAGES, *pipelines.PAGES, *runs.PAGES)
-ACTIONS: tuple[Action, ...] = (*attention.ACTIONS, *jobs.ACTIONS, *pipelines.ACTIONS, *runs.ACTIONS)
+PAGES: tuple[Page, ...] = (
+    *agents.PAGES,
+    *attention.PAGES,
+    *doctor.PAGES,
+    *jobs.PAGES,
+    *memory.PAGES,
+    *pipelines.PAGES,
+    *reviews.PAGES,
+    *runs.PAGES,
+    *settings.PAGES,
+    *spend.PAGES,
+)
+ACTIONS: tuple[Action, ...] = (
+    *agents.ACTIONS,
+    *attention.ACTIONS,
+    *doctor.ACTIONS,
+    *jobs.ACTIONS,
+    *memory.ACTIONS,
+    *pipelines.ACTIONS,
+    *reviews.ACTIONS,
+    *runs.ACTIONS,
+    *settings.ACTIONS,
+    *spend.ACTIONS,
+)

@@ -1,0 +1,105 @@
+"""What was spent: tokens and dollars by day, agent, repository and model (ruling M4)."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from activities.store import spend as stored
+from activities.store.spend import DAY_SECONDS, Spent
+from bridge.operations.service import Service
+from workflows.model.errors import UsageError
+
+MOST_DAYS = 366
+
+
+@dataclass(frozen=True)
+class Used:
+    """What some jobs have used together."""
+
+    jobs: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    price_assumed: bool = False
+    """Some of the cost is a guess (ruling K5)."""
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    @classmethod
+    def of(cls, parts: "Iterable[Used | Spent]") -> "Used":
+        """All of them together."""
+        each = [*parts]
+        return cls(
+            sum(part.jobs for part in each),
+            sum(part.input_tokens for part in each),
+            sum(part.output_tokens for part in each),
+            sum(part.cost_usd for part in each),
+            any(part.price_assumed for part in each),
+        )
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one of them has used."""
+
+    name: str
+    used: Used
+
+
+@dataclass(frozen=True)
+class Spend:
+    """The last days. A job counts for the day (UTC) on which it ended, or began if it has not ended."""
+
+    days: tuple[Line, ...]
+    """Every one of them, the oldest first; also those on which nothing was spent."""
+    agents: tuple[Line, ...]
+    """These, and what follows: the dearest first."""
+    repos: tuple[Line, ...]
+    models: tuple[Line, ...]
+    total: Used
+
+
+def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
+    """What was spent today and on the days before it."""
+    if not 1 <= days <= MOST_DAYS:
+        raise UsageError(f"{days} days cannot be shown; from 1 to {MOST_DAYS}", "service spend --days 30")
+    today = int((time.time() if now is None else now) // DAY_SECONDS)
+    found = stored.since(service.store, today - days + 1)
+    by_day = {line.name: line for line in _dearest(found, lambda each: date(each.day))}
+    dates = [date(day) for day in range(today - days + 1, today + 1)]
+    later = sorted(set(by_day) - set(dates))  # the clock of a host may be ahead of this one's
+    return Spend(
+        days=tuple(by_day.get(name, Line(name, Used())) for name in (*dates, *later)),
+        agents=_dearest(found, lambda each: each.agent),
+        repos=_dearest(found, lambda each: each.repo),
+        models=_dearest(found, lambda each: each.model),
+        total=Used.of(found),
+    )
+
+
+def as_json(spend: Spend) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "days": [{"day": line.name, **asdict(line.used)} for line in spend.days],
+        "agents": [{"agent": line.name, **asdict(line.used)} for line in spend.agents],
+        "repos": [{"repo": line.name, **asdict(line.used)} for line in spend.repos],
+        "models": [{"model": line.name or None, **asdict(line.used)} for line in spend.models],
+        "total": asdict(spend.total),
+    }
+
+
+def date(day: int) -> str:
+    """A day as people write it: `2026-11-22`."""
+    return datetime.fromtimestamp(day * DAY_SECONDS, UTC).strftime("%Y-%m-%d")
+
+
+def _dearest(found: Iterable[Spent], name: Callable[[Spent], str]) -> tuple[Line, ...]:
+    parts: dict[str, list[Spent]] = {}
+    for each in found:
+        parts.setdefault(name(each), []).append(each)
+    lines = [Line(each, Used.of(theirs)) for each, theirs in parts.items()]
+    return tuple(sorted(lines, key=lambda line: (-line.used.cost_usd, -line.used.tokens, line.name)))

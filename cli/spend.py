@@ -1,0 +1,58 @@
+"""`service spend`: what was spent, by day, agent, repository and model."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output import say, say_json, say_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bridge.operations.spend import Line
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def spend(
+    days: Annotated[int, typer.Option(min=1, max=366, help="How many days, today included; a day is one in UTC.")] = 30,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show tokens and dollars by day, agent, repository and model. `~` marks what is partly a guess."""
+    from bridge.operations import spend as operation
+    from bridge.operations.service import Service
+
+    found = operation.find(Service.locate(), days)
+    if json:
+        say_json(operation.as_json(found))
+        return
+    if not found.total.jobs:
+        say(f'no job in the last {days} days; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME')
+        return
+    for heading, lines in (
+        ("DAY", [line for line in found.days if line.used.jobs]),
+        ("AGENT", found.agents),
+        ("REPO", found.repos),
+        ("MODEL", found.models),
+    ):
+        _say(heading, lines)
+        say()
+    _say("TOTAL", [operation.Line(f"{days} days", found.total)])
+
+
+def _say(heading: str, lines: "Sequence[Line]") -> None:
+    from cli.words import one_line
+    from workflows.policy.prices import dollars
+
+    rows = [
+        (
+            one_line(line.name) or "not said",
+            f"{line.used.jobs:,}",
+            f"{line.used.input_tokens:,}",
+            f"{line.used.output_tokens:,}",
+            dollars(line.used.cost_usd, assumed=line.used.price_assumed),
+        )
+        for line in lines
+    ]
+    say_table((heading, "JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS"), rows, "")

@@ -1,0 +1,53 @@
+"""What jobs have used, added up by the database."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from activities.store import jobs, spend
+from activities.store.spend import DAY_SECONDS
+from tests.bridge import seeds
+from workflows.contract.strings import MOST_TOKENS
+from workflows.model.rows import Records
+from workflows.model.spend import Usage
+
+pytestmark = pytest.mark.ruling("M4")
+DAY = 20_000
+MIDNIGHT = float(DAY * DAY_SECONDS)
+
+
+def write(store: Engine, number: int, **fields: Any) -> None:
+    used = {"usage": Usage(input_tokens=10, output_tokens=1), "cost_usd": 0.5, "queued_at": MIDNIGHT}
+    jobs.write(store, Records(jobs=(seeds.job(f"{seeds.ROOT}.{number}", **used | fields),)))
+
+
+def test_a_job_counts_for_the_day_it_ended_else_for_the_day_it_began(store: Engine) -> None:
+    write(store, 1, ended_at=MIDNIGHT + DAY_SECONDS - 0.001)
+    write(store, 2, started_at=MIDNIGHT, ended_at=MIDNIGHT + DAY_SECONDS)
+    write(store, 3, started_at=MIDNIGHT + DAY_SECONDS * 2.5)
+    write(store, 4)
+    assert {(each.day, each.jobs) for each in spend.since(store, DAY)} == {(DAY, 2), (DAY + 1, 1), (DAY + 2, 1)}
+
+
+def test_what_was_before_the_first_day_does_not_count(store: Engine) -> None:
+    write(store, 1, ended_at=MIDNIGHT - 0.001)
+    write(store, 2, ended_at=MIDNIGHT)
+    assert [each.jobs for each in spend.since(store, DAY)] == [1]
+
+
+def test_jobs_that_agree_are_one_sum_and_a_guess_among_them_marks_it(store: Engine) -> None:
+    write(store, 1, model="m", price_assumed=True)
+    write(store, 2, model="m")
+    write(store, 3, model=None, agent="other")
+    found = {each.model: each for each in spend.since(store, DAY)}
+    assert found["m"] == spend.Spent(DAY, "scout", "acme/shop", "m", 2, 20, 2, 1.0, price_assumed=True)
+    assert (found[""].agent, found[""].jobs, found[""].price_assumed) == ("other", 1, False)
+
+
+def test_however_much_jobs_claim_to_have_used_it_can_be_added_up(store: Engine) -> None:
+    most = Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS)
+    rows = [seeds.job(f"{seeds.ROOT}.{number}", usage=most, queued_at=MIDNIGHT) for number in range(1, 10_001)]
+    jobs.write(store, Records(jobs=tuple(rows)))
+    [found] = spend.since(store, DAY)
+    assert found.input_tokens == 10_000 * MOST_TOKENS

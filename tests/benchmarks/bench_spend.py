@@ -1,0 +1,63 @@
+"""How long it takes to add up what was spent, with 100,000 jobs in the store.
+
+Run it on an idle machine: `python tests/benchmarks/bench_spend.py [STORE_URL]`; without a URL, on SQLite.
+"""
+
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from sqlalchemy import Engine, insert, text
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from activities.settings.home import Home
+from activities.store import schema
+from activities.store.database import open_store
+from bridge.operations import spend
+from bridge.operations.service import Service
+from tests.bridge import seeds
+
+JOBS = 100_000
+DAY = 86_400
+
+
+def fill(store: Engine, days: int) -> None:
+    """Jobs of so many days: 20 agents, 12 repositories, 5 models."""
+    now = time.time()
+    like = seeds.job(summary="summary " * 40).model_dump(mode="json", exclude={"usage"})
+    rows = []
+    for number in range(JOBS):
+        at = now - random.random() * days * DAY
+        rows.append(
+            like
+            | {"job_id": f"{seeds.ROOT}.{number}", "agent": f"agent-{number % 20}", "repo": f"acme/{number % 12}"}
+            | {"model": f"model-{number % 5}", "input_tokens": 1000, "output_tokens": 50, "cost_usd": 0.01}
+            | {"queued_at": at, "started_at": at + 1, "ended_at": at + 60}
+        )
+    with store.begin() as connection:
+        connection.execute(text("DELETE FROM jobs"))
+        connection.execute(insert(schema.jobs), rows)
+
+
+def main(url: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).ensure()
+        if url:
+            home.config.write_text(f'[store]\nurl = "{url}"\n')
+        service = Service(home)
+        store = open_store(home, url)
+        for days in (365, 90, 30):
+            fill(store, days)
+            took = []
+            for _ in range(10):
+                start = time.process_time()
+                spend.find(service)
+                took.append(time.process_time() - start)
+            print(f"{JOBS:,} jobs of {days} days, the last 30 added up: {min(took) * 1000:.0f} ms at best")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "")
