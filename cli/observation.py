@@ -3,35 +3,18 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from bridge.operations.claims import claims, in_sum
+
 SHOWN = 50
-_WHY_NOT = {
-    "basename": "only a file name, which fits {file}",
-    "none": "not in the diff",
-    "unknown": "the diff was not captured whole",
-}
 
 
 def lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
-    """Claim by claim, then what nobody claimed, then the sum. An observed path proves no word about it."""
-    claims = {claim["index"]: claim for claim in seen["claims"]}
-    for index, change in enumerate(changes):
-        claim = claims.get(index)
-        mark = "✔" if claim and claim["grade"] == "observed" else "?"
-        yield f"  {mark} {change}"
-        yield f"      {claim['grade']}: {_evidence(claim)}" if claim else "      reported: it was not looked at"
+    """Claim by claim, then what nobody claimed, then the sum."""
+    for claim in claims(changes, seen):
+        yield f"  {'✔' if claim.observed else '?'} {claim.text}"
+        yield f"      {claim.grade}: {claim.evidence}"
     yield from _unclaimed(seen["unclaimed_files"])
-    yield _sum(seen)
-
-
-def _evidence(claim: dict[str, Any]) -> str:
-    """The diff's word on each path that the claim names."""
-    return "; ".join(map(_path, claim["paths"])) or "it names no path"
-
-
-def _path(binding: dict[str, Any]) -> str:
-    if binding["bound"] == "exact":
-        return f"{binding['claimed']} is in the diff"
-    return f"{binding['claimed']}: {_WHY_NOT[binding['bound']].format(file=binding['file'])}"
+    yield f"observed: {in_sum(seen)}"
 
 
 def _unclaimed(files: Sequence[str]) -> Iterator[str]:
@@ -40,17 +23,3 @@ def _unclaimed(files: Sequence[str]) -> Iterator[str]:
     yield from (f"  ! {name}" for name in files[:SHOWN])
     if len(files) > SHOWN:
         yield f"  ! and {len(files) - SHOWN} more"
-
-
-def _sum(seen: dict[str, Any]) -> str:
-    if not seen["captured"]:
-        return "observed: nothing; the worktree could not be read, so every claim is only reported"
-    claims = seen["claims"]
-    observed = sum(claim["grade"] == "observed" for claim in claims)
-    parts = [
-        f"{observed} of {len(claims)} claims are in the diff of {len(seen['touched_files'])} file(s)",
-        f"{len(seen['claimed_only'])} claimed path(s) are not" if seen["claimed_only"] else "",
-        f"{len(seen['unclaimed_files'])} file(s) changed without a claim" if seen["unclaimed_files"] else "",
-        "" if seen["complete"] else "there were more files than are kept",
-    ]
-    return f"observed: {', '.join(part for part in parts if part)}"

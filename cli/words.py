@@ -5,6 +5,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
+from bridge.operations.claims import entry
 from cli import observation
 
 if TYPE_CHECKING:
@@ -127,11 +128,11 @@ def _result(payload: dict[str, Any]) -> list[str]:
     result = payload.get("service_result") or {}
     seen = payload.get("result_observation")
     for heading in ("findings", "changes_made", "tests_run", "needs"):
-        entries = [_entry(entry) for entry in result.get(heading) or ()]
+        entries = [entry(each) for each in result.get(heading) or ()]
         if heading == "changes_made" and seen:
             lines += ["", "changes made, as claimed and as seen:", *observation.lines(entries, seen)]
         elif entries:
-            lines += ["", heading.replace("_", " ") + ":", *(f"  - {entry}" for entry in entries)]
+            lines += ["", heading.replace("_", " ") + ":", *(f"  - {each}" for each in entries)]
     return lines
 
 
@@ -152,12 +153,6 @@ def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
     if tail := diagnostics.get("stderr"):
         lines += ["", "last words of the agent:", *(f"  {line}" for line in str(tail).splitlines()[-10:])]
     return lines
-
-
-def _entry(entry: Any) -> str:
-    if isinstance(entry, dict):
-        return ", ".join(f"{key}: {value}" for key, value in entry.items())
-    return str(entry)
 
 
 def _indented(text: str, width: int) -> str:

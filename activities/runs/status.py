@@ -29,10 +29,9 @@ class RunStatus:
 
 def look(run_dir: Path) -> RunStatus:
     """What the newest program of an attempt is doing: its first, or the one run again or for the repair."""
-    programs = [path for path in (run_dir, *run_dir.parent.glob(f"{run_dir.name}.[a-z]*")) if Claim.read(path)]
-    if not programs:
+    newest = newest_program(run_dir)
+    if newest is None:
         return RunStatus()
-    newest = max(programs, key=lambda path: (path / "claim").stat().st_mtime)
     claim = Claim.read(newest)
     stage = Stage.RUNNING if claim is not None and claim.alive else Stage.ENDED
     stdout = newest / "stdout.log"
@@ -41,3 +40,9 @@ def look(run_dir: Path) -> RunStatus:
     except FileNotFoundError:
         return RunStatus(stage)
     return RunStatus(stage, seen.st_size, last_words(stdout), seen.st_mtime if seen.st_size else None)
+
+
+def newest_program(run_dir: Path) -> Path | None:
+    """The folder of the program that an attempt has started last."""
+    programs = [path for path in (run_dir, *run_dir.parent.glob(f"{run_dir.name}.[a-z]*")) if Claim.read(path)]
+    return max(programs, key=lambda path: (path / "claim").stat().st_mtime, default=None)

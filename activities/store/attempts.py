@@ -1,6 +1,7 @@
 """Attempts of jobs and stages, by (job, attempt): what an activity that is called again looks at (architecture 4)."""
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +58,15 @@ def of_job(engine: Engine, job_id: str) -> list[AttemptRow]:
     query = select(schema.runs).where(schema.runs.c.job_id == job_id).order_by(schema.runs.c.attempt)
     with engine.connect() as connection:
         return [AttemptRow(**row._mapping) for row in connection.execute(query)]
+
+
+def dependencies(engine: Engine, job_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """By job and delegation: the delegations of the same result that it depends on, as the last attempt said."""
+    query = select(schema.runs.c.job_id, schema.runs.c.payload[("service_result", "delegations")].label("legs"))
+    query = query.where(schema.runs.c.job_id.in_(job_ids)).order_by(schema.runs.c.attempt)
+    with engine.connect() as connection:
+        rows = connection.execute(query).all()
+    return {(row.job_id, leg["id"]): tuple(leg.get("deps") or ()) for row in rows for leg in row.legs or ()}
 
 
 def all_open(engine: Engine) -> list[tuple[str, int]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +88,11 @@ def checkout(service: Service, name: str) -> Repo:
     return repo
 
 
-def of_tree(service: Service, job_id: str) -> Branches:
-    """Every branch of the tree a job belongs to (ruling B1), as far as it can be seen from here."""
+def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branches:
+    """Every branch of the tree a job belongs to (ruling B1), or one job's, as far as it can be seen from here."""
     tree = jobs.tree(service, job_id)
     name, root = f"service/{tree.task.task_id}", tree.task.root_job_id
-    writers = [job for job in tree.jobs if job.action is Action.IMPLEMENT]
+    writers = [job for job in tree.jobs if job.action is Action.IMPLEMENT and only in (None, job.job_id)]
     try:
         repo = Path(checkout(service, tree.task.repo).path)
         head = git.tip(repo, name)
@@ -134,19 +135,29 @@ class _Look:
         found: dict[str, Any] = {"state": state, "exists": tip is not None, "head_sha": head or recorded}
         if head is not None:
             other = self._head or leg.base_sha or head
-            found |= asdict(git.distance(repo, head, other))
-            found["files"] = len(git.changes(repo, leg.base_sha or other, head))
+            found |= _apart(repo, head, other, leg.base_sha or other)
         return replace(leg, **found)
 
     def _state(self, leg: LegBranch, tip: str | None, head: str | None) -> BranchState:
         repo = self._repo or Path()
-        if head is not None and self._head is not None and git.contains(repo, self._head, head):
+        if head is not None and self._head is not None and _contains(repo, self._head, head):
             return BranchState.MERGED
         if self._head is None and (leg.branch, head or leg.head_sha) in self._merged:
             return BranchState.MERGED
         if tip is not None:
             return BranchState.UNMERGED
         return BranchState.DROPPED if leg.branch in self._dropped else BranchState.GONE
+
+
+@lru_cache(maxsize=1024)
+def _apart(repo: Path, head: str, other: str, base: str) -> dict[str, int]:
+    """Commits do not change: who looks at a tree again and again asks git once."""
+    return asdict(git.distance(repo, head, other)) | {"files": len(git.changes(repo, base, head))}
+
+
+@lru_cache(maxsize=1024)
+def _contains(repo: Path, newer: str, older: str) -> bool:
+    return git.contains(repo, newer, older)
 
 
 def as_json(found: Branches) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 from activities import ready
-from bridge.machine import dashboard_link, token
+from bridge.machine import daemon_state, dashboard_link, token
 from bridge.operations import jobs, pipeline_runs, pipelines
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError
@@ -47,3 +47,17 @@ def page_of_pipeline(service: Service, name: str) -> str:
 def page_of_run(service: Service, run_id: str) -> str:
     """The page of one run of a pipeline."""
     return f"/ui/runs/{pipeline_runs.show_run(service, run_id).id}"
+
+
+def bridge_url(service: Service) -> str | None:
+    """Where the bridge of this home listens, while it runs."""
+    bridge = ready.read(service.home.bridge_ready)
+    return f"http://{bridge.address}" if bridge and bridge.alive and bridge.address else None
+
+
+def web_ui(service: Service, workflow_id: str) -> str | None:
+    """The same in Temporal's web UI, where the daemon has one."""
+    said = daemon_state.status(service.home)
+    if not said.running or said.state is None or not said.state.ui_url:
+        return None
+    return f"{said.state.ui_url}/namespaces/{said.state.namespace}/workflows/{workflow_id}"

@@ -36,6 +36,7 @@ class JobDetail:
     diagnostics: dict[str, Any] | None
     worktree: str | None
     live: RunStatus | None = None
+    attempts: tuple[stored_runs.AttemptRow, ...] = ()
 
 
 def get(service: Service, job_id: str) -> JobRecord:
@@ -183,6 +184,7 @@ def detail(service: Service, job_id: str) -> JobDetail:
         diagnostics=last.diagnostics if last else None,
         worktree=last.worktree if last else None,
         live=live(service, job),
+        attempts=tuple(runs),
     )
 
 

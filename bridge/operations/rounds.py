@@ -12,6 +12,11 @@ def open_of(service: Service, root: str) -> list[RoundRecord]:
     return stored.open_rounds(service.store, root=root)
 
 
+def of_tree(service: Service, root: str) -> list[RoundRecord]:
+    """Everybody a tree has waited for, the oldest first."""
+    return stored.of_tree(service.store, root)
+
+
 def get_open(service: Service, job_id: str) -> RoundRecord:
     """The one open round a job id stands for; a sentence when there is none, or several."""
     root = jobs.get(service, job_id).root_job_id

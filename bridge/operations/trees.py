@@ -12,7 +12,7 @@ from activities import outside
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored
 from activities.temporal import RPC_TIMEOUT
-from bridge.operations import branches, jobs
+from bridge.operations import branches, dashboard, jobs
 from bridge.operations.branches import BranchState, LegBranch
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
@@ -70,6 +70,12 @@ def new_root_id() -> str:
 def _summary(tree: TreeInput) -> str:
     asked = tree.assignment
     return f"{asked.action} {tree.repo} - {asked.worker.name}: {tree.title}"[:SUMMARY_LIMIT]
+
+
+def _details(service: Service, root: str) -> str:
+    """Where else the tree can be seen, as Temporal's web UI shows it: no part of what a workflow goes by."""
+    terminal, page = f"In a terminal: `service job tree {root} --watch`", dashboard.bridge_url(service)
+    return f"{terminal}\n\nOn the page: {page}/ui/trees/{root}" if page else terminal
 
 
 async def start(service: Service, tree: TreeInput, host: str) -> str:
@@ -208,7 +214,7 @@ async def _start_workflow(
             id_reuse_policy=reuse,
             task_queue=service.settings.temporal.task_queue,
             static_summary=_summary(first),
-            static_details=f"In a terminal: `service job tree {first.root_job_id} --watch`",
+            static_details=_details(service, first.root_job_id),
             search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),
             rpc_timeout=RPC_TIMEOUT,
         )
