@@ -18,22 +18,20 @@ from bridge.http.gates.gate import header
 from bridge.http.gates.origin import is_own
 from bridge.http.gates.rate import Rate
 from bridge.http.page import render
+from bridge.http.page.forms import fields_of
 from bridge.http.page.live import Live, digest_of
 from bridge.http.page.notes import Notes
 from bridge.http.page.page import Action, Asked, Done, Form, Note, Page, nothing_here
 from bridge.http.page.pages import ACTIONS, PAGES
 from bridge.http.page.session import Session, Sessions
 from bridge.http.wire.call import call_of
-from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, TooLargeError, as_ours
+from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, as_ours
 from bridge.http.wire.off_loop import act, read
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
 
 log = logging.getLogger(__name__)
 
-MOST_BYTES = 512 * 1024
-"""Of a form: the longest answer a tree takes, several times over."""
-MOST_FIELDS = 3000
 PER_MINUTE = 600
 """Requests of one session; programs that call the bridge have a limit of their own."""
 
@@ -217,23 +215,7 @@ class _Dashboard:
             origin, header(request.scope, b"host") or "", self._service.settings.bridge.url
         ):
             raise ForbiddenOriginError("a form must be sent by a page of the dashboard itself")
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-            raise UsageError("a form must be sent as application/x-www-form-urlencoded")
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > MOST_BYTES:
-                raise TooLargeError(f"a form may have {MOST_BYTES} bytes")
-        call_of(request.scope).bytes_in = len(body)
-        fields: dict[str, tuple[str, ...]] = {}
-        try:
-            for name, value in parse_qsl(
-                body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
-            ):
-                fields[name] = (*fields.get(name, ()), value)
-        except ValueError:
-            raise UsageError("the form cannot be read") from None
-        form = Form(_asked(request, session), fields)
+        form = Form(_asked(request, session), await fields_of(request))
         if form.text("token", "") != session.form_token:
             raise ForbiddenOriginError("the form is not of this session; load the page again")
         return form

@@ -40,7 +40,5 @@ ACTIONS: tuple[Action, ...] = (
     *pipelines.ACTIONS,
     *reviews.ACTIONS,
     *runs.ACTIONS,
-    *settings.ACTIONS,
-    *spend.ACTIONS,
     *trees.ACTIONS,
 )
