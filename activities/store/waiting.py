@@ -13,6 +13,7 @@ from sqlalchemy import (
     Engine,
     Select,
     String,
+    case,
     func,
     literal,
     literal_column,
@@ -173,14 +174,14 @@ def _blocked() -> Select[Any]:
 
 def _preflight() -> Select[Any]:
     """A flag stands while its task goes on and no later job of its coordinator has handed out work (ruling C6)."""
-    flagged = select(jobs.c.job_id.label("flag"), jobs.c.root_job_id, jobs.c.job_id)
+    flagged = select(jobs.c.job_id.label("flag"), jobs.c.root_job_id, jobs.c.job_id, literal_column("0").label("leg"))
     chain = flagged.where(jobs.c.preflight_failed.is_not(None)).cte("chain", recursive=True)
-    later, legs = jobs.alias("later"), jobs.alias("legs")
+    later = jobs.alias("later")
     follows = (later.c.root_job_id == chain.c.root_job_id) & (later.c.parent_job_id == chain.c.job_id)
-    again = select(chain.c.flag, later.c.root_job_id, later.c.job_id).join(later, follows)
-    chain = chain.union(again.where(later.c.delegation_id.is_(None)))
-    given = (legs.c.root_job_id == chain.c.root_job_id) & (legs.c.parent_job_id == chain.c.job_id)
-    handed_out = select(chain.c.flag).join(legs, given).where(legs.c.delegation_id.is_not(None))
+    leg = case((later.c.delegation_id.is_(None), 0), else_=1)
+    again = select(chain.c.flag, later.c.root_job_id, later.c.job_id, leg).join(later, follows)
+    chain = chain.union(again.where(chain.c.leg == 0))
+    handed_out = select(chain.c.flag).where(chain.c.leg == 1)
     going_on = jobs.join(tasks, (tasks.c.root_job_id == jobs.c.root_job_id) & tasks.c.state.not_in(OVER))
     query = _place(Kind.PREFLIGHT, jobs.c.queued_at, jobs.c.job_id).select_from(going_on)
     return query.where(jobs.c.preflight_failed.is_not(None), jobs.c.job_id.not_in(handed_out))
