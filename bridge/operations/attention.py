@@ -38,12 +38,6 @@ class Attention:
     hosts: tuple[AbsentHost, ...] = ()
     """That jobs wait for, whose workers have not been seen for a minute."""
 
-    @property
-    def number(self) -> int:
-        """How many things that is."""
-        parts = (self.waiting, self.preflight_failed, self.undelivered, self.conflicts, self.blocked, self.hosts)
-        return sum(map(len, parts))
-
 
 def find(service: Service) -> Attention:
     """What `service attention` lists."""

@@ -1,9 +1,15 @@
 """A person at the dashboard in a real browser: the machine's Chromium, driven by playwright (ruling M8)."""
 
 import os
+import re
 import shutil
+import subprocess
+import tarfile
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -108,3 +114,45 @@ def person(
 def until_shown(page: Page, words: str) -> None:
     """Until these words stand somewhere on the page."""
     wait_for(lambda: words in page.inner_text("body"), lambda: page.inner_text("body")[:2000], seconds=60)
+
+
+AXE = "axe-core@4.14.1"
+
+
+@cache
+def _axe() -> str:
+    """The script that looks whether everybody can use a page, from npm; it is no part of the repository."""
+    kept = Path.home() / ".cache" / "service-tests" / f"{AXE}.js"
+    if not kept.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("no npm here to fetch axe-core with")
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [npm, "pack", "--silent", AXE], cwd=folder, capture_output=True, text=True, timeout=120
+            )
+            if done.returncode:
+                pytest.skip(f"npm has no {AXE} for us: {done.stderr[-200:]}")
+            with tarfile.open(Path(folder, done.stdout.split()[-1])) as package:
+                script = package.extractfile("package/axe.min.js")
+                assert script is not None
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_bytes(script.read())
+    return kept.read_text()
+
+
+def axe(page: Page) -> list[str]:
+    """What somebody could not use or read on this page: serious and critical findings."""
+    page.evaluate(_axe())
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    return [
+        f"{each['impact']} {each['id']}: {[node['html'][:160] for node in each['nodes']][:3]}"
+        for each in found
+        if each["impact"] in {"serious", "critical"}
+    ]
+
+
+def picture(page: Page, name: str) -> None:
+    """For people to look at, where `SHOTS` names a folder."""
+    if folder := os.environ.get("SHOTS"):
+        page.screenshot(path=Path(folder, re.sub(r"[^\w.-]+", "_", name)[:80] + ".png"), full_page=True)

@@ -19,7 +19,7 @@ from activities.store.database import Changes
 from bridge.http.page.halves import Gone, gone
 from bridge.http.page.page import Asked, Page
 from bridge.http.wire.off_loop import act, read
-from bridge.operations import attention
+from bridge.operations import waiting
 from bridge.operations.service import Service
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class Watch:
     async def _rest_now(self) -> None:
         try:
             self.gone = await act(partial(gone, self._service))
-            self.waiting = (await read(attention.find, self._service)).number
+            self.waiting = await read(waiting.number, self._service)
         except DBAPIError:
             pass  # `gone` tells of the store
         except Exception:
