@@ -79,7 +79,7 @@ def test_every_half_that_is_gone_is_said_and_the_page_comes_back_by_itself(scrip
     until_shown(tab, "Which color?")
     script.service("resume", job, "answer", "red")
     script.until_over(job)
-    server = script.service.pid("temporal-server")
+    server = script.service.pid("server")
     os.kill(server, signal.SIGSTOP)
     until_shown(tab, "Temporal does not answer")
     os.kill(server, signal.SIGCONT)
