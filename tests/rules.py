@@ -225,7 +225,7 @@ RULES: dict[str, dict[str, str]] = {
         "M4": "Jobs, pipelines and runs, agents, memory, reviews, settings and spend have pages.",
         "M5": "Open pages are told what changed and begin again where they were cut off; without scripts all works.",
         "M6": "One-time links, signed sessions, forms of our own pages only, a policy without anything inline; text is text.",
-        "M7": "Made of templates and two vendored files with known hashes, one stylesheet, one short script.",
+        "M7": "Made of templates and one vendored file with a known hash, one stylesheet, one short script.",
         "M8": "Proven in a browser, and without one; the first page is small and quick however much waits.",
     },
     "The engine's own promises": {

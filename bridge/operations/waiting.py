@@ -93,6 +93,11 @@ def find(service: Service, first: int, most: int) -> Waiting:
     return Waiting(len(places), first, tuple(items), tasks, spent, words)
 
 
+def number(service: Service) -> int:
+    """How much waits."""
+    return len(stored.places(service.store, time.time()))
+
+
 def lately(service: Service) -> list[Did]:
     """What was done to trees last, the newest first: by whom, when and by which channel as far as that is recorded."""
     return stored.lately(service.store, LATELY)

@@ -1,5 +1,6 @@
 """How pages are served: the session, the token of forms, the way back after an action, errors (rulings M2, M5, M6)."""
 
+import json
 import logging
 import re
 from collections.abc import Mapping
@@ -17,22 +18,20 @@ from bridge.http.gates.gate import header
 from bridge.http.gates.origin import is_own
 from bridge.http.gates.rate import Rate
 from bridge.http.page import render
+from bridge.http.page.forms import fields_of
 from bridge.http.page.live import Live, digest_of
 from bridge.http.page.notes import Notes
 from bridge.http.page.page import Action, Asked, Done, Form, Note, Page, nothing_here
 from bridge.http.page.pages import ACTIONS, PAGES
 from bridge.http.page.session import Session, Sessions
 from bridge.http.wire.call import call_of
-from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, TooLargeError, as_ours
+from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, as_ours
 from bridge.http.wire.off_loop import act, read
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
 
 log = logging.getLogger(__name__)
 
-MOST_BYTES = 512 * 1024
-"""Of a form: the longest answer a tree takes, several times over."""
-MOST_FIELDS = 3000
 PER_MINUTE = 600
 """Requests of one session; programs that call the bridge have a limit of their own."""
 
@@ -169,9 +168,13 @@ class _Dashboard:
         asked = replace(asked, path=asked.path.replace("/ui/live", "/ui", 1))
         seen = request.headers.get("last-event-id") or asked.query.get("seen")
         asked = replace(asked, query=_without(asked.query, "seen"))
-        await read(page.look, self._service, asked)  # what is not there is told now, with its status
-        goes_on = partial(self._sessions.of, request.scope)
-        body = self._live.stream(page, asked, seen, lambda: goes_on() is not None)
+        body = self._live.stream(
+            page,
+            asked,
+            seen,
+            told=lambda error: _sentence(as_ours(error, request.scope)),
+            goes_on=lambda: self._sessions.of(request.scope) is not None,
+        )
         return StreamingResponse(body, media_type="text/event-stream")
 
     async def _carry_out(self, action: Action, request: Request) -> Response:
@@ -212,23 +215,7 @@ class _Dashboard:
             origin, header(request.scope, b"host") or "", self._service.settings.bridge.url
         ):
             raise ForbiddenOriginError("a form must be sent by a page of the dashboard itself")
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-            raise UsageError("a form must be sent as application/x-www-form-urlencoded")
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > MOST_BYTES:
-                raise TooLargeError(f"a form may have {MOST_BYTES} bytes")
-        call_of(request.scope).bytes_in = len(body)
-        fields: dict[str, tuple[str, ...]] = {}
-        try:
-            for name, value in parse_qsl(
-                body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
-            ):
-                fields[name] = (*fields.get(name, ()), value)
-        except ValueError:
-            raise UsageError("the form cannot be read") from None
-        form = Form(_asked(request, session), fields)
+        form = Form(_asked(request, session), await fields_of(request))
         if form.text("token", "") != session.form_token:
             raise ForbiddenOriginError("the form is not of this session; load the page again")
         return form
@@ -242,28 +229,40 @@ class _Dashboard:
 
     # What is sent
 
-    def _inner(self, page: Page, asked: Asked, typed: Mapping[str, str] | None = None) -> str:
-        """What stands in `main`. Runs in a thread."""
-        around = {"here": _here(asked), "session": asked.session, "typed": typed or {}, "gone": self._live.watch.gone}
-        return render.rendered(page.template, around | dict(page.look(self._service, asked)))
+    def _values(self, page: Page, asked: Asked, typed: Mapping[str, str]) -> dict[str, object]:
+        """All that a page's template may name. Runs in a thread."""
+        around = {"here": _here(asked), "session": asked.session, "typed": typed, "gone": self._live.watch.gone}
+        return {"waiting": self._live.watch.waiting} | around | dict(page.look(self._service, asked))
+
+    def _inner(self, page: Page, asked: Asked) -> str:
+        """What stands in `main`."""
+        return render.rendered(page.template, self._values(page, asked, {}))
 
     def _whole(self, page: Page, asked: Asked, notes: tuple[Note, ...], typed: Mapping[str, str]) -> str:
-        inner = self._inner(page, asked, typed)
-        return _framed(inner, session=asked.session, here=_here(asked), notes=notes)
+        values = self._values(page, asked, typed)
+        return _framed(render.rendered(page.template, values), values | {"notes": notes})
 
     def _told(self, session: Session | None, error: ServiceError, path: str) -> Response:
-        headers = getattr(error, "headers", None) if isinstance(error, RateLimitedError) else None
-        values = {"error": error, "session": session, "path": path}
+        """The script of a page that sent a form shows the sentence beside what was typed, and swaps nothing."""
+        headers = {"hx-reswap": "none", "hx-trigger": json.dumps({"trouble": _sentence(error)})}
+        if isinstance(error, RateLimitedError):
+            headers |= getattr(error, "headers", None) or {}
         if session is None:
-            return HTMLResponse(_for_strangers(error.message), error.status)
-        html = _framed(render.rendered("error.html", values), session=session)
+            html = _for_strangers(error.message)
+        else:
+            inner = render.rendered("error.html", {"error": error, "session": session, "path": path})
+            html = _framed(inner, {"session": session, "title": error.message, "waiting": self._live.watch.waiting})
         return HTMLResponse(html, error.status, headers)
 
 
-def _framed(inner: str, *, session: Session, here: str = "", notes: tuple[Note, ...] = ()) -> str:
+def _sentence(error: ServiceError) -> str:
+    return f"{error.message} Try: {error.hint}" if error.hint else error.message
+
+
+def _framed(inner: str, values: Mapping[str, object]) -> str:
     """With all that stands around `main`. A page without an address of its own does not change while it is open."""
-    values = {"inner": Markup(inner), "seen": digest_of(inner), "here": here, "session": session, "notes": notes}  # noqa: S704
-    return render.rendered("base.html", values)
+    around = {"here": "", "notes": ()} | dict(values)
+    return render.rendered("base.html", around | {"inner": Markup(inner), "seen": digest_of(inner)})  # noqa: S704
 
 
 def _for_strangers(why: str, to: str = "", *, again: bool = False) -> str:

@@ -5,6 +5,8 @@ Whoever looks after the store for all of them is one task, and a page that sever
 
 import asyncio
 import hashlib
+import logging
+import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
@@ -17,20 +19,33 @@ from activities.store.database import Changes
 from bridge.http.page.halves import Gone, gone
 from bridge.http.page.page import Asked, Page
 from bridge.http.wire.off_loop import act, read
+from bridge.operations import waiting
 from bridge.operations.service import Service
 
+log = logging.getLogger(__name__)
+
 LOOK_SECONDS = 0.4
-PARTS_SECONDS = 4.0
-"""How often it is looked whether a part of the service is gone."""
+REST_SECONDS = 4.0
+"""How often it is looked whether a part of the service is gone, and how much waits."""
+FIRST_SECONDS = 2.0
 STILL_HERE_SECONDS = 15.0
 KEPT = 64
 """Rendered pages that are remembered."""
+
+_TIMES = re.compile("(<time [^>]*>)[^<]*")
+
+Told = Callable[[Exception], str]
+"""What went wrong, as a sentence."""
+_State = tuple[str | None, str, int | None]
+"""The digest, the trouble and the number that waits, as one page was told of them last."""
 
 
 @dataclass
 class _Shown:
     html: str = ""
     digest: str = ""
+    trouble: str = ""
+    """Why what is shown may be old."""
     change: int = -1
     at: float = 0.0
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -43,37 +58,46 @@ class Watch:
         self._service = service
         self.change = 0
         self.gone: tuple[Gone, ...] = ()
-        self._parts_at = float("-inf")
-        self._looking: asyncio.Future[tuple[Gone, ...]] | None = None
-        self._lookers = 0
+        self.waiting: int | None = None
+        """How much waits for a person; None until it was counted."""
+        self.lookers = 0
         self._task: asyncio.Task[None] | None = None
+        self._rest: asyncio.Task[None] | None = None
+        self._rest_at = float("-inf")
         self._news = asyncio.Condition()
 
     async def known(self) -> None:
-        """Have it looked what is gone; only who comes first waits for that."""
-        first = self._parts_at == float("-inf")
-        looking = asyncio.ensure_future(self._parts())
-        self._looking = looking
+        """Have it looked what is gone and how much waits; only who comes first waits for that, and not for long."""
+        first = self._rest is None
+        looking = self._look_at_the_rest()
         if first:
-            await looking
+            await asyncio.wait({looking}, timeout=FIRST_SECONDS)
 
-    async def _parts(self) -> tuple[Gone, ...]:
-        if time.monotonic() - self._parts_at > PARTS_SECONDS:
-            self._parts_at = time.monotonic()
+    def _look_at_the_rest(self) -> asyncio.Task[None]:
+        """Beside the look into the store: a Temporal that hangs must not keep news of the store back."""
+        stale = time.monotonic() - self._rest_at > REST_SECONDS
+        if self._rest is None or (self._rest.done() and stale):
+            self._rest = asyncio.create_task(self._rest_now())
+        return self._rest
+
+    async def _rest_now(self) -> None:
+        try:
             self.gone = await act(partial(gone, self._service))
-        return self.gone
+            self.waiting = await read(waiting.number, self._service)
+        except DBAPIError:
+            pass  # `gone` tells of the store
+        except Exception:
+            log.exception("what is gone and what waits cannot be told")
+        self._rest_at = time.monotonic()
 
     def __enter__(self) -> "Watch":
-        self._lookers += 1
+        self.lookers += 1
         if self._task is None:
             self._task = asyncio.create_task(self._look())
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._lookers -= 1
-        if self._lookers == 0 and self._task is not None:
-            self._task.cancel()
-            self._task = None
+        self.lookers -= 1
 
     async def later_than(self, change: int, seconds: float) -> None:
         """Return when there is a newer change, or after so many seconds."""
@@ -84,21 +108,30 @@ class Watch:
             return
 
     async def _look(self) -> None:
-        changes, number = await read(Changes, self._service.store), -1
+        """While anybody looks. Whatever fails is tried again: without this task all open pages stand still."""
+        changes: Changes | None = None
+        number, before = -1, None
         try:
-            while True:
-                before = (number, self.gone)
+            while self.lookers:
                 try:
+                    if changes is None:
+                        changes = await read(lambda: Changes(self._service.store))
                     number = await read(changes.number)
-                except DBAPIError:
+                except Exception as error:
                     number = -1
-                if before != (number, await self._parts()):
+                    if not isinstance(error, DBAPIError):
+                        log.exception("whether the store has changed cannot be told")
+                self._look_at_the_rest()
+                if before != (now := (number, self.gone, self.waiting)):
+                    before = now
                     async with self._news:
                         self.change += 1
                         self._news.notify_all()
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
-            changes.close()
+            self._task = None
+            if changes is not None:
+                changes.close()
 
 
 class Live:
@@ -110,25 +143,24 @@ class Live:
         self._shown: OrderedDict[tuple[str, str], _Shown] = OrderedDict()
 
     async def stream(
-        self, page: Page, asked: Asked, seen: str | None, goes_on: Callable[[], bool]
+        self, page: Page, asked: Asked, seen: str | None, told: Told, goes_on: Callable[[], bool]
     ) -> AsyncIterator[bytes]:
         """What is inside the page's `main`, each time it has become another, until the session ends."""
         yield b"retry: 1000\n\n"
+        before: _State = (seen, "", None)
         sent = time.monotonic()
         with self.watch as watch:
             while goes_on():
                 change = watch.change
-                shown = await self._now(page, asked)
-                if shown.digest != seen:
-                    seen, sent = shown.digest, time.monotonic()
-                    yield _message(shown)
-                elif time.monotonic() - sent > STILL_HERE_SECONDS:
-                    sent = time.monotonic()
-                    yield b": still here\n\n"
+                shown = await self._now(page, asked, told)
+                now = (shown.digest or before[0], shown.trouble, watch.waiting)
+                if now != before or time.monotonic() - sent > STILL_HERE_SECONDS:
+                    yield _news(shown, before, now)
+                    before, sent = now, time.monotonic()
                 await watch.later_than(change, min(page.fresh_seconds, STILL_HERE_SECONDS))
         yield b"event: over\ndata: session\n\n"
 
-    async def _now(self, page: Page, asked: Asked) -> _Shown:
+    async def _now(self, page: Page, asked: Asked, told: Told) -> _Shown:
         key = (asked.session.key, f"{asked.path}?{sorted(asked.query.items())}")
         shown = self._shown.setdefault(key, _Shown())
         self._shown.move_to_end(key)
@@ -137,17 +169,28 @@ class Live:
         async with shown.turn:
             change, now = self.watch.change, time.monotonic()
             if shown.change != change or now - shown.at >= page.fresh_seconds:
-                html = await read(self._render, page, asked)
-                shown.html, shown.digest = html, digest_of(html)
+                try:
+                    shown.html, shown.trouble = await read(self._render, page, asked), ""
+                    shown.digest = digest_of(shown.html)
+                except Exception as error:
+                    shown.trouble = told(error)
                 shown.change, shown.at = change, now
         return shown
 
 
 def digest_of(html: str) -> str:
-    """The same as long as a page shows the same."""
-    return hashlib.blake2b(html.encode(), digest_size=12).hexdigest()
+    """The same as long as a page shows the same; how long ago something was is no news."""
+    return hashlib.blake2b(_TIMES.sub(r"\1", html).encode(), digest_size=12).hexdigest()
 
 
-def _message(shown: _Shown) -> bytes:
-    lines = "".join(f"data: {line}\n" for line in shown.html.splitlines())
-    return f"id: {shown.digest}\n{lines}\n".encode()
+def _news(shown: _Shown, before: _State, now: _State) -> bytes:
+    """What has become another, a message each; nothing but a sign of life, where nothing has."""
+    said = b": still here\n\n"
+    if now[0] != before[0]:
+        lines = "".join(f"data: {line}\n" for line in shown.html.splitlines())
+        said += f"id: {shown.digest}\n{lines}\n".encode()
+    if now[1] != before[1]:
+        said += f"event: trouble\ndata: {' '.join(now[1].split())}\n\n".encode()
+    if now[2] != before[2]:
+        said += f"event: waiting\ndata: {now[2]}\n\n".encode()
+    return said

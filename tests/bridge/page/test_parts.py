@@ -9,7 +9,6 @@ from bridge.http.page.render import HERE, STATIC
 
 VENDORED = {
     "htmx-4.0.1.min.js": "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
-    "hx-sse-4.0.1.min.js": "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103",
 }
 """As the package htmx.org 4.0.1 holds them."""
 

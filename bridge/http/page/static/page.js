@@ -23,32 +23,30 @@
   setInterval(tellTimes, 10000);
 
   // How much waits: on the tab, beside the link, and as a notification when there is more of it.
-  let waited = null;
-  function tellWaiting() {
-    const shown = document.querySelector("[data-waiting]");
-    const heading = document.querySelector("h1");
-    const number = shown ? Number(shown.dataset.waiting) : waited ?? 0;
-    document.title = `${number ? `(${number}) ` : ""}${heading ? heading.textContent.trim() : "Service"}`;
+  let waited = Number($("badge").textContent);
+  function tellWaiting(number) {
+    document.title = `${number ? `(${number}) ` : ""}${document.title.replace(/^\(\d+\) /, "")}`;
     $("badge").hidden = !number;
     $("badge").textContent = number || "";
-    if (waited !== null && number > waited && document.hidden && window.Notification?.permission === "granted")
-      new Notification("Something waits for you", { body: shown?.dataset.newest ?? "", tag: "service" });
+    if (number > waited && document.hidden && window.Notification?.permission === "granted")
+      new Notification("Something waits for you", { body: document.querySelector("[data-newest]")?.dataset.newest ?? "", tag: "service" });
     waited = number;
   }
 
   // What somebody has typed or ticked stays, whatever else on the page changes.
   const touched = new Map();
-  const fields = "input:not([type=hidden]), textarea, select, details";
-  const nameOf = (field) => field.id || null;
   document.addEventListener("input", (event) => {
     const field = event.target;
-    if (nameOf(field)) touched.set(nameOf(field), { value: field.value, checked: field.checked });
+    if (field.id) touched.set(field.id, { value: field.value, checked: field.checked });
   });
   document.addEventListener("toggle", (event) => {
-    if (event.target.tagName === "DETAILS" && nameOf(event.target)) touched.set(nameOf(event.target), { open: event.target.open });
+    if (event.target.tagName === "DETAILS" && event.target.id) touched.set(event.target.id, { open: event.target.open });
   }, true);
-  document.addEventListener("submit", (event) => {
-    for (const field of event.target.querySelectorAll(fields)) if (nameOf(field)) touched.delete(nameOf(field));
+  document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => {
+    const form = ctx.sourceElement;
+    if (form.tagName !== "FORM" || ctx.response?.status >= 400) return;
+    for (const field of form.elements) touched.delete(field.id);
+    form.reset();
   });
   function giveBack() {
     for (const [name, had] of touched) {
@@ -60,28 +58,59 @@
     }
   }
 
-  function keepTyped() {
+  function changed() {
+    giveBack();
     for (const field of document.querySelectorAll("[data-typed]")) touched.set(field.id, { value: field.value, checked: field.checked });
+    tellTimes();
+    const shown = document.querySelector("[data-waiting]");
+    if (shown) tellWaiting(Number(shown.dataset.waiting));
   }
-
-  function changed() { giveBack(); keepTyped(); tellTimes(); tellWaiting(); }
   document.addEventListener("htmx:after:swap", changed);
   document.addEventListener("htmx:finally:request", changed);  // what came had a title of its own
 
-  // When the bridge is gone, that is said; when it is back, the stream begins again by itself.
-  function offline(why) { $("offline").hidden = !why; $("offline").textContent = why; }
-  document.addEventListener("htmx:sse:error", (event) => {
-    offline(event.detail.status === 401
-      ? "This session is over. For a new one, type: service dashboard"
-      : "The bridge does not answer; what is shown may be old. In a terminal: service daemon status");
+  // What a form came to when there is no page to show for it; what was typed stays.
+  function note(text) {
+    const said = document.createElement("p");
+    said.className = "note no"; said.textContent = text;
+    $("notes").replaceChildren(said);
+  }
+  document.addEventListener("trouble", (event) => note(event.detail.value));
+  document.addEventListener("htmx:error", (event) => {
+    if (event.detail.ctx) note("The bridge did not answer; look whether it was done before you send it again.");
   });
-  document.addEventListener("htmx:sse:after:connection", () => offline(""));
-  document.addEventListener("htmx:sse:after:message", () => offline(""));
-  document.addEventListener("over", () => offline("This session is over. For a new one, type: service dashboard"));
+
+  // The stream of what changes. A browser has six connections to a bridge for all its tabs together: those that
+  // nobody sees hold none, but for one that can tell when something waits.
+  const gone = "The bridge does not answer; what is shown may be old. In a terminal: service daemon status";
+  const over = "This session is over. For a new one, type: service dashboard";
+  let stream = null, again = 0, watches = false;
+  function banner(why) { $("offline").hidden = !why; $("offline").textContent = why; }
+  function end(why, seconds) {
+    stream.close(); stream = null;
+    banner(why);
+    again = setTimeout(listen, seconds * 1000);
+  }
+  function listen() {
+    clearTimeout(again);
+    if (document.hidden && !watches) { stream?.close(); stream = null; }
+    if (stream || !main().dataset.live || (document.hidden && !watches)) return;
+    stream = new EventSource(main().dataset.live + main().dataset.seen);
+    stream.onopen = () => banner("");
+    stream.onmessage = (event) => {
+      main().dataset.seen = event.lastEventId;
+      htmx.swap({ sourceElement: main(), target: main(), text: event.data, swap: "innerMorph" });
+    };
+    stream.addEventListener("waiting", (event) => tellWaiting(Number(event.data)));
+    stream.addEventListener("trouble", (event) => banner(event.data));
+    stream.addEventListener("over", () => end(over, 10));
+    stream.onerror = () => stream.readyState === EventSource.CLOSED ? end(over, 10) : end(gone, 2);
+  }
+  document.addEventListener("visibilitychange", listen);
+  navigator.locks?.request("live", () => { watches = true; listen(); return new Promise(() => {}); });
 
   // Keys. One letter each, never while somebody types.
   const keys = [["?", "This list"], ["j", "Next item"], ["k", "Previous item"], ["/", "Search"], ["n", "Notify me when something waits"]];
-  let before = "";
+  let before = "";  // "g", for a second and a half
   function move(by) {
     const items = [...main().querySelectorAll("[data-item]")];
     const at = items.findIndex((item) => item.contains(document.activeElement));
@@ -92,7 +121,7 @@
     if (before === "g") {
       before = "";
       document.querySelector(`.top nav a[data-key="${CSS.escape(key)}"]`)?.click();
-    } else if (key === "g") before = "g";
+    } else if (key === "g") { before = "g"; setTimeout(() => { before = ""; }, 1500); }
     else if (key === "?") help();
     else if (key === "j") move(1);
     else if (key === "k") move(-1);
@@ -112,8 +141,9 @@
   }
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (event.target.closest("input:not([type=checkbox], [type=radio]), textarea, select")) return;
     if (press(event.key)) event.preventDefault();
   });
   changed();
+  listen();
 })();

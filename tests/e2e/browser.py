@@ -1,0 +1,158 @@
+"""A person at the dashboard in a real browser: the machine's Chromium, driven by playwright (ruling M8)."""
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from bridge.machine import dashboard_link
+from bridge.operations.service import Service
+from tests.waiting import wait_for
+
+ANN = "ann@desk"
+PROGRAM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
+)
+needs_browser = pytest.mark.skipif(not PROGRAM, reason="no Chromium here: chromium, chromium-browser or google-chrome")
+
+REPORTING = """
+addEventListener("securitypolicyviolation", (event) =>
+  console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+"""
+"""Runs in every page before anything of the page does."""
+
+
+@contextmanager
+def started() -> Iterator[Browser]:
+    """The program, for as long as tests need it."""
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=PROGRAM, args=flags)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Person:
+    """One person with a session, and all that went wrong in the pages they looked at."""
+
+    def __init__(
+        self,
+        browser: Browser,
+        base: str,
+        *,
+        width: int = 1280,
+        scheme: Literal["light", "dark"] = "light",
+        still: bool = True,
+    ) -> None:
+        self.base = base
+        self.context: BrowserContext = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            reduced_motion="reduce" if still else "no-preference",
+        )
+        self.context.add_init_script(REPORTING)
+        self.faults: list[str] = []
+        self.context.on("page", self._watch)
+
+    def _watch(self, page: Page) -> None:
+        page.on("pageerror", lambda error: self.faults.append(f"{page.url}: {error}"))
+        page.on("console", self._hear)
+
+    def _hear(self, said: ConsoleMessage) -> None:
+        if said.type == "error":
+            self.faults.append(f"{said.location['url']}: {said.text}")
+
+    def enter(self, service: Service, to: str = "/ui/") -> Page:
+        """By a one-time link, as `service dashboard` makes it."""
+        page = self.context.new_page()
+        page.goto(f"{self.base}/ui/enter?code={dashboard_link.make(service.home, ANN)}&to={to}")
+        return page
+
+    def open(self, to: str) -> Page:
+        """In a further tab."""
+        page = self.context.new_page()
+        page.goto(f"{self.base}{to}")
+        return page
+
+    def forgive(self, words: str) -> None:
+        """What a browser reports by itself and a test has brought about: an answer of 409, a bridge that is gone."""
+        self.faults[:] = [fault for fault in self.faults if words not in fault]
+
+    def leave(self) -> None:
+        """Nothing may have gone wrong."""
+        self.context.close()
+        assert self.faults == [], "\n".join(self.faults)
+
+
+@contextmanager
+def person(
+    browser: Browser, base: str, *, width: int = 1280, scheme: Literal["light", "dark"] = "light", still: bool = True
+) -> Iterator[Person]:
+    """Someone who looks; at the end nothing may have gone wrong."""
+    someone = Person(browser, base, width=width, scheme=scheme, still=still)
+    try:
+        yield someone
+    except BaseException as failed:
+        failed.add_note(f"in the browser: {someone.faults}")
+        someone.context.close()
+        raise
+    someone.leave()
+
+
+def until_shown(page: Page, words: str) -> None:
+    """Until these words stand somewhere on the page."""
+    wait_for(lambda: words in page.inner_text("body"), lambda: page.inner_text("body")[:2000], seconds=60)
+
+
+AXE = "axe-core@4.14.1"
+
+
+@cache
+def _axe() -> str:
+    """The script that looks whether everybody can use a page, from npm; it is no part of the repository."""
+    kept = Path.home() / ".cache" / "service-tests" / f"{AXE}.js"
+    if not kept.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("no npm here to fetch axe-core with")
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [npm, "pack", "--silent", AXE], cwd=folder, capture_output=True, text=True, timeout=120
+            )
+            if done.returncode:
+                pytest.skip(f"npm has no {AXE} for us: {done.stderr[-200:]}")
+            with tarfile.open(Path(folder, done.stdout.split()[-1])) as package:
+                script = package.extractfile("package/axe.min.js")
+                assert script is not None
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_bytes(script.read())
+    return kept.read_text()
+
+
+def axe(page: Page) -> list[str]:
+    """What somebody could not use or read on this page: serious and critical findings."""
+    page.evaluate(_axe())
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    return [
+        f"{each['impact']} {each['id']}: {[node['html'][:160] for node in each['nodes']][:3]}"
+        for each in found
+        if each["impact"] in {"serious", "critical"}
+    ]
+
+
+def picture(page: Page, name: str) -> None:
+    """For people to look at, where `SHOTS` names a folder."""
+    if folder := os.environ.get("SHOTS"):
+        page.screenshot(path=Path(folder, re.sub(r"[^\w.-]+", "_", name)[:80] + ".png"), full_page=True)

@@ -1,0 +1,91 @@
+"""A person at the dashboard of a real service, in a real browser (rulings M1, M2, M5, M8)."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.e2e.browser import Person, needs_browser, person, started, until_shown
+from tests.e2e.script import Script, played, until_paused
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.ruling("M1", "M2", "M5", "M8"), needs_browser]
+
+QUESTION: dict[str, Any] = {"id": "color", "prompt": "Which color?", "choices": ["red", "blue"]}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started() as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
+    yield from played(tmp_path_factory.mktemp("dashboard"))
+
+
+@pytest.fixture
+def ann(script: Script, browser: Browser) -> Iterator[Person]:
+    with person(browser, _address(script)) as someone:
+        yield someone
+
+
+def _address(script: Script) -> str:
+    return script.service("dashboard", "--print").stdout.split("/ui/")[0].strip()
+
+
+def asked(script: Script) -> str:
+    """A tree that waits for an answer."""
+    script.answers(none={"human_questions": [QUESTION]}, replan={"decision": "approved"})
+    job = script.ask()
+    until_paused(script, job)
+    return job
+
+
+def test_a_question_is_answered_while_the_list_changes(script: Script, ann: Person) -> None:
+    tab = ann.enter(script.service.seen)
+    first = asked(script)
+    until_shown(tab, "Which color?")
+    area = tab.locator("main textarea").first
+    area.fill("")
+    area.press_sequentially("blue")
+    second = asked(script)
+    wait_for(lambda: tab.locator("article").count() >= 2)
+    assert area.input_value() == "blue"
+    assert tab.evaluate("document.activeElement.tagName") == "TEXTAREA"
+    area.locator("xpath=ancestor::form").get_by_role("button", name=re.compile("Answer")).first.click()
+    until_shown(tab, "answer")
+    script.until_over(first)
+    script.service("resume", second, "answer", "red")
+    script.until_over(second)
+    tab.goto(f"{ann.base}/ui/trees/{first}")
+    until_shown(tab, "blue")
+
+
+@pytest.mark.long
+def test_every_half_that_is_gone_is_said_and_the_page_comes_back_by_itself(script: Script, ann: Person) -> None:
+    tab = ann.enter(script.service.seen)
+    until_shown(tab, "Attention")
+    os.kill(script.service.pid("bridge"), signal.SIGKILL)
+    until_shown(tab, "The bridge does not answer")
+    script.service.wait_for(script.service.is_well)
+    wait_for(lambda: not tab.is_visible("#offline"))
+    job = asked(script)
+    until_shown(tab, "Which color?")
+    script.service("resume", job, "answer", "red")
+    script.until_over(job)
+    server = script.service.pid("server")
+    os.kill(server, signal.SIGSTOP)
+    until_shown(tab, "Temporal does not answer")
+    os.kill(server, signal.SIGCONT)
+    wait_for(lambda: "Temporal does not answer" not in tab.inner_text("body"))
+    script.service.kill("worker")
+    wait_for(lambda: "No worker runs" not in tab.inner_text("body"))
+    ann.forgive("ERR_CONNECTION_REFUSED")
+    ann.forgive("ERR_INCOMPLETE_CHUNKED_ENCODING")
+    ann.forgive("ERR_CONNECTION_RESET")
