@@ -13,7 +13,7 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities import cluster, ready
+from activities import cluster
 from activities.agents.registry import adapters_of
 from activities.host.context import Context
 from activities.host.slots import Slots
@@ -24,6 +24,7 @@ from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
 from activities.pipelines.record_run import RunRecorder
 from activities.pipelines.run_stage import Stages
+from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
 from activities.store.database import open_store

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities import ready
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat, beating
 from activities.notify import message as telling
 from activities.notify.channels import Channel, Command, DeliveryError, LogFile, Webhook
+from activities.settings import ready
 from activities.store import outbox
 
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from activities.ready import pid_of
 from activities.settings.home import Home
+from activities.settings.ready import pid_of
 from activities.store.hosts import release
 from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server
 from bridge.daemon.group import Group

@@ -2,12 +2,12 @@
 
 from fastapi import FastAPI
 
+from bridge.http.dashboard.app import DashboardGate, dashboard
 from bridge.http.gates.audit import AuditGate, AuditLog
 from bridge.http.gates.auth import AuthGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import SizeGate
-from bridge.http.page.app import DashboardGate, dashboard
 from bridge.http.routes import agents, health, jobs, memory, pipelines, reviews
 from bridge.http.wire import document, refusals
 from bridge.machine import token

@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from activities import ready as ready_file
+from activities.settings import ready as ready_file
 from bridge.http.app import create_app
 from bridge.http.wire.call import Call
 from bridge.http.wire.errors import InvalidHttpError

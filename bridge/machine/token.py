@@ -5,8 +5,8 @@ import os
 import secrets
 from pathlib import Path
 
-from activities.ready import write_private
 from activities.settings.home import Home
+from activities.settings.ready import write_private
 from bridge.machine.watched_file import WatchedFile
 
 BYTES = 32

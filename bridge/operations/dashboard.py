@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from activities import ready
+from activities.settings import ready
 from bridge.machine import daemon_state, dashboard_link, token
 from bridge.operations import jobs, pipeline_runs, pipelines
 from bridge.operations.service import Service

@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from activities import ready
-from activities.settings import toml
+from activities.settings import ready, toml
 from activities.settings.load import SettingsError
 from activities.settings.reading import Change, Told, changes
 from bridge.machine import daemon_state

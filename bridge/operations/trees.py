@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
-from activities import outside, ready
+from activities import outside
+from activities.settings import ready
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored
 from activities.temporal import RPC_TIMEOUT

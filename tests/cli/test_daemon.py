@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from activities.ready import write_private
 from activities.settings.home import Home
+from activities.settings.ready import write_private
 from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, Phase
 from bridge.machine.locks import FileLock
 from cli.daemon import app

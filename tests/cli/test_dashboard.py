@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import typer
 
-from activities import ready
+from activities.settings import ready
 from activities.settings.home import Home
 from bridge.machine import dashboard_link
 from bridge.operations.service import Service

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.ready import pid_of
 from activities.runs.os_processes import marks
 from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
+from activities.settings.ready import pid_of
 from activities.store import attempts
 from bridge.operations import jobs, new_jobs
 from bridge.operations.new_jobs import NewJob

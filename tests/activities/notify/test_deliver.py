@@ -9,10 +9,10 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities import ready
 from activities.host.context import Context
 from activities.notify.channels import LogFile
 from activities.notify.deliver import Deliverer
+from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
 from activities.settings.model import Notify, Settings

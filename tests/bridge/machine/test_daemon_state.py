@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from activities.ready import pid_of
+from activities.settings.ready import pid_of
 from bridge.machine.daemon_state import DaemonState, Phase, StateFile, read_state
 
 SAID = DaemonState(pid=1, phase=Phase.STARTING, started_at=datetime.now(UTC), version="1")

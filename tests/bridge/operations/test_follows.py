@@ -6,7 +6,7 @@ from activities.settings.home import Home
 from bridge.operations import follows, jobs
 from bridge.operations.service import Service
 from tests.bridge import seeds
-from tests.bridge.page.planted import ROOT, hands_out, leg, result
+from tests.bridge.http.dashboard.planted import ROOT, hands_out, leg, result
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
 

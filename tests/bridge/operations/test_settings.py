@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from activities import ready
+from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
 from bridge.machine.daemon_state import ChildState, DaemonState, Phase

@@ -1,0 +1,296 @@
+"""How pages are served: the session, the token of forms, the way back after an action, errors (rulings M2, M5, M6)."""
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bridge.http.dashboard.frame import render
+from bridge.http.dashboard.frame.forms import fields_of
+from bridge.http.dashboard.frame.live import Live, digest_of
+from bridge.http.dashboard.frame.notes import Notes
+from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page, nothing_here
+from bridge.http.dashboard.frame.session import Session, Sessions
+from bridge.http.dashboard.pages import ACTIONS, PAGES
+from bridge.http.gates.gate import header
+from bridge.http.gates.origin import is_own
+from bridge.http.gates.rate import Rate
+from bridge.http.wire.call import call_of
+from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, as_ours
+from bridge.http.wire.off_loop import act, read
+from bridge.operations.service import Service
+from workflows.model.errors import ServiceError, UsageError
+
+log = logging.getLogger(__name__)
+
+PER_MINUTE = 600
+"""Requests of one session; programs that call the bridge have a limit of their own."""
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        *(f"{kind}-src 'self'" for kind in ("script", "style", "connect", "img")),
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+    )
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+"""Without a referrer at all browsers would not name the origin of a form either."""
+
+
+_PLAIN = re.compile(r"/ui/[A-Za-z0-9._/-]*")
+
+
+class DashboardGate:
+    """Takes what is asked of `/ui` away from the calls of programs, which need the token."""
+
+    def __init__(self, app: ASGIApp, dashboard: ASGIApp) -> None:
+        self.app, self._dashboard = app, dashboard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        mine = scope["type"] == "http" and (scope["path"] in ("/", "/ui") or scope["path"].startswith("/ui/"))
+        await (self._dashboard if mine else self.app)(scope, receive, send)
+
+
+def dashboard(service: Service) -> ASGIApp:
+    """All pages over one service home."""
+    return _Dashboard(service)
+
+
+class _Dashboard:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._sessions, self._rate, self._notes = Sessions(service), Rate(PER_MINUTE), Notes()
+        self._live = Live(service, self._inner)
+        self._router = Router(
+            [
+                Route("/", self._home),
+                Route("/ui", self._home),
+                Route("/ui/enter", self._enter),
+                Route("/ui/static/{digest}/{name}", self._static),
+                Route("/ui/leave", self._leave, methods=["POST"]),
+                *(Route(f"/ui/live{page.path}", partial(self._stream, page)) for page in PAGES),
+                *(Route(f"/ui{page.path}", partial(self._show, page)) for page in PAGES),
+                *(Route(f"/ui{each.path}", partial(self._carry_out, each), methods=["POST"]) for each in ACTIONS),
+            ],
+            redirect_slashes=False,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                there = {name for name, _ in message["headers"]}
+                more = HEADERS | ({} if b"cache-control" in there else {"cache-control": "no-store"})
+                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in more.items())]
+            await send(message)
+
+        try:
+            await self._router(scope, receive, sending)
+        except Exception as raised:
+            error = as_ours(raised, scope)
+            call_of(scope).code = error.code
+            session = self._sessions.of(scope)
+            await self._told(session, error, Request(scope).url.path)(scope, receive, sending)
+
+    # Ways in and out
+
+    async def _home(self, request: Request) -> Response:
+        return RedirectResponse("/ui/", 303)
+
+    async def _enter(self, request: Request) -> Response:
+        """A one-time link begins a session; where it leads must be a page of ours."""
+        to = _ours(request.query_params.get("to", ""))
+        cookie = await read(self._sessions.begin, request.query_params.get("code", ""))
+        if cookie is not None:
+            return RedirectResponse(to, 303, {"set-cookie": cookie})
+        if self._session(request) is not None:  # the link was opened here before: what it leads to is open to them
+            return RedirectResponse(to, 303)
+        return self._stranger(request, "This link was opened before, or is older than five minutes.", to)
+
+    async def _leave(self, request: Request) -> Response:
+        await self._form(request)
+        gone = f"{self._sessions.cookie}=; Path=/ui; Max-Age=0; HttpOnly; SameSite=Strict"
+        return RedirectResponse("/ui/", 303, {"set-cookie": gone})
+
+    def _stranger(self, request: Request, why: str, to: str = "") -> Response:
+        """Told how to come in, and back to the page they asked for.
+
+        A link from another site comes without the cookie: the page it leads to asks for itself once more.
+        """
+        call_of(request.scope).code = "unauthorized"
+        to = to or f"{quote(request.scope['path'])}{'?' if request.url.query else ''}{request.url.query}"
+        cross = request.headers.get("sec-fetch-site") == "cross-site" and request.url.path != "/ui/enter"
+        return HTMLResponse(_for_strangers(why, to, again=cross and request.method == "GET"), 401)
+
+    async def _static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        path = render.STATIC / name
+        kind = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}.get(path.suffix)
+        if kind is None or path.parent != render.STATIC or render.asset(name) != request.url.path:
+            raise nothing_here(request.url.path)
+        return Response(
+            path.read_bytes(), 200, {"cache-control": "max-age=31536000, immutable"}, f"{kind}; charset=utf-8"
+        )
+
+    # Pages
+
+    async def _show(self, page: Page, request: Request) -> Response:
+        session = self._session(request)
+        if session is None:
+            return self._stranger(request, "There is no session in this browser, or it is over.")
+        asked = _asked(request, session)
+        await self._live.watch.known()
+        notes = self._notes.take(session.key, asked.query.get("said", ""))
+        html = await read(self._whole, page, replace(asked, query=_without(asked.query, "said")), notes, {})
+        return HTMLResponse(html)
+
+    async def _stream(self, page: Page, request: Request) -> Response:
+        session = self._session(request)
+        if session is None:
+            return HTMLResponse("", 401)
+        asked = _asked(request, session)
+        asked = replace(asked, path=asked.path.replace("/ui/live", "/ui", 1))
+        seen = request.headers.get("last-event-id") or asked.query.get("seen")
+        asked = replace(asked, query=_without(asked.query, "seen"))
+        body = self._live.stream(
+            page,
+            asked,
+            seen,
+            told=lambda error: _sentence(as_ours(error, request.scope)),
+            goes_on=lambda: self._sessions.of(request.scope) is not None,
+        )
+        return StreamingResponse(body, media_type="text/event-stream")
+
+    async def _carry_out(self, action: Action, request: Request) -> Response:
+        """POST, redirect, GET; what was refused is shown at once, with what the person had typed still there."""
+        form = await self._form(request)
+        try:
+            outcome = await act(partial(action.act, self._service, form))
+        except ServiceError as error:
+            outcome = Done((Note(error.message, done=False, hint=error.hint or ""),), status=error.status)
+        show = _ours(outcome.show or form.text("from", "/ui/"))
+        if not outcome.refused:
+            name = self._notes.keep(form.asked.session.key, outcome.notes)
+            parts = urlsplit(show)
+            query = urlencode([*parse_qsl(parts.query), ("said", name)])
+            return RedirectResponse(f"{parts.path}?{query}", 303)
+        typed = {name: values[-1] for name, values in form.fields.items()}
+        page, asked = self._found(show, form.asked.session)
+        return HTMLResponse(await read(self._whole, page, asked, outcome.notes, typed), outcome.status)
+
+    def _found(self, path: str, session: Session) -> tuple[Page, Asked]:
+        """The page at a path of ours."""
+        parts = urlsplit(path)
+        scope = {"type": "http", "method": "GET", "path": parts.path, "root_path": "", "headers": []}
+        for page in PAGES:
+            match, found = Route(f"/ui{page.path}", self._home).matches(scope)
+            if match.value == 2:
+                query = dict(parse_qsl(parts.query))
+                return page, Asked(parts.path, session, found["path_params"], _without(query, "said"))
+        raise nothing_here(parts.path)
+
+    async def _form(self, request: Request) -> Form:
+        """A form of ours, sent by a page of ours in this session."""
+        session = self._session(request)
+        if session is None:
+            raise UsageError("the session is over; nothing was done", "service dashboard")
+        origin = header(request.scope, b"origin")
+        if origin is None or not is_own(
+            origin, header(request.scope, b"host") or "", self._service.settings.bridge.url
+        ):
+            raise ForbiddenOriginError("a form must be sent by a page of the dashboard itself")
+        form = Form(_asked(request, session), await fields_of(request))
+        if form.text("token", "") != session.form_token:
+            raise ForbiddenOriginError("the form is not of this session; load the page again")
+        return form
+
+    def _session(self, request: Request) -> Session | None:
+        session = self._sessions.of(request.scope)
+        call_of(request.scope).caller = f"session {session.key}" if session else ""
+        if session is not None and request.url.path.startswith("/ui/live") is False:
+            self._rate.count(session.key)
+        return session
+
+    # What is sent
+
+    def _values(self, page: Page, asked: Asked, typed: Mapping[str, str]) -> dict[str, object]:
+        """All that a page's template may name. Runs in a thread."""
+        around = {"here": _here(asked), "session": asked.session, "typed": typed, "gone": self._live.watch.gone}
+        return {"waiting": self._live.watch.waiting} | around | dict(page.look(self._service, asked))
+
+    def _inner(self, page: Page, asked: Asked) -> str:
+        """What stands in `main`."""
+        return render.rendered(page.template, self._values(page, asked, {}))
+
+    def _whole(self, page: Page, asked: Asked, notes: tuple[Note, ...], typed: Mapping[str, str]) -> str:
+        values = self._values(page, asked, typed)
+        return _framed(render.rendered(page.template, values), values | {"notes": notes})
+
+    def _told(self, session: Session | None, error: ServiceError, path: str) -> Response:
+        """The script of a page that sent a form shows the sentence beside what was typed, and swaps nothing."""
+        headers = {"hx-reswap": "none", "hx-trigger": json.dumps({"trouble": _sentence(error)})}
+        if isinstance(error, RateLimitedError):
+            headers |= getattr(error, "headers", None) or {}
+        if session is None:
+            html = _for_strangers(error.message)
+        else:
+            inner = render.rendered("error.html", {"error": error, "session": session, "path": path})
+            html = _framed(inner, {"session": session, "title": error.message, "waiting": self._live.watch.waiting})
+        return HTMLResponse(html, error.status, headers)
+
+
+def _sentence(error: ServiceError) -> str:
+    return f"{error.message} Try: {error.hint}" if error.hint else error.message
+
+
+def _framed(inner: str, values: Mapping[str, object]) -> str:
+    """With all that stands around `main`. A page without an address of its own does not change while it is open."""
+    around = {"here": "", "notes": ()} | dict(values)
+    return render.rendered("base.html", around | {"inner": Markup(inner), "seen": digest_of(inner)})  # noqa: S704
+
+
+def _for_strangers(why: str, to: str = "", *, again: bool = False) -> str:
+    """What is typed to get there is told only where a shell reads it as it is."""
+    command = f"service dashboard {to}" if to != "/ui/" and _PLAIN.fullmatch(to) else "service dashboard"
+    values = {"why": why, "back": "" if to == "/ui/" else to, "command": command, "again": to if again else ""}
+    return render.rendered("stranger.html", values)
+
+
+def _asked(request: Request, session: Session) -> Asked:
+    query = dict(request.query_params)
+    if any("\0" in value for value in (*query.values(), *request.path_params.values())):
+        raise UsageError("the address holds U+0000")
+    return Asked(request.url.path, session, request.path_params, query)
+
+
+def _without(query: Mapping[str, str], name: str) -> dict[str, str]:
+    return {key: value for key, value in query.items() if key != name}
+
+
+def _here(asked: Asked) -> str:
+    """The address of a page, as its forms and its stream name it."""
+    query = urlencode([*asked.query.items()])
+    return f"{quote(asked.path)}{'?' if query else ''}{query}"
+
+
+def _ours(address: str) -> str:
+    """An address on this dashboard; whatever else was named leads to the first page."""
+    parts = urlsplit(address)
+    ours = not parts.scheme and not parts.netloc and parts.path.startswith("/ui/") and "\\" not in address
+    return address if ours else "/ui/"

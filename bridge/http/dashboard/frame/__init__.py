@@ -1,0 +1,1 @@
+"""What all pages stand in: sessions, forms, rendering, how open pages are told what changed."""

@@ -1,0 +1,40 @@
+"""Which part of the service is gone: the store, Temporal, the worker. Every page says so (ruling M5)."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from activities.settings import ready
+from bridge.operations.service import Service
+from bridge.operations.temporal import client_of
+from workflows.model.errors import ServiceError
+
+
+@dataclass(frozen=True)
+class Gone:
+    """A part that is not there, what that means for who looks at a page, and what to type."""
+
+    what: str
+    means: str
+    fix: str
+
+
+async def gone(service: Service) -> tuple[Gone, ...]:
+    """Every part that cannot be reached now."""
+    missing = []
+    try:
+        with service.store.connect() as connection:
+            connection.execute(text("SELECT 1"))
+    except DBAPIError:
+        missing.append(Gone("The store cannot be reached", "Nothing can be shown or recorded.", "service doctor"))
+    try:
+        await client_of(service)
+    except ServiceError:
+        means = "What is shown is what was recorded last; what you order now is refused."
+        missing.append(Gone("Temporal does not answer", means, "service daemon start"))
+    worker = ready.read(service.home.worker_ready)
+    if worker is None or not worker.alive:
+        means = "Nothing moves on; what you answer is kept and takes effect when it is back."
+        missing.append(Gone("No worker runs on this machine", means, "service daemon start"))
+    return tuple(missing)

@@ -1,0 +1,196 @@
+"""Open pages are told what has changed, by server-sent events that begin again where they were cut off (ruling M5).
+
+Whoever looks after the store for all of them is one task, and a page that several tabs show is rendered once.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from sqlalchemy.exc import DBAPIError
+
+from activities.store.database import Changes
+from bridge.http.dashboard.frame.gone import Gone, gone
+from bridge.http.dashboard.frame.page import Asked, Page
+from bridge.http.wire.off_loop import act, read
+from bridge.operations import waiting
+from bridge.operations.service import Service
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.4
+REST_SECONDS = 4.0
+"""How often it is looked whether a part of the service is gone, and how much waits."""
+FIRST_SECONDS = 2.0
+STILL_HERE_SECONDS = 15.0
+KEPT = 64
+"""Rendered pages that are remembered."""
+
+_TIMES = re.compile("(<time [^>]*>)[^<]*")
+
+Told = Callable[[Exception], str]
+"""What went wrong, as a sentence."""
+_State = tuple[str | None, str, int | None]
+"""The digest, the trouble and the number that waits, as one page was told of them last."""
+
+
+@dataclass
+class _Shown:
+    html: str = ""
+    digest: str = ""
+    trouble: str = ""
+    """Why what is shown may be old."""
+    change: int = -1
+    at: float = 0.0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Watch:
+    """Counts what changes, in the store and in what the service stands on, while somebody looks."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.change = 0
+        self.gone: tuple[Gone, ...] = ()
+        self.waiting: int | None = None
+        """How much waits for a person; None until it was counted."""
+        self.lookers = 0
+        self._task: asyncio.Task[None] | None = None
+        self._rest: asyncio.Task[None] | None = None
+        self._rest_at = float("-inf")
+        self._news = asyncio.Condition()
+
+    async def known(self) -> None:
+        """Have it looked what is gone and how much waits; only who comes first waits for that, and not for long."""
+        first = self._rest is None
+        looking = self._look_at_the_rest()
+        if first:
+            await asyncio.wait({looking}, timeout=FIRST_SECONDS)
+
+    def _look_at_the_rest(self) -> asyncio.Task[None]:
+        """Beside the look into the store: a Temporal that hangs must not keep news of the store back."""
+        stale = time.monotonic() - self._rest_at > REST_SECONDS
+        if self._rest is None or (self._rest.done() and stale):
+            self._rest = asyncio.create_task(self._rest_now())
+        return self._rest
+
+    async def _rest_now(self) -> None:
+        try:
+            self.gone = await act(partial(gone, self._service))
+            self.waiting = await read(waiting.number, self._service)
+        except DBAPIError:
+            pass  # `gone` tells of the store
+        except Exception:
+            log.exception("what is gone and what waits cannot be told")
+        self._rest_at = time.monotonic()
+
+    def __enter__(self) -> "Watch":
+        self.lookers += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._look())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.lookers -= 1
+
+    async def later_than(self, change: int, seconds: float) -> None:
+        """Return when there is a newer change, or after so many seconds."""
+        try:
+            async with asyncio.timeout(seconds), self._news:
+                await self._news.wait_for(lambda: self.change > change)
+        except TimeoutError:
+            return
+
+    async def _look(self) -> None:
+        """While anybody looks. Whatever fails is tried again: without this task all open pages stand still."""
+        changes: Changes | None = None
+        number, before = -1, None
+        try:
+            while self.lookers:
+                try:
+                    if changes is None:
+                        changes = await read(lambda: Changes(self._service.store))
+                    number = await read(changes.number)
+                except Exception as error:
+                    number = -1
+                    if not isinstance(error, DBAPIError):
+                        log.exception("whether the store has changed cannot be told")
+                self._look_at_the_rest()
+                if before != (now := (number, self.gone, self.waiting)):
+                    before = now
+                    async with self._news:
+                        self.change += 1
+                        self._news.notify_all()
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            self._task = None
+            if changes is not None:
+                changes.close()
+
+
+class Live:
+    """The streams of all open pages."""
+
+    def __init__(self, service: Service, render: Callable[[Page, Asked], str]) -> None:
+        self.watch = Watch(service)
+        self._render = render
+        self._shown: OrderedDict[tuple[str, str], _Shown] = OrderedDict()
+
+    async def stream(
+        self, page: Page, asked: Asked, seen: str | None, told: Told, goes_on: Callable[[], bool]
+    ) -> AsyncIterator[bytes]:
+        """What is inside the page's `main`, each time it has become another, until the session ends."""
+        yield b"retry: 1000\n\n"
+        before: _State = (seen, "", None)
+        sent = time.monotonic()
+        with self.watch as watch:
+            while goes_on():
+                change = watch.change
+                shown = await self._now(page, asked, told)
+                now = (shown.digest or before[0], shown.trouble, watch.waiting)
+                if now != before or time.monotonic() - sent > STILL_HERE_SECONDS:
+                    yield _news(shown, before, now)
+                    before, sent = now, time.monotonic()
+                await watch.later_than(change, min(page.fresh_seconds, STILL_HERE_SECONDS))
+        yield b"event: over\ndata: session\n\n"
+
+    async def _now(self, page: Page, asked: Asked, told: Told) -> _Shown:
+        key = (asked.session.key, f"{asked.path}?{sorted(asked.query.items())}")
+        shown = self._shown.setdefault(key, _Shown())
+        self._shown.move_to_end(key)
+        if len(self._shown) > KEPT:
+            self._shown.popitem(last=False)
+        async with shown.turn:
+            change, now = self.watch.change, time.monotonic()
+            if shown.change != change or now - shown.at >= page.fresh_seconds:
+                try:
+                    shown.html, shown.trouble = await read(self._render, page, asked), ""
+                    shown.digest = digest_of(shown.html)
+                except Exception as error:
+                    shown.trouble = told(error)
+                shown.change, shown.at = change, now
+        return shown
+
+
+def digest_of(html: str) -> str:
+    """The same as long as a page shows the same; how long ago something was is no news."""
+    return hashlib.blake2b(_TIMES.sub(r"\1", html).encode(), digest_size=12).hexdigest()
+
+
+def _news(shown: _Shown, before: _State, now: _State) -> bytes:
+    """What has become another, a message each; nothing but a sign of life, where nothing has."""
+    said = b": still here\n\n"
+    if now[0] != before[0]:
+        lines = "".join(f"data: {line}\n" for line in shown.html.splitlines())
+        said += f"id: {shown.digest}\n{lines}\n".encode()
+    if now[1] != before[1]:
+        said += f"event: trouble\ndata: {' '.join(now[1].split())}\n\n".encode()
+    if now[2] != before[2]:
+        said += f"event: waiting\ndata: {now[2]}\n\n".encode()
+    return said

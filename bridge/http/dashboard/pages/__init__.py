@@ -1,0 +1,22 @@
+"""What each page shows and what can be done on it, one module a subject; none of them knows another."""
+
+from bridge.http.dashboard.frame.page import Action, Page
+from bridge.http.dashboard.pages import (
+    agents,
+    attention,
+    doctor,
+    job,
+    jobs,
+    memory,
+    pipelines,
+    reviews,
+    runs,
+    settings,
+    spend,
+    trees,
+)
+
+SUBJECTS = (attention, trees, job, jobs, pipelines, runs, agents, doctor, memory, reviews, spend, settings)
+
+PAGES: tuple[Page, ...] = tuple(page for subject in SUBJECTS for page in subject.PAGES)
+ACTIONS: tuple[Action, ...] = tuple(each for subject in SUBJECTS for each in getattr(subject, "ACTIONS", ()))

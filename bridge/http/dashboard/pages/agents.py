@@ -1,0 +1,49 @@
+"""Who can work, with which programs, on what and where: agents, runtimes, repositories, hosts (ruling M4)."""
+
+import time
+from collections.abc import Mapping
+
+from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.operations import agents, hosts, repos, runtimes
+from bridge.operations.background import Background
+from bridge.operations.runtimes import Runtime
+from bridge.operations.service import Service
+from workflows.contract.models import AutonomyPolicy
+from workflows.model.workers import SessionScope
+from workflows.policy.hosts import lacks_worker, way_back
+
+RUNTIMES: Background[list[Runtime]] = Background(runtimes.check)
+AUTONOMY = {
+    AutonomyPolicy.AUTO: "Reads; its program holds it to that without asking anybody",
+    AutonomyPolicy.READ_ONLY: "Reads, and changes nothing",
+    AutonomyPolicy.WORKSPACE_WRITE: "May write in its own worktree",
+    AutonomyPolicy.DANGER_FULL_ACCESS: "May do whatever the user may whom the service runs as",
+}
+SESSIONS = {
+    SessionScope.FRESH: "Every job begins a session of its own",
+    SessionScope.TREE: "A coordinator goes on in the session of its first job",
+}
+
+
+def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+    seen, now = RUNTIMES.seen(service), time.time()
+    return {
+        "title": "Agents",
+        "agents": agents.every(service),
+        "seen": seen,
+        "works_now": {each.name: each.works for each in seen.found or ()},
+        "repos": repos.every(service),
+        "hosts": [(each, lacks_worker(each.seen, now)) for each in hosts.every(service)],
+        "way_back": way_back,
+        "autonomy": AUTONOMY,
+        "sessions": SESSIONS,
+    }
+
+
+async def _check(service: Service, form: Form) -> Done:
+    RUNTIMES.begin(service)
+    return done("the programs are being asked")
+
+
+PAGES = (Page("/agents", "agents.html", _look, fresh_seconds=2.0),)
+ACTIONS = (Action("/agents/check", _check),)

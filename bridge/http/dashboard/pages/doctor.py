@@ -1,0 +1,27 @@
+"""Everything the service stands on, with the command that puts right what is wrong (ruling M4)."""
+
+from collections.abc import Mapping
+
+from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.operations import doctor
+from bridge.operations.background import Background
+from bridge.operations.doctor import Finding, Level
+from bridge.operations.service import Service
+
+FINDINGS: Background[list[Finding]] = Background(doctor.examine)
+_WORST_FIRST = (Level.WRONG, Level.WARNING, Level.OK)
+
+
+def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+    seen = FINDINGS.seen(service)
+    findings = sorted(seen.found or (), key=lambda each: _WORST_FIRST.index(each.level))
+    return {"title": "Doctor", "seen": seen, "findings": findings, "healthy": doctor.healthy(findings)}
+
+
+async def _check(service: Service, form: Form) -> Done:
+    FINDINGS.begin(service)
+    return done("it is being looked at")
+
+
+PAGES = (Page("/doctor", "doctor.html", _look, fresh_seconds=2.0),)
+ACTIONS = (Action("/doctor/check", _check),)

@@ -1,0 +1,109 @@
+"""One job: all that is known of it, and what can be done with it (ruling M3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.http.dashboard.parts import grid, legs, patches
+from bridge.http.dashboard.parts.recent import Recent
+from bridge.operations import dashboard, diffs, jobs, output, trees
+from bridge.operations.claims import claims, entry, in_sum
+from bridge.operations.jobs import JobDetail
+from bridge.operations.service import Service
+from workflows.model.errors import ServiceError
+from workflows.model.states import Continuation, JobState
+from workflows.policy.decisions import decided
+
+DIFF_BYTES, OUTPUT_LETTERS, TAIL_LETTERS = 40_000, 30_000, 6_000
+LISTS = ("findings", "tests_run", "needs")
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+
+
+@dataclass(frozen=True)
+class _ShownDiff:
+    source: str
+    files: tuple[patches.FilePatch, ...] = ()
+    cut: bool = False
+    problem: str = ""
+
+
+_diffs = Recent[_ShownDiff](seconds=5)
+
+
+def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+    detail = jobs.detail(service, asked.params["job_id"])
+    job = detail.job
+    tree = jobs.tree(service, job.job_id)
+    told = jobs.events(service, job.job_id, whole_tree=False)
+    result = (detail.payload or {}).get("service_result") or {}
+    found = legs.branches_of(service, tree, told, only=job.job_id)
+    running = job.state in OPEN
+    workflow = job.job_id if job.continuation is Continuation.NONE else job.root_job_id
+    return {
+        "title": f"{grid.name_of(job)} ({job.job_id})",
+        "detail": detail,
+        "job": job,
+        "name": grid.name_of(job),
+        "seconds": grid.seconds_of(job),
+        "decision": decided(job.state, job.decision),
+        "tree": tree,
+        "came_from": next((each for each in tree.jobs if each.job_id == job.parent_job_id), None),
+        "handed_out": tuple(each for each in tree.jobs if each.parent_job_id == job.job_id),
+        "name_of": grid.name_of,
+        "lists": [(name.replace("_", " "), [*map(entry, result.get(name) or ())]) for name in LISTS],
+        **_claimed(detail, result),
+        "branch": found.legs[0] if found else None,
+        "conflicts": [each for each in legs.conflicts_of(service, tree, told) if each.job_id == job.job_id],
+        "diff": _diff(service, job.job_id, job.head_sha or str(job.attempt), running=running),
+        "output": output.of_job(service, job.job_id, TAIL_LETTERS if running else OUTPUT_LETTERS),
+        "events": sorted([*told, *jobs.waits(service, job.job_id)], key=lambda event: event.at),
+        "running": running,
+        "web_ui": dashboard.web_ui(service, workflow),
+    }
+
+
+def _claimed(detail: JobDetail, result: Mapping[str, Any]) -> Mapping[str, object]:
+    changes = [entry(each) for each in result.get("changes_made") or ()]
+    seen = (detail.payload or {}).get("result_observation")
+    return {
+        "changes": changes,
+        "claims": claims(changes, seen) if seen else (),
+        "seen": seen,
+        "seen_in_sum": in_sum(seen) if seen else "",
+    }
+
+
+def _diff(service: Service, job_id: str, moment: str, *, running: bool) -> _ShownDiff:
+    key = (str(service.home.root), job_id, moment, running)
+    return _diffs.get(key, lambda: _read_diff(service, job_id))
+
+
+def _read_diff(service: Service, job_id: str) -> _ShownDiff:
+    try:
+        found = diffs.of_job(service, job_id)
+        text, cut = patches.beginning(found.pieces(), DIFF_BYTES)
+    except ServiceError as error:
+        return _ShownDiff("", problem=error.message)
+    return _ShownDiff(found.source, patches.files(text), cut)
+
+
+async def _retry(service: Service, form: Form) -> Done:
+    retried = await trees.retry(service, form.asked.params["job_id"], actor=form.signed)
+    return done(f"{retried.job_id} runs again{'; its tree is open again' if retried.reopened else ''}.")
+
+
+async def _merge(service: Service, form: Form) -> Done:
+    return legs.merged(service, (form.asked.params["job_id"],), form)
+
+
+async def _drop(service: Service, form: Form) -> Done:
+    return Done((legs.dropped(service, form.asked.params["job_id"], form),))
+
+
+PAGES = (Page("/jobs/{job_id}", "job.html", _look, fresh_seconds=1.0),)
+ACTIONS = (
+    Action("/jobs/{job_id}/retry", _retry),
+    Action("/jobs/{job_id}/merge", _merge),
+    Action("/jobs/{job_id}/drop", _drop),
+)

@@ -1,0 +1,47 @@
+"""Every job there was, newest first: narrowed, searched, paged (ruling M4)."""
+
+from collections.abc import Mapping
+
+from bridge.http.dashboard.frame.page import Action, Asked, Page
+from bridge.http.dashboard.parts import lists
+from bridge.http.wire import cursors
+from bridge.operations import jobs, repos
+from bridge.operations.jobs import JobFilter
+from bridge.operations.service import Service
+from workflows.model.states import JobState
+from workflows.policy.decisions import decided
+
+FIELDS = ("q", "repo", "agent", "state", "roots", "preflight_failed")
+
+
+def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+    said = lists.wanted(asked, *FIELDS)
+    found = jobs.find(
+        service,
+        JobFilter(
+            repo=said["repo"] or None,
+            agent=said["agent"] or None,
+            state=said["state"] or None,
+            roots_only=bool(said["roots"]),
+            preflight_failed=bool(said["preflight_failed"]),
+            limit=lists.PER_PAGE + 1,
+            before=cursors.place(asked.query.get("cursor")),
+            text=said["q"],
+        ),
+    )
+    shown, next_cursor = cursors.page(found, lists.PER_PAGE + 1, lambda job: (job.queued_at, job.job_id))
+    return {
+        "title": "Jobs",
+        "said": said,
+        "narrowed": any(said.values()),
+        "jobs": shown,
+        "titles": jobs.titles(service, shown),
+        "states": list(JobState),
+        "repos": [repo.name for repo in repos.every(service)],
+        "decided": decided,
+        "ways": lists.ways(asked, said, next_cursor),
+    }
+
+
+PAGES = (Page("/jobs", "jobs.html", _look),)
+ACTIONS: tuple[Action, ...] = ()

@@ -1,0 +1,69 @@
+"""What agents should know: what they propose is decided here, what is confirmed is found here (rulings K2, M4)."""
+
+from collections.abc import Mapping
+
+from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page, done
+from bridge.operations import agents, memory, repos
+from bridge.operations.memory import MemoryFilter, NewEntry, Recall
+from bridge.operations.service import Service
+from workflows.model.errors import ServiceError, UsageError
+from workflows.policy.memory import CONTENT_LIMIT, KEY_LIMIT, Entry, MemoryState
+
+MOST_LISTED = 100
+VERBS = {"confirm": MemoryState.CONFIRMED, "retire": MemoryState.RETIRED}
+
+
+def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+    query = asked.query.get("q", "").strip()
+    agent, repo = asked.query.get("agent") or None, asked.query.get("repo") or None
+    return {
+        "title": "Memory",
+        "pending": memory.find(service, MemoryFilter(state=MemoryState.PENDING, limit=MOST_LISTED)),
+        "confirmed": _confirmed(service, query, agent, repo),
+        "query": query,
+        "agent": agent or "",
+        "repo": repo or "",
+        "agents": [each.worker.name for each in agents.every(service)],
+        "repos": [each.name for each in repos.every(service)],
+        "most_listed": MOST_LISTED,
+        "key_limit": KEY_LIMIT,
+        "content_limit": CONTENT_LIMIT,
+    }
+
+
+def _confirmed(service: Service, query: str, agent: str | None, repo: str | None) -> list[Entry]:
+    """The best matches of a query; without one the newest."""
+    if query:
+        wanted = Recall(query=query, repo=repo, agent=agent, limit=MOST_LISTED)
+        return list(memory.recall(service, wanted).entries)
+    return memory.find(service, MemoryFilter(agent, repo=repo, state=MemoryState.CONFIRMED, limit=MOST_LISTED))
+
+
+async def _decide(service: Service, form: Form) -> Done:
+    """Each of the chosen ones by itself; what was refused keeps none of the others."""
+    wanted = VERBS.get(form.text("do"))
+    if wanted is None:
+        raise UsageError("an entry is confirmed or retired")
+    chosen = form.all("entry")
+    if not chosen:
+        raise UsageError("nothing is chosen; tick the entries first")
+    seen, actor = form.text("seen"), form.actor
+    return Done(tuple(_decided(service, entry_id, seen, wanted, actor) for entry_id in dict.fromkeys(chosen)))
+
+
+def _decided(service: Service, entry_id: str, seen: str, wanted: MemoryState, actor: str) -> Note:
+    try:
+        entry = memory.decide(service, entry_id, seen, wanted, actor)
+    except ServiceError as error:
+        return Note(error.message, done=False, hint=error.hint or "", about=entry_id)
+    return Note(f"{entry.state} by {actor}", about=entry_id)
+
+
+async def _add(service: Service, form: Form) -> Done:
+    new = NewEntry(form.text("key"), form.text("content"), form.text("agent") or None, form.text("repo") or None)
+    entry = memory.add(service, new, form.actor)
+    return done(f"{entry.id} is {entry.state}")
+
+
+PAGES = (Page("/memory", "memory.html", _look),)
+ACTIONS = (Action("/memory/decide", _decide), Action("/memory/add", _add))

@@ -1,0 +1,103 @@
+"""Pipelines: which there are, what each does, when it fires, what became of its runs, and starting one (ruling M4)."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from activities.store.pipelines import Pipeline
+from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.http.dashboard.parts import firings, lists
+from bridge.http.dashboard.parts.payload import EMPTY_ROWS, keys_read, payload_of
+from bridge.operations import pipeline_runs, pipelines
+from bridge.operations.pipeline_runs import RunFilter
+from bridge.operations.service import Service
+from workflows.pipeline.definition import Definition, ShellStage
+from workflows.pipeline.plan import Trigger
+from workflows.pipeline.read import read
+from workflows.pipeline.schedule_words import in_words
+from workflows.pipeline.text import Format
+
+RECENT = 20
+
+
+@lru_cache(256)
+def _definition(text: str, format_: Format) -> Definition:
+    """A list of them is looked at again and again."""
+    return read(text, format_)
+
+
+def _schedule(pipeline: Pipeline) -> str:
+    schedule = _definition(pipeline.definition, pipeline.format).schedule if pipeline.scheduled else None
+    return in_words(schedule) if schedule else ""
+
+
+def _next(service: Service, known: Sequence[Pipeline]) -> firings.Firings | None:
+    """When those that are scheduled fire next; None where Temporal does not say."""
+    return firings.next_firings(service, [each.name for each in known if each.scheduled and each.enabled])
+
+
+def _every(service: Service, asked: Asked) -> Mapping[str, object]:
+    known = pipelines.every(service)
+    return {
+        "title": "Pipelines",
+        "pipelines": known,
+        "schedules": {each.name: _schedule(each) for each in known},
+        "next": _next(service, known),
+        "latest": pipeline_runs.latest(service),
+    }
+
+
+def _one(service: Service, asked: Asked) -> Mapping[str, object]:
+    pipeline = pipelines.get(service, asked.params["name"])
+    definition = _definition(pipeline.definition, pipeline.format)
+    wanted = RunFilter(pipeline=pipeline.name, limit=RECENT, cursor=asked.query.get("cursor"))
+    page = pipeline_runs.list_runs(service, wanted)
+    keys = keys_read(definition)
+    return {
+        "title": pipeline.name,
+        "pipeline": pipeline,
+        "definition": definition,
+        "commands": {stage.id: _does(stage) for stage in definition.stages if isinstance(stage, ShellStage)},
+        "schedule": _schedule(pipeline),
+        "next": _next(service, [pipeline]),
+        "keys": keys + ("",) * EMPTY_ROWS,
+        "reads": keys,
+        "runs": page.runs,
+        "active": pipeline_runs.active(service, pipeline.name),
+        "ways": lists.ways(asked, {}, page.next_cursor),
+    }
+
+
+def _does(stage: ShellStage) -> str:
+    """A text for `sh -c` stands in the file without those words."""
+    return stage.command[-1] if stage.command[:2] == ("sh", "-c") else " ".join(stage.command)
+
+
+async def _run(service: Service, form: Form) -> Done:
+    name = form.asked.params["name"]
+    run_id = await pipelines.run(service, name, payload_of(form), Trigger.DASHBOARD)
+    return done(f"{name} runs: {run_id}.", f"/ui/runs/{run_id}")
+
+
+async def _enable(service: Service, form: Form) -> Done:
+    name = form.asked.params["name"]
+    await pipelines.enable(service, name)
+    firings.forget(service, name)
+    return done(f"{name} is enabled.")
+
+
+async def _disable(service: Service, form: Form) -> Done:
+    name = form.asked.params["name"]
+    await pipelines.disable(service, name)
+    firings.forget(service, name)
+    return done(f"{name} is disabled: no run begins any more.")
+
+
+PAGES = (
+    Page("/pipelines", "pipelines.html", _every),
+    Page("/pipelines/{name}", "pipeline.html", _one),
+)
+ACTIONS = (
+    Action("/pipelines/{name}/run", _run),
+    Action("/pipelines/{name}/enable", _enable),
+    Action("/pipelines/{name}/disable", _disable),
+)

@@ -1,0 +1,37 @@
+"""The settings in force, where each comes from, and which process still works with others (rulings K4, M4)."""
+
+from collections.abc import Mapping
+from itertools import groupby
+
+from activities.settings.load import SettingsError
+from bridge.http.dashboard.frame.page import Asked, Page
+from bridge.operations import settings
+from bridge.operations.service import Service
+from bridge.operations.settings import Setting
+
+
+def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+    """As the file is now: what this bridge has read may be older."""
+    now = Service(service.home)
+    try:
+        found, fault = settings.in_force(now), ""
+    except SettingsError as error:
+        found, fault = (), error.message
+    return {
+        "title": "Settings",
+        "file": service.home.config,
+        "there": service.home.config.exists(),
+        "sections": _sections(found),
+        "fault": fault,
+        "processes": settings.processes(now),
+    }
+
+
+def _sections(found: tuple[Setting, ...]) -> list[tuple[str, list[Setting], bool]]:
+    """Each with its settings, and whether somebody has set one of them; those stand first."""
+    groups = [(name, [*group]) for name, group in groupby(found, key=lambda each: each.section)]
+    told = [(name, group, any(each.origin != "default" for each in group)) for name, group in groups]
+    return sorted(told, key=lambda section: not section[2])
+
+
+PAGES = (Page("/settings", "settings.html", _look, fresh_seconds=5.0),)

@@ -1,0 +1,92 @@
+"""What was spent, by day, agent, repository and model (ruling M4)."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from activities.settings.home import Home
+from bridge.http.dashboard.frame.page import Asked, Page
+from bridge.operations import spend
+from bridge.operations.service import Service
+from bridge.operations.spend import Line, Spend, Used
+from workflows.model.errors import UsageError
+
+CHOICES = (7, 30, 90, 365)
+MOST_NAMED = 30
+GOOD_FOR_SECONDS = 5.0
+WIDTH, HEIGHT = 600, 120
+"""Of the picture, in units of its own; on a page it is as wide as there is room."""
+
+_KNOWN: dict[tuple[Home, int], tuple[float, Spend]] = {}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One day in the picture."""
+
+    line: Line
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+    days = _days(asked.query.get("days", "30"))
+    found = _found(service, days)
+    by_dollars = found.total.cost_usd > 0
+    tables = (("Agent", found.agents), ("Repository", found.repos), ("Model", found.models))
+    return {
+        "title": "Spend",
+        "days": days,
+        "choices": CHOICES,
+        "found": found,
+        "bars": _bars(found.days, by_dollars=by_dollars),
+        "by_dollars": by_dollars,
+        "most": max(found.days, key=lambda line: _height(line.used, by_dollars=by_dollars)),
+        "width": WIDTH,
+        "height": HEIGHT,
+        "tables": [(name, *_named(lines)) for name, lines in tables],
+    }
+
+
+def _found(service: Service, days: int) -> Spend:
+    """Adding up looks at every job: an open page has it done every few seconds, and not at every change."""
+    at, known = _KNOWN.get((service.home, days), (0.0, None))
+    if known is None or time.monotonic() - at > GOOD_FOR_SECONDS:
+        known = spend.find(service, days)
+        _KNOWN[service.home, days] = time.monotonic(), known
+    return known
+
+
+def _days(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 3:
+        raise UsageError(f"{text[:20]!r} is no number of days", "service spend --days 30")
+    return int(text)
+
+
+def _bars(days: Sequence[Line], *, by_dollars: bool) -> list[Bar]:
+    """Higher is dearer; without dollars, more tokens. What is not nothing can be seen."""
+    most = max(_height(line.used, by_dollars=by_dollars) for line in days) or 1
+    step = WIDTH / len(days)
+    bars = []
+    for number, line in enumerate(days):
+        value = _height(line.used, by_dollars=by_dollars)
+        height = max(1.5, HEIGHT * value / most) if value else 0
+        bars.append(
+            Bar(line, round(number * step, 2), round(HEIGHT - height, 2), round(step * 0.8, 2), round(height, 2))
+        )
+    return bars
+
+
+def _height(used: Used, *, by_dollars: bool) -> float:
+    return used.cost_usd if by_dollars else used.tokens
+
+
+def _named(lines: Sequence[Line]) -> tuple[Sequence[Line], int, Used]:
+    """The dearest, how many more there are, and what those have used."""
+    rest = lines[MOST_NAMED:]
+    return lines[:MOST_NAMED], len(rest), Used.of(line.used for line in rest)
+
+
+PAGES = (Page("/spend", "spend.html", _look),)

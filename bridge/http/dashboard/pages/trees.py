@@ -1,0 +1,70 @@
+"""One tree: where it stands, who does what, what it spends, and the orders it takes (ruling M3)."""
+
+from collections.abc import Mapping
+
+from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.http.dashboard.parts import dag, grid, legs
+from bridge.operations import dashboard, follows, jobs, rounds, trees
+from bridge.operations.service import Service
+from workflows.model.errors import UsageError
+
+EVENTS = 60
+"""The newest ones; a command tells all."""
+
+
+def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+    tree = jobs.tree(service, asked.params["root"])
+    root = tree.task.root_job_id
+    told = jobs.events(service, root)
+    rows = tuple(grid.rows(tree.jobs))
+    return {
+        "title": tree.task.title,
+        "tree": tree,
+        "root": tree.jobs[0],
+        "rows": rows,
+        "by_id": {row.job.job_id: row for row in rows},
+        "picture": dag.draw([job.job_id for job in tree.jobs], follows.of_tree(service, tree)),
+        "spend": grid.spend(tree),
+        "branches": legs.branches_of(service, tree, told),
+        "conflicts": legs.conflicts_of(service, tree, told),
+        "rounds": rounds.of_tree(service, root),
+        "events": told[-EVENTS:],
+        "all_events": len(told),
+        "retry": tree.task.to_retry,
+        "web_ui": dashboard.web_ui(service, root),
+    }
+
+
+async def _kill(service: Service, form: Form) -> Done:
+    immediate = form.text("how") == "now"
+    killed = await trees.kill(service, form.asked.params["root"], actor=form.signed, immediate=immediate)
+    if killed.over:
+        return legs.over(killed)
+    how = "Its agents are stopped." if immediate else "What runs finishes; nothing more starts."
+    return done(f"The tree is being ended. {how} One last job sums up.")
+
+
+async def _dismiss(service: Service, form: Form) -> Done:
+    killed = await trees.dismiss(service, form.asked.params["root"], actor=form.signed)
+    return legs.over(killed) if killed.over else done("The tree is being ended.")
+
+
+async def _branches(service: Service, form: Form) -> Done:
+    """Merge the chosen legs, all or none; or drop them, each for itself."""
+    chosen = form.all("all") if form.text("do") == "merge-all" else form.all("leg")
+    root = jobs.get(service, form.asked.params["root"]).root_job_id
+    if not chosen:
+        raise UsageError("no leg is chosen; nothing was done")
+    if strange := [leg for leg in chosen if jobs.get(service, leg).root_job_id != root]:
+        raise UsageError(f"{strange[0]} is not of the tree {root}; nothing was done")
+    if form.text("do") == "drop":
+        return Done(tuple(legs.dropped(service, leg, form) for leg in chosen))
+    return legs.merged(service, chosen, form)
+
+
+PAGES = (Page("/trees/{root}", "tree.html", _look),)
+ACTIONS = (
+    Action("/trees/{root}/kill", _kill),
+    Action("/trees/{root}/dismiss", _dismiss),
+    Action("/trees/{root}/branches", _branches),
+)

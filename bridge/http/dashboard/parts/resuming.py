@@ -1,0 +1,212 @@
+"""What a person says to pauses, one or several at once: always to the round that the page showed (ruling M2)."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from urllib.parse import parse_qsl, urlsplit
+
+from bridge.http.dashboard.frame.page import CHANNEL, Done, Form, Note
+from bridge.operations import jobs, resume, rounds, waiting
+from bridge.operations.service import Service
+from workflows.model.errors import RefusedError, ServiceError, UsageError
+from workflows.model.orders import ResumeOrder
+from workflows.model.rounds import RoundEnd
+from workflows.model.rows import QuestionRecord, RoundRecord
+from workflows.policy.answers import clean, parse
+from workflows.policy.verbs import Verb
+from workflows.policy.whole_answers import is_choice
+
+MOST = 50
+"""Items on one page."""
+AT_ONCE = 16
+DIGEST = 16
+"""Characters of it that a page carries."""
+CROSSED = (
+    "nothing was sent: a line begins with the name of another question and a colon,"
+    " so it would be read as the answer to that one; put a word before it"
+)
+ENDS: dict[str, str] = {
+    Verb.ANSWER: RoundEnd.ANSWERED,
+    Verb.RETRY: RoundEnd.RETRIED,
+    Verb.CONTINUE: RoundEnd.CONTINUED,
+    Verb.ABORT: RoundEnd.ABORTED,
+}
+DURATIONS = {"1h": "1 hour", "8h": "8 hours", "1d": "1 day", "3d": "3 days", "7d": "7 days", "30d": "30 days"}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A round as a page showed it."""
+
+    job: str
+    number: int
+    digest: str
+    until: str
+    """When it would end: to extend it once more is another order than to extend it twice by accident."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is said to a round."""
+
+    verb: str
+    text: str = ""
+    partial: bool = False
+    other: bool = False
+
+
+def seen_of(shown: RoundRecord) -> str:
+    """As a form carries it."""
+    return f"{shown.coordinator_id}|{shown.number}|{shown.digest[:DIGEST]}|{shown.expires_at}"
+
+
+def form_of(shown: RoundRecord) -> str:
+    """The name of a coordinator's form; the same for its next round, so that a text finds its field there."""
+    return f"say-{shown.coordinator_id}"
+
+
+def page_of(service: Service, query: Mapping[str, str]) -> waiting.Waiting:
+    """The part of what waits that an address names."""
+    first = query.get("from", "0")
+    if not (first.isascii() and first.isdigit() and len(first) < 7):
+        raise UsageError("?from= takes a whole number")
+    return waiting.find(service, int(first) // MOST * MOST, MOST)
+
+
+async def say(service: Service, form: Form) -> Done:
+    """Answer, retry, continue, abort or extend one round. What is refused keeps the words that were typed."""
+    seen = _read(form.text("seen"))
+    verb = Verb.ANSWER.value if "pick" in form.fields else form.text("say")
+    try:
+        note = await _said(service, form, seen, verb)
+    except ServiceError as error:
+        refused = Note(error.message, done=False, hint=error.hint or "")
+        return Done((refused, *_homeless(service, form, seen)), status=error.status)
+    return Done((note,))
+
+
+async def say_to_chosen(service: Service, form: Form) -> Done:
+    """The same to all that were ticked; each has a result of its own."""
+    verb, chosen = form.text("say"), [_read(each) for each in dict.fromkeys(form.all("chosen"))]
+    if not chosen:
+        raise UsageError("nothing is chosen: tick what you mean first")
+    turn, titles = asyncio.Semaphore(AT_ONCE), waiting.titles(service, [each.job for each in chosen])
+
+    async def one(seen: Seen) -> Note:
+        about = f"{titles.get(seen.job, '')} {seen.job}".strip()
+        async with turn:
+            try:
+                note = await _said(service, form, seen, verb)
+            except ServiceError as error:
+                return Note(error.message, done=False, hint=error.hint or "", about=about)
+        return Note(note.text, about=about)
+
+    return Done(tuple(await asyncio.gather(*map(one, chosen))))
+
+
+def _read(text: str) -> Seen:
+    job, number, digest, until = (text.split("|") + [""] * 4)[:4]
+    if not number.isascii() or not number.isdigit() or len(number) > 9 or not digest:
+        raise UsageError("the form does not say which round it means; load the page again")
+    return Seen(job, int(number), digest, until)
+
+
+async def _said(service: Service, form: Form, seen: Seen, verb: str) -> Note:
+    try:
+        now = _open_now(service, seen)
+    except RefusedError:
+        if same := _done_before(service, form, seen, verb):
+            return same
+        raise
+    if verb not in now.verbs:
+        takes = ", ".join(now.verbs)
+        raise RefusedError(f"round {now.number} of {now.coordinator_id} takes {takes}, not {verb[:40]}")
+    words = _words(form, verb, now.questions)
+    order = ResumeOrder(
+        actor=form.actor,
+        channel=CHANNEL,
+        job_id=seen.job,
+        verb=verb,
+        text=words.text,
+        round=seen.number,
+        digest=seen.digest,
+        request_id=_request(form.asked.session.key, seen, words),
+        partial=words.partial,
+        other=words.other,
+    )
+    verdict = await resume.resume(service, order)
+    return Note(verdict.message)
+
+
+def _open_now(service: Service, seen: Seen) -> RoundRecord:
+    """The round that was seen, if it is open and still asks the same."""
+    root = jobs.get(service, seen.job).root_job_id
+    now = next((each for each in rounds.open_of(service, root) if each.coordinator_id == seen.job), None)
+    over = rounds.last_words(service, root, seen.job, seen.number)
+    if now is None:
+        raise RefusedError(over or f"{seen.job} waits for nobody any more", f"service job tree {root}")
+    if now.number != seen.number:
+        gone = over or f"round {seen.number} of {seen.job} is over"
+        raise RefusedError(f"nothing was sent: {gone}; round {now.number} waits now")
+    if not now.digest.startswith(seen.digest):
+        raise RefusedError(f"nothing was sent: what round {now.number} asks has changed since you saw it")
+    return now
+
+
+def _done_before(service: Service, form: Form, seen: Seen, verb: str) -> Note | None:
+    """The same form, sent twice: the first time has ended the round."""
+    ended = rounds.ended(service, seen.job, seen.number)
+    if ended is None or not ended.digest.startswith(seen.digest):
+        return None
+    words = _words(form, verb, ended.questions)
+    mine = f"{ENDS.get(verb)} by {form.actor} ({CHANNEL})"
+    return Note(ended.closed) if ended.closed.startswith(mine) and ended.said == words.text else None
+
+
+def _words(form: Form, verb: str, questions: tuple[QuestionRecord, ...]) -> Words:
+    if verb == Verb.ANSWER:
+        return _answer(form, questions)
+    return Words(verb, form.text("by", "") if verb == Verb.EXTEND else clean(form.text("instructions", "")).strip())
+
+
+def _answer(form: Form, questions: tuple[QuestionRecord, ...]) -> Words:
+    """Choices and texts of all questions as one answer; both of one question belong together."""
+    said = {each.id: text for each in questions if (text := _of_question(form, each))}
+    other = any(each.choices and each.id in said and not is_choice(said[each.id], each.choices) for each in questions)
+    # What begins with a blank is a part of the answer above it.
+    parts = [f"{name}: {text}".replace("\n", "\n ") for name, text in said.items()]
+    ids = [each.id for each in questions]
+    alone = {name: parse(part, [name]).by_id.get(name) for name, part in zip(said, parts, strict=True)}
+    if parse("\n".join(parts), ids).by_id != alone:
+        raise RefusedError(CROSSED)
+    return Words(Verb.ANSWER, "\n".join(parts), partial=form.text("partial", "") == "yes", other=other)
+
+
+def _of_question(form: Form, question: QuestionRecord) -> str:
+    number = form.number("pick" if "pick" in form.fields else f"choice.{question.id}")
+    if number is not None and number >= len(question.choices):
+        raise UsageError(f"{question.id} has no choice {number + 1}; load the page again")
+    chosen = question.choices[number] if number is not None else ""
+    return "\n".join(each for each in (chosen, clean(form.text(f"text.{question.id}", "")).strip()) if each)
+
+
+def _request(session: str, seen: Seen, words: Words) -> str:
+    """The same for the same order from the same browser: it acts once, however often it is sent."""
+    return f"{CHANNEL}-{sha256(repr((session, seen, words)).encode()).hexdigest()[:40]}"
+
+
+def _homeless(service: Service, form: Form, seen: Seen) -> tuple[Note, ...]:
+    """Typed texts for which the page that is shown now has no field."""
+    typed = {name: form.text(name) for name in form.fields if name.startswith("text.") or name == "instructions"}
+    address = dict(parse_qsl(urlsplit(form.text("from", "")).query))
+    shown = [item.round for item in page_of(service, address).items if item.round]
+    now = next((each for each in shown if each.coordinator_id == seen.job), None)
+    fields = (
+        {f"text.{each.id}" for each in now.questions} | ({"instructions"} if now.failing else set()) if now else set()
+    )
+    return tuple(
+        Note("What you typed is kept here, so that you can copy it.", done=False, kept=text)
+        for name, text in typed.items()
+        if text.strip() and name not in fields
+    )

@@ -1,0 +1,30 @@
+"""The dashboard over a home of the test's own."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from activities.settings.home import Home
+from bridge.operations.service import Service
+from tests.bridge.http.dashboard.surfer import Surfer
+
+NO_TEMPORAL = "[temporal]\nport = 1\n"
+"""Nobody listens there."""
+
+
+@pytest.fixture
+def service(home: Home) -> Iterator[Service]:
+    """No Temporal."""
+    home.config.write_text(NO_TEMPORAL)
+    made = Service(home)
+    yield made
+    made.store.dispose()
+
+
+@pytest_asyncio.fixture
+async def ann(service: Service) -> AsyncIterator[Surfer]:
+    """Ann has a session."""
+    async with Surfer(service) as surfer:
+        await surfer.enter()
+        yield surfer

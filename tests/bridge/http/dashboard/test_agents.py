@@ -1,0 +1,134 @@
+"""Agents, runtimes, repositories and hosts on a page, and the doctor's findings (ruling M4)."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from activities.store import agents, hosts
+from bridge.http.dashboard.pages import agents as agents_page
+from bridge.http.dashboard.pages import doctor as doctor_page
+from bridge.operations.background import Background
+from bridge.operations.doctor import Finding, Level
+from bridge.operations.runtimes import Runtime
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from tests.bridge.http.dashboard.surfer import Surfer
+from tests.waiting import until
+from workflows.contract.models import AutonomyPolicy
+from workflows.model.workers import Worker
+
+pytestmark = pytest.mark.ruling("M4")
+FOUND = [
+    Runtime("runtime_a", "codex", works=True, says="logged in", path="/bin/codex", version="1.2.3"),
+    Runtime("runtime_b", "claude", works=False, says="not found on the PATH", fix="npm install -g claude"),
+]
+
+
+@pytest.fixture
+def let() -> Iterator[threading.Event]:
+    """Looks wait until this is set."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture(autouse=True)
+def looks(monkeypatch: pytest.MonkeyPatch, let: threading.Event) -> list[str]:
+    """No program is asked: what is found is known, once the test lets it be."""
+    looked: list[str] = []
+
+    def runtimes(_: Service) -> list[Runtime]:
+        assert let.wait(60)
+        looked.append("runtimes")
+        return FOUND
+
+    def findings(_: Service) -> list[Finding]:
+        assert let.wait(60)
+        looked.append("doctor")
+        wrong = Finding("temporal", Level.WRONG, "no <b>answer</b>", "service daemon start")
+        return [Finding("git", Level.OK, "2.40"), wrong, Finding("disk", Level.WARNING, "4 GiB free", "make room")]
+
+    monkeypatch.setattr(agents_page, "RUNTIMES", Background(runtimes))
+    monkeypatch.setattr(doctor_page, "FINDINGS", Background(findings))
+    return looked
+
+
+async def test_a_page_answers_before_a_slow_look_is_over(ann: Surfer, let: threading.Event, looks: list[str]) -> None:
+    for path, found in (("/ui/agents", "codex 1.2.3"), ("/ui/doctor", "4 GiB free")):
+        first = await ann.open(path)
+        assert "being looked at" in first.words
+        assert found not in first.words
+        assert looks == []
+    let.set()
+    await until(lambda: sorted(looks) == ["doctor", "runtimes"])
+    for path, found in (("/ui/agents", "codex 1.2.3"), ("/ui/doctor", "4 GiB free")):
+        seen = ""
+        while found not in seen:
+            seen = (await ann.open(path)).words
+    assert len(looks) == 2, "what was seen is kept"
+
+
+@pytest.mark.parametrize("path", ["/ui/agents", "/ui/doctor"])
+async def test_check_now_has_it_looked_again(path: str, ann: Surfer, let: threading.Event, looks: list[str]) -> None:
+    let.set()
+    shown = await ann.open(path)
+    while "Check now" not in shown.words:
+        shown = await ann.open(path)
+    assert len(looks) == 1
+    assert (await ann.send(shown.form(f"{path}/check"))).status == 200
+    await until(lambda: len(looks) == 2)
+
+
+async def test_runtimes_say_whether_they_work_and_what_to_type(ann: Surfer, let: threading.Event) -> None:
+    let.set()
+    shown = await ann.open("/ui/agents")
+    while "codex" not in shown.words:
+        shown = await ann.open("/ui/agents")
+    assert "runtime_a ● works codex 1.2.3 /bin/codex logged in" in shown.words
+    assert "runtime_b ✕ does not work claude not found on the PATH npm install -g claude" in shown.words
+
+
+async def test_what_is_wrong_stands_first_with_its_fix(ann: Surfer, let: threading.Event) -> None:
+    let.set()
+    shown = await ann.open("/ui/doctor")
+    while "Something is wrong" not in shown.words:
+        shown = await ann.open("/ui/doctor")
+    assert shown.words.index("service daemon start") < shown.words.index("make room") < shown.words.index("2.40")
+    assert "<b>answer" not in shown.html
+
+
+async def test_agents_are_shown_as_they_are_registered(service: Service, ann: Surfer) -> None:
+    seeds.repo(service)
+    worker = Worker(
+        name="builder",
+        runtime="runtime_a",
+        model="m-1",
+        effort="high",
+        role='"><script>alert(1)</script>',
+        capabilities=("ask", "implement"),
+        autonomy_policy=AutonomyPolicy.WORKSPACE_WRITE,
+    )
+    agents.add(service.store, worker, ("acme/shop",))
+    agents.add(service.store, Worker(name="idle", runtime="shell", command=("cat",)), ())
+    shown = await ann.open("/ui/agents")
+    assert "builder runtime_a m-1 high ask, implement workspace-write acme/shop fresh" in shown.words
+    assert "service agent allow idle OWNER/NAME" in shown.words
+    assert "acme/shop /srv/checkouts/shop here" in shown.words
+    assert "<script>alert" not in shown.html
+
+
+async def test_a_host_that_is_not_there_says_what_to_type(service: Service, ann: Surfer) -> None:
+    hosts.see(service.store, "web-1", slots=8, started_at=1.0)
+    hosts.see(service.store, "web-2", slots=4, started_at=time.time())
+    hosts.stop(service.store, "web-1", started_at=1.0)
+    words = (await ann.open("/ui/agents")).words
+    assert "web-1 ✕ stopped on web-1: service daemon start" in words
+    assert "web-2 ● there" in words
+
+
+async def test_a_service_without_anything_says_how_to_begin(ann: Surfer) -> None:
+    words = (await ann.open("/ui/agents")).words
+    for command in ("service agent add", "service repo add", "service daemon start"):
+        assert command in words

@@ -1,0 +1,288 @@
+"""The first page is what waits for people (ruling M1)."""
+
+import re
+import time
+from typing import Any
+
+import pytest
+from sqlalchemy import insert
+
+from activities.store import jobs, outbox, schema
+from bridge.operations import attention, waiting
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from tests.bridge.http.dashboard.surfer import Shown, Surfer
+from workflows.model.event_kinds import EventKind
+from workflows.model.rounds import RoundEnd, RoundKind
+from workflows.model.rows import RETRY, FailingRecord, QuestionRecord, Records
+from workflows.model.spend import Usage
+from workflows.model.states import JobState, TaskState, WaitsFor
+
+pytestmark = pytest.mark.ruling("M1")
+
+NOW = time.time()
+HOSTILE = "<script>alert(1)</script>\"'&\u202e{{ 7*7 }}"
+
+
+def root(number: int) -> str:
+    return f"job-{number:012d}"
+
+
+def blocked(service: Service, name: str, at: float, **fields: Any) -> None:
+    told = {"state": TaskState.BLOCKED, "reason": "leg one ended failed", "next": f"{RETRY} {name}.1", "ended_at": at}
+    told |= {"waits_for": WaitsFor.RETRY, "to_retry": f"{name}.1"}
+    leg = seeds.job(f"{name}.1", state=JobState.FAILED, reason="tests are red", delegation_id="one")
+    seeds.write(service, seeds.task(name, **(told | fields)), seeds.job(name, state=JobState.SUCCEEDED), leg)
+
+
+def unroutable(service: Service, name: str, at: float, why: str = "no agent `scuot`") -> None:
+    flagged = seeds.job(name, state=JobState.SUCCEEDED, preflight_failed=why, queued_at=at)
+    seeds.write(service, seeds.task(name), flagged)
+
+
+def untold(service: Service, name: str, at: float, error: str = "exit 1", message: str = "it waits") -> None:
+    event = seeds.event(7, name, kind=EventKind.ROUND_OPENED, at=at, message=message)
+    seeds.write(service, seeds.task(name, state=TaskState.DONE), event)
+    outbox.attempted(service.store, event.event_id, "command", error)
+
+
+def hostless(service: Service, name: str, at: float, host: str = "attic") -> None:
+    row = {"root_job_id": name, "host": host, "start": {}, "revision": 0}
+    with service.store.begin() as connection:
+        connection.execute(insert(schema.trees), row)
+    seeds.write(service, seeds.task(name), seeds.job(name, state=JobState.QUEUED, queued_at=at))
+
+
+def conflict(service: Service, name: str, at: float, branch: str = "service/two") -> None:
+    seeds.repo(service)
+    done = {"state": JobState.SUCCEEDED, "action": "implement", "head_sha": "a" * 40}
+    seeds.write(
+        service,
+        seeds.task(
+            name,
+            state=TaskState.BLOCKED,
+            next=f"{RETRY} {name}.3",
+            ended_at=at,
+            reason="legs conflict",
+            waits_for=WaitsFor.RETRY,
+            to_retry=f"{name}.3",
+        ),
+        seeds.job(name, state=JobState.SUCCEEDED),
+        seeds.job(f"{name}.1", delegation_id="one", branch="service/one", **done),
+        seeds.job(f"{name}.2", delegation_id="two", branch=branch, **done),
+        seeds.job(f"{name}.3", delegation_id="three", state=JobState.BLOCKED, attempt=1),
+    )
+    facts = {"conflict": {"branch": branch, "against": ["service/one"], "files": ["limiter.py"]}}
+    seeds.payload(service, f"{name}.3", {}, diagnostics=facts)
+
+
+def headings(shown: Shown) -> list[str]:
+    return re.findall(r'id="of-(?:host-)?([^"]+)"', shown.html.replace("aria-labelledby", ""))
+
+
+async def test_everything_that_waits_stands_in_one_list_oldest_first(service: Service, ann: Surfer) -> None:
+    untold(service, root(1), NOW - 100)
+    seeds.paused(service, root(2), opened_at=NOW - 600, expires_at=NOW + 9000)
+    hostless(service, root(3), NOW - 300)
+    blocked(service, root(4), NOW - 500)
+    conflict(service, root(5), NOW - 400)
+    unroutable(service, root(6), NOW - 200)
+    shown = await ann.open("/ui/")
+    order = [f"{root(2)}-r1", root(4), root(5), "4", root(6), f"{root(1)}-e7-command"]
+    assert headings(shown) == order
+    assert 'data-waiting="6"' in shown.html
+    assert "6 things wait" in shown.words
+
+
+async def test_the_page_lists_what_the_command_lists(service: Service) -> None:
+    for number in range(3):
+        untold(service, root(10 + number), NOW - 100)
+        seeds.paused(service, root(20 + number), opened_at=NOW - number)
+        blocked(service, root(30 + number), NOW - 500)
+        unroutable(service, root(40 + number), NOW - 200)
+        hostless(service, root(50 + number), NOW - 300, host=f"h{number}")
+    blocked(service, root(60), NOW, next="a finalized tree takes no retry: start a new one", waits_for=WaitsFor.NOTHING)
+    conflict(service, root(61), NOW - 9)
+    found, page = attention.find(service), waiting.find(service, 0, 50)
+    listed = {*(each.round.round_id for each in found.waiting), *(each.root_job_id for each in found.blocked)}
+    listed |= {job.job_id for job in found.preflight_failed} | {way.root_job_id for way in found.conflicts}
+    listed |= {host.host for host in found.hosts}
+    listed |= {f"{how.notification_id} {how.channel}" for _, how in found.undelivered}
+    assert {item.place.key for item in page.items} == listed
+    assert page.total == len(listed) == 16
+
+
+async def test_a_question_shows_all_one_needs_to_answer(service: Service, ann: Surfer) -> None:
+    questions = (
+        QuestionRecord(
+            id="store", prompt="Which store?", choices=("redis", "memory"), job_id=f"{root(1)}.2", leg="dev"
+        ),
+        QuestionRecord(id="limit", prompt="How many?", job_id=root(1)),
+    )
+    asked = seeds.round_(root(1), questions=questions, opened_at=NOW - 60, expires_at=NOW + 7200)
+    tokens = Usage(input_tokens=1200, output_tokens=34)
+    mine = seeds.job(root(1), state=JobState.SUCCEEDED, usage=tokens, cost_usd=1.5)
+    seeds.write(service, seeds.task(root(1), state=TaskState.AWAITING_HUMAN, title="Limit it"), mine, asked)
+    shown = await ann.open("/ui/")
+    for words in ("Limit it", "acme/shop", "Which store?", "asked by dev", "redis", "memory", "in 1 h 59 min", "$1.50"):
+        assert words in shown.words
+    assert "1\u202f234 tokens" in shown.html
+    form = shown.form("/ui/attention/say")
+    assert {"choice.store", "text.store", "text.limit", "seen", "by"} <= set(form.fields)
+    assert form.boxes["choice.store"] == ["0", "1"]
+    assert {words for _, _, words in form.buttons} == {"Answer", "Extend"}
+    assert f"/ui/jobs/{root(1)}.2" in shown.read.links
+
+
+async def test_one_question_is_answered_by_one_click(service: Service, ann: Surfer) -> None:
+    asked = QuestionRecord(id="store", prompt="Which?", choices=("redis", "memory"), job_id=root(1))
+    seeds.paused(service, root(1), questions=(asked,))
+    form = (await ann.open("/ui/")).form("/ui/attention/say")
+    assert ("pick", "1", "memory") in form.buttons
+    assert "text.store" in form.fields, "and in one's own words"
+
+
+@pytest.mark.parametrize("verbs", [("retry", "continue", "abort", "extend"), ("continue", "abort", "extend")])
+async def test_a_failure_offers_what_its_round_takes(service: Service, ann: Surfer, verbs: tuple[str, ...]) -> None:
+    failing = FailingRecord(leg="dev", job_id=f"{root(1)}.1", attempt=2, state=JobState.FAILED, reason="tests are red")
+    seeds.paused(service, root(1), kind=RoundKind.FAILURE, questions=(), failing=(failing,), verbs=verbs)
+    shown = await ann.open("/ui/")
+    form = shown.form("/ui/attention/say")
+    assert tuple(value for _, value, _ in form.buttons) == verbs
+    assert "instructions" in form.fields
+    assert "tests are red" in shown.words
+
+
+async def test_a_blocked_task_shows_why_and_what_opens_it(service: Service, ann: Surfer) -> None:
+    blocked(service, root(1), NOW - 60)
+    shown = await ann.open("/ui/")
+    assert "leg one ended failed" in shown.words
+    assert "tests are red" in shown.words
+    assert shown.form("/ui/attention/retry").fields["job"] == [f"{root(1)}.1"]
+    assert shown.form("/ui/attention/dismiss").fields["job"] == [root(1)]
+
+
+async def test_a_conflict_shows_every_way_out_of_it(service: Service, ann: Surfer) -> None:
+    conflict(service, root(1), NOW - 60)
+    shown = await ann.open("/ui/")
+    assert "Conflict in limiter.py" in shown.words
+    for job in (f"{root(1)}.1", f"{root(1)}.2"):
+        assert shown.form("/ui/attention/merge", job=job)
+        assert shown.form("/ui/attention/drop", job=job).boxes == {"sure": ["yes"]}
+    assert shown.form("/ui/attention/retry").fields["job"] == [f"{root(1)}.3"]
+    assert "merge --no-ff service/two" in shown.words
+
+
+async def test_a_host_without_a_worker_shows_its_jobs_and_the_command(service: Service, ann: Surfer) -> None:
+    for number in range(8):
+        hostless(service, root(number + 1), NOW - 600 + number)
+    shown = await ann.open("/ui/")
+    assert "8 jobs wait" in shown.words
+    assert "and 3 more" in shown.words
+    assert "on attic: service daemon start" in shown.words
+
+
+async def test_a_preflight_failure_and_a_notification_say_what_is_wrong(service: Service, ann: Surfer) -> None:
+    unroutable(service, root(1), NOW - 60, why="no agent `scuot`, did you mean `scout`?")
+    untold(service, root(2), NOW - 30, error="exit status 7", message="round 1 waits")
+    shown = await ann.open("/ui/")
+    for words in ("did you mean `scout`?", "exit status 7", "round 1 waits", "1 attempt"):
+        assert words in shown.words
+    assert shown.form("/ui/attention/end").fields["job"] == [root(1)]
+
+
+async def test_the_newest_is_named_for_the_notification(service: Service, ann: Surfer) -> None:
+    for number in range(60):
+        seeds.paused(service, root(number), opened_at=NOW - 100 + number, repo=f"acme/r{number}")
+    assert 'data-newest="acme/shop: look"' in (await ann.open("/ui/")).html
+
+
+async def test_of_many_fifty_are_shown_and_the_rest_are_a_click_away(service: Service, ann: Surfer) -> None:
+    for number in range(120):
+        seeds.paused(service, root(number), opened_at=NOW - 1000 + number)
+    first = await ann.open("/ui/")
+    assert (len(headings(first)), 'data-waiting="120"' in first.html) == (50, True)
+    assert "70 more" in first.words
+    second = await ann.open("/ui/?from=50")
+    last = await ann.open("/ui/?from=100")
+    assert len({*headings(first), *headings(second), *headings(last)}) == 120
+    assert ("20 more" in second.words, "more" in last.words.split("Done lately")[0]) == (True, False)
+    assert headings(await ann.open("/ui/?from=5000")) == headings(last), "what is past the end shows the end"
+    assert (await ann.open("/ui/?from=x")).status == 400
+
+
+async def test_when_nothing_waits_what_runs_is_shown(service: Service, ann: Surfer) -> None:
+    spent = Usage(input_tokens=5000, output_tokens=1)
+    running = seeds.job(root(1), agent="builder", usage=spent)
+    seeds.write(service, seeds.task(root(1), title="Raise the limit", opened_at=NOW - 65), running)
+    shown = await ann.open("/ui/")
+    for words in ("Nothing waits for you. This runs now:", "Raise the limit", "builder", "1 min"):
+        assert words in shown.words
+    assert 'data-waiting="0"' in shown.html
+
+
+async def test_where_nothing_ever_ran_it_says_how_to_begin(service: Service, ann: Surfer) -> None:
+    shown = await ann.open("/ui/")
+    assert "service agent ask" in shown.words
+    seeds.write(service, seeds.task(root(1), state=TaskState.DONE))
+    assert "Nothing was ever started" not in (await ann.open("/ui/")).words
+
+
+@pytest.mark.ruling("M2")
+async def test_what_was_done_lately_says_by_whom_how_and_when(service: Service, ann: Surfer) -> None:
+    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": NOW - 60, "verbs": (), "commands": ()}
+    ended = seeds.round_(root(1), closed="answered by bob (cli) at noon", said="color: red", **over)
+    event = seeds.event(3, root(2), kind=EventKind.TASK_DISMISSED, at=NOW - 30, message="dismissed by eve")
+    seeds.write(service, seeds.task(root(1), title="Paint it", state=TaskState.DONE), ended)
+    seeds.write(service, seeds.task(root(2), title="Old one", state=TaskState.CANCELLED), event)
+    words = (await ann.open("/ui/")).words
+    lately = words.split("Done lately")[1]
+    assert "Paint it : answered by bob (cli) at noon color: red 1 min" in lately
+    assert lately.index("Old one : dismissed by eve") < lately.index("Paint it")
+
+
+@pytest.mark.ruling("M7")
+async def test_no_field_hides_what_scripts_ask_a_form_for(service: Service, ann: Surfer) -> None:
+    """In a browser `form.action` is the field of that name where there is one."""
+    seeds.paused(service, root(1))
+    conflict(service, root(2), NOW)
+    unroutable(service, root(3), NOW)
+    names = {name for form in (await ann.open("/ui/")).read.forms for name in form.fields}
+    assert not names & {"form", "action", "method", "elements", "id", "name", "target", "submit"}
+
+
+@pytest.mark.ruling("M6")
+async def test_whatever_was_written_is_shown_as_text(service: Service, ann: Surfer) -> None:
+    asked = QuestionRecord(id="q", prompt=HOSTILE, choices=(HOSTILE, "b"), job_id=root(1), leg=HOSTILE, answer=HOSTILE)
+    failing = FailingRecord(leg=HOSTILE, job_id=f"{root(1)}.1", attempt=1, state=JobState.FAILED, reason=HOSTILE)
+    shown = seeds.round_(root(1), questions=(asked,), failing=(failing,), repo=HOSTILE)
+    waits = {"state": TaskState.AWAITING_HUMAN, "title": HOSTILE}
+    seeds.write(service, seeds.task(root(1), **waits), seeds.job(root(1), state=JobState.SUCCEEDED), shown)
+    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": NOW, "closed": HOSTILE, "said": HOSTILE}
+    seeds.write(service, seeds.task(root(2), title=HOSTILE), seeds.round_(root(2), **over))
+    blocked(
+        service,
+        root(3),
+        NOW,
+        reason=HOSTILE,
+        title=HOSTILE,
+        repo=HOSTILE,
+        next=f"{RETRY} {HOSTILE}",
+        to_retry=HOSTILE[:80],
+    )
+    conflict(service, root(4), NOW, branch=HOSTILE)
+    unroutable(service, root(5), NOW, why=HOSTILE)
+    untold(service, root(6), NOW, error=HOSTILE, message=HOSTILE)
+    hostless(service, root(7), NOW - 600, host=HOSTILE)
+    html = (await ann.open("/ui/")).html
+    assert 'data-waiting="6"' in html
+    assert "<script>alert" not in html
+    assert "\u202e" not in html
+    assert "{{ 7*7 }}" in html
+    assert html.count("&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;&amp;[U+202E]{{ 7*7 }}") >= 15
+
+
+async def test_running_trees_do_not_hide_a_store_that_is_empty_of_waits(service: Service) -> None:
+    jobs.write(service.store, Records(task=seeds.task(root(1)), jobs=(seeds.job(root(1)),)))
+    assert waiting.find(service, 0, 50).total == 0
+    assert [each.task.root_job_id for each in waiting.running(service)] == [root(1)]

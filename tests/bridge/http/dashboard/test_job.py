@@ -1,0 +1,210 @@
+"""A job's page: all that is known of it, and what can be done with it (ruling M3)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from activities.store import schema
+from bridge.operations.service import Service
+from tests.activities.git.conftest import run_git
+from tests.bridge import seeds
+from tests.bridge.http.dashboard import planted
+from tests.bridge.http.dashboard.planted import ROOT, leg
+from tests.bridge.http.dashboard.surfer import Surfer
+from workflows.contract.models import Action
+from workflows.model.states import JobState, TaskState
+
+pytestmark = pytest.mark.ruling("M3")
+
+JOB = f"{ROOT}.1"
+PAGE = f"/ui/jobs/{JOB}"
+
+SEEN = {
+    "captured": True,
+    "complete": True,
+    "touched_files": ["a.py", "extra.py"],
+    "claims": [
+        {"index": 0, "grade": "observed", "paths": [{"claimed": "a.py", "bound": "exact", "file": "a.py"}]},
+        {"index": 1, "grade": "reported", "paths": [{"claimed": "b.py", "bound": "none", "file": None}]},
+    ],
+    "claimed_only": ["b.py"],
+    "unclaimed_files": ["extra.py"],
+}
+
+
+def one(service: Service, **fields: Any) -> None:
+    seeds.write(service, seeds.task(title="Limit it"), seeds.job(), leg(1, "look", **fields))
+
+
+async def test_claims_stand_beside_what_was_seen(service: Service, ann: Surfer) -> None:
+    one(service, summary="Two files.", decision="approved")
+    said = {"changes_made": ["a.py: raised", "b.py: raised"], "findings": [{"severity": "high", "what": "a bug"}]}
+    more = {"tests_run": ["pytest: 3 passed"], "needs": ["a key"]}
+    seeds.payload(service, JOB, {"service_result": said | more, "result_observation": SEEN})
+    words = (await ann.open(PAGE)).words
+    assert "a.py: raised ● observed a.py is in the diff" in words
+    assert "b.py: raised ? reported b.py: not in the diff" in words
+    assert "Changed without being claimed extra.py" in words
+    assert "Observed: 1 of 2 claims are in the diff of 2 file(s), 1 claimed path(s) are not" in words
+    for word in ("severity: high, what: a bug", "pytest: 3 passed", "a key", "approved", "Two files.", "scout"):
+        assert word in words, word
+
+
+async def test_the_way_back_and_the_neighbours_are_links(service: Service, ann: Surfer) -> None:
+    seeds.write(service, seeds.task(), seeds.job(), leg(1, "look"), leg(2, "deep", parent_job_id=JOB))
+    links = (await ann.open(PAGE)).read.links
+    assert {f"/ui/trees/{ROOT}", f"/ui/jobs/{ROOT}", f"/ui/jobs/{ROOT}.2"} <= set(links)
+
+
+async def test_an_unknown_job_is_said_in_a_sentence(service: Service, ann: Surfer) -> None:
+    missing, odd = await ann.open("/ui/jobs/job-ffffffffffff.7"), await ann.open("/ui/jobs/nothing")
+    assert (missing.status, odd.status) == (404, 400)
+    assert "no job job-ffffffffffff.7" in missing.words
+    assert "'nothing' is not a job id" in odd.words
+
+
+async def test_the_diff_is_folded_by_file_and_its_lines_are_told_apart(
+    service: Service, ann: Surfer, tmp_path: Path
+) -> None:
+    planted.writers(service, tmp_path, {"a": ("limiter.py", "limit = 2 < 3\n")})
+    html = (await ann.open(PAGE)).html
+    assert '<details id="diff-1"><summary><code>limiter.py</code>' in html
+    assert '<span class="add">+limit = 2 &lt; 3' in html
+    assert '<span class="cut">-limit = 1' in html
+
+
+async def test_a_large_diff_is_cut_and_says_how_to_see_all(service: Service, ann: Surfer, tmp_path: Path) -> None:
+    planted.writers(service, tmp_path, {"a": ("big.txt", "a line of a large file\n" * 50_000)})
+    shown = await ann.open(PAGE)
+    assert f"Only its beginning is shown. The whole: service job diff {JOB}" in shown.words
+    assert len(shown.html.encode()) < 150_000
+
+
+async def test_what_a_reader_changed_and_lost_is_shown(service: Service, ann: Surfer) -> None:
+    one(service)
+    diff = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -0,0 +1 @@\n+lost\n"
+    seeds.payload(service, JOB, {}, diagnostics={"discarded_diff": diff})
+    words = (await ann.open(PAGE)).words
+    assert "what was thrown away x.py +1" in words
+    assert "+lost" in words
+
+
+def printing(service: Service, text: str, **fields: Any) -> Path:
+    """A program of the job that has printed this."""
+    folder = service.home.runs / f"{JOB}.1"
+    folder.mkdir(parents=True)
+    (folder / "stdout.log").write_text(text)
+    here = {"host": service.settings.host, "run_dir": str(folder)}
+    seeds.payload(service, JOB, {}, **(here | fields))
+    return folder
+
+
+async def test_what_a_running_agent_prints_is_seen_as_it_comes(service: Service, ann: Surfer) -> None:
+    one(service, state=JobState.RUNNING, ended_at=None)
+    folder = printing(service, "thinking\n<b>password=hunter2hunter2</b>\n")
+    shown = await ann.open(PAGE)
+    assert "What its agent prints" in shown.words
+    assert "thinking" in shown.words
+    assert "<b>password" not in shown.html
+    with (folder / "stdout.log").open("a") as file:
+        file.write("further\n")
+    assert "further" in (await ann.open(PAGE)).words
+
+
+async def test_all_that_was_printed_is_there_afterwards_up_to_a_bound(service: Service, ann: Surfer) -> None:
+    one(service)
+    folder = printing(service, "first\n" + "a line of words\n" * 10_000 + "last\n")
+    shown = await ann.open(PAGE)
+    assert "What its agent printed" in shown.words
+    assert " left out]" in shown.words
+    assert "last The end of it. The whole: less " + str(folder / "stdout.log") in shown.words
+    assert len(shown.html.encode()) < 150_000
+
+
+async def test_output_that_is_elsewhere_or_gone_is_said(service: Service, ann: Surfer) -> None:
+    one(service)
+    assert "It never ran." in (await ann.open(PAGE)).words
+    seeds.payload(service, JOB, {}, host="another")
+    assert "It is on the host another, not here." in (await ann.open(PAGE)).words
+
+
+async def test_faults_last_words_waits_and_events_are_told(service: Service, ann: Surfer) -> None:
+    one(service, state=JobState.FAILED, reason="the result has a fault after one repair")
+    found = {"faults": ["decision must be one of them"], "stderr": "Traceback\nboom"}
+    seeds.payload(service, JOB, {}, diagnostics=found)
+    seeds.write(service, seeds.event(1, JOB, message="leg look is queued"))
+    words = (await ann.open(PAGE)).words
+    for word in ("decision must be one of them", "boom", "leg look is queued", "the result has a fault"):
+        assert word in words, word
+
+
+async def test_what_agents_wrote_is_text(service: Service, ann: Surfer) -> None:
+    hostile = "<script>alert(1)</script>\u202e\"'><img src=x>"
+    one(service, agent=hostile, summary=hostile, reason=hostile, next=hostile, model=hostile, phase=hostile)
+    lists = ("findings", "changes_made", "tests_run", "needs")
+    said = {name: [hostile, {hostile: hostile}] for name in lists}
+    printing(service, hostile, diagnostics={"stderr": hostile, "faults": [hostile], "discarded_diff": hostile})
+    seeds.write(service, seeds.event(1, JOB, message=hostile))
+    with service.store.begin() as connection:
+        connection.execute(update(schema.runs).values(payload={"service_result": said}))
+    shown = await ann.open(PAGE)
+    assert shown.status == 200
+    assert "alert(1)" in shown.words
+    assert "<script>" not in shown.html
+    assert "<img" not in shown.html
+    assert "\u202e" not in shown.html
+
+
+async def test_a_leg_is_merged_and_dropped_from_its_page(service: Service, ann: Surfer, tmp_path: Path) -> None:
+    repo = planted.writers(service, tmp_path, {"a": ("a.py", "a\n")})
+    shown = await ann.open(PAGE)
+    refused = await ann.send(shown.form(f"{PAGE}/drop"))
+    assert refused.status == 409
+    assert f"service job drop {JOB} --force" in refused.words
+    shown = await ann.send(shown.form(f"{PAGE}/merge"))
+    assert "is merged into" in shown.words
+    shown = await ann.send(shown.form(f"{PAGE}/drop"))
+    assert f"git -C {repo} branch service/{JOB}" in shown.words
+    assert not run_git(repo, "branch", "--list", "service/job*")
+    assert f"{PAGE}/drop" not in {form.action for form in shown.read.forms}
+
+
+async def test_a_retry_is_offered_where_one_can_be_taken(service: Service, ann: Surfer) -> None:
+    one(service, state=JobState.FAILED)
+    actions = {form.action for form in (await ann.open(PAGE)).read.forms}
+    assert f"{PAGE}/retry" in actions
+    seeds.write(service, seeds.task(state=TaskState.DONE, revision=2))
+    assert f"{PAGE}/retry" not in {form.action for form in (await ann.open(PAGE)).read.forms}
+
+
+async def test_a_worktree_that_is_gone_is_said(service: Service, ann: Surfer) -> None:
+    one(service, state=JobState.RUNNING, ended_at=None, action=Action.IMPLEMENT)
+    assert f"{JOB} is running and has no worktree here" in (await ann.open(PAGE)).words
+
+
+async def test_every_attempt_is_told(service: Service, ann: Surfer) -> None:
+    one(service, attempt=2)
+    seeds.payload(service, JOB, {}, outcome={"state": "failed"})
+    seeds.payload(service, JOB, {}, attempt=2, outcome={"state": "succeeded"})
+    words = (await ann.open(PAGE)).words
+    assert "Attempt 2; 1: failed" in words
+    assert "; 2: succeeded" in words
+
+
+@pytest.mark.parametrize("page", [PAGE, f"/ui/trees/{ROOT}"])
+async def test_a_conflict_that_blocks_is_told_with_every_command_of_the_way_out(
+    service: Service, ann: Surfer, tmp_path: Path, page: str
+) -> None:
+    changes = {"a": ("limiter.py", "limit = 2\n"), "b": ("limiter.py", "limit = 3\n")}
+    planted.writers(service, tmp_path, changes, state=TaskState.BLOCKED, ended_at=None)
+    clash = {"branch": f"service/{ROOT}.2", "against": [f"service/{JOB}"], "files": ["limiter.py"]}
+    seeds.write(service, leg(1, "a", state=JobState.BLOCKED, revision=9))
+    with service.store.begin() as connection:
+        row = schema.runs.c.job_id == JOB
+        connection.execute(update(schema.runs).where(row).values(diagnostics={"conflict": clash}))
+    shown = await ann.open(page)
+    assert "Work does not fit together" in shown.words
+    assert "in limiter.py. To go on:" in shown.words
+    assert f"service job retry {JOB}" in shown.words

@@ -1,0 +1,158 @@
+"""The page of all jobs: newest first, narrowed, searched, paged (ruling M4)."""
+
+import time
+from urllib.parse import urlencode
+
+import pytest
+from sqlalchemy import insert
+
+from activities.store import schema
+from bridge.operations import jobs
+from bridge.operations.jobs import JobFilter
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from tests.bridge.http.dashboard.surfer import Shown, Surfer
+from tests.bridge.seeds import ROOT
+from workflows.contract.models import Decision
+from workflows.model.spend import Usage
+from workflows.model.states import JobState
+
+pytestmark = pytest.mark.ruling("M4")
+
+HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(1)> \u202e\"'&"
+
+
+async def seek(ann: Surfer, **said: str) -> Shown:
+    return await ann.open(f"/ui/jobs?{urlencode(said)}")
+
+
+def links(shown: Shown) -> list[str]:
+    """Of the rows, in their order."""
+    return [link for link in shown.read.links if link.startswith(("/ui/trees/", "/ui/jobs/"))]
+
+
+async def test_where_no_job_is_it_is_said_how_to_start_one(ann: Surfer) -> None:
+    shown = await ann.open("/ui/jobs")
+    assert (shown.status, "No jobs yet" in shown.words, "service agent ask NAME" in shown.words) == (200, True, True)
+    assert "No job matches" in (await seek(ann, agent="nobody")).words
+
+
+async def test_a_row_tells_of_a_job_and_leads_to_it(service: Service, ann: Surfer) -> None:
+    ended = {
+        "state": JobState.SUCCEEDED,
+        "decision": Decision.CHANGES_REQUESTED,
+        "cost_usd": 1.5,
+        "price_assumed": True,
+    }
+    used = Usage(input_tokens=12_000, output_tokens=345)
+    seeds.write(service, seeds.task(title="Raise the limit"), seeds.job(queued_at=time.time() - 3700))
+    seeds.write(service, seeds.job(f"{ROOT}.1", agent="builder", usage=used, summary="All is well", **ended))
+    shown = await ann.open("/ui/jobs")
+    assert links(shown) == [f"/ui/jobs/{ROOT}.1", f"/ui/trees/{ROOT}"]
+    for said in ("leg of Raise the limit All is well builder acme/shop ask changes requested", "12 345 ~$1.50"):
+        assert said in shown.words
+    assert "◐ running Raise the limit scout acme/shop ask - - - 1 h 1 min ago" in shown.words
+
+
+async def test_a_continuation_and_a_failed_preflight_are_told(service: Service, ann: Surfer) -> None:
+    why = {"preflight_failed": "no agent mason"}
+    seeds.write(service, seeds.task(), seeds.job(**why))
+    seeds.write(service, seeds.job(f"{ROOT}.1", delegation_id=None, continuation="corrective"))
+    assert "continuation (corrective) of look" in (await ann.open("/ui/jobs")).words
+    shown = await seek(ann, preflight_failed="1")
+    assert (links(shown), "Preflight failed: no agent mason" in shown.words) == ([f"/ui/trees/{ROOT}"], True)
+
+
+async def test_filters_narrow_and_keep_what_they_say(service: Service, ann: Surfer) -> None:
+    other = "job-9999999999zz"
+    seeds.repo(service)
+    seeds.write(service, seeds.task(title="Raise"), seeds.job(state=JobState.FAILED))
+    seeds.write(service, seeds.job(f"{ROOT}.1", agent="builder"))
+    seeds.write(service, seeds.task(other, title="Lower"), seeds.job(other, repo="acme/other"))
+    root, leg, lower = f"/ui/trees/{ROOT}", f"/ui/jobs/{ROOT}.1", f"/ui/trees/{other}"
+    for said, found in (
+        ({"repo": "acme/shop"}, {root, leg}),
+        ({"agent": "builder"}, {leg}),
+        ({"state": "failed"}, {root}),
+        ({"roots": "1"}, {root, lower}),
+        ({"q": "raise"}, {root, leg}),
+        ({"q": " lower "}, {lower}),
+        ({"q": ROOT}, {root, leg}),
+        ({"q": "builder", "roots": "1"}, set()),
+    ):
+        shown = await seek(ann, **said)
+        assert set(links(shown)) == found, said
+        fields = shown.form("/ui/jobs").fields
+        kept = {name: fields[name] for name in said if name != "state"}
+        assert kept == {name: [value.strip()] for name, value in said.items() if name != "state"}
+    assert '<option value="failed" selected>' in (await seek(ann, state="failed")).html
+    assert '<option value="acme/shop">' in (await ann.open("/ui/jobs")).html, "those that are known are offered"
+
+
+async def test_what_is_no_state_no_place_or_too_long_is_refused_in_a_sentence(ann: Surfer) -> None:
+    for said, why in (
+        ({"state": "done"}, "'done' is not a job state; they are queued"),
+        ({"cursor": "x"}, "this cursor is none of ours"),
+        ({"q": "x" * 201}, "a search has at most 200 characters"),
+    ):
+        shown = await seek(ann, **said)
+        assert (shown.status, why in shown.words) == (400, True), shown.words
+
+
+async def test_pages_follow_one_another_and_keep_the_filters(service: Service, ann: Surfer) -> None:
+    many(service, 120)
+    seen: list[str] = []
+    shown = await seek(ann, q="number", agent="")
+    while True:
+        seen += links(shown)
+        older = [link for link in shown.read.links if "cursor=" in link]
+        if not older:
+            break
+        assert "q=number" in older[0]
+        shown = await ann.open(older[0])
+        assert "/ui/jobs?q=number" in shown.read.links, "the way back to the newest"
+    assert seen == [f"/ui/trees/{root_of(n)}" for n in reversed(range(120))]
+
+
+async def test_what_agents_and_people_wrote_is_text(service: Service, ann: Surfer) -> None:
+    seeds.write(service, seeds.task(title=HOSTILE), seeds.job(agent="<b>x", summary=HOSTILE))
+    for shown in (await ann.open("/ui/jobs"), await seek(ann, q=HOSTILE.partition(" ")[0])):
+        assert "<script>alert" not in shown.html
+        assert "<img" not in shown.html
+        assert "\u202e" not in shown.html
+        assert "[U+202E]" in shown.words
+        assert "<script>alert(1)</script>" in shown.words
+
+
+async def test_a_search_of_what_nobody_wrote_is_quick_among_a_hundred_thousand(service: Service, ann: Surfer) -> None:
+    """The one that has to look at every row: a tree for each job is the most titles there can be."""
+    many(service, 100_000)
+    took = []
+    for _ in range(5):
+        began = time.thread_time()
+        assert jobs.find(service, JobFilter(text="nobody wrote this")) == []
+        took.append(time.thread_time() - began)
+    assert min(took) < LONGEST, took
+    assert "No job matches" in (await seek(ann, q="nobody wrote this")).words
+
+
+LONGEST = 0.1
+"""Seconds of a processor: others may use it too."""
+
+
+def root_of(number: int) -> str:
+    return f"job-{number:012d}"
+
+
+def many(service: Service, number: int) -> None:
+    """So many trees of one job."""
+    title = "a title as long as titles are, with the number of its tree in it: "
+    task = seeds.task().model_dump(mode="json")
+    job = seeds.job(summary="What it said at the end. " * 8).model_dump(mode="json", exclude={"usage"})
+    job |= {"input_tokens": 1000, "output_tokens": 10}
+    ids = [(n, {"root_job_id": root_of(n)}) for n in range(number)]
+    tasks = [task | root | {"task_id": f"task-{n}", "title": f"{title}{n}"} for n, root in ids]
+    rows = [job | root | {"job_id": root_of(n), "queued_at": float(n)} for n, root in ids]
+    with service.store.begin() as connection:
+        connection.execute(insert(schema.tasks), tasks)
+        connection.execute(insert(schema.jobs), rows)

@@ -1,0 +1,86 @@
+"""Open pages are told what has changed (ruling M5)."""
+
+from collections.abc import AsyncIterator, Callable
+
+import httpx
+import pytest
+
+from bridge.machine import token
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from tests.bridge.conftest import Live
+from tests.bridge.http.dashboard.surfer import Surfer
+from tests.waiting import soon
+
+pytestmark = pytest.mark.ruling("M5")
+
+Listen = Callable[[Service], Live]
+
+
+async def messages(answer: httpx.Response) -> AsyncIterator[dict[str, str]]:
+    """Each message of what the page shows, as its fields; `data` of several lines is one text."""
+    said: dict[str, str] = {}
+    async for line in answer.aiter_lines():
+        name, _, value = line.partition(": ")
+        if line == "" and said:
+            if said.get("event") != "waiting":
+                yield said
+            said = {}
+        elif name:
+            said[name] = f"{said[name]}\n{value}" if name in said else value
+
+
+async def _until_told(told: AsyncIterator[dict[str, str]], words: str) -> None:
+    """What is gone of the service may be told before."""
+    while words not in (await anext(told))["data"]:
+        pass
+
+
+async def test_a_change_of_the_store_reaches_an_open_page(service: Service, listening: Listen) -> None:
+    live = listening(service)
+    async with Surfer(service, live.url, httpx.AsyncHTTPTransport()) as ann:
+        await ann.enter()
+        async with ann.client.stream("GET", "/ui/live/", timeout=None) as answer:
+            told = messages(answer)
+            assert "retry" in await soon(anext(told))
+            assert seeds.ROOT not in (await soon(anext(told)))["data"]
+            seeds.paused(service)
+            await soon(_until_told(told, seeds.ROOT))
+
+
+async def test_a_stream_that_was_cut_off_says_only_what_is_new(service: Service, listening: Listen) -> None:
+    live = listening(service)
+    async with Surfer(service, live.url, httpx.AsyncHTTPTransport()) as ann:
+        await ann.enter()
+        async with ann.client.stream("GET", "/ui/live/", timeout=None) as answer:
+            told = messages(answer)
+            await soon(anext(told))
+            seen = (await soon(anext(told)))["id"]
+        async with ann.client.stream("GET", "/ui/live/", timeout=None, headers={"last-event-id": seen}) as answer:
+            told = messages(answer)
+            await soon(anext(told))
+            seeds.paused(service)
+            first = await soon(anext(told))
+    assert first["id"] != seen
+    assert seeds.ROOT in first["data"]
+
+
+async def test_a_stream_ends_with_its_session(service: Service, listening: Listen) -> None:
+    live = listening(service)
+    async with Surfer(service, live.url, httpx.AsyncHTTPTransport()) as ann:
+        await ann.enter()
+        async with ann.client.stream("GET", "/ui/live/", timeout=None) as answer:
+            told = messages(answer)
+            await soon(anext(told))
+            await soon(anext(told))
+            token.rotate(service.home)
+            seeds.paused(service)
+            while (await soon(anext(told))).get("event") != "over":
+                pass
+
+
+async def test_every_page_says_which_part_is_gone(ann: Surfer) -> None:
+    shown = await ann.open("/ui/")
+    assert "Temporal does not answer" in shown.words
+    assert "No worker runs on this machine" in shown.words
+    assert "service daemon start" in shown.words

@@ -1,0 +1,151 @@
+"""Orders given on the pages reach a tree that really runs, and what comes of them is shown (rulings M3, G2, D4)."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from temporalio.client import Client
+
+from activities.runs.os_processes import identity
+from activities.settings import ready
+from activities.settings.home import Home
+from activities.store import jobs as stored_jobs
+from activities.store import trees as stored_trees
+from bridge.operations import jobs, trees
+from bridge.operations.service import Service
+from tests.bridge.http.dashboard.surfer import Shown, Surfer
+from tests.temporal.host import Host, an_input, ended, script, serving
+from tests.temporal.server import serve
+from tests.tree.simulator import delegation
+from tests.waiting import soon, until
+from workflows.model.rows import Records
+from workflows.model.states import JobState, TaskState, WaitsFor
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.tree.state import TreeState
+
+pytestmark = pytest.mark.ruling("M3")
+
+TWO = (delegation("a"), delegation("b", deps=("a",)))
+
+
+@pytest_asyncio.fixture(scope="module")
+async def server() -> AsyncIterator[Client]:
+    async with serve() as client:
+        yield client
+
+
+@pytest_asyncio.fixture
+async def real(home: Home, server: Client) -> AsyncIterator[Service]:
+    """A service with Temporal, on a queue of its own."""
+    where = f'[temporal]\naddress = "{server.service_client.config.target_host}"\nnamespace = "default"\n'
+    home.config.write_text(f'{where}task_queue = "page-{uuid4().hex[:8]}"\n')
+    made = Service(home)
+    yield made
+    made.store.dispose()
+
+
+def recording(service: Service, host: Host) -> Host:
+    """What the tree tells its host stands in the store."""
+
+    async def write(records: Records) -> None:
+        stored_jobs.write(service.store, records)
+
+    host.before_write = write
+    return host
+
+
+@asynccontextmanager
+async def playing(service: Service, client: Client, host: Host) -> AsyncIterator[tuple[str, Surfer]]:
+    """A tree that runs, and Ann at her page."""
+    queue = service.settings.temporal.task_queue
+    async with serving(client, queue, recording(service, host)), Surfer(service) as ann:
+        await ann.enter()
+        yield await trees.start(service, an_input(), queue), ann
+
+
+def state_of(service: Service, root: str) -> TaskState:
+    return jobs.tree(service, root).task.state
+
+
+async def blocked(client: Client, root: str) -> None:
+    """Its workflow has ended: who gives an order before is heard by that."""
+    closed = await soon(ended(client.get_workflow_handle_for(DelegationTree.run, root)))
+    assert closed.task_state is TaskState.BLOCKED
+
+
+async def send(ann: Surfer, root: str, action: str, button: str | None = None) -> Shown:
+    shown = await ann.open(f"/ui/trees/{root}")
+    return await ann.send(shown.form(action), button)
+
+
+@pytest.mark.ruling("G2")
+async def test_a_graceful_kill_lets_what_runs_finish(real: Service, server: Client) -> None:
+    host = Host(script({"root": TWO}), held={"a"})
+    async with playing(real, server, host) as (root, ann):
+        await host.until_running("a")
+        shown = await send(ann, root, f"/ui/trees/{root}/kill", "End it")
+        assert "The tree is being ended. What runs finishes" in shown.words
+        await until(lambda: jobs.tree(real, root).task.waits_for is WaitsFor.RUNS)
+        shown = await ann.open(f"/ui/trees/{root}")
+        assert "is being ended" in shown.words
+        assert [words for _, _, words in shown.form(f"/ui/trees/{root}/kill").buttons] == ["End it now"]
+        host.release("a")
+        await until(lambda: state_of(real, root) is TaskState.CANCELLED)
+        told = (await ann.open(f"/ui/trees/{root}")).words
+    assert "a" in host.ended
+    assert host.cancelled == []
+    assert "ann@desk (dashboard)" in told, "who ended it"
+
+
+@pytest.mark.ruling("G2")
+async def test_a_kill_now_stops_the_agents(real: Service, server: Client) -> None:
+    host = Host(script({"root": TWO}), held={"a"})
+    async with playing(real, server, host) as (root, ann):
+        await host.until_running("a")
+        await send(ann, root, f"/ui/trees/{root}/kill", "End it now")
+        await until(lambda: state_of(real, root) is TaskState.CANCELLED)
+    assert host.cancelled == ["a"]
+
+
+@pytest.mark.ruling("D4")
+async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, server: Client) -> None:
+    host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": ["failed", "approved"]}))
+    async with playing(real, server, host) as (root, ann):
+        await blocked(server, root)
+        stored_trees.keep(real.store, TreeState.model_validate(host.kept[-1]), "h")
+        shown = await send(ann, root, f"/ui/jobs/{root}.1/retry")
+        assert f"{root}.1 runs again" in shown.words
+        await until(lambda: state_of(real, root) is TaskState.DONE)
+        job = await ann.open(f"/ui/jobs/{root}.1")
+    assert jobs.get(real, f"{root}.1").attempt == 2
+    assert jobs.get(real, f"{root}.1").state is JobState.SUCCEEDED
+    assert "ann@desk" in job.words + str(jobs.events(real, root))
+
+
+@pytest.mark.ruling("D4")
+async def test_a_blocked_tree_is_given_up(real: Service, server: Client) -> None:
+    host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": "failed"}))
+    async with playing(real, server, host) as (root, ann):
+        await blocked(server, root)
+        shown = await send(ann, root, f"/ui/trees/{root}/dismiss")
+        assert "The task is given up" in shown.words
+    assert state_of(real, root) is TaskState.CANCELLED
+    assert "dismissed by ann@desk (dashboard)" in shown.words
+
+
+async def test_temporal_leads_back_to_the_page_while_a_bridge_runs(real: Service, server: Client) -> None:
+    queue = real.settings.temporal.task_queue
+    before = await trees.start(real, an_input(), queue)
+    here = ready.Ready(pid=os.getpid(), identity=identity(os.getpid()), address="127.0.0.1:8791")
+    real.home.bridge_ready.write_text(here.model_dump_json())
+    after = await trees.start(real, an_input(), queue)
+    said = []
+    for root in (before, after):
+        said.append(await (await server.get_workflow_handle(root).describe()).static_details())
+        await server.get_workflow_handle(root).terminate()
+    terminal = "In a terminal: `service job tree {} --watch`"
+    assert said[0] == terminal.format(before)
+    assert said[1] == f"{terminal.format(after)}\n\nOn the page: http://127.0.0.1:8791/ui/trees/{after}"

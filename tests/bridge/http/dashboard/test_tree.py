@@ -1,0 +1,236 @@
+"""A tree's page: the grid, the picture, what is spent, who was asked, and the orders it takes (ruling M3)."""
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.machine.locks import FileLock
+from bridge.operations.service import Service
+from tests.activities.git.conftest import run_git
+from tests.bridge import seeds
+from tests.bridge.http.dashboard import planted
+from tests.bridge.http.dashboard.planted import ROOT, leg
+from tests.bridge.http.dashboard.surfer import Surfer
+from workflows.model.rounds import RoundEnd
+from workflows.model.rows import QuestionRecord
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState, TaskState, WaitsFor
+
+pytestmark = pytest.mark.ruling("M3")
+
+TREE = f"/ui/trees/{ROOT}"
+HOSTILE = "<script>alert(1)</script>\u202e\"'><img src=x>"
+
+
+def rows_of(html: str) -> list[str]:
+    body = html.split('role="treegrid"')[1].split("</table>")[0]
+    return re.findall(r"<tr aria-level.*?</tr>", body, re.DOTALL)
+
+
+async def test_the_largest_tree_is_one_readable_page(service: Service, ann: Surfer) -> None:
+    planted.largest(service)
+    await ann.open(TREE)
+    began = time.perf_counter()
+    shown = await ann.open(TREE)
+    seconds = time.perf_counter() - began
+    assert shown.status == 200
+    assert len(shown.html.encode()) < 150_000
+    assert seconds < 2, "generous: the machine may be busy"
+    assert len(rows_of(shown.html)) == 64
+    svg = shown.html.split("<svg")[1].split("</svg>")[0]
+    linked = re.findall(r'<a href="/ui/jobs/([^"]+)"', svg)
+    assert len(linked) == len(set(linked)) == 64
+    assert svg.count("<path") >= 63
+    assert " style=" not in shown.html
+
+
+async def test_the_grid_says_levels_places_and_what_stands_below(service: Service, ann: Surfer) -> None:
+    below = leg(3, "deep", parent_job_id=f"{ROOT}.1")
+    seeds.write(service, seeds.task(), seeds.job(), leg(1, "a"), leg(2, "b"), below)
+    root, a, deep, b = rows_of((await ann.open(TREE)).html)
+    assert 'aria-level="1" aria-posinset="1" aria-setsize="1" aria-expanded="true"' in root
+    assert 'aria-level="2" aria-posinset="1" aria-setsize="2" aria-expanded="true"' in a
+    assert 'aria-level="3" aria-posinset="1" aria-setsize="1"' in deep
+    assert "aria-expanded" not in deep
+    assert 'aria-level="2" aria-posinset="2"' in b
+    assert all('<th scope="row"' in row and 'href="/ui/jobs/' in row for row in (root, a, deep, b))
+
+
+async def test_a_leg_is_told_with_everything_that_counts(service: Service, ann: Surfer) -> None:
+    fields = {"model": "m-1", "effort": "high", "phase": "review", "attempt": 3, "summary": "It\nis fine."}
+    spent = {"usage": {"input_tokens": 1500, "output_tokens": 34}, "cost_usd": 0.5, "decision": "approved"}
+    seeds.write(service, seeds.task(), seeds.job(), leg(1, "look", agent="scout", **fields, **spent))
+    row = rows_of((await ann.open(TREE)).html)[1]
+    for word in (
+        "look",
+        "succeeded",
+        "●",
+        "scout",
+        "m-1 high",
+        "review",
+        "3",
+        "40 s",
+        "1\u202f534",
+        "$0.5",
+        "approved",
+    ):
+        assert word in row, word
+    assert "It is fine." in row
+
+
+async def test_what_is_spent_stands_against_every_bound(service: Service, ann: Surfer) -> None:
+    seeds.write(service, seeds.task(), seeds.job(), leg(1, "a"), leg(2, "b"))
+    shown = await ann.open(TREE)
+    bounds = Bounds()
+    assert f"2 of {bounds.max_delegation_total_jobs}" in shown.words
+    assert f"{bounds.max_delegation_total_jobs - 2} left" in shown.words
+    assert "no bound is set" in shown.words, "tokens and dollars are unlimited"
+    assert shown.html.count("<meter") == 4
+
+
+async def test_whoever_was_asked_and_whoever_answered_stays_on_the_page(service: Service, ann: Surfer) -> None:
+    asked = QuestionRecord(id="store", prompt="Which store?", job_id=ROOT, answer="redis")
+    over: dict[str, Any] = {
+        "end": RoundEnd.ANSWERED,
+        "closed_at": time.time(),
+        "closed": "answered by ben (cli) at noon",
+    }
+    one = seeds.round_(questions=(asked,), **over)
+    two = seeds.round_(round_id=f"{ROOT}-r2", number=2, opened_at=2.0)
+    seeds.write(service, seeds.task(state=TaskState.AWAITING_HUMAN), seeds.job(), one, two)
+    shown = await ann.open(TREE)
+    assert "Which store? redis answered by ben (cli) at noon" in shown.words
+    assert f"/ui/#round-{ROOT}-r2" in shown.read.links
+    assert f"/ui/#round-{ROOT}-r1" not in shown.read.links
+
+
+async def test_any_job_names_its_tree_and_nobody_s_job_names_none(service: Service, ann: Surfer) -> None:
+    seeds.write(service, seeds.task(title="Limit it"), seeds.job(), leg(1, "a"))
+    assert "Limit it" in (await ann.open(f"{TREE}.1")).words
+    missing, odd = await ann.open("/ui/trees/job-ffffffffffff"), await ann.open("/ui/trees/nothing")
+    assert (missing.status, odd.status) == (404, 400)
+    assert "no job job-ffffffffffff" in missing.words
+    assert "service job list" in odd.words
+
+
+async def test_what_agents_wrote_is_text(service: Service, ann: Surfer) -> None:
+    words = {"agent": HOSTILE, "summary": HOSTILE, "delegation_id": HOSTILE, "model": HOSTILE, "phase": HOSTILE}
+    task = seeds.task(title=HOSTILE, state=TaskState.BLOCKED, reason=HOSTILE, next=HOSTILE)
+    asked = QuestionRecord(id="x", prompt=HOSTILE, job_id=ROOT, answer=HOSTILE)
+    seeds.write(
+        service,
+        task,
+        seeds.job(),
+        leg(1, "x", **{**words, "reason": HOSTILE}),
+        seeds.round_(questions=(asked,), said=HOSTILE, closed=HOSTILE),
+        seeds.event(1, message=HOSTILE, kind="x<b>"),
+    )
+    shown = await ann.open(TREE)
+    assert shown.status == 200
+    assert "alert(1)" in shown.words
+    assert "<script>" not in shown.html
+    assert "<img" not in shown.html
+    assert "x<b>" not in shown.html
+    assert "\u202e" not in shown.html
+
+
+async def test_the_page_leads_to_temporal_while_its_web_ui_is_there(service: Service, ann: Surfer) -> None:
+    seeds.write(service, seeds.task(), seeds.job())
+    assert "Temporal does not answer" in (await ann.open(TREE)).words
+    assert "The same in Temporal" not in (await ann.open(TREE)).words
+    lock = FileLock.take(service.home.daemon_lock, wait=0)
+    assert lock
+    lock.mark(os.getpid())
+    state = {"pid": os.getpid(), "phase": "running", "started_at": "2026-01-01T00:00:00Z", "version": "1"}
+    where = {"ui_url": "http://127.0.0.1:8233", "namespace": "mine"}
+    service.home.daemon_state.write_text(json.dumps(state | where))
+    links = (await ann.open(TREE)).read.links
+    lock.release()
+    assert f"http://127.0.0.1:8233/namespaces/mine/workflows/{ROOT}" in links
+
+
+async def test_only_orders_that_can_be_taken_are_offered(service: Service, ann: Surfer) -> None:
+    offered: dict[str, set[str]] = {}
+    ways = {"open": "", "blocked": f"service job retry {ROOT}.1", "done": ""}
+    for number, (state, what_next) in enumerate(ways.items()):
+        root = f"job-{number:012d}"
+        waits_for = WaitsFor.RETRY if what_next else WaitsFor.NOTHING
+        following = {"waits_for": waits_for, "to_retry": f"{root}.1" if what_next else ""}
+        following |= {"next": what_next.replace(ROOT, root)}
+        task = seeds.task(root, state=TaskState(state), **following)
+        seeds.write(
+            service, task, seeds.job(root, state=JobState.FAILED), seeds.job(f"{root}.1", state=JobState.FAILED)
+        )
+        forms = (await ann.open(f"/ui/trees/{root}")).read.forms
+        offered[state] = {form.action.replace(root, "R") for form in forms} - {"/ui/leave", ""}
+    assert offered == {
+        "open": {"/ui/trees/R/kill"},
+        "blocked": {"/ui/jobs/R.1/retry", "/ui/trees/R/dismiss"},
+        "done": set(),
+    }
+
+
+async def test_an_order_that_reaches_nobody_is_refused_with_a_command(service: Service, ann: Surfer) -> None:
+    seeds.write(service, seeds.task(), seeds.job())
+    form = (await ann.open(TREE)).form(f"{TREE}/kill")
+    assert {words for _, _, words in form.buttons} == {"End it", "End it now"}
+    shown = await ann.send(form, "End it now")
+    assert shown.status == 503
+    assert "Temporal" in shown.words
+
+
+async def test_all_legs_are_merged_at_once(service: Service, ann: Surfer, tmp_path: Path) -> None:
+    repo = planted.writers(service, tmp_path, {"a": ("a.py", "a\n"), "b": ("b.py", "b\n")})
+    shown = await ann.open(TREE)
+    shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge all 2")
+    assert f"{ROOT}.1 : is merged into service/{seeds.TASK}" in shown.words
+    assert f"git -C {repo} merge service/{seeds.TASK}" in shown.words
+    assert "b.py" in run_git(repo, "ls-tree", "--name-only", f"service/{seeds.TASK}")
+    assert "Merge all" not in shown.words
+    told = shown.words.split("What happened")[1]
+    assert "ann@desk (dashboard) merged" in told
+
+
+async def test_chosen_legs_are_dropped_each_with_its_own_outcome(service: Service, ann: Surfer, tmp_path: Path) -> None:
+    repo = planted.writers(service, tmp_path, {"a": ("a.py", "a\n"), "b": ("b.py", "b\n"), "c": ("c.py", "c\n")})
+    first, second = f"{ROOT}.1", f"{ROOT}.2"
+    shown = await ann.open(TREE)
+    shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge the chosen", leg=first)
+    shown = await ann.send(shown.form(f"{TREE}/branches"), "Drop the chosen", leg=[first, second])
+    assert f"{first} : service/{first} is dropped" in shown.words
+    assert f"{second} : service/{second} has 1 commit(s) that are not in" in shown.words
+    shown = await ann.send(shown.form(f"{TREE}/branches"), "Drop the chosen", leg=second, force="yes")
+    assert f"{second} : service/{second} is dropped" in shown.words
+    assert set(run_git(repo, "branch", "--list", "service/job*", "--format=%(refname:short)").split()) == {
+        f"service/{ROOT}.3"
+    }
+
+
+async def test_a_conflict_names_legs_files_and_the_way_out_and_changes_nothing(
+    service: Service, ann: Surfer, tmp_path: Path
+) -> None:
+    planted.writers(service, tmp_path, {"a": ("limiter.py", "limit = 2\n"), "b": ("limiter.py", "limit = 3\n")})
+    shown = await ann.open(TREE)
+    shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge all 2")
+    assert shown.status == 409
+    assert "conflicts with leg a" in shown.words
+    assert "limiter.py; nothing was changed" in shown.words
+    assert "merge --no-ff" in shown.words
+    assert shown.html.count("<td>unmerged</td>") == 2
+
+
+@pytest.mark.parametrize("legs", [[], ["job-ffffffffffff"]])
+async def test_a_merge_of_no_leg_of_this_tree_does_nothing(
+    service: Service, ann: Surfer, tmp_path: Path, legs: list[str]
+) -> None:
+    planted.writers(service, tmp_path, {"a": ("a.py", "a\n")})
+    seeds.write(service, seeds.task("job-ffffffffffff"), seeds.job("job-ffffffffffff"))
+    form = (await ann.open(TREE)).form(f"{TREE}/branches")
+    shown = await ann.send(form, "Merge the chosen", leg=legs)
+    assert shown.status == 400
+    assert "nothing was done" in shown.words
