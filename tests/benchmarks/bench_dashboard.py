@@ -93,19 +93,19 @@ def _waits(kind: int, root: str, at: float, add: Any) -> None:
     add("deliveries", told | {"error": error})
 
 
-async def looking(client: httpx.AsyncClient, bridge: Process) -> None:
-    took, answer = [], await client.get("/ui/")
+async def looking(client: httpx.AsyncClient, bridge: Process, path: str) -> None:
+    took, answer = [], await client.get(path)
     before = bridge.cpu
     for _ in range(CALLS):
         begun = time.perf_counter()
-        answer = await client.get("/ui/")
+        answer = await client.get(path)
         took.append((time.perf_counter() - begun) * 1000)
     used = (bridge.cpu - before) / CALLS * 1000
     assert answer.status_code == 200
     said = answer.text.partition('data-waiting="')[2].partition('"')[0]
     cuts = statistics.quantiles(took, n=100)
     print(
-        f"GET /ui/ with {said} waiting: p50 {cuts[49]:.1f} ms, p95 {cuts[94]:.1f} ms,"
+        f"GET {path} with {said or 0} waiting: p50 {cuts[49]:.1f} ms, p95 {cuts[94]:.1f} ms,"
         f" {used:.1f} ms of a processor each, {len(answer.content) / 1000:.0f} KB"
     )
 
@@ -141,7 +141,8 @@ async def main(jobs: int, waiting: int) -> None:
             limits = httpx.Limits(max_connections=STREAMS + 5)
             async with httpx.AsyncClient(base_url=base, timeout=60, limits=limits, follow_redirects=True) as client:
                 await client.get(f"/ui/enter?code={dashboard_link.make(home, 'bench')}&to=/ui/")
-                await looking(client, bridge)
+                for path in ("/ui/", "/ui/jobs", "/ui/jobs?q=nobody+wrote+this", "/ui/spend"):
+                    await looking(client, bridge, path)
                 await resting(client, bridge)
 
 

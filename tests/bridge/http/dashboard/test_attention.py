@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import event, insert
 
 from activities.store import jobs, outbox, schema
 from bridge.operations import attention, waiting
@@ -21,6 +21,8 @@ from workflows.model.states import JobState, TaskState, WaitsFor
 pytestmark = pytest.mark.ruling("M1")
 
 NOW = time.time()
+DAYS = 3 * 86_400 + 1800
+"""Told as `3 d`, however long the test takes."""
 HOSTILE = "<script>alert(1)</script>\"'&\u202e{{ 7*7 }}"
 
 
@@ -119,12 +121,12 @@ async def test_a_question_shows_all_one_needs_to_answer(service: Service, ann: S
         ),
         QuestionRecord(id="limit", prompt="How many?", job_id=root(1)),
     )
-    asked = seeds.round_(root(1), questions=questions, opened_at=NOW - 60, expires_at=NOW + 7200)
+    asked = seeds.round_(root(1), questions=questions, opened_at=NOW - 60, expires_at=NOW + DAYS + 3600)
     tokens = Usage(input_tokens=1200, output_tokens=34)
     mine = seeds.job(root(1), state=JobState.SUCCEEDED, usage=tokens, cost_usd=1.5)
     seeds.write(service, seeds.task(root(1), state=TaskState.AWAITING_HUMAN, title="Limit it"), mine, asked)
     shown = await ann.open("/ui/")
-    for words in ("Limit it", "acme/shop", "Which store?", "asked by dev", "redis", "memory", "in 1 h 59 min", "$1.50"):
+    for words in ("Limit it", "acme/shop", "Which store?", "asked by dev", "redis", "memory", "in 3 d 1 h", "$1.50"):
         assert words in shown.words
     assert "1\u202f234 tokens" in shown.html
     form = shown.form("/ui/attention/say")
@@ -197,6 +199,24 @@ async def test_the_newest_is_named_for_the_notification(service: Service, ann: S
     assert 'data-newest="acme/shop: look"' in (await ann.open("/ui/")).html
 
 
+@pytest.mark.ruling("M8")
+async def test_however_much_waits_the_page_is_small_and_asks_the_store_as_often(service: Service, ann: Surfer) -> None:
+    asked: list[str] = []
+    event.listen(service.store, "before_cursor_execute", lambda _c, _k, text, *_: asked.append(text))
+
+    async def cost(first: int, last: int) -> tuple[int, int]:
+        for number in range(first, last):
+            seeds.paused(service, root(number), opened_at=NOW - 1000 + number)
+            blocked(service, root(1000 + number), NOW - 2000)
+        asked.clear()
+        shown = await ann.open("/ui/")
+        return len(shown.html.encode()), len([each for each in asked if each.startswith(("SELECT", "WITH"))])
+
+    few, many = await cost(0, 30), await cost(30, 150)
+    assert many[1] <= few[1]
+    assert many[0] < 150_000
+
+
 async def test_of_many_fifty_are_shown_and_the_rest_are_a_click_away(service: Service, ann: Surfer) -> None:
     for number in range(120):
         seeds.paused(service, root(number), opened_at=NOW - 1000 + number)
@@ -214,9 +234,9 @@ async def test_of_many_fifty_are_shown_and_the_rest_are_a_click_away(service: Se
 async def test_when_nothing_waits_what_runs_is_shown(service: Service, ann: Surfer) -> None:
     spent = Usage(input_tokens=5000, output_tokens=1)
     running = seeds.job(root(1), agent="builder", usage=spent)
-    seeds.write(service, seeds.task(root(1), title="Raise the limit", opened_at=NOW - 65), running)
+    seeds.write(service, seeds.task(root(1), title="Raise the limit", opened_at=NOW - DAYS), running)
     shown = await ann.open("/ui/")
-    for words in ("Nothing waits for you. This runs now:", "Raise the limit", "builder", "1 min"):
+    for words in ("Nothing waits for you. This runs now:", "Raise the limit", "builder", "3 d"):
         assert words in shown.words
     assert 'data-waiting="0"' in shown.html
 
@@ -230,14 +250,14 @@ async def test_where_nothing_ever_ran_it_says_how_to_begin(service: Service, ann
 
 @pytest.mark.ruling("M2")
 async def test_what_was_done_lately_says_by_whom_how_and_when(service: Service, ann: Surfer) -> None:
-    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": NOW - 60, "verbs": (), "commands": ()}
+    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": NOW - DAYS, "verbs": (), "commands": ()}
     ended = seeds.round_(root(1), closed="answered by bob (cli) at noon", said="color: red", **over)
     event = seeds.event(3, root(2), kind=EventKind.TASK_DISMISSED, at=NOW - 30, message="dismissed by eve")
     seeds.write(service, seeds.task(root(1), title="Paint it", state=TaskState.DONE), ended)
     seeds.write(service, seeds.task(root(2), title="Old one", state=TaskState.CANCELLED), event)
     words = (await ann.open("/ui/")).words
     lately = words.split("Done lately")[1]
-    assert "Paint it : answered by bob (cli) at noon color: red 1 min" in lately
+    assert "Paint it : answered by bob (cli) at noon color: red 3 d" in lately
     assert lately.index("Old one : dismissed by eve") < lately.index("Paint it")
 
 

@@ -16,7 +16,7 @@ from workflows.model.rows import QuestionRecord
 from workflows.model.states import JobState, TaskState
 from workflows.model.workers import Worker
 
-pytestmark = [pytest.mark.ruling("M6", "M8"), needs_browser]
+pytestmark = [pytest.mark.ruling("M6", "M8"), pytest.mark.long, needs_browser]
 
 HOSTILE = (
     '<script>window.pwned=1</script>"><img src=x onerror="window.pwned=2">{{ 7*7 }}{% raw %}'

@@ -21,7 +21,7 @@ from tests.e2e.browser import Person, needs_browser, person, started, until_show
 from tests.waiting import wait_for
 from workflows.model.errors import RefusedError
 
-pytestmark = [pytest.mark.ruling("M5", "M8"), needs_browser]
+pytestmark = [pytest.mark.ruling("M5", "M8"), pytest.mark.long, needs_browser]
 
 PROBE = """
 {% from "_parts.html" import form_fields, gone_parts, kept, stays %}
