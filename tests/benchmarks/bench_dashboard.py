@@ -30,7 +30,7 @@ from workflows.model.states import JobState, TaskState, WaitsFor
 
 TREE = 10
 """Jobs of each tree."""
-CALLS, STREAMS, REST = 200, 50, 20.0
+CALLS, STREAMS, REST = 100, 50, 20.0
 PROMPT = "Which of the two should the limiter use, and what do we do with what is in the other one? " * 2
 
 

@@ -17,6 +17,8 @@ from workflows.model.workers import Assignment
 from workflows.policy.loops import Ladder
 
 _BALLOTS = frozenset({SynthesisRule.QUORUM, SynthesisRule.VOTE, SynthesisRule.VERIFY})
+_LOST = TERMINAL - {JobState.SUCCEEDED}
+"""How a dependency ends that nothing can follow."""
 
 
 class Leg(Memory):
@@ -147,7 +149,7 @@ class Batch(Memory):
 
     def ready(self, offered: Collection[str], busy_worktrees: Collection[str]) -> Leg | None:
         """The next leg that may start: not out yet, its dependencies succeeded, its worktree free (ruling I3)."""
-        for leg in self.acting_legs:
+        for leg in self.legs.values():
             if not leg.unstarted or leg.timer is not None or leg.job_id in offered:
                 continue
             if leg.worktree and leg.worktree in busy_worktrees:
@@ -161,17 +163,18 @@ class Batch(Memory):
         found = True
         while found:
             found = False
-            for leg in self.acting_legs:
-                lost = TERMINAL - {JobState.SUCCEEDED}
-                culprit = next((dep for dep in self.acting_deps(leg) if dep.state in lost), None)
-                if leg.unstarted and culprit is not None:
+            for leg in self.legs.values():
+                if not leg.unstarted:
+                    continue
+                culprit = next((dep for dep in self.acting_deps(leg) if dep.state in _LOST), None)
+                if culprit is not None:
                     found = True
                     yield leg, culprit
 
     @property
     def settled(self) -> bool:
         """Every leg is terminal (ruling D1)."""
-        return all(leg.state in TERMINAL for leg in self.acting_legs)
+        return all(leg.state in TERMINAL for leg in self.legs.values() if not leg.twin)
 
     @property
     def leaves_decision(self) -> bool:
@@ -181,6 +184,8 @@ class Batch(Memory):
 
     def contributors(self, leg: Leg) -> list[Leg]:
         """The legs whose work this one must see, transitively, in merge order (rulings I1, I2)."""
+        if not leg.deps:
+            return []
         wanted: dict[str, None] = {}
         frontier = self.acting_deps(leg)
         while frontier:
