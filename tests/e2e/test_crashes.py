@@ -72,6 +72,7 @@ def test_the_worker_dies_while_a_job_runs_and_the_next_one_takes_the_run_over(ag
     agent.ends_well(job)
 
 
+@pytest.mark.long
 def test_everything_stops_while_a_job_runs_and_starts_again(agent: Agent) -> None:
     job = agent.run()
     agent.service("daemon", "stop")

@@ -13,7 +13,7 @@ from tests.e2e.browser import Person, needs_browser, person, started, until_show
 from tests.e2e.script import Script, played, until_paused
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.ruling("M1", "M2", "M5", "M8"), needs_browser]
+pytestmark = [pytest.mark.ruling("M1", "M2", "M5", "M8"), pytest.mark.long, needs_browser]
 
 QUESTION: dict[str, Any] = {"id": "color", "prompt": "Which color?", "choices": ["red", "blue"]}
 
@@ -67,7 +67,6 @@ def test_a_question_is_answered_while_the_list_changes(script: Script, ann: Pers
     until_shown(tab, "blue")
 
 
-@pytest.mark.long
 def test_every_half_that_is_gone_is_said_and_the_page_comes_back_by_itself(script: Script, ann: Person) -> None:
     tab = ann.enter(script.service.seen)
     until_shown(tab, "Attention")

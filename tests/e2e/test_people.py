@@ -91,6 +91,7 @@ def test_of_two_resumes_at_once_exactly_one_wins_and_both_are_told_the_truth(scr
     assert kinds.count("resume_accepted") == 1
 
 
+@pytest.mark.long
 @pytest.mark.ruling("F6")
 def test_a_resume_sent_while_no_worker_runs_is_applied_when_one_comes(script: Script) -> None:
     script.answers(none=ASK)
