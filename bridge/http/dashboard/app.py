@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from functools import partial
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -63,9 +63,11 @@ class DashboardGate:
     def __init__(self, app: ASGIApp, dashboard: ASGIApp) -> None:
         self.app, self._dashboard = app, dashboard
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        mine = scope["type"] == "http" and (scope["path"] in ("/", "/ui") or scope["path"].startswith("/ui/"))
-        await (self._dashboard if mine else self.app)(scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Hands on what the next one returns: a step of its own would be waited for by every call."""
+        path = scope.get("path", "")
+        mine = path in ("/", "/ui") or path.startswith("/ui/")
+        return (self._dashboard if mine else self.app)(scope, receive, send)
 
 
 def dashboard(service: Service) -> ASGIApp:
