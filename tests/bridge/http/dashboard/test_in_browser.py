@@ -174,6 +174,20 @@ def test_what_was_sent_is_not_kept(tab: Tab, stage: Stage) -> None:
     until_shown(tab, "It is said")
 
 
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_is_refused_at_the_end_of_a_long_page_is_seen(ann: Person, tab: Tab, stage: Stage, answered: bool) -> None:
+    stage.items, stage.number = tuple(f"item{number}" for number in range(12)), 2
+    until_shown(tab, "Probe 2")
+    if not answered:
+        tab.route("**/ui/probe/answer", lambda route: route.abort())
+    tab.evaluate("document.querySelector('#item-item11 [name=number]').value = 0")
+    tab.click("#send-item11")
+    tab.locator("#notes .no").wait_for()
+    wait_for(lambda: tab.evaluate("document.querySelector('#notes .no').getBoundingClientRect().top") >= 48)
+    for fault in ("409", "ERR_FAILED", "Failed to fetch"):
+        ann.forgive(fault)
+
+
 def test_details_stay_open_and_an_item_stays_chosen(tab: Tab, stage: Stage) -> None:
     tab.click("#more-two summary")
     tab.locator("body").press("Escape")

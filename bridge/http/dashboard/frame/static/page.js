@@ -1,8 +1,7 @@
 // Conveniences of the dashboard. Everything works without them; nothing here knows what a page is about.
 "use strict";
 (() => {
-  const $ = (name) => document.getElementById(name);
-  const main = () => $("main");
+  const $ = (name) => document.getElementById(name), main = () => $("main");
 
   // Times are told from now; the exact moment is their title.
   const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
@@ -63,7 +62,7 @@
     tellTimes();
     if (here()) tellWaiting(Number(here().dataset.waiting));
   }
-  document.addEventListener("htmx:after:swap", changed);
+  document.addEventListener("htmx:after:swap", ({ detail }) => { changed(); if (detail.ctx?.sourceElement.tagName === "FORM") show(); });
   document.addEventListener("htmx:finally:request", changed);  // what came had a title of its own
 
   // What a form came to when there is no page to show for it; what was typed stays.
@@ -71,7 +70,8 @@
     const made = Object.assign(document.createElement(tag), values);
     made.append(...inside); return made;
   }
-  const note = (text) => make("p", { className: "note no" }, text), tell = (text) => $("notes").replaceChildren(note(text));
+  const note = (text) => make("p", { className: "note no" }, text), tell = (text) => { $("notes").replaceChildren(note(text)); show(); };
+  const show = () => $("notes").querySelector(".no")?.scrollIntoView({ block: "nearest" });  // what was refused is seen
   // What was typed in a field that is gone. Who still types goes on in there, so that their letters are no keys.
   function keep(text) {
     if ([...document.querySelectorAll("textarea")].some((area) => area.value === text)) return;
