@@ -55,12 +55,15 @@ class Person:
         width: int = 1280,
         scheme: Literal["light", "dark"] = "light",
         still: bool = True,
+        touch: bool = False,
     ) -> None:
         self.base = base
         self.context: BrowserContext = browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme=scheme,
             reduced_motion="reduce" if still else "no-preference",
+            has_touch=touch,
+            is_mobile=touch,
         )
         self.context.add_init_script(REPORTING)
         self.faults: list[str] = []
@@ -98,10 +101,16 @@ class Person:
 
 @contextmanager
 def person(
-    browser: Browser, base: str, *, width: int = 1280, scheme: Literal["light", "dark"] = "light", still: bool = True
+    browser: Browser,
+    base: str,
+    *,
+    width: int = 1280,
+    scheme: Literal["light", "dark"] = "light",
+    still: bool = True,
+    touch: bool = False,
 ) -> Iterator[Person]:
     """Someone who looks; at the end nothing may have gone wrong."""
-    someone = Person(browser, base, width=width, scheme=scheme, still=still)
+    someone = Person(browser, base, width=width, scheme=scheme, still=still, touch=touch)
     try:
         yield someone
     except BaseException as failed:
@@ -156,3 +165,18 @@ def picture(page: Page, name: str) -> None:
     """For people to look at, where `SHOTS` names a folder."""
     if folder := os.environ.get("SHOTS"):
         page.screenshot(path=Path(folder, re.sub(r"[^\w.-]+", "_", name)[:80] + ".png"), full_page=True)
+
+
+def pictures(page: Page, name: str) -> None:
+    """The same at every width and in both schemes."""
+    if not os.environ.get("SHOTS"):
+        return
+    before = page.viewport_size
+    for width in (360, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            picture(page, f"{name}-{width}-{scheme}")
+    page.emulate_media(color_scheme="light")
+    if before:
+        page.set_viewport_size(before)

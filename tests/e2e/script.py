@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,13 @@ class Script:
         for name, plan in plans.items():
             (self.plans / name.replace("__", ".").replace("_", "-")).write_text(json.dumps(plan))
 
-    def ask(self) -> str:
-        return str(self.service.json("agent", "ask", "lead", "reach the goal", "--repo", "acme/shop")["job_id"])
+    @cached_property
+    def address(self) -> str:
+        """Where its bridge listens."""
+        return self.service("dashboard", "--print").stdout.split("/ui/")[0].strip()
+
+    def ask(self, goal: str = "reach the goal") -> str:
+        return str(self.service.json("agent", "ask", "lead", goal, "--repo", "acme/shop")["job_id"])
 
     def until_over(self, job: str) -> dict[str, Any]:
         self.service.wait_for(lambda: bool(self.tree(job)["over"]))

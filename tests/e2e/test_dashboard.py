@@ -31,12 +31,8 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
 
 @pytest.fixture
 def ann(script: Script, browser: Browser) -> Iterator[Person]:
-    with person(browser, _address(script)) as someone:
+    with person(browser, script.address) as someone:
         yield someone
-
-
-def _address(script: Script) -> str:
-    return script.service("dashboard", "--print").stdout.split("/ui/")[0].strip()
 
 
 def asked(script: Script) -> str:

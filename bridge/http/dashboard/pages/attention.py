@@ -14,6 +14,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     return {
         "title": "Attention",
         "found": found,
+        "waiting": found.total,
         "lately": waiting.lately(service),
         "running": waiting.running(service) if quiet else (),
         "unused": quiet and waiting.nothing_ever_ran(service),

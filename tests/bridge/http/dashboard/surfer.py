@@ -1,5 +1,6 @@
 """A person at the dashboard, without JavaScript: follows links, reads what is shown, fills in forms and sends them."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -35,7 +36,8 @@ class _Reader(HTMLParser):
         self.words: list[str] = []
         self.links: list[str] = []
         self._form: Sendable | None = None
-        self._named: dict[str, Sendable] = {}
+        self._named: defaultdict[str, Sendable] = defaultdict(lambda: Sendable(""))
+        """A field may name its form before that comes."""
         self._area: str | None = None
         self._button: tuple[str, str] | None = None
 
@@ -44,9 +46,9 @@ class _Reader(HTMLParser):
         if tag == "a" and "href" in said:
             self.links.append(said["href"])
         if tag == "form":
-            self._form = Sendable(said.get("action", ""))
+            self._form = self._named[said["id"]] if "id" in said else Sendable("")
+            self._form.action = said.get("action", "")
             self.forms.append(self._form)
-            self._named[said.get("id", "")] = self._form
         form = self._named[said["form"]] if "form" in said else self._form
         if form is not None and tag in FILLED_IN:
             self._filled_in(form, tag, said)

@@ -144,6 +144,24 @@ async def test_one_question_is_answered_by_one_click(service: Service, ann: Surf
     assert "text.store" in form.fields, "and in one's own words"
 
 
+async def test_the_page_and_its_badge_tell_one_number(service: Service, ann: Surfer) -> None:
+    for number in range(3):
+        seeds.paused(service, root(number))
+        html = (await ann.open("/ui/")).html
+        assert f'data-waiting="{number + 1}"' in html
+        assert f'id="badge">{number + 1}</span>' in html
+        assert f"<title>({number + 1}) Attention</title>" in html
+
+
+async def test_what_is_done_to_several_is_what_one_of_them_takes(service: Service, ann: Surfer) -> None:
+    for number in range(2):
+        seeds.paused(service, root(number))
+    assert [words for *_, words in (await ann.open("/ui/")).form("/ui/attention/chosen").buttons] == ["Extend chosen"]
+    seeds.paused(service, root(3), kind=RoundKind.FAILURE, questions=(), verbs=("continue", "abort", "extend"))
+    offered = [words for *_, words in (await ann.open("/ui/")).form("/ui/attention/chosen").buttons]
+    assert offered == ["Continue chosen", "Abort chosen", "Extend chosen"]
+
+
 @pytest.mark.parametrize("verbs", [("retry", "continue", "abort", "extend"), ("continue", "abort", "extend")])
 async def test_a_failure_offers_what_its_round_takes(service: Service, ann: Surfer, verbs: tuple[str, ...]) -> None:
     failing = FailingRecord(leg="dev", job_id=f"{root(1)}.1", attempt=2, state=JobState.FAILED, reason="tests are red")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from jinja2 import ChoiceLoader, DictLoader
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 from playwright.sync_api import Page as Tab
 
 from bridge.http.dashboard import app
@@ -146,6 +146,46 @@ def test_another_form_s_answer_leaves_what_is_typed(tab: Tab, stage: Stage) -> N
     assert tab.input_value("#text-two") == "half"
     assert tab.is_checked("#tick-three")
     assert tab.input_value("#text-one") == "", "what was sent is not there to be sent again"
+
+
+def test_what_was_typed_for_an_item_that_is_gone_is_kept_and_its_letters_are_no_keys(tab: Tab, stage: Stage) -> None:
+    tab.fill("#text-three", "for three")
+    tab.locator("#text-one").press_sequentially("a")
+    stage.items, stage.number = ("two",), 2
+    until_shown(tab, "waits for nobody any more")
+    kept = tab.get_by_label("What you typed")
+    assert kept.evaluate_all("areas => areas.map(area => area.value).sort()") == ["a", "for three"]
+    tab.keyboard.press("g")
+    tab.keyboard.press("a")
+    assert tab.url.endswith("/ui/probe")
+    assert "aga" in kept.evaluate_all("areas => areas.map(area => area.value)")
+
+
+def test_what_was_sent_is_not_kept(tab: Tab, stage: Stage) -> None:
+    """The news that its item is gone may come before the answer to the form."""
+    tab.fill("#text-one", "whole")
+    waiting: list[Route] = []
+    tab.route("**/ui/probe/answer", lambda route: waiting.append(route))
+    tab.click("#send-one")
+    stage.items = ("two",)
+    tab.locator("#item-one").wait_for(state="detached")
+    assert tab.get_by_label("What you typed").count() == 0
+    waiting[0].continue_()
+    until_shown(tab, "It is said")
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_is_refused_at_the_end_of_a_long_page_is_seen(ann: Person, tab: Tab, stage: Stage, answered: bool) -> None:
+    stage.items, stage.number = tuple(f"item{number}" for number in range(12)), 2
+    until_shown(tab, "Probe 2")
+    if not answered:
+        tab.route("**/ui/probe/answer", lambda route: route.abort())
+    tab.evaluate("document.querySelector('#item-item11 [name=number]').value = 0")
+    tab.click("#send-item11")
+    tab.locator("#notes .no").wait_for()
+    wait_for(lambda: tab.evaluate("document.querySelector('#notes .no').getBoundingClientRect().top") >= 48)
+    for fault in ("409", "ERR_FAILED", "Failed to fetch"):
+        ann.forgive(fault)
 
 
 def test_details_stay_open_and_an_item_stays_chosen(tab: Tab, stage: Stage) -> None:

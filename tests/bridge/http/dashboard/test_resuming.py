@@ -127,7 +127,7 @@ async def test_without_temporal_the_text_stays_too(service: Service, ann: Surfer
 async def test_nothing_chosen_is_said(service: Service, ann: Surfer) -> None:
     for number in range(2):
         seeds.paused(service, f"job-{number:012d}")
-    shown = await ann.send((await ann.open("/ui/")).form(CHOSEN), "Continue chosen")
+    shown = await ann.send((await ann.open("/ui/")).form(CHOSEN), "Extend chosen")
     assert (shown.status, "nothing is chosen" in shown.words) == (400, True)
 
 

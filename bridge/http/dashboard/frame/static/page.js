@@ -1,8 +1,7 @@
 // Conveniences of the dashboard. Everything works without them; nothing here knows what a page is about.
 "use strict";
 (() => {
-  const $ = (name) => document.getElementById(name);
-  const main = () => $("main");
+  const $ = (name) => document.getElementById(name), main = () => $("main");
 
   // Times are told from now; the exact moment is their title.
   const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
@@ -23,11 +22,11 @@
   setInterval(tellTimes, 10000);
 
   // How much waits: on the tab, beside the link, and as a notification when there is more of it.
+  const here = () => document.querySelector("[data-waiting]");  // a page that counts knows it best
   let waited = Number($("badge").textContent);
   function tellWaiting(number) {
     document.title = `${number ? `(${number}) ` : ""}${document.title.replace(/^\(\d+\) /, "")}`;
-    $("badge").hidden = !number;
-    $("badge").textContent = number || "";
+    $("badge").hidden = !number; $("badge").textContent = number || "";
     if (number > waited && document.hidden && window.Notification?.permission === "granted")
       new Notification("Something waits for you", { body: document.querySelector("[data-newest]")?.dataset.newest ?? "", tag: "service" });
     waited = number;
@@ -35,10 +34,9 @@
 
   // What somebody has typed or ticked stays, whatever else on the page changes.
   const touched = new Map();
-  document.addEventListener("input", (event) => {
-    const field = event.target;
-    if (field.id) touched.set(field.id, { value: field.value, checked: field.checked });
-  });
+  const touch = ({ id, value, checked, tagName }) => { touched.delete(id); touched.set(id, { value, checked, unsent: tagName === "TEXTAREA" }); };  // the newest is last
+  document.addEventListener("input", (event) => { if (event.target.id) touch(event.target); });
+  document.addEventListener("submit", ({ target }) => { for (const { id } of target.elements) if (touched.has(id)) touched.get(id).unsent = false; });
   document.addEventListener("toggle", (event) => {
     if (event.target.tagName === "DETAILS" && event.target.id) touched.set(event.target.id, { open: event.target.open });
   }, true);
@@ -49,9 +47,9 @@
     form.reset();
   });
   function giveBack() {
-    for (const [name, had] of touched) {
+    for (const [name, had] of [...touched].reverse()) {
       const field = $(name);
-      if (!field) touched.delete(name);
+      if (!field) { touched.delete(name); if (had.unsent && had.value.trim()) keep(had.value); }
       else if ("open" in had) { if (field.open !== had.open) field.open = had.open; }
       else if (field.type === "checkbox" || field.type === "radio") field.checked = had.checked;
       else if (field.value !== had.value) field.value = had.value;
@@ -60,23 +58,30 @@
 
   function changed() {
     giveBack();
-    for (const field of document.querySelectorAll("[data-typed]")) touched.set(field.id, { value: field.value, checked: field.checked });
+    for (const field of document.querySelectorAll("[data-typed]")) touch(field);
     tellTimes();
-    const shown = document.querySelector("[data-waiting]");
-    if (shown) tellWaiting(Number(shown.dataset.waiting));
+    if (here()) tellWaiting(Number(here().dataset.waiting));
   }
-  document.addEventListener("htmx:after:swap", changed);
+  document.addEventListener("htmx:after:swap", ({ detail }) => { changed(); if (detail.ctx?.sourceElement.tagName === "FORM") show(); });
   document.addEventListener("htmx:finally:request", changed);  // what came had a title of its own
 
   // What a form came to when there is no page to show for it; what was typed stays.
-  function note(text) {
-    const said = document.createElement("p");
-    said.className = "note no"; said.textContent = text;
-    $("notes").replaceChildren(said);
+  function make(tag, values, ...inside) {
+    const made = Object.assign(document.createElement(tag), values);
+    made.append(...inside); return made;
   }
-  document.addEventListener("trouble", (event) => note(event.detail.value));
-  document.addEventListener("htmx:error", (event) => {
-    if (event.detail.ctx) note("The bridge did not answer; look whether it was done before you send it again.");
+  const note = (text) => make("p", { className: "note no" }, text), tell = (text) => { $("notes").replaceChildren(note(text)); show(); };
+  const show = () => $("notes").querySelector(".no")?.scrollIntoView({ block: "nearest" });  // what was refused is seen
+  // What was typed in a field that is gone. Who still types goes on in there, so that their letters are no keys.
+  function keep(text) {
+    if ([...document.querySelectorAll("textarea")].some((area) => area.value === text)) return;
+    const area = make("textarea", { ariaLabel: "What you typed", value: text });
+    $("notes").append(note("This waits for nobody any more. What you typed is kept here, so that you can copy it."), area);
+    if (document.activeElement === document.body) area.focus();
+  }
+  document.addEventListener("trouble", (event) => tell(event.detail.value));
+  document.addEventListener("htmx:error", ({ detail }) => {
+    if (detail.ctx) tell("The bridge did not answer; look whether it was done before you send it again.");
   });
 
   // The stream of what changes. A browser has six connections to a bridge for all its tabs together: those that
@@ -100,7 +105,7 @@
       main().dataset.seen = event.lastEventId;
       htmx.swap({ sourceElement: main(), target: main(), text: event.data, swap: "innerMorph" });
     };
-    stream.addEventListener("waiting", (event) => tellWaiting(Number(event.data)));
+    stream.addEventListener("waiting", (event) => { if (!here()) tellWaiting(Number(event.data)); });
     stream.addEventListener("trouble", (event) => banner(event.data));
     stream.addEventListener("over", () => end(over, 10));
     stream.onerror = () => stream.readyState === EventSource.CLOSED ? end(over, 10) : end(gone, 2);
@@ -123,8 +128,7 @@
       document.querySelector(`.top nav a[data-key="${CSS.escape(key)}"]`)?.click();
     } else if (key === "g") { before = "g"; setTimeout(() => { before = ""; }, 1500); }
     else if (key === "?") help();
-    else if (key === "j") move(1);
-    else if (key === "k") move(-1);
+    else if (key === "j" || key === "k") move(key === "j" ? 1 : -1);
     else if (key === "/") return main().querySelector("input[type=search]")?.focus() === undefined;
     else if (key === "n") window.Notification?.requestPermission();
     else return false;
@@ -132,11 +136,8 @@
   }
   function help() {
     const links = [...document.querySelectorAll(".top nav a[data-key]")].map((a) => [`g ${a.dataset.key}`, a.firstChild.textContent]);
-    $("keys").querySelector("dl").replaceChildren(...[...keys, ...links].flatMap(([key, what]) => {
-      const dt = document.createElement("dt"), dd = document.createElement("dd"), code = document.createElement("code");
-      code.textContent = key; dt.append(code); dd.textContent = what;
-      return [dt, dd];
-    }));
+    const lines = [...keys, ...links].flatMap(([key, what]) => [make("dt", {}, make("code", {}, key)), make("dd", {}, what)]);
+    $("keys").querySelector("dl").replaceChildren(...lines);
     $("keys").showModal();
   }
   document.addEventListener("keydown", (event) => {
