@@ -118,7 +118,7 @@ def _printed(folder: Path) -> str:
 
 def _waiting(service: Service) -> None:
     """A conflict in a blocked task, a notification that could not be delivered, a host that is gone."""
-    clash = {"branch": HOSTILE, "against": [HOSTILE, "service/one"], "files": [FILE, HOSTILE]}
+    clash = {"branch": HOSTILE, "against": ["service/one", SEEN], "files": [FILE, HOSTILE]}
     stuck = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "to_retry": f"{BLOCKED}.2", "ended_at": 9.0}
     done = {"state": JobState.SUCCEEDED, "action": Action.IMPLEMENT, "head_sha": "a" * 40}
     seeds.write(
@@ -127,9 +127,11 @@ def _waiting(service: Service) -> None:
         seeds.job(BLOCKED, state=JobState.SUCCEEDED, preflight_failed=HOSTILE),
         seeds.job(f"{BLOCKED}.1", delegation_id="one", branch=HOSTILE, **done),
         seeds.job(f"{BLOCKED}.2", state=JobState.BLOCKED, attempt=1, reason=HOSTILE, delegation_id="two"),
+        seeds.job(f"{BLOCKED}.3", state=JobState.BLOCKED, attempt=1, reason=HOSTILE, delegation_id="three"),
         seeds.event(7, BLOCKED, message=HOSTILE, kind=EventKind.ROUND_OPENED),
     )
-    seeds.payload(service, f"{BLOCKED}.2", {}, diagnostics={"conflict": clash})
+    for leg in (f"{BLOCKED}.2", f"{BLOCKED}.3"):
+        seeds.payload(service, leg, {}, diagnostics={"conflict": clash})
     outbox.attempted(service.store, f"{BLOCKED}-e7", "command", HOSTILE)
     hosts.see(service.store, HOSTILE[:190], slots=1, started_at=1.0)
     hosts.stop(service.store, HOSTILE[:190], started_at=1.0)
