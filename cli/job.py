@@ -80,7 +80,7 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
         say_json(review) if json else say(review_in_words(review))
         return
     detail = jobs.detail(service, job_id)
-    ways = list(branches.ways_out(service, detail.job.root_job_id))
+    ways = list(branches.ways_out(service, [detail.job.root_job_id]))
     if json:
         say_json(jobs.as_json(detail) | {"conflicts": [asdict(way) for way in ways]})
         return

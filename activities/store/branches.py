@@ -50,15 +50,14 @@ def told(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, Branch
     return [(BranchEventKind(kind), job_id, BranchEvent.model_validate(data)) for kind, job_id, data in rows]
 
 
-def conflicts(engine: Engine, roots: Collection[str] | None = None) -> list[Conflict]:
-    """The jobs blocked by a conflict in blocked tasks, oldest first; of some trees, or of all."""
+def conflicts(engine: Engine, roots: Collection[str]) -> list[Conflict]:
+    """The jobs of these trees that a conflict blocks, where it blocks the task too; oldest first."""
     jobs, runs, tasks = schema.jobs, schema.runs, schema.tasks
     same_run = (runs.c.job_id == jobs.c.job_id) & (runs.c.attempt == jobs.c.attempt)
     query = select(jobs.c.job_id, jobs.c.root_job_id, jobs.c.ended_at, runs.c.diagnostics)
     query = query.join(runs, same_run).join(tasks, tasks.c.root_job_id == jobs.c.root_job_id)
     query = query.where(tasks.c.state == TaskState.BLOCKED.value, jobs.c.state == JobState.BLOCKED.value)
-    if roots is not None:
-        query = query.where(jobs.c.root_job_id.in_(roots))
+    query = query.where(jobs.c.root_job_id.in_(roots))
     with engine.connect() as connection:
         rows = connection.execute(query.order_by(jobs.c.ended_at)).all()
     return [

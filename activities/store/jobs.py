@@ -10,7 +10,7 @@ from activities.store import events, outbox, rounds, schema, writers
 from activities.store.database import upsert
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
 from workflows.model.spend import Usage
-from workflows.model.states import FAILING, JobState, WaitsFor
+from workflows.model.states import FAILING, JobState
 from workflows.policy import lost_trees
 from workflows.policy.told_to_people import TELLS_PEOPLE
 
@@ -116,14 +116,6 @@ def stuck(engine: Engine, roots: Collection[str]) -> list[JobRecord]:
     query = query.order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)
     with engine.connect() as connection:
         return [_job(row) for row in connection.execute(query)]
-
-
-def blocked_tasks(engine: Engine, *, limit: int) -> list[TaskRecord]:
-    """The tasks blocked last that wait for an operator, oldest first; one that was finalized is over (ruling D4)."""
-    query = select(schema.tasks).where(schema.tasks.c.waits_for.in_((WaitsFor.RETRY, WaitsFor.DISMISS)))
-    with engine.connect() as connection:
-        rows = connection.execute(query.order_by(schema.tasks.c.ended_at.desc()).limit(limit)).all()
-    return [TaskRecord.model_validate(dict(row._mapping)) for row in reversed(rows)]
 
 
 def tree(engine: Engine, root_job_id: str) -> list[JobRecord]:

@@ -35,12 +35,12 @@ def since(engine: Engine, day: int) -> list[Spent]:
     # SQLite cuts off what is behind the point, PostgreSQL would round; and whole numbers of SQLite can overflow.
     day_of: ColumnElement[Any] = cast(days, BigInteger) if sqlite else func.floor(days)
     total, any_of = ("total", "max") if sqlite else ("sum", "bool_or")
-    keys = (day_of, jobs.agent, jobs.repo, jobs.model)
+    keys = (jobs.agent, jobs.repo, jobs.model, day_of)  # in the order of the index that holds all of it
     used = [getattr(func, total)(each) for each in (jobs.input_tokens, jobs.output_tokens, jobs.cost_usd)]
     sums = (func.count(), *used, getattr(func, any_of)(jobs.price_assumed))
     query = select(*keys, *sums).where(at >= day * DAY_SECONDS).group_by(*keys)
     with engine.connect() as connection:
         return [
             Spent(int(day), agent, repo, model or "", count, int(read), int(written), float(usd), bool(guess))
-            for day, agent, repo, model, count, read, written, usd, guess in connection.execute(query)
+            for agent, repo, model, day, count, read, written, usd, guess in connection.execute(query)
         ]

@@ -100,13 +100,6 @@ def _places() -> Select[Any]:
     return select(found).order_by(found.c.at, found.c.key)
 
 
-def unroutable(engine: Engine) -> list[str]:
-    """The jobs whose preflight flag stands, the oldest first."""
-    query = _preflight().order_by(jobs.c.queued_at)
-    with engine.connect() as connection:
-        return [row.key for row in connection.execute(query)]
-
-
 def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
     """What trees have used."""
     query = select(
@@ -121,13 +114,12 @@ def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
     return {root: Spent(int(tokens), cost, bool(assumed)) for root, tokens, cost, assumed in rows}
 
 
-def host_jobs(engine: Engine, host: str, now: float, most: int) -> tuple[int, list[str]]:
-    """How many jobs wait for a host, and the first of them."""
+def host_jobs(engine: Engine, host: str, now: float) -> list[str]:
+    """The jobs that wait for a host, those that wait longest first."""
     mine = (trees.c.host == host, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < now - UNSEEN_SECONDS)
     query = select(jobs.c.job_id).join(trees, trees.c.root_job_id == jobs.c.root_job_id).where(*mine)
     with engine.connect() as connection:
-        number = connection.execute(select(func.count()).select_from(query.subquery())).scalar_one()
-        return number, list(connection.execute(query.order_by(jobs.c.queued_at).limit(most)).scalars())
+        return list(connection.execute(query.order_by(jobs.c.queued_at, jobs.c.job_id)).scalars())
 
 
 def running(engine: Engine, most: int) -> list[tuple[str, list[str]]]:

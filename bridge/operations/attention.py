@@ -3,15 +3,15 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from activities.store import jobs as stored_jobs
-from activities.store import outbox, rounds
-from activities.store import waiting as stored
-from bridge.operations import branches, hosts
+from activities.store import outbox
+from activities.store.waiting import Kind, Spent
+from bridge.operations import branches, waiting
 from bridge.operations.hosts import AbsentHost
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 
 MOST_LISTED = 100
+"""Of the blocked tasks, the last ones."""
 
 
 @dataclass(frozen=True)
@@ -40,27 +40,23 @@ class Attention:
 
 
 def find(service: Service) -> Attention:
-    """What `service attention` lists."""
-    rounds_open = rounds.open_rounds(service.store)
-    roots = {each.root_job_id for each in rounds_open}
-    tasks, used = stored_jobs.tasks_of(service.store, roots), stored.spent(service.store, roots)
-    flagged = stored_jobs.some(service.store, stored.unroutable(service.store))
-    conflicts = tuple(branches.ways_out(service))
+    """What `service attention` lists: what the page lists, sorted by why it waits."""
+    found = waiting.every(service)
+    tasks, used = found.tasks, found.spent
+    blocked = [tasks[item.root_job_id] for item in found.items if item.place.kind is Kind.BLOCKED]
+    conflicts = tuple(branches.ways_out(service, [task.root_job_id for task in blocked]))
     shown = {way.root_job_id for way in conflicts}
     return Attention(
         waiting=tuple(
-            WaitingTree(each, tasks.get(each.root_job_id), **asdict(used.get(each.root_job_id, stored.Spent())))
-            for each in rounds_open
+            WaitingTree(item.round, tasks.get(item.root_job_id), **asdict(used.get(item.root_job_id, Spent())))
+            for item in found.items
+            if item.round
         ),
-        preflight_failed=tuple(sorted(flagged, key=lambda job: job.queued_at)),
-        undelivered=tuple(outbox.undelivered(service.store)),
+        preflight_failed=tuple(item.job for item in found.items if item.job),
+        undelivered=tuple(item.told for item in found.items if item.told),
         conflicts=conflicts,
-        blocked=tuple(
-            task
-            for task in stored_jobs.blocked_tasks(service.store, limit=MOST_LISTED)
-            if task.root_job_id not in shown
-        ),
-        hosts=tuple(hosts.absent(service)),
+        blocked=tuple(task for task in blocked[-MOST_LISTED:] if task.root_job_id not in shown),
+        hosts=tuple(item.host for item in found.items if item.host),
     )
 
 

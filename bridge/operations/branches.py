@@ -1,6 +1,6 @@
 """The branches of a tree: what is where, merging and dropping them by an operator's word (ruling I5)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -180,9 +180,9 @@ class WayOut:
     commands: tuple[str, ...]
 
 
-def ways_out(service: Service, root: str | None = None) -> Iterator[WayOut]:
-    """The conflicts that block tasks, of one tree or of all; what is merged meanwhile is not asked for again."""
-    for each in told.conflicts(service.store, None if root is None else (root,)):
+def ways_out(service: Service, roots: Collection[str]) -> Iterator[WayOut]:
+    """The conflicts that block these trees; what is merged meanwhile is not asked for again."""
+    for each in told.conflicts(service.store, roots):
         tree = of_tree(service, each.root_job_id)
         names = (*each.against, each.branch)
         legs = [next((leg for leg in tree.legs if leg.branch == name), None) for name in names]

@@ -9,19 +9,19 @@ from activities.store import hosts as stored
 from activities.store import jobs as stored_jobs
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
-from workflows.policy.hosts import UNSEEN_SECONDS, HostSeen, lacks_worker, unseen, way_back
+from workflows.policy.hosts import HostSeen, lacks_worker, way_back
 from workflows.policy.moments import clock
 
 
 @dataclass(frozen=True)
 class AbsentHost:
-    """A host that jobs wait for."""
+    """A host that jobs have waited for, for a minute and longer (ruling B3)."""
 
     host: str
     says: str
     next: str
     waiting: tuple[str, ...]
-    """The jobs that have not ended."""
+    """The jobs that have not ended, those that wait longest first."""
 
 
 def every(service: Service) -> list[stored.Host]:
@@ -47,18 +47,6 @@ def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
     if host is None or job.state in stored_jobs.ENDED or not lacks_worker(host, time.time()):
         return job
     return job.model_copy(update={"reason": reason(host), "next": way_back(host.name)})
-
-
-def absent(service: Service) -> list[AbsentHost]:
-    """The hosts that jobs have waited for, for a minute and longer (ruling B3)."""
-    open_jobs = stored_jobs.open_jobs(service.store)
-    found, now = _of(service, open_jobs), time.time()
-    waiting: dict[HostSeen, list[str]] = {}
-    for job in sorted(open_jobs, key=lambda job: job.queued_at):
-        host = found.get(job.root_job_id)
-        if host and unseen(host, now) and now - job.queued_at > UNSEEN_SECONDS:
-            waiting.setdefault(host, []).append(job.job_id)
-    return [AbsentHost(host.name, reason(host), way_back(host.name), tuple(ids)) for host, ids in waiting.items()]
 
 
 def reason(host: HostSeen) -> str:

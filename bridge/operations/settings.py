@@ -91,10 +91,10 @@ def processes(service: Service) -> tuple[Process, ...]:
     found = []
     seen = daemon_state.status(service.home)
     state = seen.state if seen.running else None
-    if state and state.settings:
-        found.append(_process(service, "daemon", state.pid, state.settings, RESTART, DAEMON_READS))
-    members = {child.pid for child in state.children} if state else set()
     handed = toml.value(state.temporal_address) if state and state.temporal_address else None
+    if state and state.settings:
+        found.append(_process(service, "daemon", state.pid, state.settings, RESTART, DAEMON_READS, handed))
+    members = {child.pid for child in state.children} if state else set()
     for name, path in (("worker", service.home.worker_ready), ("bridge", service.home.bridge_ready)):
         said = ready.read(path)
         if said and said.settings and said.alive:
@@ -148,7 +148,7 @@ def _process(
 
 
 def _is_no_matter(change: Change, name: str, handed: str | None) -> bool:
-    """What a member was told by its group is no change, nor what another one goes by."""
+    """What a member was told by its group is no change, also when a member asks; nor what another one goes by."""
     if change.key == _HANDED:
-        return handed is not None and change.there == handed
+        return handed is not None and handed in (change.there, change.here)
     return name == "worker" and change.key.startswith("bridge.") and change.key != _NAMED

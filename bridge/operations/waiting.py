@@ -1,4 +1,4 @@
-"""What waits for a person, a page at a time: what `attention` lists, read for hundreds of trees at once (ruling M1).
+"""What waits for a person, all of it or a page at a time: read for hundreds of trees at once (rulings B3, M1).
 
 No look into repositories: conflicts are told as the store knows them, so that the page is as quick with many of them.
 """
@@ -23,9 +23,9 @@ from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 from workflows.model.states import FAILING
 from workflows.policy.hosts import HostSeen, way_back
 
-NAMED = 5
-"""Jobs of a host that are named; the others are counted."""
 LATELY, RUNNING = 8, 20
+AT_ONCE = 1000
+"""Rows a query asks for by their keys; a database takes only so many."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,6 @@ class Item:
     job: JobRecord | None = None
     told: tuple[outbox.Notification, outbox.Delivery] | None = None
     host: AbsentHost | None = None
-    number: int = 0
-    """Of the jobs that wait for a host."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,19 @@ def find(service: Service, first: int, most: int) -> Waiting:
     tasks, spent = stored_jobs.tasks_of(service.store, roots), stored.spent(service.store, roots)
     words = "".join(_title(item, tasks) for item in last)
     return Waiting(len(places), first, tuple(items), tasks, spent, words)
+
+
+def every(service: Service) -> Waiting:
+    """All that waits."""
+    places = stored.places(service.store, time.time())
+    items, tasks, spent = list[Item](), dict[str, TaskRecord](), dict[str, Spent]()
+    for first in range(0, len(places), AT_ONCE):
+        found = _items(service, places[first : first + AT_ONCE])
+        roots = {item.root_job_id for item in found if item.root_job_id}
+        tasks |= stored_jobs.tasks_of(service.store, roots)
+        spent |= stored.spent(service.store, roots)
+        items += found
+    return Waiting(len(items), 0, tuple(items), tasks, spent)
 
 
 def number(service: Service) -> int:
@@ -203,7 +214,6 @@ def _hosts(service: Service, places: Places) -> list[Item]:
     made = []
     for name, place in places.items():
         host = seen.get(name, HostSeen(name))
-        number, named = stored.host_jobs(service.store, name, time.time(), NAMED)
-        absent = AbsentHost(name, hosts.reason(host), way_back(name), tuple(named))
-        made.append(Item(place, host=absent, number=number))
+        jobs = stored.host_jobs(service.store, name, time.time())
+        made.append(Item(place, host=AbsentHost(name, hosts.reason(host), way_back(name), tuple(jobs))))
     return made

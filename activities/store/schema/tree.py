@@ -24,6 +24,9 @@ tasks = Table(
     Index("tasks_by_state", "state", "opened_at"),
 )
 
+_SPENT = "agent repo model ended_at started_at queued_at input_tokens output_tokens cost_usd price_assumed"
+"""All that adding up what was spent reads, so that it reads no wide rows."""
+
 jobs = Table(
     "jobs",
     metadata,
@@ -65,6 +68,7 @@ jobs = Table(
     Index("jobs_by_root", "root_job_id"),
     Index("jobs_by_time", "queued_at", "job_id", "root_job_id", "agent", "delegation_id"),  # all that is searched
     Index("jobs_by_state", "state", "queued_at"),
+    Index("jobs_by_spender", *_SPENT.split()),
     Index("jobs_by_preflight", "queued_at", **only("preflight_failed IS NOT NULL")),
 )
 

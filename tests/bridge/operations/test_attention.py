@@ -4,7 +4,7 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store import jobs
-from bridge.operations import attention
+from bridge.operations import attention, waiting
 from bridge.operations.service import Service
 from cli.main import main
 from tests.bridge.seeds import job, task
@@ -29,10 +29,20 @@ def test_blocked_tasks_wait_oldest_first_unless_nobody_can_open_them_again(
     found = attention.find(service)
     assert [each.root_job_id for each in found.blocked] == [FIRST, SECOND]
     assert [each["waits_for"] for each in attention.as_json(found)["blocked"]] == ["retry", "dismiss"]
-    assert [each.root_job_id for each in jobs.blocked_tasks(service.store, limit=2)] == [FIRST, SECOND]
     assert main(["attention"]) == 0
     shown = capsys.readouterr().out
     assert f"\n  leg one ended failed\n  run it again\n{SECOND}  blocked " in shown
+
+
+@pytest.mark.ruling("B3")
+def test_of_very_many_blocked_tasks_the_last_are_listed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service(home)
+    monkeypatch.setattr(waiting, "AT_ONCE", 7)
+    for number in range(attention.MOST_LISTED + 3):
+        blocked = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.DISMISS, "ended_at": float(number)}
+        jobs.write(service.store, Records(task=task(f"job-{number:012d}", **blocked)))
+    listed = [each.root_job_id for each in attention.find(service).blocked]
+    assert listed == [f"job-{number:012d}" for number in range(3, attention.MOST_LISTED + 3)]
 
 
 LEG, AGAIN = f"{FIRST}.1", f"{FIRST}.2"

@@ -56,6 +56,13 @@ def test_nothing_is_said_of_processes_that_have_read_what_there_is(running: Home
     assert changed(running) == {}
 
 
+def test_a_member_that_asks_finds_nothing_changed_either(running: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:7233")  # as the bridge is started
+    assert changed(running) == {}
+    monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:7999")
+    assert "daemon" in changed(running)
+
+
 def test_the_worker_names_the_dashboard_so_it_is_told_where_that_is(running: Home) -> None:
     running.config.write_text('[worker]\nmax_parallel_jobs = 4\n[bridge]\nurl = "https://agents.example.org"\n')
     url = ("bridge.url", '""', '"https://agents.example.org"')

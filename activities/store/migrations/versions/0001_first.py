@@ -214,6 +214,8 @@ def _jobs() -> None:
     )
     op.create_index("jobs_by_root", "jobs", ["root_job_id"])
     op.create_index("jobs_by_preflight", "jobs", ["queued_at"], **only("preflight_failed IS NOT NULL"))
+    spent = "agent repo model ended_at started_at queued_at input_tokens output_tokens cost_usd price_assumed"
+    op.create_index("jobs_by_spender", "jobs", spent.split())
     op.create_index("jobs_by_state", "jobs", ["state", "queued_at"])
     op.create_index("jobs_by_time", "jobs", ["queued_at", "job_id", "root_job_id", "agent", "delegation_id"])
 

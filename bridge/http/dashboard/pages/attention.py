@@ -49,8 +49,8 @@ def _unmerged(gone: trees.Killed) -> tuple[Note, ...]:
 
 async def _merge(service: Service, form: Form) -> Done:
     merged = merges.merge(service, (form.text("job"),), actor=form.signed)
-    how = "merged" if merged.merged else "is there already: merged"
-    return done(f"{form.text('job')} {how} into {merged.task_branch}")
+    how = "is" if merged.merged else "was already"
+    return done(f"{form.text('job')} {how} merged into {merged.task_branch}")
 
 
 async def _drop(service: Service, form: Form) -> Done:

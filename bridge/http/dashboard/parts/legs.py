@@ -31,7 +31,7 @@ def conflicts_of(service: Service, tree: Tree, told: Sequence[EventRecord]) -> t
     if not any(job.state is JobState.BLOCKED for job in tree.jobs):
         return ()
     root = tree.task.root_job_id
-    return _conflicts.get(_moment(service, tree, told), lambda: tuple(branches.ways_out(service, root)))
+    return _conflicts.get(_moment(service, tree, told), lambda: tuple(branches.ways_out(service, [root])))
 
 
 def _moment(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[object, ...]:

@@ -55,7 +55,9 @@ def hostless(service: Service, name: str, at: float, host: str = "attic") -> Non
     seeds.write(service, seeds.task(name), seeds.job(name, state=JobState.QUEUED, queued_at=at))
 
 
-def conflict(service: Service, name: str, at: float, branch: str = "service/two") -> None:
+def conflict(
+    service: Service, name: str, at: float, branch: str = "service/two", waits_for: WaitsFor = WaitsFor.RETRY
+) -> None:
     seeds.repo(service)
     done = {"state": JobState.SUCCEEDED, "action": "implement", "head_sha": "a" * 40}
     seeds.write(
@@ -66,7 +68,7 @@ def conflict(service: Service, name: str, at: float, branch: str = "service/two"
             next=f"{RETRY} {name}.3",
             ended_at=at,
             reason="legs conflict",
-            waits_for=WaitsFor.RETRY,
+            waits_for=waits_for,
             to_retry=f"{name}.3",
         ),
         seeds.job(name, state=JobState.SUCCEEDED),
@@ -105,6 +107,7 @@ async def test_the_page_lists_what_the_command_lists(service: Service) -> None:
         hostless(service, root(50 + number), NOW - 300, host=f"h{number}")
     blocked(service, root(60), NOW, next="a finalized tree takes no retry: start a new one", waits_for=WaitsFor.NOTHING)
     conflict(service, root(61), NOW - 9)
+    conflict(service, root(62), NOW, waits_for=WaitsFor.NOTHING)
     found, page = attention.find(service), waiting.find(service, 0, 50)
     listed = {*(each.round.round_id for each in found.waiting), *(each.root_job_id for each in found.blocked)}
     listed |= {job.job_id for job in found.preflight_failed} | {way.root_job_id for way in found.conflicts}

@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -14,9 +15,13 @@ from activities.settings import ready
 from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
-from bridge.operations import jobs, trees
+from bridge.operations import jobs, trees, waiting
 from bridge.operations.service import Service
+from tests.activities.git.conftest import run_git
+from tests.bridge import seeds
+from tests.bridge.http.dashboard import planted
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
+from tests.bridge.seeds import ROOT
 from tests.temporal.host import Host, an_input, ended, script, serving
 from tests.temporal.server import serve
 from tests.tree.simulator import delegation
@@ -76,8 +81,8 @@ async def blocked(client: Client, root: str) -> None:
     assert closed.task_state is TaskState.BLOCKED
 
 
-async def send(ann: Surfer, root: str, action: str, button: str | None = None) -> Shown:
-    shown = await ann.open(f"/ui/trees/{root}")
+async def send(ann: Surfer, page: str, action: str, button: str | None = None) -> Shown:
+    shown = await ann.open(page)
     return await ann.send(shown.form(action), button)
 
 
@@ -86,7 +91,7 @@ async def test_a_graceful_kill_lets_what_runs_finish(real: Service, server: Clie
     host = Host(script({"root": TWO}), held={"a"})
     async with playing(real, server, host) as (root, ann):
         await host.until_running("a")
-        shown = await send(ann, root, f"/ui/trees/{root}/kill", "End it")
+        shown = await send(ann, f"/ui/trees/{root}", f"/ui/trees/{root}/kill", "End it")
         assert "The tree is being ended. What runs finishes" in shown.words
         await until(lambda: jobs.tree(real, root).task.waits_for is WaitsFor.RUNS)
         shown = await ann.open(f"/ui/trees/{root}")
@@ -101,39 +106,122 @@ async def test_a_graceful_kill_lets_what_runs_finish(real: Service, server: Clie
 
 
 @pytest.mark.ruling("G2")
-async def test_a_kill_now_stops_the_agents(real: Service, server: Client) -> None:
+@pytest.mark.parametrize("page", ["/ui/trees/{}", "/ui/jobs/{}"])
+async def test_a_kill_now_stops_the_agents(real: Service, server: Client, page: str) -> None:
     host = Host(script({"root": TWO}), held={"a"})
     async with playing(real, server, host) as (root, ann):
         await host.until_running("a")
-        await send(ann, root, f"/ui/trees/{root}/kill", "End it now")
+        await send(ann, page.format(root), f"/ui/trees/{root}/kill", "End it now")
         await until(lambda: state_of(real, root) is TaskState.CANCELLED)
     assert host.cancelled == ["a"]
 
 
 @pytest.mark.ruling("D4")
-async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, server: Client) -> None:
+@pytest.mark.parametrize(
+    ("page", "action"),
+    [
+        ("/ui/trees/{}", "/ui/jobs/{}.1/retry"),
+        ("/ui/jobs/{}.1", "/ui/jobs/{}.1/retry"),
+        ("/ui/", "/ui/attention/retry"),
+    ],
+)
+async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, server: Client, page: str, action: str) -> None:
     host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": ["failed", "approved"]}))
     async with playing(real, server, host) as (root, ann):
         await blocked(server, root)
         stored_trees.keep(real.store, TreeState.model_validate(host.kept[-1]), "h")
-        shown = await send(ann, root, f"/ui/jobs/{root}.1/retry")
+        shown = await send(ann, page.format(root), action.format(root))
         assert f"{root}.1 runs again" in shown.words
         await until(lambda: state_of(real, root) is TaskState.DONE)
         job = await ann.open(f"/ui/jobs/{root}.1")
+        assert 'data-waiting="0"' in (await ann.open("/ui/")).html
     assert jobs.get(real, f"{root}.1").attempt == 2
     assert jobs.get(real, f"{root}.1").state is JobState.SUCCEEDED
     assert "ann@desk" in job.words + str(jobs.events(real, root))
 
 
 @pytest.mark.ruling("D4")
-async def test_a_blocked_tree_is_given_up(real: Service, server: Client) -> None:
+@pytest.mark.parametrize(
+    ("page", "action", "told"),
+    [
+        ("/ui/trees/{}", "/ui/trees/{}/dismiss", "The task is given up"),
+        ("/ui/", "/ui/attention/dismiss", "is dismissed: nobody is reminded of it any more"),
+    ],
+)
+async def test_a_blocked_tree_is_given_up(real: Service, server: Client, page: str, action: str, told: str) -> None:
     host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": "failed"}))
     async with playing(real, server, host) as (root, ann):
         await blocked(server, root)
-        shown = await send(ann, root, f"/ui/trees/{root}/dismiss")
-        assert "The task is given up" in shown.words
+        shown = await send(ann, page.format(root), action.format(root))
+        assert told in shown.words
     assert state_of(real, root) is TaskState.CANCELLED
     assert "dismissed by ann@desk (dashboard)" in shown.words
+
+
+@pytest.mark.ruling("M1", "C6")
+async def test_a_tree_whose_work_nobody_can_do_is_ended_from_the_first_page(real: Service, server: Client) -> None:
+    host = Host(script({"root": (delegation("a", agent="nobody"),), "corrective": TWO}), held={"corrective"})
+    async with playing(real, server, host) as (root, ann):
+        await host.until_running("corrective")
+        await until(lambda: waiting.number(real) == 1)
+        shown = await send(ann, "/ui/", "/ui/attention/end")
+        assert f"{root} is being ended" in shown.words
+        await until(lambda: jobs.tree(real, root).task.waits_for is WaitsFor.RUNS)
+        host.release("corrective")
+        await until(lambda: state_of(real, root) is TaskState.CANCELLED)
+        assert 'data-waiting="0"' in (await ann.open("/ui/")).html
+    assert (host.cancelled, "a" in host.names) == ([], False)
+
+
+def clashing(service: Service, folder: Path) -> Path:
+    """A task blocked by two legs that do not fit together; where the repository is."""
+    changes = {"a": ("limiter.py", "limit = 2\n"), "b": ("limiter.py", "limit = 3\n")}
+    waits = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "to_retry": f"{ROOT}.3"}
+    repo = planted.writers(service, folder, changes, **waits)
+    seeds.write(service, planted.leg(3, "c", state=JobState.BLOCKED, attempt=1))
+    clash = {"branch": f"service/{ROOT}.2", "against": [f"service/{ROOT}.1"], "files": ["limiter.py"]}
+    seeds.payload(service, f"{ROOT}.3", {}, diagnostics={"conflict": clash})
+    return repo
+
+
+FIRST, SECOND, TASK = f"{ROOT}.1", f"{ROOT}.2", f"service/{seeds.TASK}"
+
+
+@pytest.mark.ruling("M1", "I5")
+async def test_legs_of_a_conflict_are_merged_and_dropped_on_the_first_page(
+    service: Service, ann: Surfer, tmp_path: Path
+) -> None:
+    repo = clashing(service, tmp_path)
+    shown = await ann.open("/ui/")
+    shown = await ann.send(shown.form("/ui/attention/merge", job=FIRST))
+    assert f"{FIRST} is merged into {TASK}" in shown.words
+    assert run_git(repo, "show", f"{TASK}:limiter.py") == "limit = 2"
+    assert not [form for form in shown.read.forms if form.fields.get("job") == [FIRST]], "nothing is left to do with it"
+    refused = await ann.send(shown.form("/ui/attention/merge", job=SECOND))
+    assert (refused.status, "conflicts with leg a" in refused.words) == (409, True)
+    refused = await ann.send(shown.form("/ui/attention/drop", job=SECOND))
+    assert (refused.status, "dropping it loses them" in refused.words) == (409, True)
+    shown = await ann.send(shown.form("/ui/attention/drop", job=SECOND), sure="yes")
+    assert f"the branch service/{SECOND} is dropped" in shown.words
+    assert f"git -C {repo} branch service/{SECOND}" in shown.words
+    assert not run_git(repo, "branch", "--list", f"service/{SECOND}")
+
+
+@pytest.mark.ruling("M1", "I5")
+@pytest.mark.parametrize(
+    ("page", "action"), [("/ui/", "/ui/attention/merge"), (f"/ui/jobs/{FIRST}", f"/ui/jobs/{FIRST}/merge")]
+)
+async def test_a_leg_that_was_merged_by_hand_is_said_to_be_there(
+    service: Service, ann: Surfer, tmp_path: Path, page: str, action: str
+) -> None:
+    repo = clashing(service, tmp_path)
+    shown = await ann.open(page)
+    form = shown.form(action, **({"job": FIRST} if page == "/ui/" else {}))
+    run_git(repo, "branch", TASK, f"service/{FIRST}")
+    shown = await ann.send(form)
+    assert (shown.status, f"was already merged into {TASK}" in shown.words) == (200, True)
+    left = [each.fields.get("job", [FIRST]) for each in shown.read.forms if each.action == action]
+    assert [FIRST] not in left
 
 
 async def test_temporal_leads_back_to_the_page_while_a_bridge_runs(real: Service, server: Client) -> None:

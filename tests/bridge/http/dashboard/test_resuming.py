@@ -15,6 +15,7 @@ from temporalio.client import Client
 from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
 from activities.store import rounds
+from bridge.operations import attention
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import ANN, Shown, Surfer
@@ -161,7 +162,7 @@ class Working:
             await until(lambda: len(rounds.open_rounds(self.service.store)) == len(scripts), lambda: str(host.names))
             if blocked:
                 await ended(begun[-1])
-                await until(lambda: stored_jobs.blocked_tasks(self.service.store, limit=1), "blocked")
+                await until(lambda: attention.find(self.service).blocked, "blocked")
             yield begun
 
     def closed(self, tree: Handle) -> RoundRecord | None:

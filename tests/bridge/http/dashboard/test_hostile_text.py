@@ -1,0 +1,62 @@
+"""Whatever was written is text on every page, for who looks without scripts and for programs (ruling M6)."""
+
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from starlette.routing import Match, Route
+
+from bridge.http.dashboard.pages import PAGES
+from bridge.operations.service import Service
+from tests.bridge.http.dashboard.hostile import ADDRESSES, SEEN, UNSEEN, sow
+from tests.bridge.http.dashboard.surfer import Surfer
+
+pytestmark = pytest.mark.ruling("M6")
+
+
+class Markup(HTMLParser):
+    """What of a page could do something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.odd: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = {name: value or "" for name, value in attrs}
+        if tag in {"img", "iframe", "object", "embed", "base"} or (tag == "script" and not said.get("src")):
+            self.odd.append(f"<{tag}>")
+        leads = (said.get(name, "") for name in ("src", "action", "formaction", "hx-post"))
+        self.odd += [f"{tag} to {each}" for each in leads if each and not each.startswith("/ui/")]
+        self.odd += [f"{tag} {name}" for name in said if name.startswith("on") or name == "style"]
+        if said.get("href", "").lower().startswith("javascript:"):
+            self.odd.append(f"{tag} to {said['href']}")
+
+
+@pytest.mark.parametrize("path", ADDRESSES)
+async def test_what_was_written_is_text(service: Service, ann: Surfer, tmp_path: Path, path: str) -> None:
+    sow(service, tmp_path)
+    shown = await ann.open(path)
+    assert shown.status == (404 if "%3Cscript" in path and "?" not in path else 200), shown.words[:300]
+    reader = Markup()
+    reader.feed(shown.html)
+    assert reader.odd == []
+    assert not [letter for letter in shown.html if letter in UNSEEN]
+
+
+async def test_it_is_there_to_be_read(service: Service, ann: Surfer, tmp_path: Path) -> None:
+    """Else nothing was tried."""
+    sow(service, tmp_path)
+    without = {"/ui/pipelines", "/ui/doctor", "/ui/spend", "/ui/settings"}
+    for path in ADDRESSES:
+        shown = await ann.open(path)
+        begins = SEEN if "%3C" not in path else "<script>window.pwned="
+        assert begins in unescape(shown.html) or path in without, path
+
+
+def test_every_page_is_opened() -> None:
+    paths = [address.partition("?")[0] for address in ADDRESSES]
+    for page in PAGES:
+        route = Route(f"/ui{page.path}", lambda _: None)
+        scopes = ({"type": "http", "method": "GET", "path": path, "root_path": ""} for path in paths)
+        assert any(route.matches(scope)[0] is Match.FULL for scope in scopes), page.path
