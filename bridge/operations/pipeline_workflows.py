@@ -8,6 +8,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from activities.pipelines.record_run import begun
 from activities.store import pipeline_runs as stored
 from activities.temporal import RPC_TIMEOUT
+from bridge.operations import elsewhere
 from bridge.operations.pipeline_runs import ActiveRunError
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
@@ -49,6 +50,7 @@ async def start(service: Service, run: RunInput) -> str:
 
 
 async def _started(client: Client, service: Service, run: RunInput) -> bool:
+    seen = elsewhere.told(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}")
     try:
         async with starting(client, "the run"):
             await client.start_workflow(
@@ -58,7 +60,7 @@ async def _started(client: Client, service: Service, run: RunInput) -> bool:
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                 task_queue=service.settings.temporal.task_queue,
                 static_summary=search.run_summary(run),
-                static_details=f"In a terminal: `service pipeline watch {run.run_id}`",
+                static_details=seen,
                 search_attributes=search.run_attributes(run),
                 rpc_timeout=RPC_TIMEOUT,
             )

@@ -9,11 +9,10 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
 from activities import outside
-from activities.settings import ready
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored
 from activities.temporal import RPC_TIMEOUT
-from bridge.operations import branches, jobs
+from bridge.operations import branches, elsewhere, jobs
 from bridge.operations.branches import BranchState, LegBranch
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
@@ -66,13 +65,6 @@ class Killed:
 def new_root_id() -> str:
     """The id of a tree that starts now (ruling B1)."""
     return ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
-
-
-def _details(service: Service, root: str) -> str:
-    """Where else the tree can be seen, as Temporal's web UI shows it: no part of what a workflow goes by."""
-    terminal = f"In a terminal: `service job tree {root} --watch`"
-    page = ready.dashboard_url(service.home, service.settings.bridge)
-    return f"{terminal}\n\nOn the page: {page}/ui/trees/{root}" if page else terminal
 
 
 async def start(service: Service, tree: TreeInput, host: str) -> str:
@@ -202,17 +194,17 @@ async def _start_workflow(
     tree: TreeStart,
     reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
 ) -> None:
-    first, asked = tree.input, tree.input.assignment
+    first, asked, root = tree.input, tree.input.assignment, tree.input.root_job_id
     summary = f"{asked.action} {first.repo} - {asked.worker.name}: {first.title}"
     async with starting(client, "the job"):
         await client.start_workflow(
             DelegationTree.run,
             tree,
-            id=first.root_job_id,
+            id=root,
             id_reuse_policy=reuse,
             task_queue=service.settings.temporal.task_queue,
             static_summary=summary[:SUMMARY_LIMIT],
-            static_details=_details(service, first.root_job_id),
+            static_details=elsewhere.told(service, f"service job tree {root} --watch", f"/ui/trees/{root}"),
             search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),
             rpc_timeout=RPC_TIMEOUT,
         )

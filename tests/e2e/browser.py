@@ -25,6 +25,9 @@ PROGRAM = next(
 )
 needs_browser = pytest.mark.skipif(not PROGRAM, reason="no Chromium here: chromium, chromium-browser or google-chrome")
 
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+
 REPORTING = """
 addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
@@ -53,7 +56,7 @@ class Person:
         base: str,
         *,
         width: int = 1280,
-        scheme: Literal["light", "dark"] = "light",
+        scheme: Scheme = "light",
         still: bool = True,
         touch: bool = False,
     ) -> None:
@@ -105,7 +108,7 @@ def person(
     base: str,
     *,
     width: int = 1280,
-    scheme: Literal["light", "dark"] = "light",
+    scheme: Scheme = "light",
     still: bool = True,
     touch: bool = False,
 ) -> Iterator[Person]:
@@ -123,6 +126,34 @@ def person(
 def until_shown(page: Page, words: str) -> None:
     """Until these words stand somewhere on the page."""
     wait_for(lambda: words in page.inner_text("body"), lambda: page.inner_text("body")[:2000], seconds=60)
+
+
+def tree_page(service: Service, ann: Person, job: str) -> Page:
+    """The page of a tree, marked: a page that is loaded again has no mark."""
+    tab = ann.enter(service, f"/ui/trees/{job}")
+    tab.evaluate("window.neverLoadedAgain = true")
+    return tab
+
+
+def never_loaded_again(tab: Page) -> bool:
+    return bool(tab.evaluate("window.neverLoadedAgain === true"))
+
+
+def until_state(tab: Page, job: str, state: str) -> None:
+    """Until the grid says so of a job."""
+    row = tab.locator("[role=treegrid] tbody tr", has=tab.locator(f"a[href='/ui/jobs/{job}']"))
+    wait_for(lambda: row.count() == 1 and state in row.inner_text(), lambda: tab.inner_text("main")[:3000])
+
+
+def until_absent(tab: Page, words: str) -> None:
+    """Until these words stand nowhere on the page any more."""
+    wait_for(lambda: words not in tab.inner_text("body"), lambda: tab.inner_text("body")[:2000])
+
+
+def until_standing(tab: Page, words: str) -> None:
+    """Until the page says so of the whole tree."""
+    place = tab.get_by_label("Where it stands")
+    wait_for(lambda: words in place.inner_text(), lambda: tab.inner_text("main")[:3000])
 
 
 AXE = "axe-core@4.14.1"
@@ -168,14 +199,15 @@ def picture(page: Page, name: str) -> None:
 
 
 def pictures(page: Page, name: str) -> None:
-    """The same at every width and in both schemes."""
+    """The same on a phone, on a desk and on a wide screen, light and dark."""
     if not os.environ.get("SHOTS"):
         return
     before = page.viewport_size
     for width in (360, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 900})
-        for scheme in ("light", "dark"):
+        for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
+            page.evaluate("scrollTo(0, 0)")
             picture(page, f"{name}-{width}-{scheme}")
     page.emulate_media(color_scheme="light")
     if before:

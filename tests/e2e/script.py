@@ -23,9 +23,10 @@ else:
     plan = {}
 for path, text in plan.pop("write", {}).items():
     pathlib.Path(path).write_text(text)
-while "wait" in plan and not (plans / plan["wait"]).exists():
-    time.sleep(0.05)
-plan.pop("wait", None)
+for line, until in [*plan.pop("say", {}).items(), ("", plan.pop("wait", ""))]:
+    print(line, flush=True)
+    while until and not (plans / until).exists():
+        time.sleep(0.05)
 print(json.dumps({"service_result": {"decision": "approved", "summary": "did " + name} | plan}))
 """
 

@@ -4,13 +4,27 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.e2e.browser import Person, needs_browser, person, started, until_shown
-from tests.e2e.script import Script, played, until_paused
+from bridge.machine import daemon_state
+from tests.e2e.browser import (
+    Person,
+    needs_browser,
+    never_loaded_again,
+    person,
+    pictures,
+    started,
+    tree_page,
+    until_absent,
+    until_shown,
+    until_standing,
+    until_state,
+)
+from tests.e2e.script import Script, leg, played, until_paused
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.ruling("M1", "M2", "M5", "M8"), pytest.mark.long, needs_browser]
@@ -84,3 +98,46 @@ def test_every_half_that_is_gone_is_said_and_the_page_comes_back_by_itself(scrip
     ann.forgive("ERR_CONNECTION_REFUSED")
     ann.forgive("ERR_INCOMPLETE_CHUNKED_ENCODING")
     ann.forgive("ERR_CONNECTION_RESET")
+
+
+@contextmanager
+def gone(script: Script, member: str) -> Iterator[None]:
+    """A process that is killed -9, and that its daemon cannot bring back meanwhile."""
+    service = script.service
+    daemon, before = daemon_state.status(service.seen.home).pid, service.pid(member)
+    assert daemon is not None
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        os.kill(before, signal.SIGKILL)
+        yield
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+    service.wait_for(lambda: service.pid(member) not in (0, before) and service.is_well())
+
+
+@pytest.mark.long
+@pytest.mark.ruling("M3")
+def test_an_open_tree_says_which_part_is_gone_and_goes_on_by_itself(script: Script, ann: Person) -> None:
+    names = ("bridge", "worker", "server", "last")
+    chain = [leg(name, "ask", deps=list(before)) for name, before in zip(names, [(), *zip(names)], strict=False)]
+    script.answers(none={"delegations": chain}, **{name: {"wait": f"go-{name}"} for name in names})
+    job = script.ask()
+    tab = tree_page(script.service.seen, ann, job)
+    said = {
+        "bridge": "The bridge does not answer",
+        "worker": "No worker runs on this machine",
+        "server": "Temporal does not answer",
+    }
+    for number, (member, words) in enumerate(said.items(), 1):
+        until_state(tab, f"{job}.{number}", "running")
+        with gone(script, member):
+            until_shown(tab, words)
+            pictures(tab, f"gone-{member}")
+            (script.plans / f"go-{member}").touch()
+        until_absent(tab, words)
+        until_state(tab, f"{job}.{number}", "succeeded")
+    (script.plans / "go-last").touch()
+    until_standing(tab, "done")
+    assert never_loaded_again(tab)
+    for by_the_browser in ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET"):
+        ann.forgive(by_the_browser)

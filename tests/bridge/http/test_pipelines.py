@@ -2,21 +2,26 @@
 
 import asyncio
 import json
+import os
 from collections import Counter
 from typing import Any
 
 import httpx
 import pytest
 
+from activities.runs.os_processes import identity
+from activities.settings import ready
 from activities.store import memory, pipelines
 from activities.store.memory import Written
 from bridge.http.wire.schemas import RunList
 from bridge.operations import pipeline_runs
 from bridge.operations.pipeline_runs import RunView
 from bridge.operations.service import Service
+from bridge.operations.temporal import client_of
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller, scout
 from tests.bridge.seeds import RUN, register
+from workflows.pipeline import ids
 from workflows.pipeline.read import read
 from workflows.pipeline.text import Format
 
@@ -182,6 +187,18 @@ class TestRuns:
         RunView.model_validate_json(json.dumps(told))
         RunList.model_validate_json(json.dumps(listed))
         assert [run["id"] for run in listed["runs"]] == [run_id]
+
+    @pytest.mark.ruling("M3")
+    async def test_temporal_leads_back_to_the_page_of_a_run(self, with_temporal: Service) -> None:
+        with_temporal.home.bridge_ready.write_text(
+            ready.Ready(pid=os.getpid(), identity=identity(os.getpid()), address="127.0.0.1:8791").model_dump_json()
+        )
+        async with caller(with_temporal) as client:
+            run_id = (await client.post(register(with_temporal, "led"))).json()["run_id"]
+        run = (await client_of(with_temporal)).get_workflow_handle(ids.workflow_id("led"))
+        assert await (await run.describe()).static_details() == (
+            f"In a terminal: `service pipeline watch {run_id}`\n\nOn the page: http://127.0.0.1:8791/ui/runs/{run_id}"
+        )
 
     async def test_pages_of_runs_follow_one_another(self, with_temporal: Service) -> None:
         async with caller(with_temporal) as client:

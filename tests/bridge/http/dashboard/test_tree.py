@@ -219,7 +219,8 @@ async def test_a_conflict_names_legs_files_and_the_way_out_and_changes_nothing(
     shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge all 2")
     assert shown.status == 409
     assert "conflicts with leg a" in shown.words
-    assert "limiter.py; nothing was changed" in shown.words
+    assert "limiter.py; nothing was changed. Try:" in shown.words
+    assert f"<pre><code>service job merge {ROOT}.1\ngit -C " in shown.html, "commands to copy, each a line of its own"
     assert "merge --no-ff" in shown.words
     assert shown.html.count("<td>unmerged</td>") == 2
 

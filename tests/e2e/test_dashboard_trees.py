@@ -1,0 +1,271 @@
+"""A tree watched and steered on its pages, in a real browser (rulings M3, M8)."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.e2e.browser import (
+    Person,
+    needs_browser,
+    never_loaded_again,
+    person,
+    pictures,
+    started,
+    tree_page,
+    until_shown,
+    until_standing,
+    until_state,
+)
+from tests.e2e.script import Script, leg, played, states, until_paused
+from tests.e2e.test_branches import conflicting, typed, writes
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.long, pytest.mark.ruling("M3", "M8"), needs_browser]
+
+GROUPS, LEGS, ALONE = 3, 16, 8
+"""Legs that delegate, what each of them hands out, and legs beside them: with those who sum up, all 64 jobs."""
+
+SHOWN = """() => ({
+  grid: Object.fromEntries([...document.querySelectorAll("[role=treegrid] tbody tr")].map((row) =>
+    [row.querySelector("th a").pathname, row.querySelector(".state").classList[1]])),
+  picture: Object.fromEntries([...document.querySelectorAll(".dag svg a")].map((box) =>
+    [box.getAttribute("href"), box.classList[0]])),
+})"""
+"""The state of each job, as the grid tells it and as the picture does, at one moment."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started() as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
+    yield from played(tmp_path_factory.mktemp("dashboard-trees"))
+
+
+@pytest.fixture
+def ann(script: Script, browser: Browser) -> Iterator[Person]:
+    with person(browser, _address(script)) as someone:
+        yield someone
+
+
+def _address(script: Script) -> str:
+    return script.service("dashboard", "--print").stdout.split("/ui/")[0].strip()
+
+
+def go(script: Script, name: str) -> None:
+    """What an agent waits for."""
+    (script.plans / name).touch()
+
+
+def wide(script: Script) -> str:
+    """A tree as wide as its bounds let it be; its legs begin when they are told to."""
+    groups = [f"group-{n}" for n in range(GROUPS)]
+    alone = [f"alone-{n}" for n in range(ALONE)]
+    plans: dict[str, dict[str, Any]] = {"none": {"delegations": [leg(name, "ask") for name in groups + alone]}}
+    plans |= {name: {"wait": "begin"} for name in alone}
+    for group in groups:
+        below = [f"{group}-leg-{n}" for n in range(LEGS)]
+        plans[group] = {"delegations": [leg(name, "ask") for name in below]}
+        plans |= {name: {"wait": "begin"} for name in below}
+    script.answers(**plans)
+    return script.ask()
+
+
+def test_a_wide_tree_is_watched_from_its_start_to_its_end_without_loading_the_page_again(
+    script: Script, ann: Person
+) -> None:
+    job = wide(script)
+    tab = tree_page(script.service.seen, ann, job)
+    seen: dict[str, set[str]] = {}
+
+    def look() -> dict[str, str]:
+        shown = tab.evaluate(SHOWN)
+        assert shown["grid"] == shown["picture"]
+        for each, state in shown["grid"].items():
+            seen.setdefault(each, set()).add(state)
+        return dict(shown["grid"])
+
+    before = 1 + GROUPS + ALONE + GROUPS * LEGS
+    wait_for(lambda: len(look()) == before and "running" in look().values())
+    pictures(tab, "wide-runs")
+    go(script, "begin")
+    wait_for(lambda: look() and "done" in tab.get_by_label("Where it stands").inner_text(), lambda: look())
+    assert len(look()) == before + GROUPS + 1
+    assert set(look().values()) == {"succeeded"}
+    assert any({"running", "succeeded"} <= each for each in seen.values())
+    assert sum({"queued", "succeeded"} <= each for each in seen.values()) > LEGS
+    assert never_loaded_again(tab)
+    served = ann.context.request.get(f"{ann.base}/ui/trees/{job}").body()
+    assert len(served) < 150_000
+    assert tab.evaluate("document.documentElement.outerHTML.length") < 150_000
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    pictures(tab, "wide-done")
+
+
+def test_the_page_of_a_leg_tells_all_of_it_while_it_runs_and_afterwards(script: Script, ann: Person) -> None:
+    findings = [{"title": "no test covers it", "severity": "minor"}, "the name is misleading"]
+    script.answers(
+        none={"delegations": [leg("make")]},
+        make=writes(made_txt="hello\n", odd_txt="unclaimed\n")
+        | {"changes_made": ["made.txt: greets", "src/never.py: fixed"], "findings": findings}
+        | {"say": {"reading the code": "think", "thinking hard": "go"}},
+    )
+    job = script.ask()
+    tab = tree_page(script.service.seen, ann, job)
+    until_state(tab, f"{job}.1", "running")
+    tab.get_by_role("link", name="make").first.click()
+    until_shown(tab, "reading the code")
+    tab.evaluate("window.neverLoadedAgain = true")
+    assert "thinking hard" not in tab.inner_text("main")
+    go(script, "think")
+    until_shown(tab, "thinking hard")
+    until_shown(tab, "What it has changed so far")
+    pictures(tab, "leg-runs")
+    go(script, "go")
+    until_standing(tab, "implemented")
+    for words in ("Findings", "no test covers it", "the name is misleading", "observed", "reported"):
+        until_shown(tab, words)
+    until_shown(tab, "made.txt is in the diff")
+    until_shown(tab, "src/never.py: not in the diff")
+    until_shown(tab, "Changed without being claimed")
+    tab.locator("summary", has_text="made.txt").click()
+    assert tab.locator(".diff .add", has_text="+hello").is_visible()
+    tab.locator("#output > summary").click()
+    whole = tab.locator("#output pre")
+    for words in ("reading the code", "thinking hard", "service_result"):
+        assert words in whole.inner_text()
+    assert never_loaded_again(tab)
+    assert tab.get_by_role("heading", name="What happened").is_visible()
+    pictures(tab, "leg-done")
+    tab.locator(f"main a[href='/ui/trees/{job}']").click()
+    until_standing(tab, "done")
+
+
+def test_a_tree_is_ended_on_its_page_and_who_did_it_is_told(script: Script, ann: Person) -> None:
+    script.answers(none={"delegations": [leg("slow", "ask"), leg("never", "ask", deps=["slow"])]}, slow={"wait": "go"})
+    job = script.ask()
+    tab = tree_page(script.service.seen, ann, job)
+    until_state(tab, f"{job}.1", "running")
+    tab.locator("#end-tree > summary").click()
+    pictures(tab, "kill-open")
+    tab.get_by_role("button", name="End it", exact=True).click()
+    until_standing(tab, "is being ended")
+    until_state(tab, f"{job}.1", "running")
+    go(script, "go")
+    until_standing(tab, "killed by ann@desk (dashboard)")
+    until_standing(tab, "cancelled")
+    assert states(script.until_over(job))["slow"] == "succeeded"
+    assert never_loaded_again(tab)
+    pictures(tab, "killed")
+
+
+def test_a_tree_is_ended_now_on_its_page_and_its_agents_stop(script: Script, ann: Person) -> None:
+    script.answers(none={"delegations": [leg("stuck", "ask")]}, stuck={"wait": "never"})
+    job = script.ask()
+    tab = tree_page(script.service.seen, ann, job)
+    until_state(tab, f"{job}.1", "running")
+    tab.locator("#end-tree > summary").click()
+    tab.get_by_role("button", name="End it now").click()
+    until_standing(tab, "killed by ann@desk (dashboard)")
+    until_state(tab, f"{job}.1", "cancelled")
+    script.until_over(job)
+    until_standing(tab, "cancelled")
+    tab.locator("#events > summary").click()
+    assert "the tree was killed by ann@desk (dashboard)" in tab.locator("#events").inner_text()
+
+
+def test_a_conflict_is_told_and_ends_when_one_leg_is_dropped_on_the_page(script: Script, ann: Person) -> None:
+    job = conflicting(script)
+    tab = tree_page(script.service.seen, ann, job)
+    until_standing(tab, "Work does not fit together")
+    tab.get_by_role("button", name="Merge all 2").click()
+    until_shown(tab, "conflicts with leg left")
+    assert "in same.txt; nothing was changed" in tab.inner_text("#notes")
+    ann.forgive("409")
+    pictures(tab, "conflict-refused")
+    tab.get_by_role("checkbox", name="left").check()
+    tab.get_by_role("button", name="Merge the chosen").click()
+    until_shown(tab, f"is merged into service/{script.tree(job)['task']['task_id']}")
+    wait_for(lambda: f"service job merge {job}.1" not in tab.get_by_label("Where it stands").inner_text())
+    assert "same.txt" in tab.get_by_label("Where it stands").inner_text()
+    tab.get_by_role("checkbox", name="right").check()
+    tab.get_by_label("drop also what is not merged").check()
+    tab.get_by_role("button", name="Drop the chosen").click()
+    until_shown(tab, "is dropped. It can be brought back.")
+    pictures(tab, "conflict-dropped")
+    tab.get_by_role("button", name="Run see again").click()
+    until_standing(tab, "done")
+    assert states(script.tree(job))["see"] == "succeeded"
+    assert "ann@desk (dashboard) merged service/" in (tab.locator("#events").text_content() or "")
+    assert never_loaded_again(tab)
+
+
+def test_the_commands_that_a_page_prints_end_a_conflict(script: Script, ann: Person) -> None:
+    job = conflicting(script)
+    tab = tree_page(script.service.seen, ann, job)
+    until_standing(tab, "Work does not fit together")
+    commands = tab.get_by_label("Where it stands").locator("pre").inner_text().splitlines()
+    assert commands[-1] == f"service job retry {job}.3"
+    typed(script, commands[:-1])
+    tab.get_by_role("button", name="Run see again").click()
+    until_standing(tab, "done")
+    assert "Work does not fit together" not in tab.inner_text("main")
+
+
+def test_every_way_to_a_tree_leads_to_its_page(
+    script: Script, ann: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = _paused(script)
+    opened = tmp_path / "opened"
+    (tmp_path / "xdg-open").write_text(f'#!/bin/sh\necho "$1" >> {opened}\n')
+    (tmp_path / "xdg-open").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    link = script.service("job", "tree", job, "--web").stdout.strip()
+    wait_for(lambda: opened.exists() and opened.read_text().strip() == link)
+    tab = ann.context.new_page()
+    tab.goto(link)
+    assert tab.url.endswith(f"/ui/trees/{job}")
+    until_standing(tab, "Which color?")
+    pictures(tab, "paused")
+
+    tab.get_by_role("link", name="The same in Temporal").click()
+    until_shown(tab, job)
+    assert f"/workflows/{job}" in tab.url
+    page = f"{ann.base}/ui/trees/{job}"
+    tab.get_by_text("User Metadata", exact=True).click()
+    wait_for(
+        lambda: any(page in frame.inner_text("body") for frame in tab.frames), lambda: tab.inner_text("body")[:3000]
+    )
+    pictures(tab, "temporal")
+
+    kept = script.service.home / "notifications.jsonl"
+    wait_for(lambda: kept.exists() and any(json.loads(line)["root_job_id"] == job for line in _lines(kept)))
+    [told] = [said for line in _lines(kept) if (said := json.loads(line))["root_job_id"] == job]
+    assert (told["page"], f"or on the page {page}" in told["text"]) == (page, True)
+    tab.goto(told["page"])
+    tab.get_by_role("link", name="Answer", exact=True).click()
+    until_shown(tab, "Which color?")
+    script.service("resume", job, "answer", "red")
+    script.until_over(job)
+    ann.faults[:] = [fault for fault in ann.faults if ann.base in fault]  # those of Temporal's pages are not ours
+
+
+def _paused(script: Script) -> str:
+    question = {"id": "color", "prompt": "Which color?", "choices": ["red", "blue"]}
+    script.answers(none={"human_questions": [question]}, replan={"decision": "approved"})
+    job = script.ask()
+    until_paused(script, job)
+    return job
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text().splitlines()
