@@ -146,9 +146,9 @@ def kill(
 
     from bridge.operations import trees
     from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.words import signed
 
-    killed = asyncio.run(trees.kill(Service.locate(), job_id, actor=actor(), immediate=now))
+    killed = asyncio.run(trees.kill(Service.locate(), job_id, actor=signed(), immediate=now))
     if json or killed.over:
         _say_over(killed, json=json)
         return
@@ -163,9 +163,9 @@ def dismiss(job_id: JobId, json: Json = False) -> None:
 
     from bridge.operations import trees
     from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.words import signed
 
-    _say_over(asyncio.run(trees.dismiss(Service.locate(), job_id, actor=actor())), json=json)
+    _say_over(asyncio.run(trees.dismiss(Service.locate(), job_id, actor=signed())), json=json)
 
 
 def _say_over(killed: "Killed", *, json: bool) -> None:
@@ -186,9 +186,9 @@ def retry(job_id: JobId, json: Json = False) -> None:
 
     from bridge.operations import trees
     from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.words import signed
 
-    retried = asyncio.run(trees.retry(Service.locate(), job_id, actor=actor()))
+    retried = asyncio.run(trees.retry(Service.locate(), job_id, actor=signed()))
     if json:
         say_json({"job_id": retried.job_id, "reopened": retried.reopened})
         return

@@ -31,9 +31,9 @@ def merge(
 
     from bridge.operations import merges
     from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.words import signed
 
-    done = merges.merge(Service.locate(), legs, actor=actor())
+    done = merges.merge(Service.locate(), legs, actor=signed())
     if json:
         say_json(asdict(done))
         return
@@ -79,9 +79,9 @@ def drop(
 
     from bridge.operations import merges
     from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.words import signed
 
-    gone = merges.drop(Service.locate(), leg, actor=actor(), force=force)
+    gone = merges.drop(Service.locate(), leg, actor=signed(), force=force)
     if json:
         say_json(asdict(gone))
         return

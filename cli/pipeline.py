@@ -160,9 +160,9 @@ def cancel(run_id: RunId, json: Json = False) -> None:
 
     from bridge.operations import pipelines
     from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.words import signed
 
-    shown = asyncio.run(pipelines.cancel(Service.locate(), run_id, actor=actor()))
+    shown = asyncio.run(pipelines.cancel(Service.locate(), run_id, actor=signed()))
     if json:
         say_json(shown.model_dump(mode="json"))
         return

@@ -50,6 +50,11 @@ def actor() -> str:
     return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
+def signed() -> str:
+    """The same with the channel, for what records in words only who did it."""
+    return f"{actor()} (cli)"
+
+
 def event_in_words(event: "EventRecord") -> str:
     """An event on one line."""
     return f"{clock(event.at)}  {event.job_id}  {event.kind}: {one_line(event.message, 400)}"

@@ -1,59 +1,16 @@
 """Branches as people handle them: listed, merged, dropped, and conflicts resolved by hand until the tree goes on."""
 
-import subprocess
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from tests.e2e.conflicts import conflicting, typed, writes
 from tests.e2e.script import Script, git, leg, played, states
-
-WROTE = {"decision": "implemented"}
 
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     yield from played(tmp_path_factory.mktemp("branches"))
-
-
-def writes(**files: str) -> dict[str, Any]:
-    return {
-        "write": {name.replace("_", "."): text for name, text in files.items()},
-        "changes_made": ["src/a.py: made"],
-    } | WROTE
-
-
-def conflicting(script: Script) -> str:
-    """A tree whose reader depends on two legs that wrote the same file."""
-    script.answers(
-        none={"delegations": [leg("left"), leg("right"), leg("see", "review", deps=["left", "right"])]},
-        left=writes(same_txt="left\n"),
-        right=writes(same_txt="right\n"),
-        see={"write": {"seen.txt": "x"}},
-    )
-    job = script.ask()
-    assert script.until_over(job)["task"]["state"] == "blocked"
-    return job
-
-
-def typed(script: Script, commands: list[str]) -> None:
-    """What a person does with the commands that were printed."""
-    for command in commands:
-        if command.startswith("service "):
-            script.service(*command.split()[1:])
-        else:
-            who = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
-            words = ["git", *who, *command.split("#")[0].split()[1:]]
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
-            if " merge " in command:
-                assert done.returncode == 1, done.stderr
-                place = words[words.index("-C") + 1]
-                with open(f"{place}/same.txt", "w") as file:
-                    file.write("both\n")
-                git_add = ["git", "-C", place, "add", "same.txt"]
-                subprocess.run(git_add, check=True)
-            else:
-                assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.ruling("I5", "E6")

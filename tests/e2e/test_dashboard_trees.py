@@ -21,8 +21,8 @@ from tests.e2e.browser import (
     until_standing,
     until_state,
 )
+from tests.e2e.conflicts import conflicting, typed, writes
 from tests.e2e.script import Script, leg, played, states, until_paused
-from tests.e2e.test_branches import conflicting, typed, writes
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("M3", "M8"), needs_browser]

@@ -209,7 +209,8 @@ async def test_a_crash_of_the_root_blocks_the_task_and_says_how_to_go_on(client:
     host, books = await watch(client, queue, {"root": None})
     assert books.task_state is TaskState.BLOCKED
     assert books.task.next == f"service job retry {host.runs[0].job_id}"
-    assert [state.root_id for state in host.kept] == [host.runs[0].job_id]
+    # Of a task that is done over because a signal came, the local activities are carried out again.
+    assert {state.root_id for state in host.kept} == {host.runs[0].job_id}
 
 
 @pytest.mark.ruling("C4", "G1")

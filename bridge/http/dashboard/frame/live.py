@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.4
 REST_SECONDS = 4.0
 """How often it is looked whether a part of the service is gone, and how much waits."""
+OLD_SECONDS = 15.0
+"""After so long a page waits for a new look, since what is gone may be back."""
 FIRST_SECONDS = 2.0
 STILL_HERE_SECONDS = 15.0
 KEPT = 64
@@ -67,10 +69,10 @@ class Watch:
         self._news = asyncio.Condition()
 
     async def known(self) -> None:
-        """Have it looked what is gone and how much waits; only who comes first waits for that, and not for long."""
-        first = self._rest is None
+        """Have it looked what is gone and how much waits. Who finds no look, or an old one, waits for it, not long."""
+        old = time.monotonic() - self._rest_at > OLD_SECONDS
         looking = self._look_at_the_rest()
-        if first:
+        if old:
             await asyncio.wait({looking}, timeout=FIRST_SECONDS)
 
     def _look_at_the_rest(self) -> asyncio.Task[None]:

@@ -1,0 +1,48 @@
+"""Trees whose legs wrote the same file, and the commands that are printed to bring them together."""
+
+import subprocess
+from typing import Any
+
+from tests.e2e.script import Script, leg
+
+WROTE = {"decision": "implemented"}
+
+
+def writes(**files: str) -> dict[str, Any]:
+    return {
+        "write": {name.replace("_", "."): text for name, text in files.items()},
+        "changes_made": ["src/a.py: made"],
+    } | WROTE
+
+
+def conflicting(script: Script) -> str:
+    """A tree whose reader depends on two legs that wrote the same file."""
+    script.answers(
+        none={"delegations": [leg("left"), leg("right"), leg("see", "review", deps=["left", "right"])]},
+        left=writes(same_txt="left\n"),
+        right=writes(same_txt="right\n"),
+        see={"write": {"seen.txt": "x"}},
+    )
+    job = script.ask()
+    assert script.until_over(job)["task"]["state"] == "blocked"
+    return job
+
+
+def typed(script: Script, commands: list[str]) -> None:
+    """What a person does with the commands that were printed."""
+    for command in commands:
+        if command.startswith("service "):
+            script.service(*command.split()[1:])
+        else:
+            who = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
+            words = ["git", *who, *command.split("#")[0].split()[1:]]
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            if " merge " in command:
+                assert done.returncode == 1, done.stderr
+                place = words[words.index("-C") + 1]
+                with open(f"{place}/same.txt", "w") as file:
+                    file.write("both\n")
+                git_add = ["git", "-C", place, "add", "same.txt"]
+                subprocess.run(git_add, check=True)
+            else:
+                assert done.returncode == 0, done.stderr
