@@ -52,7 +52,9 @@ def actor() -> str:
 
 def signed() -> str:
     """The same with the channel, for what records in words only who did it."""
-    return f"{actor()} (cli)"
+    from workflows.model import orders
+
+    return orders.signed(actor(), "cli")
 
 
 def event_in_words(event: "EventRecord") -> str:

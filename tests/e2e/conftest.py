@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
+from playwright.sync_api import Browser
 
 from activities.settings.home import Home
 from bridge.machine import daemon_state
@@ -22,8 +23,12 @@ from bridge.machine.daemon_state import Phase
 from bridge.machine.ports import is_free
 from bridge.operations import jobs
 from bridge.operations.service import Service
+from tests.e2e.browser import Person, person, started
 from tests.e2e.typist import typist
 from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from tests.e2e.script import Script
 
 ROOT = Path(__file__).parents[2]
 LANES = iter(range(10_000, 32_000, 10))
@@ -160,3 +165,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("agents' programs that were NOT driven", red=True)
         for program, reason in missing().items():
             terminalreporter.line(f"{program}: {reason}", red=True)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started() as program:
+        yield program
+
+
+@pytest.fixture
+def ann(script: "Script", browser: Browser) -> Iterator[Person]:
+    """Ann at the dashboard of the module's service."""
+    with person(browser, script.address) as someone:
+        yield someone

@@ -8,16 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
 
 from bridge.machine import daemon_state
 from tests.e2e.browser import (
     Person,
     needs_browser,
     never_loaded_again,
-    person,
     pictures,
-    started,
     tree_page,
     until_absent,
     until_shown,
@@ -33,20 +30,8 @@ QUESTION: dict[str, Any] = {"id": "color", "prompt": "Which color?", "choices": 
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as program:
-        yield program
-
-
-@pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     yield from played(tmp_path_factory.mktemp("dashboard"))
-
-
-@pytest.fixture
-def ann(script: Script, browser: Browser) -> Iterator[Person]:
-    with person(browser, script.address) as someone:
-        yield someone
 
 
 def asked(script: Script) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
-from tests.e2e.browser import ANN, Person, needs_browser, person, pictures, started, until_shown
+from tests.e2e.browser import ANN, Person, needs_browser, person, pictures, until_shown
 from tests.e2e.script import Script, leg, played, states, until_paused
 from tests.waiting import wait_for
 
@@ -17,20 +17,8 @@ BY_ANN = f"by {ANN} (dashboard)"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as program:
-        yield program
-
-
-@pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     yield from played(tmp_path_factory.mktemp("people_at_pages"))
-
-
-@pytest.fixture
-def ann(script: Script, browser: Browser) -> Iterator[Person]:
-    with person(browser, script.address) as someone:
-        yield someone
 
 
 def asked(script: Script, goal: str, **then: Any) -> str:
@@ -200,7 +188,7 @@ def test_a_blocked_task_goes_on_and_another_is_dismissed(script: Script, ann: Pe
     wait_for(lambda: script.tree(again)["task"]["state"] == "done")
     card(tab, again).wait_for(state="detached")
     card(tab, old).get_by_role("button", name="Dismiss").click()
-    until_shown(tab, f"{old} is dismissed")
+    until_shown(tab, "The task is given up")
     card(tab, old).wait_for(state="detached")
     pictures(tab, "nothing waits")
     assert script.tree(old)["task"]["state"] == "cancelled"

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
 from playwright.sync_api import Page as Tab
 
 from bridge.operations import memory, pipeline_runs
 from bridge.operations.memory import MemoryFilter
 from tests.bridge import seeds
-from tests.e2e.browser import Person, needs_browser, person, picture, started, until_shown
+from tests.e2e.browser import Person, needs_browser, picture, until_shown
 from tests.e2e.script import Script, played
 from tests.waiting import wait_for
 from workflows.model.states import JobState, TaskState
@@ -33,20 +32,8 @@ stages:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as program:
-        yield program
-
-
-@pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     yield from played(tmp_path_factory.mktemp("pages"))
-
-
-@pytest.fixture
-def ann(script: Script, browser: Browser) -> Iterator[Person]:
-    with person(browser, script.service("dashboard", "--print").stdout.split("/ui/")[0].strip()) as someone:
-        yield someone
 
 
 def looked_at(tab: Tab, name: str) -> None:

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
 
 from tests.e2e.browser import (
     Person,
     needs_browser,
     never_loaded_again,
-    person,
     pictures,
-    started,
     tree_page,
     until_shown,
     until_standing,
@@ -40,24 +37,8 @@ SHOWN = """() => ({
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as program:
-        yield program
-
-
-@pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     yield from played(tmp_path_factory.mktemp("dashboard-trees"))
-
-
-@pytest.fixture
-def ann(script: Script, browser: Browser) -> Iterator[Person]:
-    with person(browser, _address(script)) as someone:
-        yield someone
-
-
-def _address(script: Script) -> str:
-    return script.service("dashboard", "--print").stdout.split("/ui/")[0].strip()
 
 
 def go(script: Script, name: str) -> None:

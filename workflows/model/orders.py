@@ -8,6 +8,11 @@ BY_HAND = "temporal"
 SOMEBODY = "somebody"
 
 
+def signed(actor: str, channel: str) -> str:
+    """Who said it and where, as every record tells it (ruling M2)."""
+    return f"{actor} ({channel})"
+
+
 class Kill(Wire):
     """An operator ends the tree (ruling G2)."""
 

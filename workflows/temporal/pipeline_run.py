@@ -7,7 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError
 
 with workflow.unsafe.imports_passed_through():
-    from workflows.model.orders import BY_HAND, SOMEBODY, Cancel
+    from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, signed
     from workflows.pipeline import commands as c
     from workflows.pipeline import events as e
     from workflows.pipeline.outcome import outcome_of
@@ -51,7 +51,7 @@ class PipelineRun:
         try:
             actor = cancel_read(said, self._run.input.run_id).actor or SOMEBODY
         except UnreadableError as error:
-            self._run.last_refusal = f"{SOMEBODY} ({BY_HAND}), {clock(workflow.time())}: {error}"
+            self._run.last_refusal = f"{signed(SOMEBODY, BY_HAND)}, {clock(workflow.time())}: {error}"
             workflow.set_current_details(details(self._run))
             return
         self._loop.order(e.CancelRequested(now=workflow.time(), actor=actor), f"cancel by {actor}")

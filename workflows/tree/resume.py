@@ -9,6 +9,7 @@ from workflows.contract.durations import format_duration
 from workflows.contract.strings import fitted
 from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
+from workflows.model.orders import signed
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import Reply, Round, RoundEnd, Stage
@@ -46,8 +47,12 @@ def resume(step: Step, request: ResumeRequested) -> Refusal | Accepted:
     text = answers.clean(request.order.text).strip()
     step.state.last_refusal = ""
     recorded = _accepted(step, chain, current, verb, text, who)
-    _carry_out(step, chain, current, verb, f"by {who['actor']} ({who['channel']})", text)
+    _carry_out(step, chain, current, verb, f"by {_signed(who)}", text)
     return Accepted(chain.coordinator_id, current.number, verb, recorded)
+
+
+def _signed(who: Data) -> str:
+    return signed(str(who["actor"]), str(who["channel"]))
 
 
 def answer(step: Step, waiting: int, verdict: Refusal | Accepted) -> AnswerOrder:
@@ -65,7 +70,7 @@ def _accepted(step: Step, chain: Coordinator, current: Round, verb: Verb, text: 
     ids = [each.id for each in chain.asking]
     said = answers.parse(text, ids) if verb is Verb.ANSWER else answers.Answers()
     lines = resume_verdict.recorded(chain, verb, text, said)
-    message = f"{who['actor']} ({who['channel']}): {verb} on round {current.number} of {chain.coordinator_id}"
+    message = f"{_signed(who)}: {verb} on round {current.number} of {chain.coordinator_id}"
     data: Data = {**who, "verb": verb.value, "round": current.number, "digest": current.digest, "recorded": lines}
     data["unanswered"] = [each for each in ids if verb is Verb.ANSWER and each not in said.by_id]
     data["unmatched"] = list(said.unmatched)
@@ -76,7 +81,7 @@ def _accepted(step: Step, chain: Coordinator, current: Round, verb: Verb, text: 
 def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) -> None:
     """Said, unless the same request has been carried out before: then it is an echo."""
     if refusal.kind != ResumeFault.DUPLICATE:
-        step.state.last_refusal = f"{who['actor']} ({who['channel']}), {clock(step.now)}: {refusal.message}"
+        step.state.last_refusal = f"{_signed(who)}, {clock(step.now)}: {refusal.message}"
         job_id = request.order.job_id if request.order.job_id in step.state.jobs else step.state.root_id
         why: Data = {
             "why": str(refusal.kind),

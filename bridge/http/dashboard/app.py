@@ -1,7 +1,6 @@
 """How pages are served: the session, the token of forms, the way back after an action, errors (rulings M2, M5, M6)."""
 
 import json
-import logging
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
@@ -11,7 +10,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import Route, Router
+from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bridge.http.dashboard.frame import render
@@ -29,8 +28,6 @@ from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, as_o
 from bridge.http.wire.off_loop import act, read
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
-
-log = logging.getLogger(__name__)
 
 PER_MINUTE = 600
 """Requests of one session; programs that call the bridge have a limit of their own."""
@@ -108,7 +105,7 @@ class _Dashboard:
             error = as_ours(raised, scope)
             call_of(scope).code = error.code
             session = self._sessions.of(scope)
-            await self._told(session, error, Request(scope).url.path)(scope, receive, sending)
+            await self._told(session, error)(scope, receive, sending)
 
     # Ways in and out
 
@@ -167,9 +164,9 @@ class _Dashboard:
         if session is None:
             return HTMLResponse("", 401)
         asked = _asked(request, session)
-        asked = replace(asked, path=asked.path.replace("/ui/live", "/ui", 1))
         seen = request.headers.get("last-event-id") or asked.query.get("seen")
-        asked = replace(asked, query=_without(asked.query, "seen"))
+        path = asked.path.replace("/ui/live", "/ui", 1)
+        asked = replace(asked, path=path, query=_without(asked.query, "seen"))
         body = self._live.stream(
             page,
             asked,
@@ -202,7 +199,7 @@ class _Dashboard:
         scope = {"type": "http", "method": "GET", "path": parts.path, "root_path": "", "headers": []}
         for page in PAGES:
             match, found = Route(f"/ui{page.path}", self._home).matches(scope)
-            if match.value == 2:
+            if match is Match.FULL:
                 query = dict(parse_qsl(parts.query))
                 return page, Asked(parts.path, session, found["path_params"], _without(query, "said"))
         raise nothing_here(parts.path)
@@ -225,7 +222,7 @@ class _Dashboard:
     def _session(self, request: Request) -> Session | None:
         session = self._sessions.of(request.scope)
         call_of(request.scope).caller = f"session {session.key}" if session else ""
-        if session is not None and request.url.path.startswith("/ui/live") is False:
+        if session is not None and not request.url.path.startswith("/ui/live/"):
             self._rate.count(session.key)
         return session
 
@@ -244,15 +241,15 @@ class _Dashboard:
         values = self._values(page, asked, typed)
         return _framed(render.rendered(page.template, values), values | {"notes": notes})
 
-    def _told(self, session: Session | None, error: ServiceError, path: str) -> Response:
+    def _told(self, session: Session | None, error: ServiceError) -> Response:
         """The script of a page that sent a form shows the sentence beside what was typed, and swaps nothing."""
         headers = {"hx-reswap": "none", "hx-trigger": json.dumps({"trouble": _sentence(error)})}
         if isinstance(error, RateLimitedError):
-            headers |= getattr(error, "headers", None) or {}
+            headers |= error.headers
         if session is None:
             html = _for_strangers(error.message)
         else:
-            inner = render.rendered("error.html", {"error": error, "session": session, "path": path})
+            inner = render.rendered("error.html", {"error": error})
             html = _framed(inner, {"session": session, "title": error.message, "waiting": self._live.watch.waiting})
         return HTMLResponse(html, error.status, headers)
 

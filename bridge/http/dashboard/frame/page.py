@@ -7,6 +7,7 @@ from typing import Any
 from bridge.http.dashboard.frame.session import Session
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.orders import signed
 
 CHANNEL = "dashboard"
 """How what is said on a page reaches a tree."""
@@ -48,7 +49,7 @@ class Form:
     @property
     def signed(self) -> str:
         """The same, with the channel, for what records who did it in words only."""
-        return f"{self.actor} ({CHANNEL})"
+        return signed(self.actor, CHANNEL)
 
     def text(self, name: str, default: str | None = None) -> str:
         """A field's one value."""

@@ -1,11 +1,10 @@
 """What was spent, by day, agent, repository and model (ruling M4)."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from activities.settings.home import Home
 from bridge.http.dashboard.frame.page import Asked, Page
+from bridge.http.dashboard.parts.recent import Recent
 from bridge.operations import spend
 from bridge.operations.service import Service
 from bridge.operations.spend import Line, Spend, Used
@@ -13,11 +12,10 @@ from workflows.model.errors import UsageError
 
 CHOICES = (7, 30, 90, 365)
 MOST_NAMED = 30
-GOOD_FOR_SECONDS = 5.0
 WIDTH, HEIGHT = 600, 120
 """Of the picture, in units of its own; on a page it is as wide as there is room."""
 
-_KNOWN: dict[tuple[Home, int], tuple[float, Spend]] = {}
+_spent = Recent[Spend](seconds=5)
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,8 @@ class Bar:
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     days = _days(asked.query.get("days", "30"))
-    found = _found(service, days)
+    # Adding up looks at every job: an open page has it done every few seconds, and not at every change.
+    found = _spent.get((service.home, days), lambda: spend.find(service, days))
     by_dollars = found.total.cost_usd > 0
     tables = (("Agent", found.agents), ("Repository", found.repos), ("Model", found.models))
     return {
@@ -48,15 +47,6 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "height": HEIGHT,
         "tables": [(name, *_named(lines)) for name, lines in tables],
     }
-
-
-def _found(service: Service, days: int) -> Spend:
-    """Adding up looks at every job: an open page has it done every few seconds, and not at every change."""
-    at, known = _KNOWN.get((service.home, days), (0.0, None))
-    if known is None or time.monotonic() - at > GOOD_FOR_SECONDS:
-        known = spend.find(service, days)
-        _KNOWN[service.home, days] = time.monotonic(), known
-    return known
 
 
 def _days(text: str) -> int:

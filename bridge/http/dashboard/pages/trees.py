@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page
 from bridge.http.dashboard.parts import dag, grid, legs
 from bridge.operations import dashboard, follows, jobs, rounds, trees
 from bridge.operations.service import Service
@@ -30,7 +30,6 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "rounds": rounds.of_tree(service, root),
         "events": told[-EVENTS:],
         "all_events": len(told),
-        "retry": tree.task.to_retry,
         "web_ui": dashboard.web_ui(service, root),
     }
 
@@ -41,12 +40,12 @@ async def _kill(service: Service, form: Form) -> Done:
     if killed.over:
         return legs.over(killed)
     how = "Its agents are stopped." if immediate else "What runs finishes; nothing more starts."
-    return done(f"The tree is being ended. {how} One last job sums up.")
+    return Done((Note(f"The tree is being ended. {how} One last job sums up.", about=killed.root_job_id),))
 
 
 async def _dismiss(service: Service, form: Form) -> Done:
     killed = await trees.dismiss(service, form.asked.params["root"], actor=form.signed)
-    return legs.over(killed) if killed.over else done("The tree is being ended.")
+    return legs.over(killed) if killed.over else Done((Note("The tree is being ended.", about=killed.root_job_id),))
 
 
 async def _branches(service: Service, form: Form) -> Done:

@@ -65,4 +65,5 @@ def over(killed: Killed) -> Done:
         Note("is not merged", hint=leg.merge_command or f"service job drop {leg.job_id}", about=leg.branch)
         for leg in killed.unmerged
     )
-    return Done((Note("The task is given up. Nobody is reminded of it again, and its branches stay."), *left))
+    said = "The task is given up. Nobody is reminded of it again, and its branches stay."
+    return Done((Note(said, about=killed.root_job_id), *left))

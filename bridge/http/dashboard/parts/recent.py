@@ -1,4 +1,4 @@
-"""What git takes a while to tell, kept for a few seconds: an open page asks for it again and again."""
+"""What takes a while to find out, kept for a few seconds: an open page asks for it again and again."""
 
 import time
 from collections import OrderedDict

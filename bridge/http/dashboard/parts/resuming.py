@@ -160,7 +160,7 @@ def _done_before(service: Service, form: Form, seen: Seen, verb: str) -> Note | 
     if ended is None or not ended.digest.startswith(seen.digest):
         return None
     words = _words(form, verb, ended.questions)
-    mine = f"{ENDS.get(verb)} by {form.actor} ({CHANNEL})"
+    mine = f"{ENDS.get(verb)} by {form.signed}"
     return Note(ended.closed) if ended.closed.startswith(mine) and ended.said == words.text else None
 
 

@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
+from playwright.sync_api import Browser
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
 from tests.bridge.http.dashboard.surfer import Surfer
+from tests.e2e.browser import started
 
 NO_TEMPORAL = "[temporal]\nport = 1\n"
 """Nobody listens there."""
@@ -28,3 +30,9 @@ async def ann(service: Service) -> AsyncIterator[Surfer]:
     async with Surfer(service) as surfer:
         await surfer.enter()
         yield surfer
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started() as program:
+        yield program

@@ -181,8 +181,8 @@ async def test_a_blocked_task_shows_why_and_what_opens_it(service: Service, ann:
     shown = await ann.open("/ui/")
     assert "leg one ended failed" in shown.words
     assert "tests are red" in shown.words
-    assert shown.form("/ui/attention/retry").fields["job"] == [f"{root(1)}.1"]
-    assert shown.form("/ui/attention/dismiss").fields["job"] == [root(1)]
+    assert shown.form(f"/ui/jobs/{root(1)}.1/retry")
+    assert shown.form(f"/ui/trees/{root(1)}/dismiss")
 
 
 async def test_a_conflict_shows_every_way_out_of_it(service: Service, ann: Surfer) -> None:
@@ -190,9 +190,9 @@ async def test_a_conflict_shows_every_way_out_of_it(service: Service, ann: Surfe
     shown = await ann.open("/ui/")
     assert "Conflict in limiter.py" in shown.words
     for job in (f"{root(1)}.1", f"{root(1)}.2"):
-        assert shown.form("/ui/attention/merge", job=job)
-        assert shown.form("/ui/attention/drop", job=job).boxes == {"sure": ["yes"]}
-    assert shown.form("/ui/attention/retry").fields["job"] == [f"{root(1)}.3"]
+        assert shown.form(f"/ui/jobs/{job}/merge")
+        assert shown.form(f"/ui/jobs/{job}/drop").boxes == {"force": ["yes"]}
+    assert shown.form(f"/ui/jobs/{root(1)}.3/retry")
     assert "merge --no-ff service/two" in shown.words
 
 
@@ -211,7 +211,7 @@ async def test_a_preflight_failure_and_a_notification_say_what_is_wrong(service:
     shown = await ann.open("/ui/")
     for words in ("did you mean `scout`?", "exit status 7", "round 1 waits", "1 attempt"):
         assert words in shown.words
-    assert shown.form("/ui/attention/end").fields["job"] == [root(1)]
+    assert shown.form(f"/ui/trees/{root(1)}/kill").buttons == [("how", "graceful", "End the tree")]
 
 
 async def test_the_newest_is_named_for_the_notification(service: Service, ann: Surfer) -> None:

@@ -1,6 +1,6 @@
 """Every page in a real browser, over rows full of hostile text: nothing runs, nothing overflows (rulings M6, M8)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,9 @@ from playwright.sync_api import Browser
 from bridge.operations.service import Service
 from tests.bridge.conftest import Live
 from tests.bridge.http.dashboard.hostile import ADDRESSES, SEEN, UNSEEN, sow
-from tests.e2e.browser import axe, needs_browser, person, picture, started
+from tests.e2e.browser import axe, needs_browser, person, picture
 
 pytestmark = [pytest.mark.ruling("M6", "M8"), pytest.mark.long, needs_browser]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as program:
-        yield program
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from bridge.http.dashboard.pages import ACTIONS, PAGES
 from bridge.machine import token
 from bridge.operations.service import Service
 from tests.bridge.conftest import Live
-from tests.e2e.browser import Person, needs_browser, person, started, until_shown
+from tests.e2e.browser import Person, needs_browser, person, until_shown
 from tests.waiting import wait_for
 from workflows.model.errors import RefusedError
 
@@ -64,12 +64,6 @@ class Stage:
             raise RefusedError(f"meanwhile it is {self.number}")
         self.sent.append(form.text("text"))
         return done("It is said")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as program:
-        yield program
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ async def test_a_kill_now_stops_the_agents(real: Service, server: Client, page: 
     [
         ("/ui/trees/{}", "/ui/jobs/{}.1/retry"),
         ("/ui/jobs/{}.1", "/ui/jobs/{}.1/retry"),
-        ("/ui/", "/ui/attention/retry"),
+        ("/ui/", "/ui/jobs/{}.1/retry"),
     ],
 )
 async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, server: Client, page: str, action: str) -> None:
@@ -145,7 +145,7 @@ async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, server: 
     ("page", "action", "told"),
     [
         ("/ui/trees/{}", "/ui/trees/{}/dismiss", "The task is given up"),
-        ("/ui/", "/ui/attention/dismiss", "is dismissed: nobody is reminded of it any more"),
+        ("/ui/", "/ui/trees/{}/dismiss", "The task is given up"),
     ],
 )
 async def test_a_blocked_tree_is_given_up(real: Service, server: Client, page: str, action: str, told: str) -> None:
@@ -164,8 +164,8 @@ async def test_a_tree_whose_work_nobody_can_do_is_ended_from_the_first_page(real
     async with playing(real, server, host) as (root, ann):
         await host.until_running("corrective")
         await until(lambda: waiting.number(real) == 1)
-        shown = await send(ann, "/ui/", "/ui/attention/end")
-        assert f"{root} is being ended" in shown.words
+        shown = await send(ann, "/ui/", f"/ui/trees/{root}/kill", "End the tree")
+        assert f"{root} : The tree is being ended" in shown.words
         await until(lambda: jobs.tree(real, root).task.waits_for is WaitsFor.RUNS)
         host.release("corrective")
         await until(lambda: state_of(real, root) is TaskState.CANCELLED)
@@ -193,35 +193,32 @@ async def test_legs_of_a_conflict_are_merged_and_dropped_on_the_first_page(
 ) -> None:
     repo = clashing(service, tmp_path)
     shown = await ann.open("/ui/")
-    shown = await ann.send(shown.form("/ui/attention/merge", job=FIRST))
-    assert f"{FIRST} is merged into {TASK}" in shown.words
+    shown = await ann.send(shown.form(f"/ui/jobs/{FIRST}/merge"))
+    assert f"{FIRST} : is merged into {TASK}" in shown.words
     assert run_git(repo, "show", f"{TASK}:limiter.py") == "limit = 2"
-    assert not [form for form in shown.read.forms if form.fields.get("job") == [FIRST]], "nothing is left to do with it"
-    refused = await ann.send(shown.form("/ui/attention/merge", job=SECOND))
+    assert not [form for form in shown.read.forms if f"/{FIRST}/" in form.action], "nothing is left to do with it"
+    refused = await ann.send(shown.form(f"/ui/jobs/{SECOND}/merge"))
     assert (refused.status, "conflicts with leg a" in refused.words) == (409, True)
-    refused = await ann.send(shown.form("/ui/attention/drop", job=SECOND))
+    refused = await ann.send(shown.form(f"/ui/jobs/{SECOND}/drop"))
     assert (refused.status, "dropping it loses them" in refused.words) == (409, True)
-    shown = await ann.send(shown.form("/ui/attention/drop", job=SECOND), sure="yes")
-    assert f"the branch service/{SECOND} is dropped" in shown.words
+    shown = await ann.send(shown.form(f"/ui/jobs/{SECOND}/drop"), force="yes")
+    assert f"service/{SECOND} is dropped" in shown.words
     assert f"git -C {repo} branch service/{SECOND}" in shown.words
     assert not run_git(repo, "branch", "--list", f"service/{SECOND}")
 
 
 @pytest.mark.ruling("M1", "I5")
-@pytest.mark.parametrize(
-    ("page", "action"), [("/ui/", "/ui/attention/merge"), (f"/ui/jobs/{FIRST}", f"/ui/jobs/{FIRST}/merge")]
-)
+@pytest.mark.parametrize("page", ["/ui/", f"/ui/jobs/{FIRST}"])
 async def test_a_leg_that_was_merged_by_hand_is_said_to_be_there(
-    service: Service, ann: Surfer, tmp_path: Path, page: str, action: str
+    service: Service, ann: Surfer, tmp_path: Path, page: str
 ) -> None:
     repo = clashing(service, tmp_path)
     shown = await ann.open(page)
-    form = shown.form(action, **({"job": FIRST} if page == "/ui/" else {}))
+    form = shown.form(f"/ui/jobs/{FIRST}/merge")
     run_git(repo, "branch", TASK, f"service/{FIRST}")
     shown = await ann.send(form)
     assert (shown.status, f"was already merged into {TASK}" in shown.words) == (200, True)
-    left = [each.fields.get("job", [FIRST]) for each in shown.read.forms if each.action == action]
-    assert [FIRST] not in left
+    assert form.action not in [each.action for each in shown.read.forms]
 
 
 async def test_temporal_leads_back_to_the_page_while_a_bridge_runs(real: Service, server: Client) -> None:

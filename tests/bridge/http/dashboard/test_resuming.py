@@ -272,8 +272,8 @@ async def test_a_blocked_task_is_dismissed_in_place(working: Working, bea: Surfe
     stops = script({"root": (delegation("a"),), "a": "failed"})
     async with working.trees(asking({}, "root"), blocked=stops) as trees:
         shown = await bea.open("/ui/")
-        over = await bea.send(shown.form("/ui/attention/dismiss", job=trees[1].id))
-        assert (over.status, "is dismissed" in over.words) == (200, True)
+        over = await bea.send(shown.form(f"/ui/trees/{trees[1].id}/dismiss"))
+        assert (over.status, f"{trees[1].id} : The task is given up" in over.words) == (200, True)
         task = stored_jobs.task_of(working.service.store, trees[1].id)
         assert task is not None
         assert (task.state, ANN in task.reason) == (TaskState.CANCELLED, True)
@@ -282,10 +282,15 @@ async def test_a_blocked_task_is_dismissed_in_place(working: Working, bea: Surfe
 
 @pytest.mark.parametrize(
     ("action", "why"),
-    [("retry", "nothing of the tree"), ("merge", "has no branch"), ("drop", "has no branch"), ("end", "to end")],
+    [
+        (f"/ui/jobs/{ROOT}/retry", "nothing of the tree"),
+        (f"/ui/jobs/{ROOT}/merge", "has no branch"),
+        (f"/ui/jobs/{ROOT}/drop", "has no branch"),
+        (f"/ui/trees/{ROOT}/kill", "to end"),
+    ],
 )
 async def test_what_another_action_refuses_is_said(working: Working, bea: Surfer, action: str, why: str) -> None:
     seeds.write(working.service, seeds.task(state=TaskState.DONE), seeds.job(state=JobState.SUCCEEDED))
-    form = {"token": (await bea.open("/ui/")).form("/ui/leave").fields["token"], "job": [ROOT], "from": ["/ui/"]}
-    shown = await bea.post(f"/ui/attention/{action}", form)
+    form = {"token": (await bea.open("/ui/")).form("/ui/leave").fields["token"], "how": ["graceful"], "from": ["/ui/"]}
+    shown = await bea.post(action, form)
     assert (shown.status, why in shown.words) == (409, True), shown.words

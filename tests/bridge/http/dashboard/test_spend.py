@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bridge.http.dashboard.parts.recent import Recent
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Surfer
@@ -74,9 +75,10 @@ async def test_the_names_of_agents_and_models_are_text(service: Service, ann: Su
 async def test_it_is_not_added_up_anew_at_every_change(
     service: Service, ann: Surfer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("bridge.http.dashboard.pages.spend._spent", Recent(seconds=600))
     write(service, 1)
     assert "$0.25 and" in (await ann.open("/ui/spend")).words
     write(service, 2)
     assert "$0.25 and" in (await ann.open("/ui/spend")).words
-    monkeypatch.setattr("bridge.http.dashboard.pages.spend.GOOD_FOR_SECONDS", 0.0)
+    monkeypatch.setattr("bridge.http.dashboard.pages.spend._spent", Recent(seconds=0))
     assert "$0.50 and" in (await ann.open("/ui/spend")).words
