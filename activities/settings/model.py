@@ -188,6 +188,58 @@ class Notify(Section):
     """Name of the variable that holds the secret which signs webhooks; the secret itself never stands in a file."""
 
 
+GITHUB = "https://api.github.com"
+COMMANDS = ("resume", "status", "ask", "review", "implement", "kill")
+
+
+class Github(Section):
+    """`[github]`: the account that reads and writes pull requests and issues; without one, nothing of it runs."""
+
+    token_env: str = Field(default="", pattern=r"^$|^[A-Za-z_][A-Za-z0-9_]*$")
+    """Name of the variable that holds the account's token, in the daemon's environment; never the token itself."""
+    app_id: str = ""
+    """A GitHub App in place of a token: its id, ..."""
+    installation_id: str = ""
+    """... the installation it acts for, ..."""
+    private_key_file: str = ""
+    """... and the file with its private key, readable by its owner alone."""
+    api_url: str = Field(default=GITHUB, pattern=r"^https?://[^/\s?#@]+(/[^\s?#@]*[^/\s?#@])?$")
+    """GitHub Enterprise: `https://HOST/api/v3`."""
+    repos: list[str] = []
+    """The registered repositories it serves; empty: all whose GitHub name is known."""
+    comments: Literal["all", "pauses", "never"] = "all"
+    """What is written: a comment that tells how a tree stands, pauses and ends; only what asks people; nothing."""
+    commands: list[Literal["resume", "status", "ask", "review", "implement", "kill"]] = ["resume", "status"]
+    """What people with write access may order in comments."""
+    check: bool = False
+    """Whether the merge gate's verdict is the check `service/gate` on the head of a tree's pull request."""
+    publish: Literal["never", "on_success"] = "never"
+    """Whether the work of a tree that ended well becomes a pull request by itself."""
+    poll: Annotated[float, BeforeValidator(_seconds), Field(ge=20, le=3600), _AS_TYPED] = 20.0
+    """How often comments are looked for while something can be answered or ordered; no news costs no quota."""
+    webhook_secret_env: str = Field(default="", pattern=r"^$|^[A-Za-z_][A-Za-z0-9_]*$")
+    """Name of the variable that holds the webhook's secret, in the daemon's environment; without one, it only polls."""
+
+    @property
+    def configured(self) -> bool:
+        """There is an account to act as."""
+        return bool(self.token_env or self.app_id)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The variables that no program but the one that speaks to GitHub may see."""
+        return tuple(name for name in (self.token_env, self.webhook_secret_env) if name)
+
+    @model_validator(mode="after")
+    def _is_one_account(self) -> Self:
+        app = (self.app_id, self.installation_id, self.private_key_file)
+        if any(app) and not all(app):
+            raise ValueError("a GitHub App needs app_id, installation_id and private_key_file")
+        if self.token_env and self.app_id:
+            raise ValueError("set token_env or the three keys of a GitHub App, not both")
+        return self
+
+
 class Price(Section):
     """`[prices."<model pattern>"]`, `[prices."tier:<tier>"]`: dollars per million tokens (ruling K5)."""
 
@@ -205,7 +257,15 @@ class Settings(Section):
     worker: WorkerSection = WorkerSection()
     notify: Notify = Notify()
     bridge: BridgeSection = BridgeSection()
+    github: Github = Github()
     prices: Annotated[dict[str, Price], AfterValidator(_price_names)] = {}
+
+    @model_validator(mode="after")
+    def _keeps_the_account_from_agents(self) -> Self:
+        for name, runtime in self.runtimes.items():
+            if handed := sorted({*runtime.env} & {*self.github.secrets}):
+                raise ValueError(f"[runtimes.{name}].env hands {handed[0]} to agents: it is the secret of [github]")
+        return self
 
     @property
     def host(self) -> str:

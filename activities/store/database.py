@@ -19,7 +19,7 @@ from activities.settings.home import Home
 from workflows.model.errors import ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration; a test compares it with what alembic finds."""
 
 

@@ -6,6 +6,16 @@ was while this goes on. A test holds the two against each other.
 
 from activities.store.schema.attempts import agent_sessions, claims, deferrals, runs
 from activities.store.schema.columns import metadata
+from activities.store.schema.github import (
+    github_account,
+    github_comments,
+    github_deliveries,
+    github_facts,
+    github_pages,
+    github_repos,
+    github_requests,
+    github_threads,
+)
 from activities.store.schema.knowledge import memory
 from activities.store.schema.people import deliveries, idempotency, notifications, review_notes, reviews, rounds
 from activities.store.schema.pipeline import pipeline_runs, pipeline_stages, pipelines
@@ -20,6 +30,14 @@ __all__ = [
     "deferrals",
     "deliveries",
     "events",
+    "github_account",
+    "github_comments",
+    "github_deliveries",
+    "github_facts",
+    "github_pages",
+    "github_repos",
+    "github_requests",
+    "github_threads",
     "hosts",
     "idempotency",
     "jobs",

@@ -1,0 +1,210 @@
+"""The one way to GitHub: every request is counted, none is repeated, and who is told to wait says until when (L8).
+
+Retries belong to the workflow, after a look whether the write has happened. The account's token is in this process
+only; what is raised or logged never holds it.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import gidgethub
+import httpx
+import jwt
+from gidgethub import apps
+from gidgethub.abc import GitHubAPI
+from sqlalchemy import Engine
+
+from activities.github.account import Credentials
+from activities.store.github import account, reading
+
+SECONDS = 20.0
+REQUESTER = "delegation-service"
+SHORT_WAIT = 60.0
+"""GitHub's own advice for a secondary limit that names no time."""
+LONG_WAIT = 3600.0
+TOKEN_SPARE = 300.0
+"""An App's token is renewed so long before it ends."""
+
+
+class GithubError(Exception):
+    """GitHub did not do what it was asked to."""
+
+
+class LimitedError(GithubError):
+    """It wants no request before `until`: a quota is used up, or it was asked too often."""
+
+    def __init__(self, why: str, until: float) -> None:
+        super().__init__(why)
+        self.until = until
+
+
+class AwayError(GithubError):
+    """It cannot be reached, or is broken: whether a write has happened is not known."""
+
+
+class DeclinedError(GithubError):
+    """It says no, and will again: no such thing, no permission, not possible."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class Client(GitHubAPI):
+    """As one account; `async with` closes its connections."""
+
+    def __init__(self, store: Engine, credentials: Credentials, api_url: str) -> None:
+        super().__init__(REQUESTER, oauth_token=credentials.token or None, cache=reading.Pages(store), base_url=api_url)
+        self._store, self._credentials = store, credentials
+        self._http = httpx.AsyncClient(timeout=SECONDS, follow_redirects=False, trust_env=True)
+        self._token_until = 0.0
+        self.poll_interval = 0.0
+        """What the last answer wants between two polls."""
+        self.was_free = False
+        """The last answer was one that GitHub did not have to send again."""
+
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.aclose()
+
+    async def get(self, path: str, **values: str) -> Any:
+        """One thing, or the first page of many; an answer that has not changed is the one of before, for free."""
+        return await self._asked("GET", path, values)
+
+    async def pages(self, path: str, most: int = 10, **values: str) -> list[Any]:
+        """Many things, of so many pages at most."""
+        found: list[Any] = []
+        more: str | None = path
+        while more and most:
+            data, more = await self._page(more, values)
+            found += data
+            most, values = most - 1, {}
+        return found
+
+    async def send(self, method: str, path: str, data: Any, **values: str) -> Any:
+        """Write; called once, whatever comes of it."""
+        return await self._asked(method, path, values, data)
+
+    async def _page(self, path: str, values: Mapping[str, str]) -> tuple[list[Any], str | None]:
+        data, more = await self._told("GET", path, values, b"")
+        return (data if isinstance(data, list) else data.get("items", [])), more
+
+    async def _asked(self, method: str, path: str, values: Mapping[str, str], data: Any = b"") -> Any:
+        answer, _ = await self._told(method, path, values, data)
+        return answer
+
+    async def _told(self, method: str, path: str, values: Mapping[str, str], data: Any) -> tuple[Any, str | None]:
+        try:
+            await self._authorised()
+            answer, more, _ = await self._make_request(method, path, dict(values), data, "application/vnd.github+json")
+        except gidgethub.GitHubBroken as error:
+            raise AwayError(f"GitHub answers {error.status_code.value}") from None
+        except gidgethub.HTTPException as error:
+            raise _declined(error) from None
+        except gidgethub.GitHubException as error:
+            raise AwayError(f"GitHub answers what is no answer: {type(error).__name__}") from None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, jwt.PyJWTError) as error:
+            raise AwayError(f"GitHub cannot be reached: {type(error).__name__}") from None
+        return answer, more
+
+    async def _authorised(self) -> None:
+        """A GitHub App's token is good for an hour."""
+        app = self._credentials.app
+        if app is None or time.time() < self._token_until - TOKEN_SPARE:
+            return
+        self.oauth_token = None
+        made = await apps.get_installation_access_token(
+            self, installation_id=app.installation_id, app_id=app.app_id, private_key=app.private_key
+        )
+        self.oauth_token = str(made["token"])
+        self._token_until = datetime.fromisoformat(str(made["expires_at"])).timestamp()
+
+    @property
+    def is_app(self) -> bool:
+        """It acts as a GitHub App."""
+        return self._credentials.app is not None
+
+    async def app(self) -> dict[str, Any]:
+        """The GitHub App itself, which only its own key may ask for."""
+        app = self._credentials.app
+        assert app is not None
+        try:
+            key = apps.get_jwt(app_id=app.app_id, private_key=app.private_key)
+            found: dict[str, Any] = await self.getitem("/app", jwt=key)
+        except gidgethub.HTTPException as error:
+            raise _declined(error) from None
+        except (httpx.HTTPError, OSError, ValueError, jwt.PyJWTError) as error:
+            raise AwayError(f"the GitHub App cannot be asked for: {type(error).__name__}") from None
+        return found
+
+    @property
+    def graphql_url(self) -> str:
+        """Beside the REST interface; on GitHub Enterprise that ends in `/v3`."""
+        return f"{self.base_url.removesuffix('/v3')}/graphql"
+
+    @property
+    def token(self) -> str:
+        """What git shows the server; for a GitHub App, the token of this hour."""
+        return self.oauth_token or ""
+
+    async def _request(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        answer = await self._http.request(method, url, headers=dict(headers), content=body)
+        self.was_free = answer.status_code == httpx.codes.NOT_MODIFIED
+        self.poll_interval = _number(answer.headers.get("x-poll-interval")) or 0.0
+        await asyncio.to_thread(self._note, method, url, answer)
+        return answer.status_code, answer.headers, answer.content
+
+    def _note(self, method: str, url: str, answer: httpx.Response) -> None:
+        wrote = method != "GET" and answer.is_success
+        account.count(self._store, repository_in(url), free=self.was_free, wrote=wrote)
+        left, reset = _number(answer.headers.get("x-ratelimit-remaining")), answer.headers.get("x-ratelimit-reset")
+        seen: dict[str, Any] = {"wrote_at": time.time()} if method != "GET" else {}
+        if left is not None:
+            quota = _number(answer.headers.get("x-ratelimit-limit"))
+            seen |= {"remaining": int(left), "quota": int(quota or 0), "reset_at": _number(reset)}
+        if seen:
+            account.note(self._store, **seen)
+
+    async def sleep(self, seconds: float) -> None:
+        """Who has to wait says so and ends: nothing sleeps here."""
+        raise NotImplementedError
+
+
+def repository_in(url: str) -> str:
+    """The repository an address is about, or nothing."""
+    parts = urlsplit(url).path.split("/")
+    at = parts.index("repos") if "repos" in parts else -1
+    return "/".join(parts[at + 1 : at + 3]) if at >= 0 else ""
+
+
+def _declined(error: gidgethub.HTTPException) -> GithubError:
+    """A limit says until when; anything else is final."""
+    status, headers, now = error.status_code.value, error.headers, time.time()
+    said = str(error)[:300]
+    wait = _number(headers.get("retry-after"))
+    if status in {403, 429}:
+        if wait is not None:
+            return LimitedError(f"GitHub wants to be left alone for {wait:g} s", now + wait)
+        if headers.get("x-ratelimit-remaining") == "0":
+            reset = _number(headers.get("x-ratelimit-reset")) or now + SHORT_WAIT
+            return LimitedError("the quota is used up", min(max(reset, now + 1), now + LONG_WAIT))
+        if status == 429 or "rate limit" in said.lower() or "abuse" in said.lower():
+            return LimitedError("GitHub was asked too often", now + SHORT_WAIT)
+    if status in {408, 409} or 300 <= status < 400:
+        return AwayError(f"GitHub answers {status}: {said}")
+    return DeclinedError(status, f"GitHub answers {status}: {said}")
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None

@@ -1,0 +1,142 @@
+"""What GitHub answers, as much of it as is needed. What else it says, and whatever it adds, is ignored."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+class Answer(BaseModel):
+    """Frozen; null where a text is expected is an empty one."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+def _seconds(value: object) -> object:
+    return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(lambda value: value or "")]
+Time = Annotated[float, BeforeValidator(_seconds)]
+
+
+class Person(Answer):
+    """Somebody with an account; one that was deleted has none."""
+
+    login: str = ""
+    id: int = 0
+    type: str = "User"
+
+
+Somebody = Annotated[Person, BeforeValidator(lambda value: value or Person())]
+
+
+class Comment(Answer):
+    """A comment in the conversation of an issue or a pull request."""
+
+    id: int
+    body: Text = ""
+    user: Somebody = Person()
+    created_at: Time
+    updated_at: Time
+    html_url: str = ""
+    issue_url: str = ""
+
+    @property
+    def number(self) -> int:
+        """Of the issue or pull request it belongs to."""
+        last = self.issue_url.rpartition("/")[2]
+        return int(last) if last.isdigit() else 0
+
+
+class Ref(Answer):
+    """A branch's place: its name, its commit, its repository (none when that was deleted)."""
+
+    ref: str
+    sha: str
+    repo: "Repository | None" = None
+
+
+class Pull(Answer):
+    """A pull request."""
+
+    number: int
+    state: str
+    draft: bool = False
+    merged: bool = False
+    title: Text = ""
+    body: Text = ""
+    node_id: str = ""
+    html_url: str = ""
+    head: Ref
+    base: Ref
+
+
+class Issue(Answer):
+    """An issue or a pull request, as far as both are the same."""
+
+    number: int
+    state: str
+    title: Text = ""
+    html_url: str = ""
+    locked: bool = False
+    pull_request: dict[str, object] | None = None
+
+
+class Repository(Answer):
+    """A repository, and what we may do there."""
+
+    full_name: str = ""
+    default_branch: str = ""
+    html_url: str = ""
+    permissions: dict[str, bool] = {}
+
+
+class Reaction(Answer):
+    """A reaction to a comment."""
+
+    id: int
+    content: str = ""
+
+
+class CheckRun(Answer):
+    """A check on a commit."""
+
+    id: int
+    name: str = ""
+    head_sha: str = ""
+    status: str = ""
+    conclusion: str | None = None
+    external_id: Text = ""
+    html_url: Text = ""
+
+
+class Quota(Answer):
+    """What is left of the hour's requests."""
+
+    limit: int = 0
+    remaining: int = 0
+    reset: float = 0
+
+
+class GitObject(Answer):
+    """What a reference points to."""
+
+    sha: str
+
+
+class GitRef(Answer):
+    """A reference by its full name."""
+
+    ref: str
+    object: GitObject
+
+
+class Made(Answer):
+    """Something that was written: where it is to be seen."""
+
+    id: int = 0
+    html_url: str = Field(default="")
+
+
+Ref.model_rebuild()

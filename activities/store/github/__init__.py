@@ -1,0 +1,1 @@
+"""Rows of what is known of GitHub, a module for each subject."""

@@ -1,0 +1,83 @@
+"""Who we are on GitHub, what is left of the quota, until when it wants to be left alone; and what was asked (L8)."""
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Engine, delete, select, update
+
+from activities.store import schema
+from activities.store.database import insert_new
+
+table, requests = schema.github_account, schema.github_requests
+NAME = "github"
+KEPT_HOURS = 24 * 30
+
+
+@dataclass(frozen=True)
+class Account:
+    """The account as it was seen last."""
+
+    login: str = ""
+    kind: str = ""
+    """`user` or `app`."""
+    seen_at: float = 0.0
+    quota: int | None = None
+    remaining: int | None = None
+    reset_at: float | None = None
+    blocked_until: float | None = None
+    """GitHub wants no request before."""
+    failing_since: float | None = None
+    """It could not be asked since then."""
+    failures: int = 0
+    problem: str = ""
+    wrote_at: float = 0.0
+    checks_refused: bool = False
+    """It may not make check runs: the verdict is a commit status then."""
+
+
+@dataclass(frozen=True)
+class Hour:
+    """Requests of one hour for one repository, or for the account itself."""
+
+    hour: int
+    github: str
+    counted: int
+    free: int
+    written: int
+
+
+def read(engine: Engine) -> Account:
+    with engine.connect() as connection:
+        row = connection.execute(select(table).where(table.c.name == NAME)).one_or_none()
+    if row is None:
+        return Account()
+    known = {key: value for key, value in row._mapping.items() if key != "name"}
+    return Account(**known)
+
+
+def note(engine: Engine, **values: Any) -> None:
+    """What was seen of the account."""
+    with engine.begin() as connection:
+        insert_new(connection, table, [{"name": NAME, **asdict(Account())}])
+        connection.execute(update(table).where(table.c.name == NAME).values(**values))
+
+
+def count(engine: Engine, github: str, *, free: bool, wrote: bool) -> None:
+    """Count a request."""
+    hour = int(time.time() // 3600)
+    mine = (requests.c.hour == hour) & (requests.c.github == github)
+    name = "free" if free else "counted"
+    change: dict[str, Any] = {name: requests.c[name] + 1}
+    change |= {"written": requests.c.written + 1} if wrote else {}
+    with engine.begin() as connection:
+        insert_new(connection, requests, [{"hour": hour, "github": github, "counted": 0, "free": 0, "written": 0}])
+        connection.execute(update(requests).where(mine).values(**change))
+        connection.execute(delete(requests).where(requests.c.hour < hour - KEPT_HOURS))
+
+
+def hours(engine: Engine, since: float) -> list[Hour]:
+    """Requests since then, by hour and repository."""
+    query = select(requests).where(requests.c.hour >= int(since // 3600)).order_by(requests.c.hour, requests.c.github)
+    with engine.connect() as connection:
+        return [Hour(**row._mapping) for row in connection.execute(query)]

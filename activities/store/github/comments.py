@@ -1,0 +1,56 @@
+"""Comments that held a command: each acts once, for ever, however it arrived (ruling L5)."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Engine, select, update
+
+from activities.store import schema
+from activities.store.database import insert_new
+
+table = schema.github_comments
+TAKEN, DONE, REFUSED, IGNORED = "taken", "done", "refused", "ignored"
+
+
+@dataclass(frozen=True)
+class CommentRow:
+    """A comment with a command, and what became of it."""
+
+    comment_id: int
+    github: str
+    number: int
+    author: str
+    created_at: float
+    state: str = TAKEN
+    outcome: str = ""
+    job_id: str | None = None
+    at: float = 0.0
+    acted_at: float | None = None
+
+
+def take(engine: Engine, rows: Sequence[CommentRow]) -> None:
+    """Comments to act on; one that is known is left alone."""
+    with engine.begin() as connection:
+        insert_new(connection, table, [asdict(row) | {"at": row.at or time.time()} for row in rows])
+
+
+def open_ones(engine: Engine) -> list[CommentRow]:
+    """Those nobody has acted on yet, in the order they were written."""
+    query = select(table).where(table.c.state == TAKEN).order_by(table.c.created_at, table.c.comment_id)
+    with engine.connect() as connection:
+        return [CommentRow(**row._mapping) for row in connection.execute(query)]
+
+
+def get(engine: Engine, comment_id: int) -> CommentRow | None:
+    with engine.connect() as connection:
+        row = connection.execute(select(table).where(table.c.comment_id == comment_id)).one_or_none()
+    return CommentRow(**row._mapping) if row else None
+
+
+def acted(engine: Engine, comment_id: int, state: str, outcome: str, job_id: str | None = None) -> None:
+    """What became of it; that is final."""
+    mine = (table.c.comment_id == comment_id) & (table.c.state == TAKEN)
+    values = {"state": state, "outcome": outcome, "job_id": job_id, "acted_at": time.time()}
+    with engine.begin() as connection:
+        connection.execute(update(table).where(mine).values(**values))

@@ -1,0 +1,119 @@
+"""How far repositories have been read, answers that need not be sent again, deliveries that were taken."""
+
+import time
+from collections.abc import Iterator, MutableMapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Engine, delete, func, select, update
+
+from activities.store import schema
+from activities.store.database import insert_new, upsert
+
+repos, pages, deliveries = schema.github_repos, schema.github_pages, schema.github_deliveries
+LONGEST_URL = 600
+KEPT_SECONDS = 30 * 86_400.0
+"""How long what is only kept to save quota is kept."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How far the comments of a repository have been read."""
+
+    github: str
+    since: float
+    """Comments that changed before are known."""
+    polled_at: float = 0.0
+    next_at: float = 0.0
+    """Not before, unless it is wanted."""
+    wanted_at: float = 0.0
+    """When a webhook or a person said that there is something new."""
+    default_branch: str = ""
+    error: str = ""
+
+    def due(self, now: float) -> bool:
+        return self.next_at <= now or self.wanted_at > self.polled_at
+
+
+def of(engine: Engine, github: str) -> Reading | None:
+    with engine.connect() as connection:
+        row = connection.execute(select(repos).where(repos.c.github == github)).one_or_none()
+    return Reading(**row._mapping) if row else None
+
+
+def every(engine: Engine) -> list[Reading]:
+    with engine.connect() as connection:
+        return [Reading(**row._mapping) for row in connection.execute(select(repos).order_by(repos.c.github))]
+
+
+def begin(engine: Engine, github: str, since: float) -> None:
+    """Comments of this repository are read from now on; one that is read already goes on."""
+    with engine.begin() as connection:
+        insert_new(connection, repos, [asdict(Reading(github, since))])
+
+
+def note(engine: Engine, github: str, **values: Any) -> None:
+    """What was seen of a repository."""
+    with engine.begin() as connection:
+        connection.execute(update(repos).where(repos.c.github == github).values(**values))
+
+
+def want(engine: Engine, github: str = "") -> int:
+    """A repository, or all, is looked at as soon as possible; how many that are."""
+    change = update(repos).values(wanted_at=time.time())
+    with engine.begin() as connection:
+        return connection.execute(change.where(repos.c.github == github) if github else change).rowcount
+
+
+def is_new_delivery(engine: Engine, delivery_id: str, event: str) -> bool:
+    """Note a webhook's delivery; False when it was taken before."""
+    with engine.begin() as connection:
+        known = select(deliveries.c.delivery_id).where(deliveries.c.delivery_id == delivery_id)
+        if connection.execute(known).first():
+            return False
+        insert_new(connection, deliveries, [{"delivery_id": delivery_id, "event": event, "at": time.time()}])
+    return True
+
+
+def tidy(engine: Engine) -> None:
+    """Forget what is only kept to save work."""
+    old = time.time() - KEPT_SECONDS
+    with engine.begin() as connection:
+        connection.execute(delete(pages).where(pages.c.at < old))
+        connection.execute(delete(deliveries).where(deliveries.c.at < old))
+
+
+Page = tuple[str | None, str | None, Any, str | None]
+
+
+class Pages(MutableMapping[str, Page]):
+    """What GitHub answered last by address: its ETag, its date, the answer, the page after it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __getitem__(self, url: str) -> Page:
+        with self._engine.connect() as connection:
+            row = connection.execute(select(pages).where(pages.c.url == url)).one_or_none()
+        if row is None:
+            raise KeyError(url)
+        return row.etag, row.last_modified, row.data, row.more
+
+    def __setitem__(self, url: str, page: Page) -> None:
+        etag, last_modified, data, more = page
+        row = {"url": url, "etag": etag, "last_modified": last_modified, "data": data, "more": more, "at": time.time()}
+        if len(url) <= LONGEST_URL:
+            with self._engine.begin() as connection:
+                upsert(connection, pages, [row])
+
+    def __delitem__(self, url: str) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(delete(pages).where(pages.c.url == url))
+
+    def __iter__(self) -> Iterator[str]:
+        with self._engine.connect() as connection:
+            yield from connection.execute(select(pages.c.url)).scalars()
+
+    def __len__(self) -> int:
+        with self._engine.connect() as connection:
+            return int(connection.execute(select(func.count()).select_from(pages)).scalar_one())

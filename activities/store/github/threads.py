@@ -1,0 +1,102 @@
+"""Trees that belong to a pull request or an issue: which there are, and how far what is told of them goes."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, Select, func, select, update
+
+from activities.store import schema
+from activities.store.database import insert_new
+
+table, jobs, repos, events = schema.github_threads, schema.jobs, schema.repos, schema.events
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A tree, and the pull request or issue it belongs to."""
+
+    root_job_id: str
+    repo: str
+    github: str
+    """OWNER/NAME there."""
+    number: int
+    kind: str
+    """`pull_request` or `issue`."""
+    bound_at: float
+    told_seq: int = -1
+    """The last event that what is told of it knows."""
+    over: bool = False
+    """The tree is over and that is told: nothing is looked at any more until it is opened again."""
+    head_sha: str | None = None
+    """The pull request's head as it was seen last."""
+
+
+def bind_new(engine: Engine, served: Collection[str] = ()) -> int:
+    """Take up trees that were started for a pull request or issue since. `served`: the repositories; empty: all."""
+    root = jobs.c.job_id == jobs.c.root_job_id
+    bound = jobs.c.pull_request.is_not(None) | jobs.c.issue.is_not(None)
+    first = jobs.c.continuation == "none"
+    query = select(jobs.c.root_job_id, jobs.c.repo, repos.c.github, jobs.c.pull_request, jobs.c.issue, jobs.c.queued_at)
+    query = query.join(repos, repos.c.name == jobs.c.repo).outerjoin(table, table.c.root_job_id == jobs.c.root_job_id)
+    query = query.where(root, bound, first, repos.c.github != "", table.c.root_job_id.is_(None))
+    if served:
+        query = query.where(jobs.c.repo.in_(served))
+    with engine.begin() as connection:
+        rows = [
+            {
+                "root_job_id": row.root_job_id,
+                "repo": row.repo,
+                "github": row.github,
+                "number": row.pull_request or row.issue,
+                "kind": "pull_request" if row.pull_request else "issue",
+                "bound_at": row.queued_at,
+                "told_seq": -1,
+                "over": False,
+            }
+            for row in connection.execute(query)
+        ]
+        insert_new(connection, table, rows)
+    return len(rows)
+
+
+def get(engine: Engine, root: str) -> Thread | None:
+    found = _read(engine, select(table).where(table.c.root_job_id == root))
+    return found[0] if found else None
+
+
+def open_ones(engine: Engine) -> list[Thread]:
+    """Trees that can still be told of, the oldest first."""
+    return _read(engine, select(table).where(table.c.over.is_(False)).order_by(table.c.bound_at))
+
+
+def of_number(engine: Engine, github: str, number: int) -> list[Thread]:
+    """Every tree of a pull request or issue, the newest first."""
+    query = select(table).where(table.c.github == github, table.c.number == number)
+    return _read(engine, query.order_by(table.c.bound_at.desc()))
+
+
+def untold(engine: Engine) -> list[Thread]:
+    """Trees of which more has happened than was told, those that are over too: a retry may have opened them again."""
+    newest = select(events.c.root_job_id, func.max(events.c.seq).label("seq")).group_by(events.c.root_job_id)
+    newest = newest.where(events.c.root_job_id.in_(select(table.c.root_job_id)))
+    last = newest.subquery()
+    query = select(table).join(last, last.c.root_job_id == table.c.root_job_id)
+    return _read(engine, query.where(last.c.seq > table.c.told_seq).order_by(table.c.bound_at))
+
+
+def told(engine: Engine, root: str, seq: int, *, over: bool) -> None:
+    """Everything up to this event is declared; `over`: no more is expected."""
+    with engine.begin() as connection:
+        connection.execute(update(table).where(table.c.root_job_id == root).values(told_seq=seq, over=over))
+
+
+def saw_head(engine: Engine, github: str, number: int, head_sha: str) -> None:
+    """The pull request's head is this now."""
+    where = (table.c.github == github, table.c.number == number)
+    with engine.begin() as connection:
+        connection.execute(update(table).where(*where).values(head_sha=head_sha))
+
+
+def _read(engine: Engine, query: Select[tuple[object, ...]]) -> list[Thread]:
+    with engine.connect() as connection:
+        return [Thread(**row._mapping) for row in connection.execute(query)]

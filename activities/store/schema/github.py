@@ -1,0 +1,130 @@
+"""What is known of GitHub: trees and where they are discussed, what is to be written there, comments, quota."""
+
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, String, Table, Text
+
+from activities.store.schema.columns import metadata, of, only
+
+github_threads = Table(
+    "github_threads",
+    metadata,
+    Column("root_job_id", String(80), primary_key=True),
+    Column("repo", of("repo"), nullable=False),
+    Column("github", String(200), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("bound_at", Double, nullable=False),
+    Column("told_seq", Integer, nullable=False),
+    Column("over", Boolean, nullable=False),
+    Column("head_sha", String(64)),
+    Index("github_threads_by_number", "github", "number"),
+    Index("github_threads_open", "root_job_id", **only("NOT over")),
+)
+"""The pull request or issue a tree belongs to; `told_seq` is the last event that what is told of it knows."""
+
+github_facts = Table(
+    "github_facts",
+    metadata,
+    Column("fact_id", String(160), primary_key=True),
+    Column("kind", String(20), nullable=False),
+    Column("root_job_id", String(80), nullable=False),
+    Column("github", String(200), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("subject", String(120), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("host", String(200), nullable=False),
+    Column("at", Double, nullable=False),
+    Column("next_at", Double, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("done_at", Double),
+    Column("github_id", String(40)),
+    Column("url", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Index("github_facts_open", "next_at", **only("state = 'open'")),
+    Index("github_facts_by_root", "root_job_id"),
+)
+"""What is to be written to GitHub, and how far that got; nothing else ever is."""
+
+github_comments = Table(
+    "github_comments",
+    metadata,
+    Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("github", String(200), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("author", String(200), nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("job_id", String(80)),
+    Column("at", Double, nullable=False),
+    Column("acted_at", Double),
+    Index("github_comments_by_thread", "github", "number", "at"),
+    Index("github_comments_open", "at", **only("state = 'taken'")),
+)
+"""Comments that held a command: each acts once, for ever."""
+
+github_repos = Table(
+    "github_repos",
+    metadata,
+    Column("github", String(200), primary_key=True),
+    Column("since", Double, nullable=False),
+    Column("polled_at", Double, nullable=False),
+    Column("next_at", Double, nullable=False),
+    Column("wanted_at", Double, nullable=False),
+    Column("default_branch", String(255), nullable=False),
+    Column("error", Text, nullable=False),
+)
+"""How far the comments of a repository have been read, and when they are to be looked at again."""
+
+github_pages = Table(
+    "github_pages",
+    metadata,
+    Column("url", String(600), primary_key=True),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("data", JSON, nullable=False),
+    Column("more", Text),
+    Column("at", Double, nullable=False),
+)
+"""Answers that GitHub need not send again while they have not changed."""
+
+github_requests = Table(
+    "github_requests",
+    metadata,
+    Column("hour", Integer, primary_key=True),
+    Column("github", String(200), primary_key=True),
+    Column("counted", Integer, nullable=False),
+    Column("free", Integer, nullable=False),
+    Column("written", Integer, nullable=False),
+)
+"""Requests an hour: those that cost quota, those that were free, those that wrote."""
+
+github_account = Table(
+    "github_account",
+    metadata,
+    Column("name", String(20), primary_key=True),
+    Column("login", String(200), nullable=False),
+    Column("kind", String(12), nullable=False),
+    Column("seen_at", Double, nullable=False),
+    Column("quota", Integer),
+    Column("remaining", Integer),
+    Column("reset_at", Double),
+    Column("blocked_until", Double),
+    Column("failing_since", Double),
+    Column("failures", Integer, nullable=False),
+    Column("problem", Text, nullable=False),
+    Column("wrote_at", Double, nullable=False),
+    Column("checks_refused", Boolean, nullable=False),
+)
+"""Who we are there, what is left of the quota, until when GitHub wants to be left alone."""
+
+github_deliveries = Table(
+    "github_deliveries",
+    metadata,
+    Column("delivery_id", String(100), primary_key=True),
+    Column("event", String(60), nullable=False),
+    Column("at", Double, nullable=False),
+    Index("github_deliveries_by_time", "at"),
+)
+"""Webhook deliveries that were taken."""
