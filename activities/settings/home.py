@@ -85,6 +85,11 @@ class Home:
         return self.root / "bridge.ready"
 
     @property
+    def github_ready(self) -> Path:
+        """Written by the process that speaks to GitHub when it works, with its pid."""
+        return self.root / "github.ready"
+
+    @property
     def dashboard_links(self) -> Path:
         """One file for each link to the dashboard that was not opened yet."""
         return self.root / "dashboard-links"

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from activities.settings.model import BridgeSection
+from activities.settings.model import BridgeSection, Github
 from activities.temporal import external_config
 from bridge.daemon import background
 from bridge.daemon.foreground import run_foreground
@@ -55,6 +55,7 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
         search_attributes=tuple(search.NAMES.items()),
         settings=service.reading.told(DAEMON_READS),
         **_bridge(service.settings.bridge),
+        **_github(service.settings.github),
     )
     if external := external_config(service.settings):
         changes = {"embedded": False, "address": external["target_host"], "namespace": external["namespace"]}
@@ -69,3 +70,12 @@ def _bridge(wanted: BridgeSection) -> dict[str, Any]:
     where = address.wanted(wanted, None, allow_remote=False)
     command = (sys.executable, "-P", "-m", "bridge.http")
     return {"bridge_command": command, "bridge_addr": where.host, "bridge_port": where.port}
+
+
+def _github(wanted: Github) -> dict[str, Any]:
+    """The process that speaks to GitHub, where an account is set up."""
+    if not wanted.configured:
+        return {}
+    command = (sys.executable, "-P", "-m", "bridge.github")
+    secrets = {"github_secret": wanted.token_env, "webhook_secret": wanted.webhook_secret_env}
+    return {"github_command": command, **secrets}

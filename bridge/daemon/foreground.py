@@ -102,8 +102,7 @@ async def _supervise(members: list[Member], state: StateFile, stop: asyncio.Even
 
 def _external(home: Home, options: DaemonOptions, state: StateFile) -> list[Member]:
     state.update(temporal_address=options.address, namespace=options.namespace, notes=())
-    environment = dict(os.environ)
-    return [_worker(home, options, environment), *_bridge(home, options, environment, state)]
+    return _ours(home, options, dict(os.environ), state)
 
 
 def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLock) -> list[Member]:
@@ -119,8 +118,26 @@ def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLo
     )
     handed = {**server_environment(), "SERVICE_TEMPORAL_ADDRESS": address}
     server = _server(home, options, front.port, ui.port, lock)
-    bridge = _bridge(home, options, handed, state, avoid={front.port, ui.port})
-    return [server, _worker(home, options, handed), *bridge]
+    return [server, *_ours(home, options, handed, state, avoid={front.port, ui.port})]
+
+
+def _ours(
+    home: Home, options: DaemonOptions, env: dict[str, str], state: StateFile, avoid: Collection[int] = ()
+) -> list[Member]:
+    """The members that are our own programs; a secret is handed to the one that needs it (ruling L2)."""
+    token, webhook = options.github_secret, options.webhook_secret
+    plain = _without_secrets(env, options)
+    given = {name: {**plain, name: os.environ[name]} if name in os.environ else plain for name in (token, webhook)}
+    return [
+        _worker(home, options, plain),
+        *_bridge(home, options, given[webhook], state, avoid),
+        *_github(home, options, given[token]),
+    ]
+
+
+def _without_secrets(env: dict[str, str], options: DaemonOptions) -> dict[str, str]:
+    secrets = {options.github_secret, options.webhook_secret}
+    return {name: value for name, value in env.items() if name not in secrets}
 
 
 def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: FileLock) -> Member:
@@ -146,7 +163,7 @@ def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: F
             search_attributes=options.search_attributes,
             program=program,
         ),
-        env=server_environment(),
+        env=_without_secrets(server_environment(), options),
         ready=ready,
         ready_timeout=60.0,
         log=home.logs / "server.log",
@@ -203,6 +220,28 @@ def _bridge(
         umask=0o077,
     )
     return [bridge]
+
+
+def _github(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
+    """The process that speaks to GitHub, if there is an account."""
+    if not options.github_command:
+        return []
+    home.github_ready.unlink(missing_ok=True)
+
+    async def ready(pid: int) -> None:
+        await until(lambda: pid_of(home.github_ready) == pid)
+
+    member = Member(
+        name="github",
+        argv=options.github_command,
+        env={**env, "SERVICE_HOME": str(home.root), **importable()},
+        ready=ready,
+        log=home.logs / "github.log",
+        cwd=home.root,
+        explain=diagnose_said,
+        umask=0o077,
+    )
+    return [member]
 
 
 def importable() -> dict[str, str]:

@@ -26,6 +26,12 @@ class DaemonOptions(BaseModel):
     """What was read to know all this; others compare it with what the file says later (ruling K4)."""
     bridge_command: tuple[str, ...] = ()
     """The HTTP bridge, but for its address; empty runs none."""
+    github_command: tuple[str, ...] = ()
+    """The process that speaks to GitHub; empty runs none."""
+    github_secret: str = ""
+    """The variable with the account's token: no other member is handed it."""
+    webhook_secret: str = ""
+    """The variable with the webhook's secret: no member but the bridge is handed it."""
     bridge_addr: str = LOOPBACK
     bridge_port: int = Field(default=8791, ge=0, le=65_535)
     worker_command: tuple[str, ...] = (sys.executable, "-P", "-m", "activities.worker")

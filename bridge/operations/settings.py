@@ -95,10 +95,11 @@ def processes(service: Service) -> tuple[Process, ...]:
     if state and state.settings:
         found.append(_process(service, "daemon", state.pid, state.settings, RESTART, DAEMON_READS, handed))
     members = {child.pid for child in state.children} if state else set()
-    for name, path in (("worker", service.home.worker_ready), ("bridge", service.home.bridge_ready)):
+    home = service.home
+    for name, path in (("worker", home.worker_ready), ("bridge", home.bridge_ready), ("github", home.github_ready)):
         said = ready.read(path)
         if said and said.settings and said.alive:
-            restart = RESTART if said.pid in members or name == "worker" else SERVE_AGAIN
+            restart = SERVE_AGAIN if name == "bridge" and said.pid not in members else RESTART
             found.append(_process(service, name, said.pid, said.settings, restart, handed=handed))
     return tuple(found)
 

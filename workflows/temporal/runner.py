@@ -10,11 +10,12 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from workflows.temporal.delegation import Delegation
 from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.github_desk import GithubDesk
 from workflows.temporal.notify import Notify
 from workflows.temporal.pipeline_run import PipelineRun
 from workflows.temporal.pipeline_schedule import PipelineFiring
 
-WORKFLOWS = [DelegationTree, Delegation, Notify, PipelineRun, PipelineFiring]
+WORKFLOWS = [DelegationTree, Delegation, Notify, PipelineRun, PipelineFiring, GithubDesk]
 
 
 def runner() -> WorkflowRunner:

@@ -1,0 +1,100 @@
+"""One turn of the desk: read what is new, act on what is ordered, write one thing; then say when to come again.
+
+A turn may be taken over again at any place: every step looks first whether it was done.
+"""
+
+import asyncio
+import time
+
+from sqlalchemy import Engine
+from temporalio import activity
+
+from activities.github.client import AwayError, LimitedError
+from activities.host.heartbeat import Heartbeat, beating
+from activities.store.github import account, facts, reading
+from activities.store.github.account import Account
+from bridge.github import acting, identity, publishing, telling, writing
+from bridge.github import reading as comments
+from bridge.github.session import Session
+from workflows.policy.moments import clock
+from workflows.temporal.github_calls import Push, Turn
+
+APART = 1.0
+"""Seconds between two writes (ruling L8)."""
+
+FIRST_WAIT, LONGEST_WAIT = 5.0, 900.0
+"""How long GitHub is left alone when it is away; twice as long each time."""
+
+
+class Desk:
+    """Takes turns; what it knows stands in the store."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @activity.defn(name="github_turn")
+    async def turn(self) -> Turn:
+        """One turn. Who is told to wait ends it: the workflow's timer waits."""
+        async with beating(Heartbeat("github")):
+            return await self._turn()
+
+    @activity.defn(name="github_push")
+    async def push(self, fact_id: str) -> None:
+        """Push a branch from this host's checkout."""
+        async with beating(Heartbeat("github")):
+            await publishing.push(self._session, fact_id)
+
+    async def _turn(self) -> Turn:
+        store = self._session.store
+        known = await asyncio.to_thread(account.read, store)
+        if (waits := (known.blocked_until or 0.0) - time.time()) > 0:
+            return Turn(says=f"waits: {known.problem}", again=waits)
+        did: list[str] = []
+        try:
+            await identity.look(self._session)
+            await asyncio.to_thread(telling.declare, self._session)
+            did += await comments.read(self._session)
+            did += await acting.act(self._session)
+            did += await writing.write_one(self._session, APART)
+        except LimitedError as error:
+            await asyncio.to_thread(_block, store, str(error), error.until)
+        except AwayError as error:
+            await asyncio.to_thread(_leave_alone, store, known, str(error))
+        else:
+            await asyncio.to_thread(_works, store, known)
+        return await asyncio.to_thread(self._next, did)
+
+    def _next(self, did: list[str]) -> Turn:
+        """What comes next, and when."""
+        store, now = self._session.store, time.time()
+        known = account.read(store)
+        pushes = publishing.to_push(store, now)
+        due = [facts.waiting_until(store), *(each.next_at for each in comments.of_interest(self._session))]
+        at = min((each for each in due if each is not None), default=None)
+        if known.blocked_until:
+            at = known.blocked_until
+        elif at is not None:
+            at = max(at, known.wrote_at + APART)
+        wanted = tuple(Push(fact_id=each.fact_id, host=each.host) for each in pushes)
+        if wanted and at is None:
+            at = now
+        says = "; ".join([*did, *([known.problem] if known.problem else [])]) or "nothing to do"
+        return Turn(says=says, again=None if at is None else max(at - now, 0.0), pushes=wanted)
+
+
+def _block(store: Engine, why: str, until: float) -> None:
+    account.note(store, blocked_until=until, problem=f"{why}, until {clock(until)}")
+
+
+def _leave_alone(store: Engine, known: Account, why: str) -> None:
+    """Twice as long each time."""
+    wait = min(FIRST_WAIT * 2 ** min(known.failures, 10), LONGEST_WAIT)
+    since = known.failing_since or time.time()
+    until = time.time() + wait
+    account.note(store, blocked_until=until, failing_since=since, failures=known.failures + 1, problem=why)
+
+
+def _works(store: Engine, known: Account) -> None:
+    if known.problem or known.blocked_until:
+        account.note(store, blocked_until=None, failing_since=None, failures=0, problem="")
+    reading.tidy(store)

@@ -1,0 +1,28 @@
+"""Who we are there: asked at the start of a process and once an hour, so that our own comments are known (L5)."""
+
+import asyncio
+import time
+
+from activities.github import api
+from activities.github.client import DeclinedError, LimitedError
+from activities.store.github import account
+from bridge.github.session import Session
+
+FRESH_SECONDS = 3600.0
+REFUSED_SECONDS = 300.0
+
+
+async def look(session: Session) -> None:
+    """Ask, unless that is known; an account that is refused is left alone for a while, and people are told."""
+    known = await asyncio.to_thread(account.read, session.store)
+    if known.login and time.time() - known.seen_at < FRESH_SECONDS:
+        return
+    try:
+        found = await api.whoami(session.client)
+    except DeclinedError as error:
+        why = f"the account of [github] is refused: {error}"
+        raise LimitedError(why, time.time() + REFUSED_SECONDS) from None
+    kind = "app" if session.client.is_app else "user"
+    await asyncio.to_thread(
+        account.note, session.store, login=found.login, kind=kind, seen_at=time.time(), checks_refused=False
+    )

@@ -1,0 +1,96 @@
+"""The process: one worker on the desk's queue and one on this host's, and a bell that rings when there is news."""
+
+import asyncio
+import logging
+import os
+import signal
+from contextlib import AsyncExitStack
+from datetime import timedelta
+
+from sqlalchemy.exc import SQLAlchemyError
+from temporalio.client import Client as TemporalClient
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.service import RPCError
+from temporalio.worker import Worker
+
+from activities import cluster
+from activities.github.account import credentials
+from activities.github.client import Client
+from activities.settings import ready
+from activities.temporal import RPC_TIMEOUT, connect
+from bridge.github.desk import Desk
+from bridge.github.session import Session
+from bridge.github.telling import is_news
+from bridge.operations.service import Service
+from workflows.model.errors import UnreachableError
+from workflows.temporal.github_calls import QUEUE, pushing_queue
+from workflows.temporal.github_desk import WORKFLOW_ID, GithubDesk
+
+log = logging.getLogger("service")
+
+LOOK_SECONDS = 1.0
+"""How soon what is new in the store is noticed."""
+
+RING_SECONDS = 15.0
+"""A bell that was not answered rings again after so long."""
+
+
+async def serve(service: Service) -> None:
+    """Work until SIGTERM."""
+    settings = service.settings
+    known = credentials(settings.github, os.environ)
+    for name in settings.github.secrets:  # nothing that is started from here may see them
+        os.environ.pop(name, None)
+    temporal = await connect(service.home, settings)
+    await cluster.require(temporal)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with Client(service.store, known, settings.github.api_url) as client, AsyncExitStack() as stack:
+        desk = Desk(Session(service, client))
+        for queue, work in ((QUEUE, desk.turn), (pushing_queue(settings.host), desk.push)):
+            worker = Worker(
+                temporal,
+                task_queue=queue,
+                activities=[work],
+                max_concurrent_activities=1,
+                graceful_shutdown_timeout=timedelta(seconds=5),
+            )
+            await stack.enter_async_context(worker)
+        ready.say(service.home.github_ready, service.reading.told())
+        log.info("ready to speak to %s", settings.github.api_url)
+        bell = asyncio.create_task(_ring_for_news(service, temporal))
+        await stop.wait()
+        bell.cancel()
+
+
+async def ring(temporal: TemporalClient, task_queue: str) -> None:
+    """Have the desk take a turn now, whether it waits or has ended."""
+    try:
+        await temporal.start_workflow(
+            GithubDesk.run,
+            id=WORKFLOW_ID,
+            task_queue=task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            start_signal="ring",
+            static_summary="comments, checks and pull requests on GitHub",
+            rpc_timeout=RPC_TIMEOUT,
+        )
+    except (RPCError, RuntimeError) as error:
+        raise UnreachableError(f"the GitHub desk cannot be rung: {error}", "service daemon status") from None
+
+
+async def _ring_for_news(service: Service, temporal: TemporalClient) -> None:
+    """At the start, and whenever the store has something new; what is only due later, the desk's own timer knows."""
+    last = 0.0
+    clock = asyncio.get_running_loop().time
+    while True:
+        try:
+            if last == 0.0 or (clock() - last > RING_SECONDS and await asyncio.to_thread(is_news, service)):
+                await ring(temporal, service.settings.temporal.task_queue)
+                last = clock()
+        except (SQLAlchemyError, UnreachableError, OSError) as error:
+            log.warning("no bell: %s", error)
+            await asyncio.sleep(RING_SECONDS)
+        await asyncio.sleep(LOOK_SECONDS)

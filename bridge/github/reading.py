@@ -1,0 +1,106 @@
+"""Reading comments and heads: conditional requests, only where something can be answered or ordered (ruling L7)."""
+
+import asyncio
+import time
+
+from workflows.github.commands import commands_in
+from workflows.github.comment import Comment as Said
+from workflows.github.comment import why_ignored
+
+from activities.github import api
+from activities.github.client import DeclinedError
+from activities.github.models import Comment
+from activities.store import repos
+from activities.store.github import account, comments, reading, threads
+from activities.store.github.comments import CommentRow
+from activities.store.github.reading import Reading
+from bridge.github import checks
+from bridge.github.session import Session
+
+FREE_SECONDS = 20.0
+"""Three free answers a minute and repository, and no more."""
+
+STARTING = frozenset({"ask", "review", "implement"})
+"""Commands that need no tree: while one is allowed, every repository can be commanded."""
+
+
+def of_interest(session: Session) -> list[Reading]:
+    """The repositories whose comments matter now: a tree of theirs is not over, or they can be given orders."""
+    wanted = {each.github for each in threads.open_ones(session.store)}
+    if STARTING & {*session.settings.commands}:
+        wanted |= {repo.github for repo in _served(session)}
+    return [each for each in reading.every(session.store) if each.github in wanted]
+
+
+async def read(session: Session) -> list[str]:
+    """Look at every repository that is due."""
+    await asyncio.to_thread(_begin_new, session)
+    did, now = [], time.time()
+    for each in await asyncio.to_thread(of_interest, session):
+        if each.due(now):
+            did += await _read_one(session, each)
+    return did
+
+
+async def _read_one(session: Session, known: Reading) -> list[str]:
+    """Its new comments, and what else is to be watched there; then it is left alone for a while."""
+    store, began = session.store, time.time()
+    asked, error, since, taken = 1, "", known.since, 0
+    try:
+        found = await api.comments_since(session.client, known.github, known.since)
+        if not session.client.was_free:
+            taken = await asyncio.to_thread(_take, session, known, found)
+        since = max([known.since, *(each.updated_at for each in found)])
+        asked += await checks.look(session, known.github)
+    except DeclinedError as no:
+        error = str(no)
+    wait = max(session.settings.poll, FREE_SECONDS * asked, session.client.poll_interval)
+    seen = {"since": since, "polled_at": began, "next_at": time.time() + wait, "error": error}
+    await asyncio.to_thread(lambda: reading.note(store, known.github, **seen))
+    return [f"took {taken} comments of {known.github}"] if taken else []
+
+
+def _take(session: Session, known: Reading, found: list[Comment]) -> int:
+    """Keep the comments that hold a command and may; the others are nothing to us."""
+    store, us = session.store, account.read(session.store).login
+    rows = []
+    for each in found:
+        bound = [thread.bound_at for thread in threads.of_number(store, known.github, each.number)]
+        since = min(bound, default=known.since if STARTING & {*session.settings.commands} else float("inf"))
+        said = said_by(each)
+        if why_ignored(said, frozenset({us}), since) or not commands_in(each.body):
+            continue
+        rows.append(CommentRow(each.id, known.github, each.number, each.user.login, each.created_at))
+    comments.take(store, rows)
+    return len(rows)
+
+
+def said_by(comment: Comment) -> Said:
+    """A comment as the rules about comments see it."""
+    return Said(
+        id=comment.id,
+        author=comment.user.login,
+        author_type=comment.user.type,
+        author_id=comment.user.id,
+        body=comment.body,
+        created_at=comment.created_at,
+        updated_at=comment.updated_at,
+        number=comment.number,
+        url=comment.html_url,
+    )
+
+
+def _begin_new(session: Session) -> None:
+    """Comments of a repository are read from the moment it is first of interest."""
+    wanted = {each.github: each.bound_at for each in reversed(threads.open_ones(session.store))}
+    if STARTING & {*session.settings.commands}:
+        wanted |= {repo.github: time.time() for repo in _served(session) if repo.github not in wanted}
+    known = {each.github for each in reading.every(session.store)}
+    for github, since in wanted.items():
+        if github not in known:
+            reading.begin(session.store, github, since)
+
+
+def _served(session: Session) -> list[repos.Repo]:
+    wanted = session.settings.repos
+    return [repo for repo in repos.every(session.store) if repo.github and (not wanted or repo.name in wanted)]

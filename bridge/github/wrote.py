@@ -1,0 +1,24 @@
+"""What a write came to."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Wrote:
+    """It stands there: its id, its page, the digest of what it says."""
+
+    github_id: str = ""
+    url: str = ""
+    digest: str = ""
+
+
+class Later(Exception):  # noqa: N818
+    """Not yet: something else has to happen first."""
+
+    def __init__(self, why: str, until: float) -> None:
+        super().__init__(why)
+        self.until = until
+
+
+class Never(Exception):  # noqa: N818
+    """It cannot be written; a person has to look."""

@@ -1,0 +1,52 @@
+"""The desk: what is said to GitHub and heard from there, turn by turn; waiting is a durable timer (ruling L8)."""
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from workflows.temporal import github_calls as calls
+    from workflows.temporal.by_hand import takes_anything
+
+WORKFLOW_ID = "github"
+LONGEST = timedelta(hours=1)
+
+
+@workflow.defn
+class GithubDesk:
+    """One turn after the other, for all repositories: so writes are in series, whoever works on them."""
+
+    def __init__(self) -> None:
+        self._rung = False
+
+    @workflow.signal(description="there may be something to read, to write or to carry out")
+    @takes_anything
+    def ring(self, *_: object) -> None:
+        self._rung = True
+
+    @workflow.run
+    async def run(self) -> str:
+        """Ends when nothing is due; the next ring starts it again."""
+        while True:
+            self._rung = False
+            turn = await calls.turn()
+            if turn is None:
+                return "no process that has the account is there"
+            workflow.set_current_details(turn.says)
+            for each in turn.pushes:
+                with suppress(ActivityError):
+                    await calls.push(each)
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new()
+            if turn.again is None and not self._rung:
+                return turn.says
+            await self._wait(turn.again or 0.0, turn.says)
+
+    async def _wait(self, seconds: float, why: str) -> None:
+        """Until it is time, or somebody rings."""
+        wait = min(timedelta(seconds=max(seconds, 0.0)), LONGEST)
+        with suppress(asyncio.TimeoutError):
+            await workflow.wait_condition(lambda: self._rung, timeout=wait, timeout_summary=why[:200])
