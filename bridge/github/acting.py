@@ -1,8 +1,141 @@
-"""Carrying out what comments order, each once, by the operations every other surface uses (rulings L4 to L6)."""
+"""Acting on comments, each once, for ever: who may, what they order, and the one receipt (rulings L4 to L6)."""
 
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workflows.github.commands import commands_in
+from workflows.github.comment import Comment as Written
+from workflows.github.comment import why_ignored
+from workflows.github.facts import FactKind, comment_fact_id
+from workflows.github.permitted import MAY_COMMAND, refusal, silent
+from workflows.github.texts.refusal import as_comment
+
+from activities.github import api
+from activities.github.models import Comment
+from activities.store.github import account, comments, facts, threads
+from activities.store.github.comments import CommentRow
+from activities.store.github.facts import FactRow
+from bridge.github import orders
+from bridge.github.orders import Asked, NotOursError
 from bridge.github.session import Session
+from workflows.model.errors import ServiceError, UnreachableError
+
+HOUR = 3600.0
+
+
+@dataclass
+class Outcome:
+    """What became of the commands of a comment."""
+
+    done: list[str]
+    refused: list[str]
+    instead: list[str]
+    """Lines to write in place of what was refused."""
+    reports: list[str]
+    job_id: str | None = None
 
 
 async def act(session: Session) -> list[str]:
-    """Act on the comments that were taken."""
-    return []
+    """Act on the comments that were taken; where Temporal is away, they wait."""
+    did = []
+    for row in await asyncio.to_thread(comments.open_ones, session.store):
+        try:
+            said = await _act_on(session, row)
+        except UnreachableError as error:
+            return [*did, f"comment {row.comment_id} waits: {error.message}"]
+        did.append(f"comment {row.comment_id} of {row.author}: {said}")
+    return did
+
+
+async def _act_on(session: Session, row: CommentRow) -> str:
+    """As it is now: one that was deleted or edited since it was read is nothing any more."""
+    store = session.store
+    comment = await api.comment(session.client, row.github, row.comment_id)
+    why = await asyncio.to_thread(_why_not, session, row, comment)
+    if comment is None or why:
+        await asyncio.to_thread(comments.acted, store, row.comment_id, comments.IGNORED, why)
+        return f"ignored: {why}"
+    permission = await api.permission(session.client, row.github, comment.user.login)
+    bound = await asyncio.to_thread(threads.of_number, store, row.github, row.number)
+    if permission not in MAY_COMMAND and not bound:
+        await asyncio.to_thread(comments.acted, store, row.comment_id, comments.IGNORED, "a stranger's")
+        return "ignored: a stranger's, where no tree is discussed"
+    if permission in MAY_COMMAND:
+        await asyncio.to_thread(_declare, session, row, FactKind.TAKEN)
+    outcome = await _carried_out(session, row, comment, permission)
+    return await asyncio.to_thread(_settle, session, row, outcome)
+
+
+def _why_not(session: Session, row: CommentRow, comment: Comment | None) -> str:
+    if comment is None:
+        return "it was deleted"
+    bound = [thread.bound_at for thread in threads.of_number(session.store, row.github, row.number)]
+    us = account.read(session.store).login
+    return why_ignored(written(comment), {us}, min(bound, default=0.0))
+
+
+async def _carried_out(session: Session, row: CommentRow, comment: Comment, permission: str) -> Outcome:
+    outcome = Outcome([], [], [], [])
+    for number, said in enumerate(commands_in(comment.body)):
+        if why := refusal(said, permission, session.settings.commands):
+            outcome.refused.append(why)
+            continue
+        asked = Asked(row, written(comment), f"comment-{row.comment_id}-{number}")
+        try:
+            did = await orders.carry_out(session, asked, said)
+        except NotOursError:
+            continue
+        except UnreachableError:
+            raise
+        except ServiceError as error:
+            outcome.refused.append(error.message)
+            outcome.instead += _lines(error.hint)
+            continue
+        outcome.done.append(did.says)
+        outcome.reports += [did.report] if did.report else []
+        outcome.job_id = did.job_id or outcome.job_id
+    return outcome
+
+
+def _lines(hint: str) -> Sequence[str]:
+    """Of what to type, what can be written as a comment."""
+    lines = (line.strip() for line in hint.splitlines())
+    return [line for line in lines if as_comment(line).startswith("/")]
+
+
+def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
+    """Declare what answers it, then note that it has acted: a crash in between declares the same again."""
+    store = session.store
+    if outcome.done:
+        _declare(session, row, FactKind.APPLIED)
+    if outcome.reports:
+        _declare(session, row, FactKind.REPORT, "\n\n".join(outcome.reports))
+    refused = "\n".join([*outcome.refused, *(f"{orders.INSTEAD}{line}" for line in outcome.instead)])
+    if outcome.refused and not silent(facts.refusals(store, row.github, row.number, time.time() - HOUR)):
+        _declare(session, row, FactKind.REFUSAL, refused)
+    state = comments.REFUSED if outcome.refused else comments.DONE if outcome.done else comments.IGNORED
+    said = "; ".join([*outcome.done, *outcome.refused]) or "for another service"
+    comments.acted(store, row.comment_id, state, said, outcome.job_id)
+    return said
+
+
+def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") -> None:
+    fact = FactRow(comment_fact_id(kind, row.comment_id), kind, "", row.github, row.number, str(row.comment_id), text)
+    facts.declare(session.store, [fact])
+
+
+def written(comment: Comment) -> Written:
+    """A comment as the rules about comments see it."""
+    return Written(
+        id=comment.id,
+        author=comment.user.login,
+        author_type=comment.user.type,
+        author_id=comment.user.id,
+        body=comment.body,
+        created_at=comment.created_at,
+        updated_at=comment.updated_at,
+        number=comment.number,
+        url=comment.html_url,
+    )

@@ -1,9 +1,44 @@
 """What a comment says: made from the rows at the moment it is written."""
 
+from workflows.github.bound import BoundTree
+from workflows.github.facts import FactKind, due
+from workflows.github.texts.bodies import body
+from workflows.github.texts.refusal import refusal
+from workflows.github.texts.status import report
+
+from activities.store.github import comments, threads
 from activities.store.github.facts import FactRow
+from bridge.github import tree as bound
+from bridge.github.orders import INSTEAD
 from bridge.github.session import Session
+from bridge.github.wrote import Never
 
 
 def body_of(session: Session, fact: FactRow) -> str:
     """The whole comment, its marker included."""
-    raise NotImplementedError
+    if not fact.root_job_id:
+        return _answer(session, fact)
+    tree = _tree(session, fact.root_job_id)
+    meant = next((each for each in due(tree) if each.fact_id == fact.fact_id), None)
+    if meant is None:
+        raise Never("what it tells is no longer so")
+    return body(tree, meant)
+
+
+def _answer(session: Session, fact: FactRow) -> str:
+    """What is said to a comment."""
+    row = comments.get(session.store, int(fact.subject))
+    who = row.author if row else ""
+    if fact.kind == FactKind.REPORT:
+        return report(fact.fact_id, who, [_tree(session, root) for root in fact.text.split()])
+    lines = fact.text.splitlines()
+    instead = [line.removeprefix(INSTEAD) for line in lines if line.startswith(INSTEAD)]
+    return refusal(fact.fact_id, who, [line for line in lines if not line.startswith(INSTEAD)], instead)
+
+
+def _tree(session: Session, root: str) -> BoundTree:
+    thread = threads.get(session.store, root)
+    tree = bound.read(session.service, thread, session.dashboard) if thread else None
+    if tree is None:
+        raise Never(f"the tree {root} is gone")
+    return tree

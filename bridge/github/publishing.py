@@ -1,14 +1,14 @@
 """A tree's work as a pull request: its branch is pushed, then a pull request is opened, once (ruling L9)."""
 
 from sqlalchemy import Engine
+from workflows.github.bound import BoundTree
 
 from activities.store.github.facts import FactRow
 from bridge.github.session import Session
-from bridge.github.tree import Tree
 from bridge.github.wrote import Wrote
 
 
-def wanted(session: Session, tree: Tree) -> list[FactRow]:
+def wanted(session: Session, tree: BoundTree) -> list[FactRow]:
     """What is to be published by itself, as `[github].publish` says."""
     return []
 

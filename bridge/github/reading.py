@@ -4,7 +4,6 @@ import asyncio
 import time
 
 from workflows.github.commands import commands_in
-from workflows.github.comment import Comment as Said
 from workflows.github.comment import why_ignored
 
 from activities.github import api
@@ -15,6 +14,7 @@ from activities.store.github import account, comments, reading, threads
 from activities.store.github.comments import CommentRow
 from activities.store.github.reading import Reading
 from bridge.github import checks
+from bridge.github.acting import written
 from bridge.github.session import Session
 
 FREE_SECONDS = 20.0
@@ -67,27 +67,11 @@ def _take(session: Session, known: Reading, found: list[Comment]) -> int:
     for each in found:
         bound = [thread.bound_at for thread in threads.of_number(store, known.github, each.number)]
         since = min(bound, default=known.since if STARTING & {*session.settings.commands} else float("inf"))
-        said = said_by(each)
-        if why_ignored(said, frozenset({us}), since) or not commands_in(each.body):
+        if why_ignored(written(each), {us}, since) or not commands_in(each.body):
             continue
         rows.append(CommentRow(each.id, known.github, each.number, each.user.login, each.created_at))
     comments.take(store, rows)
     return len(rows)
-
-
-def said_by(comment: Comment) -> Said:
-    """A comment as the rules about comments see it."""
-    return Said(
-        id=comment.id,
-        author=comment.user.login,
-        author_type=comment.user.type,
-        author_id=comment.user.id,
-        body=comment.body,
-        created_at=comment.created_at,
-        updated_at=comment.updated_at,
-        number=comment.number,
-        url=comment.html_url,
-    )
 
 
 def _begin_new(session: Session) -> None:

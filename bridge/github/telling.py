@@ -2,21 +2,19 @@
 
 import time
 
-from workflows.github.facts import FactKind, due
+from workflows.github.bound import OVER, BoundTree
+from workflows.github.facts import EDITED, Fact, FactKind, due
 
 from activities.store.github import account, comments, facts, reading, threads
 from activities.store.github.facts import FactRow
+from activities.store.github.threads import Thread
 from bridge.github import checks, publishing
+from bridge.github import tree as bound
 from bridge.github.session import Session
-from bridge.github.tree import Tree, read
 from bridge.operations.service import Service
 
 SETTLES = 10.0
 """Seconds between two edits of a status comment, unless the tree waits or is over: legs end in bursts."""
-
-
-_LIVING = frozenset({FactKind.STATUS, FactKind.CHECK, FactKind.PAUSE})
-"""What goes on changing after it was written."""
 
 
 def is_news(service: Service) -> bool:
@@ -37,41 +35,35 @@ def declare(session: Session) -> None:
     store = session.store
     threads.bind_new(store, session.settings.repos)
     for thread in threads.untold(store):
-        tree = read(store, thread)
-        if tree is None:
-            continue
-        _declare(session, tree)
-        threads.told(store, thread.root_job_id, tree.seq, over=tree.over)
+        tree = bound.read(session.service, thread, session.dashboard)
+        if tree is not None:
+            _declare(session, thread, tree)
+            threads.told(store, thread.root_job_id, bound.seq(tree), over=tree.task.state in OVER)
 
 
-def _declare(session: Session, tree: Tree) -> None:
+def _declare(session: Session, thread: Thread, tree: BoundTree) -> None:
     """New facts; and those that are written are looked at again, for what they tell may have changed."""
-    store, thread = session.store, tree.thread
+    store, root = session.store, thread.root_job_id
+    told = [each for each in due(tree) if _is_wanted(session, each)]
+    known = {each.fact_id: each for each in facts.of_root(store, root)}
     wanted = [
-        FactRow(each.fact_id, each.kind, thread.root_job_id, thread.github, thread.number, each.subject, at=each.at)
-        for each in due(tree.task, tree.jobs, tree.rounds, tree.events)
-        if _is_wanted(session, each.kind)
+        FactRow(each.fact_id, each.kind, root, thread.github, thread.number, each.about)
+        for each in told
+        if each.fact_id not in known and not each.only_edit
     ]
-    wanted += checks.wanted(session, tree)
-    wanted += publishing.wanted(session, tree)
-    known = {each.fact_id: each for each in facts.of_root(store, thread.root_job_id)}
-    facts.declare(store, [each for each in wanted if each.fact_id not in known])
-    for each in wanted:
+    facts.declare(store, [*wanted, *checks.wanted(session, thread, tree), *publishing.wanted(session, tree)])
+    hurries = tree.task.state in OVER or any(each.end is None for each in tree.rounds)
+    for each in told:
         was = known.get(each.fact_id)
-        if (
-            was is not None
-            and was.state == facts.DONE
-            and each.kind in {FactKind.STATUS, FactKind.CHECK, FactKind.PAUSE}
-        ):
-            hurries = tree.over or tree.task.waits_for
+        if was is not None and was.state == facts.DONE and each.kind in EDITED:
             facts.again(store, each.fact_id, next_at=0.0 if hurries else (was.done_at or 0.0) + SETTLES)
 
 
-def _is_wanted(session: Session, kind: str) -> bool:
+def _is_wanted(session: Session, fact: Fact) -> bool:
     match session.settings.comments:
         case "all":
             return True
         case "pauses":
-            return kind in {FactKind.PAUSE, FactKind.REMINDER}
+            return fact.kind in {FactKind.PAUSE, FactKind.REMINDER, FactKind.REFUSAL}
         case "never":
             return False

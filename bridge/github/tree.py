@@ -1,39 +1,51 @@
-"""A tree as what is told of it is made from: its rows."""
+"""A bound tree as its comments are made from: its rows, and who is to be told (ruling L3)."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
-from sqlalchemy import Engine
+from pydantic import ValidationError
+from workflows.github.bound import BoundTree, last_job
 
-from activities.store import events, jobs, rounds
+from activities.store import branches, events, jobs, rounds, trees
 from activities.store.github.threads import Thread
-from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
-from workflows.model.states import TaskState
+from bridge.operations.service import Service
+from workflows.contract.models import ServiceResult
+from workflows.model.errors import NotFoundError
+from workflows.model.settings import TreeSettings
 
 
-@dataclass(frozen=True)
-class Tree:
-    """The rows of a tree, as what is told of it is made from them."""
-
-    thread: Thread
-    task: TaskRecord
-    jobs: tuple[JobRecord, ...]
-    rounds: tuple[RoundRecord, ...]
-    events: tuple[EventRecord, ...]
-
-    @property
-    def seq(self) -> int:
-        return max((event.seq for event in self.events), default=0)
-
-    @property
-    def over(self) -> bool:
-        return self.task.state is not TaskState.OPEN
-
-
-def read(store: Engine, thread: Thread) -> Tree | None:
-    """The rows of a tree; None when they are not there yet."""
-    root = thread.root_job_id
+def read(service: Service, thread: Thread, dashboard: str = "") -> BoundTree | None:
+    """Everything of it as the store has it; None when its rows are not there yet."""
+    store, root = service.store, thread.root_job_id
     task = jobs.task_of(store, root)
     if task is None:
         return None
-    told = tuple(events.of_tree(store, root))
-    return Tree(thread, task, tuple(jobs.tree(store, root)), tuple(rounds.of_tree(store, root)), told)
+    kept = trees.get(store, root)
+    settings = kept.start.settings if kept else TreeSettings()
+    tree = BoundTree(
+        task=task,
+        jobs=tuple(jobs.tree(store, root)),
+        rounds=tuple(rounds.of_tree(store, root)),
+        events=tuple(events.of_tree(store, root)),
+        bounds=settings.bounds,
+        handle=settings.escalation_handle or "",
+        owner=thread.github.partition("/")[0],
+        dashboard=dashboard,
+        merged=frozenset(event.branch for _, _, event in branches.told(store, root) if event.merged),
+    )
+    return replace(tree, result=_result(service, tree))
+
+
+def seq(tree: BoundTree) -> int:
+    """The last event it tells of."""
+    return max((event.seq for event in tree.events), default=0)
+
+
+def _result(service: Service, tree: BoundTree) -> ServiceResult | None:
+    """What the last job returned, as it was kept on the host that ran it."""
+    job = last_job(tree)
+    if job is None or job.result_digest is None:
+        return None
+    try:
+        return ServiceResult.model_validate_json(service.artifacts.get(job.result_digest))
+    except (NotFoundError, OSError, ValidationError):
+        return None

@@ -48,9 +48,17 @@ def get(engine: Engine, comment_id: int) -> CommentRow | None:
     return CommentRow(**row._mapping) if row else None
 
 
+def reserve(engine: Engine, comment_id: int, job_id: str) -> str:
+    """The id of the tree that a comment starts: this one, unless one was reserved before."""
+    mine = table.c.comment_id == comment_id
+    with engine.begin() as connection:
+        connection.execute(update(table).where(mine, table.c.job_id.is_(None)).values(job_id=job_id))
+        return str(connection.execute(select(table.c.job_id).where(mine)).scalar_one())
+
+
 def acted(engine: Engine, comment_id: int, state: str, outcome: str, job_id: str | None = None) -> None:
     """What became of it; that is final."""
     mine = (table.c.comment_id == comment_id) & (table.c.state == TAKEN)
-    values = {"state": state, "outcome": outcome, "job_id": job_id, "acted_at": time.time()}
+    values = {"state": state, "outcome": outcome, "acted_at": time.time()} | ({"job_id": job_id} if job_id else {})
     with engine.begin() as connection:
         connection.execute(update(table).where(mine).values(**values))

@@ -1,0 +1,181 @@
+"""One command of a comment, carried out by the operation that every other surface uses (rulings F6, L4)."""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from workflows.github.comment import Comment
+from workflows.github.facts import COMMENT
+from workflows.github.marks import marked
+from workflows.github.request import task_from_comment
+from workflows.github.said import Kill, Resume, Said, Start, Status, Unknown
+
+from activities.github import api
+from activities.store import jobs as stored_jobs
+from activities.store import repos
+from activities.store.github import comments, threads
+from activities.store.github.comments import CommentRow
+from activities.store.github.threads import Thread
+from bridge.github.session import Session
+from bridge.operations import new_jobs, rounds, trees
+from bridge.operations.new_jobs import NewJob
+from bridge.operations.resume import resume
+from workflows.model import ids
+from workflows.model.errors import NotFoundError, RefusedError
+from workflows.model.orders import ResumeOrder, signed
+from workflows.model.rows import RoundRecord
+from workflows.model.states import TaskState
+
+INSTEAD = "> "
+"""Before a line of a refusal's text that is to be written in its place."""
+
+
+class NotOursError(Exception):
+    """It speaks to another service that works on the same repository."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The comment a command stands in, and what makes the command this one."""
+
+    row: CommentRow
+    comment: Comment
+    request_id: str
+
+
+@dataclass(frozen=True)
+class Did:
+    """What was done."""
+
+    says: str
+    job_id: str | None = None
+    report: str = ""
+    """The roots that a status tells of."""
+
+
+def carry_out(session: Session, asked: Asked, said: Said) -> Awaitable[Did]:
+    """Do it; a ServiceError says why not."""
+    match said:
+        case Resume():
+            return _resume(session, asked, said)
+        case Kill():
+            return _kill(session, asked, said)
+        case Start():
+            return _start(session, asked, said)
+        case Status():
+            return _status(session, asked)
+        case Unknown():
+            raise ValueError("an unknown command is refused before")
+
+
+async def _resume(session: Session, asked: Asked, said: Resume) -> Did:
+    job = await _job(session, asked, said.job) if said.job else await _only_round(session, asked)
+    order = ResumeOrder(
+        actor=asked.comment.author,
+        channel=COMMENT,
+        job_id=job,
+        verb=said.verb,
+        text=said.text,
+        partial=said.partial,
+        other=said.other,
+        request_id=asked.request_id,
+    )
+    verdict = await resume(session.service, order)
+    return Did(verdict.message, job)
+
+
+async def _kill(session: Session, asked: Asked, said: Kill) -> Did:
+    job = await _job(session, asked, said.job) if said.job else await _only_tree(session, asked)
+    killed = await trees.kill(session.service, job, actor=signed(asked.comment.author, COMMENT), immediate=False)
+    return Did(f"{killed.root_job_id} is being ended", job)
+
+
+async def _start(session: Session, asked: Asked, said: Start) -> Did:
+    """Under an id that is kept first: when this is done over, the same tree is found."""
+    row, store = asked.row, session.store
+    repo = await asyncio.to_thread(_repo_of, session, row.github)
+    root = await asyncio.to_thread(comments.reserve, store, row.comment_id, trees.new_root_id())
+    on_pull = (await api.issue(session.client, row.github, row.number)).pull_request is not None
+    new = NewJob(
+        agent=said.agent,
+        action=said.action.value,
+        message=task_from_comment(asked.comment, said.text, repo),
+        repo=repo,
+        pull_request=row.number if on_pull else None,
+        issue=None if on_pull else row.number,
+    )
+    return Did(f"{await new_jobs.start(session.service, new, root, session.client.token)} is started", root)
+
+
+async def _status(session: Session, asked: Asked) -> Did:
+    found = await asyncio.to_thread(_threads, session, asked.row)
+    if not found:
+        raise NotOursError
+    return Did("told how it stands", report="\n".join(each.root_job_id for each in found))
+
+
+async def _job(session: Session, asked: Asked, job_id: str) -> str:
+    """The job that is named, when it is of a tree that is discussed here."""
+    root = ids.root_of(job_id)
+    here = {each.root_job_id for each in await asyncio.to_thread(_threads, session, asked.row)}
+    if root in here:
+        return job_id
+    if root and await asyncio.to_thread(stored_jobs.task_of, session.store, root):
+        raise RefusedError(f"{job_id} is discussed elsewhere, not on #{asked.row.number}")
+    if root and await _is_anothers(session, asked, root):
+        raise NotOursError
+    known = ", ".join(sorted(here))
+    raise NotFoundError(f"there is no job of that name here; discussed here: {known or 'none'}")
+
+
+async def _is_anothers(session: Session, asked: Asked, root: str) -> bool:
+    """Some service has told of this tree here; it was not this one."""
+    thread = await api.comments_of(session.client, asked.row.github, asked.row.number, 0.0)
+    return any((marked(each.body) or "").startswith(root) for each in thread)
+
+
+async def _only_round(session: Session, asked: Asked) -> str:
+    """The coordinator of the only round that is open here."""
+    here, found = await asyncio.to_thread(_open_rounds, session, asked.row)
+    if len(found) == 1:
+        return found[0].coordinator_id
+    if not here:
+        raise NotOursError
+    if not found:
+        raise RefusedError("nothing that is discussed here waits for a person")
+    lines = "\n".join(each.commands[0] for each in found if each.commands)
+    raise RefusedError("several pauses are open here: name the job", lines)
+
+
+async def _only_tree(session: Session, asked: Asked) -> str:
+    """The only tree here that is not over."""
+    here = await asyncio.to_thread(_threads, session, asked.row)
+    if not here:
+        raise NotOursError
+    tasks = await asyncio.to_thread(stored_jobs.tasks_of, session.store, [each.root_job_id for each in here])
+    going_on = [root for root, task in tasks.items() if task.state in {TaskState.OPEN, TaskState.AWAITING_HUMAN}]
+    if len(going_on) == 1:
+        return going_on[0]
+    if not going_on:
+        raise RefusedError("nothing that is discussed here goes on: there is nothing to end")
+    raise RefusedError(f"several trees go on here: name one of {', '.join(going_on)}")
+
+
+def _open_rounds(session: Session, row: CommentRow) -> tuple[list[Thread], list[RoundRecord]]:
+    here = _threads(session, row)
+    return here, [each for thread in here for each in rounds.open_of(session.service, thread.root_job_id)]
+
+
+def _threads(session: Session, row: CommentRow) -> list[Thread]:
+    """The trees discussed here that were there when the comment was written."""
+    found = threads.of_number(session.store, row.github, row.number)
+    return [each for each in found if each.bound_at < row.created_at + 1]
+
+
+def _repo_of(session: Session, github: str) -> str:
+    served = session.settings.repos
+    found = [each.name for each in repos.every(session.store) if each.github == github]
+    found = [name for name in found if not served or name in served]
+    if not found:
+        raise NotOursError
+    return found[0]
