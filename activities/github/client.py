@@ -109,7 +109,7 @@ class Client(GitHubAPI):
             raise _declined(error) from None
         except gidgethub.GitHubException as error:
             raise AwayError(f"GitHub answers what is no answer: {type(error).__name__}") from None
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, jwt.PyJWTError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, LookupError, jwt.PyJWTError) as error:
             raise AwayError(f"GitHub cannot be reached: {type(error).__name__}") from None
         return answer, more
 

@@ -6,6 +6,8 @@ from workflows.github.texts.bodies import body
 from workflows.github.texts.refusal import refusal
 from workflows.github.texts.status import report
 
+from dataclasses import dataclass
+
 from activities.store.github import comments, threads
 from activities.store.github.facts import FactRow
 from bridge.github import tree as bound
@@ -14,15 +16,24 @@ from bridge.github.session import Session
 from bridge.github.wrote import Never
 
 
-def body_of(session: Session, fact: FactRow) -> str:
+@dataclass(frozen=True)
+class Body:
     """The whole comment, its marker included."""
+
+    text: str
+    only_edit: bool = False
+    """The time of what it tells is over: it is not written any more where it does not stand."""
+
+
+def body_of(session: Session, fact: FactRow) -> Body:
+    """What the comment of a fact says now."""
     if not fact.root_job_id:
-        return _answer(session, fact)
+        return Body(_answer(session, fact))
     tree = _tree(session, fact.root_job_id)
     meant = next((each for each in due(tree) if each.fact_id == fact.fact_id), None)
     if meant is None:
         raise Never("what it tells is no longer so")
-    return body(tree, meant)
+    return Body(body(tree, meant), meant.only_edit)
 
 
 def _answer(session: Session, fact: FactRow) -> str:

@@ -12,7 +12,7 @@ from activities.store.github import account
 from activities.store.github.facts import FactRow
 from bridge.github.bodies import body_of
 from bridge.github.session import Session
-from bridge.github.wrote import Never, Wrote
+from bridge.github.wrote import Needless, Never, Wrote
 from workflows.model.digests import digest
 
 COMMENTS = (
@@ -35,13 +35,15 @@ LONG_AGO = 10.0
 async def comment(session: Session, fact: FactRow) -> Wrote:
     """Make it, or change the one that is there; what says the same already is left alone."""
     body = await asyncio.to_thread(body_of, session, fact)
-    said = digest(body)
+    said = digest(body.text)
     if fact.github_id and fact.digest == said:
         return Wrote(digest=said)
     there = fact.github_id or await _ours(session, fact)
     if there:
-        return await _edit(session, fact, there, body, said)
-    made = await api.add_comment(session.client, fact.github, fact.number, body)
+        return await _edit(session, fact, there, body.text, said)
+    if body.only_edit:
+        raise Needless
+    made = await api.add_comment(session.client, fact.github, fact.number, body.text)
     return Wrote(str(made.id), made.html_url, said)
 
 

@@ -11,7 +11,7 @@ from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
 from bridge.github import checks, posting, publishing
 from bridge.github.session import Session
-from bridge.github.wrote import Later, Never, Wrote
+from bridge.github.wrote import Later, Needless, Never, Wrote
 
 RETRY_SECONDS = 60.0
 MOST_ATTEMPTS = 8
@@ -46,6 +46,8 @@ async def _write(session: Session, fact: FactRow) -> list[str]:
     except (AwayError, LimitedError) as error:  # whether it has happened is looked for first, next time
         await asyncio.to_thread(facts.put_off, store, fact.fact_id, time.time(), str(error))
         raise
+    except Needless:
+        wrote = Wrote()
     except Later as later:
         await asyncio.to_thread(facts.put_off, store, fact.fact_id, later.until, str(later))
         return []

@@ -20,5 +20,9 @@ class Later(Exception):  # noqa: N818
         self.until = until
 
 
+class Needless(Exception):  # noqa: N818
+    """What it would tell is over, and was never told: it need not be written any more."""
+
+
 class Never(Exception):  # noqa: N818
     """It cannot be written; a person has to look."""

@@ -1,0 +1,25 @@
+"""A client of the product's on the small GitHub of the tests."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from sqlalchemy import Engine
+
+from activities.github.account import Credentials
+from activities.github.client import Client
+from activities.settings.home import Home
+from activities.store.database import open_store
+from tests.github.conftest import hub as hub
+from tests.github.hub import Hub
+
+
+@pytest.fixture
+def store(home: Home) -> Engine:
+    return open_store(home)
+
+
+@pytest.fixture
+async def client(hub: Hub, store: Engine) -> AsyncIterator[Client]:
+    """As `helper`, who may write to acme/tool."""
+    async with Client(store, Credentials(hub.user("helper", role="write")), hub.address) as made:
+        yield made
