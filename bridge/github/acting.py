@@ -39,7 +39,7 @@ class Outcome:
 
 async def act(session: Session) -> list[str]:
     """Act on the comments that were taken; where Temporal is away, they wait."""
-    did = []
+    did: list[str] = []
     for row in await asyncio.to_thread(comments.open_ones, session.store):
         try:
             said = await _act_on(session, row)

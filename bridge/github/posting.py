@@ -3,7 +3,8 @@
 import asyncio
 import time
 
-from workflows.github.facts import FactKind, marked
+from workflows.github.facts import FactKind
+from workflows.github.marks import marked
 
 from activities.github import api
 from activities.github.client import DeclinedError

@@ -1,4 +1,4 @@
-"""Every request is counted, none is repeated; limits say until when; nothing that is raised holds the token (L2, L8)."""
+"""Every request is counted, none is repeated; limits say until when; no error holds the token (L2, L8)."""
 
 import logging
 import time
@@ -68,10 +68,10 @@ def _too_often(hub: Hub) -> None:
 
 
 @pytest.mark.ruling("L8")
-@pytest.mark.parametrize(
-    ("limit", "least", "most"), [(_left_alone, 5, 8), (_used_up, 0, 3601), (_too_often, 50, 61)]
-)
-async def test_a_limit_says_until_when(hub: Hub, client: Client, limit: Callable[[Hub], None], least: float, most: float) -> None:
+@pytest.mark.parametrize(("limit", "least", "most"), [(_left_alone, 5, 8), (_used_up, 0, 3601), (_too_often, 50, 61)])
+async def test_a_limit_says_until_when(
+    hub: Hub, client: Client, limit: Callable[[Hub], None], least: float, most: float
+) -> None:
     limit(hub)
     with pytest.raises(LimitedError) as told:
         await api.whoami(client)

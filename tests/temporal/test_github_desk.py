@@ -1,0 +1,112 @@
+"""The desk's workflow: turn after turn, waiting by timers, woken by a ring, over when nothing is due (ruling L8)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import pytest
+from temporalio import activity
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHandle
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
+
+from tests.waiting import soon, until
+from workflows.temporal import github_calls
+from workflows.temporal.github_calls import Push, Turn
+from workflows.temporal.github_desk import GithubDesk
+from workflows.temporal.runner import runner
+
+Handle = WorkflowHandle[GithubDesk, str]
+AtWork = Callable[["Office"], AbstractAsyncContextManager[Handle]]
+
+
+@dataclass
+class Office:
+    """Plays the process that has the account: its turns come to what a test says."""
+
+    turns: list[Turn | Exception]
+    taken: int = 0
+    pushed: list[str] = field(default_factory=list)
+
+    @activity.defn(name="github_turn")
+    async def turn(self) -> Turn:
+        self.taken += 1
+        come_to = self.turns[min(self.taken, len(self.turns)) - 1]
+        if isinstance(come_to, Exception):
+            raise come_to
+        return come_to
+
+    @activity.defn(name="github_push")
+    async def push(self, fact_id: str) -> None:
+        self.pushed.append(fact_id)
+        raise ApplicationError("the remote is away", non_retryable=True)
+
+
+@pytest.fixture
+def at_work(client: Client, queue: str, monkeypatch: pytest.MonkeyPatch) -> AtWork:
+    """The desk with an office, on queues of the test's own."""
+    monkeypatch.setattr(github_calls, "QUEUE", f"{queue}-github")
+
+    @asynccontextmanager
+    async def work(office: Office) -> AsyncIterator[Handle]:
+        desk = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runner())
+        turns = Worker(client, task_queue=github_calls.QUEUE, activities=[office.turn])
+        pushes = Worker(client, task_queue=github_calls.pushing_queue("here"), activities=[office.push])
+        async with desk, turns, pushes:
+            yield await client.start_workflow(GithubDesk.run, id=f"github-{uuid4().hex}", task_queue=queue)
+
+    return work
+
+
+@pytest.mark.ruling("L8")
+async def test_it_ends_when_nothing_is_due_and_says_what_it_did(at_work: AtWork) -> None:
+    office = Office([Turn(says="wrote", again=0.05), Turn(says="nothing to do")])
+    async with at_work(office) as desk:
+        assert await soon(desk.result()) == "nothing to do"
+    assert office.taken == 2
+
+
+@pytest.mark.ruling("L8")
+async def test_half_an_hour_is_waited_for_by_a_timer_and_a_ring_ends_it(at_work: AtWork) -> None:
+    """No slot is held: nothing but the timer stands in the history while it waits."""
+    office = Office([Turn(says="waits: GitHub wants to be left alone", again=1800.0), Turn(says="done")])
+    async with at_work(office) as desk:
+        await until(lambda: _waits(desk))
+        assert office.taken == 1
+        assert (await _events(desk))[-1] == "EVENT_TYPE_TIMER_STARTED"
+        await desk.signal(GithubDesk.ring)
+        assert await soon(desk.result()) == "done"
+
+
+async def _events(desk: Handle) -> list[str]:
+    return [EventType.Name(each.event_type) async for each in desk.fetch_history_events()]
+
+
+async def _waits(desk: Handle) -> bool:
+    return "EVENT_TYPE_TIMER_STARTED" in await _events(desk)
+
+
+@pytest.mark.ruling("L8")
+async def test_a_turn_that_fails_is_taken_again(at_work: AtWork) -> None:
+    office = Office([RuntimeError("a bug"), Turn(says="done")])
+    async with at_work(office) as desk:
+        assert await soon(desk.result()) == "done"
+
+
+@pytest.mark.ruling("L9")
+async def test_a_push_that_fails_holds_up_nothing(at_work: AtWork) -> None:
+    office = Office([Turn(pushes=(Push(fact_id="root-publish", host="here"),), again=0.05), Turn(says="done")])
+    async with at_work(office) as desk:
+        assert await soon(desk.result()) == "done"
+    assert office.pushed == ["root-publish"]
+
+
+async def test_whatever_is_sent_as_a_ring_is_one(at_work: AtWork) -> None:
+    office = Office([Turn(says="waits", again=600.0), Turn(says="done")])
+    async with at_work(office) as desk:
+        await until(lambda: _waits(desk))
+        await asyncio.gather(desk.signal("ring", {"odd": [1]}), desk.signal("ring"))
+        assert await soon(desk.result()) == "done"
