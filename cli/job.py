@@ -196,7 +196,7 @@ def retry(job_id: JobId, json: Json = False) -> None:
     say(f"{job_id} runs again{opened}\nwatch it: service job tree {job_id} --watch")
 
 
-for verb in (job_branches.branches, job_branches.diff, job_branches.merge, job_branches.drop):
+for verb in (job_branches.branches, job_branches.diff, job_branches.merge, job_branches.drop, job_branches.gate):
     app.command()(verb)
 
 

@@ -24,6 +24,9 @@ _COLOURS = (("diff ", 1), ("+++", 1), ("---", 1), ("@@", 36), ("+", 32), ("-", 3
 
 def merge(
     legs: Annotated[list[str], typer.Argument(metavar="LEG...", help="Job ids of implement legs, in merge order.")],
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Also what was decided against, by the leg or by who checked it.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Merge what legs did into the branch of their task; all of them, or none. No checkout is touched."""
@@ -33,7 +36,7 @@ def merge(
     from bridge.operations.service import Service
     from cli.words import signed
 
-    done = merges.merge(Service.locate(), legs, actor=signed())
+    done = merges.merge(Service.locate(), legs, actor=signed(), anyway=anyway)
     if json:
         say_json(asdict(done))
         return
@@ -42,6 +45,26 @@ def merge(
     for job_id in done.merged:
         say(f"{job_id} is merged into {done.task_branch}")
     say(f"take it over: git -C {done.path} merge {done.task_branch}")
+
+
+def gate(
+    job_id: JobId,
+    pr: Annotated[int | None, typer.Option("--pr", min=1, help="Judge the head of this pull request.")] = None,
+    json: Json = False,
+) -> None:
+    """Say whether a tree's work is ready to be merged. Prints why not, a reason a line, and exits with 3 then."""
+    from bridge.operations import gate as operations
+    from bridge.operations.service import Service
+    from workflows.github.gate import GateState
+    from workflows.model.errors import RefusedError
+
+    verdict = operations.of_tree(Service.locate(), job_id, pull_request=pr)
+    if json:
+        say_json(operations.as_json(verdict))
+    else:
+        say("\n".join(verdict.reasons) or "ready")
+    if verdict.state is not GateState.PASSING:
+        raise typer.Exit(RefusedError.exit_code)
 
 
 def branches(job_id: JobId, json: Json = False) -> None:
@@ -58,9 +81,12 @@ def branches(job_id: JobId, json: Json = False) -> None:
     if found.problem:
         say(f"the repository cannot be seen: {found.problem}")
     say_table(HEADINGS, map(_row, found.legs), "no job of this tree may write: there are no branches")
-    ready = [leg.job_id for leg in found.legs if leg.merge_command]
+    ready = [leg.job_id for leg in found.legs if leg.merge_command and not leg.objection]
     if len(ready) > 1:
         say(f"all at once: service job merge {' '.join(ready)}")
+    for leg in found.legs:
+        if leg.merge_command and leg.objection:
+            say(f"{leg.job_id} is merged only with --anyway: {leg.objection}")
 
 
 def _row(leg: "LegBranch") -> tuple[str, ...]:

@@ -99,6 +99,12 @@ class Reaction(Answer):
     content: str = ""
 
 
+class CheckOutput(Answer):
+    """What a check shows."""
+
+    annotations_count: int = 0
+
+
 class CheckRun(Answer):
     """A check on a commit."""
 
@@ -109,6 +115,7 @@ class CheckRun(Answer):
     conclusion: str | None = None
     external_id: Text = ""
     html_url: Text = ""
+    output: CheckOutput = CheckOutput()
 
 
 class Quota(Answer):

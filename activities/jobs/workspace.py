@@ -64,7 +64,10 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
         return Workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
     worktree = worktrees.add_branch(repo, path, branch, base) if branch else worktrees.add_detached(repo, path, base)
     worktree = worktrees.mark_base(path) if run.shared_worktree else replace(worktree, base=base)
-    merged = Workspace(repo, merge(worktree, needed(context, repo, run)))
+    wanted = needed(context, repo, run)
+    given = [worktrees.commit_of(repo, each) for each in wanted]  # before they are merged: never more than it sees
+    merged = Workspace(repo, merge(worktree, wanted))
+    attempts.give(context.store, row, given)
     if not branch:
         guard.remember(merged.worktree, run.branch_deps)
     return merged

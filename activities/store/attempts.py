@@ -29,6 +29,8 @@ class AttemptRow:
     outcome: dict[str, Any] | None
     payload: dict[str, Any] | None
     diagnostics: dict[str, Any] | None
+    given: list[str] | None = None
+    """The commits that were merged into its worktree before it began; None before that has succeeded."""
 
     @property
     def recorded(self) -> JobOutcome | None:
@@ -69,6 +71,29 @@ def dependencies(engine: Engine, job_ids: Collection[str]) -> dict[tuple[str, st
     return {(row.job_id, leg["id"]): tuple(leg.get("deps") or ()) for row in rows for leg in row.legs or ()}
 
 
+@dataclass(frozen=True)
+class Given:
+    """What the last attempt of a job was given to look at, and what it delegated."""
+
+    base_sha: str | None
+    given: tuple[str, ...] | None
+    delegations: tuple[dict[str, Any], ...]
+
+
+def given_in(engine: Engine, root_job_id: str) -> dict[str, Given]:
+    """The same of every job of a tree that has run."""
+    run, job = schema.runs.c, schema.jobs.c
+    legs = run.payload[("service_result", "delegations")].label("legs")
+    same = (run.job_id == job.job_id) & (run.attempt == job.attempt)
+    query = select(run.job_id, run.base_sha, run.given, legs).join(schema.jobs, same)
+    with engine.connect() as connection:
+        rows = connection.execute(query.where(job.root_job_id == root_job_id)).all()
+    return {
+        row.job_id: Given(row.base_sha, None if row.given is None else tuple(row.given), tuple(row.legs or ()))
+        for row in rows
+    }
+
+
 def all_open(engine: Engine) -> list[tuple[str, int]]:
     """Job and attempt of every run that has no outcome yet: somebody will attach to it again."""
     query = select(schema.runs.c.job_id, schema.runs.c.attempt).where(schema.runs.c.ended_at.is_(None))
@@ -88,6 +113,11 @@ def abandoned(engine: Engine, host: str, before: float) -> list[AttemptRow]:
 def place(engine: Engine, row: AttemptRow, *, worktree: str, branch: str | None, base_sha: str) -> None:
     """Where the run happens, written before it starts: no run is ever outside a recorded worktree."""
     _update(engine, row, worktree=worktree, branch=branch, base_sha=base_sha)
+
+
+def give(engine: Engine, row: AttemptRow, commits: Collection[str]) -> None:
+    """What the run is given to see beside its base, written before it starts: what a reader says holds for that."""
+    _update(engine, row, given=list(commits))
 
 
 def close(

@@ -5,13 +5,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workflows.github.commands import commands_in
-from workflows.github.comment import Comment as Written
-from workflows.github.comment import why_ignored
-from workflows.github.facts import FactKind, comment_fact_id
-from workflows.github.permitted import MAY_COMMAND, refusal, silent
-from workflows.github.texts.refusal import as_comment
-
 from activities.github import api
 from activities.github.models import Comment
 from activities.store.github import account, comments, facts, threads
@@ -20,6 +13,12 @@ from activities.store.github.facts import FactRow
 from bridge.github import orders
 from bridge.github.orders import Asked, NotOursError
 from bridge.github.session import Session
+from workflows.github.commands import commands_in
+from workflows.github.comment import Comment as Written
+from workflows.github.comment import why_ignored
+from workflows.github.facts import FactKind, comment_fact_id
+from workflows.github.permitted import MAY_COMMAND, refusal, silent
+from workflows.github.texts.refusal import as_comment
 from workflows.model.errors import ServiceError, UnreachableError
 
 HOUR = 3600.0

@@ -1,11 +1,5 @@
 """What a comment says: made from the rows at the moment it is written."""
 
-from workflows.github.bound import BoundTree
-from workflows.github.facts import FactKind, due
-from workflows.github.texts.bodies import body
-from workflows.github.texts.refusal import refusal
-from workflows.github.texts.status import report
-
 from dataclasses import dataclass
 
 from activities.store.github import comments, threads
@@ -14,6 +8,11 @@ from bridge.github import tree as bound
 from bridge.github.orders import INSTEAD
 from bridge.github.session import Session
 from bridge.github.wrote import Never
+from workflows.github.bound import BoundTree
+from workflows.github.facts import FactKind, due
+from workflows.github.texts.bodies import body
+from workflows.github.texts.refusal import refusal
+from workflows.github.texts.status import report
 
 
 @dataclass(frozen=True)

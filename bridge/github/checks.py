@@ -1,23 +1,173 @@
-"""The merge gate's verdict as the check `service/gate` on the head of a pull request (ruling L10)."""
+"""The merge gate's verdict as the check `service/gate` on the head of a pull request (ruling L10).
 
-from workflows.github.bound import BoundTree
+An account that is no GitHub App may make no check runs: its verdict is a commit status of the same name.
+"""
 
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from activities.github import api
+from activities.github.client import DeclinedError
+from activities.store import jobs
+from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
 from bridge.github.session import Session
-from bridge.github.wrote import Wrote
+from bridge.github.tree import result_of
+from bridge.github.wrote import Needless, Wrote
+from bridge.operations import gate
+from workflows.contract.models import Action
+from workflows.github.bound import BoundTree
+from workflows.github.facts import FactKind, check_id
+from workflows.github.gate import GateState, Verdict
+from workflows.github.texts import verdict as texts
+from workflows.github.texts.verdict import Annotation
+from workflows.model.digests import digest
+
+NAME = "service/gate"
+FORBIDDEN = 403
+CONCLUSIONS = {GateState.PASSING: "success", GateState.FAILING: "failure"}
+STATUSES = {GateState.PASSING: "success", GateState.FAILING: "failure", GateState.PENDING: "pending"}
+_QUEUED = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-(\d+)-[0-9a-f]+")
+"""How a merge queue names the commit it wants checked."""
 
 
 def wanted(session: Session, thread: Thread, tree: BoundTree) -> list[FactRow]:
-    """The check of a tree that belongs to a pull request, when `[github].check` says so."""
-    return []
+    """The check of a tree that belongs to a pull request, on every head it is known at."""
+    if not session.settings.check or thread.kind != "pull_request" or not thread.head_sha:
+        return []
+    if not _decides(session, thread):
+        return []
+    return [_fact(thread, thread.head_sha)]
+
+
+def again(session: Session, thread: Thread) -> None:
+    """What a tree has come to since may change the verdict on every commit it was given for."""
+    for fact in facts.of_root(session.store, thread.root_job_id):
+        if fact.kind == FactKind.CHECK and fact.state == facts.DONE:
+            facts.again(session.store, fact.fact_id)
 
 
 async def look(session: Session, github: str) -> int:
     """See where the heads of pull requests are, and what a merge queue asks; how many requests that took."""
-    return 0
+    store = session.store
+    mine = await asyncio.to_thread(threads.watched, store, github) if session.settings.check else []
+    if not mine:
+        return 0
+    heads = {each.number: each.head.sha for each in await api.open_pulls(session.client, github)}
+    asked = 1
+    for number in {each.number for each in mine} - heads.keys():
+        found = await api.pull(session.client, github, number)  # closed, or one of very many
+        heads[number] = found.head.sha if found.state == "open" else threads.CLOSED
+        asked += 1
+    await asyncio.to_thread(_saw, session, mine, heads)
+    for ref in await api.queued(session.client, github):
+        if (at := _QUEUED.fullmatch(ref.ref)) and int(at[1]) in heads:
+            await asyncio.to_thread(_queue, session, github, int(at[1]), ref.object.sha)
+    return asked + 1
+
+
+def _saw(session: Session, mine: list[Thread], heads: Mapping[int, str]) -> None:
+    """A new head is to be judged anew: the check on it is pending until somebody has looked at it."""
+    for each in mine:
+        head = heads[each.number]
+        if head != each.head_sha:
+            threads.saw_head(session.store, each.github, each.number, head)
+        if head != threads.CLOSED and _decides(session, each):
+            facts.declare(session.store, [_fact(each, head)])
+
+
+def _queue(session: Session, github: str, number: int, sha: str) -> None:
+    deciding = next(
+        (each for each in threads.of_number(session.store, github, number) if _decides(session, each)), None
+    )
+    if deciding is not None:
+        facts.declare(session.store, [_fact(deciding, sha)])
+
+
+def _fact(thread: Thread, sha: str) -> FactRow:
+    fact_id = check_id(thread.root_job_id, sha)
+    return FactRow(fact_id, FactKind.CHECK, thread.root_job_id, thread.github, thread.number, sha)
+
+
+def _decides(session: Session, thread: Thread) -> bool:
+    """Of several trees the newest that works or reviews; a question that was asked later says nothing of a merge."""
+    mine = threads.of_number(session.store, thread.github, thread.number)
+    judges = (
+        each for each in mine if any(job.action is not Action.ASK for job in jobs.tree(session.store, each.root_job_id))
+    )
+    return thread.root_job_id == next(judges, mine[0]).root_job_id
 
 
 async def write(session: Session, fact: FactRow) -> Wrote:
-    """Make or change the check run."""
-    return Wrote()
+    """Make or change the check; what it says already is left alone."""
+    thread = await asyncio.to_thread(threads.get, session.store, fact.root_job_id)
+    if thread is None or thread.head_sha == threads.CLOSED or not await asyncio.to_thread(_decides, session, thread):
+        raise Needless
+    verdict = await asyncio.to_thread(_verdict, session, thread)
+    if fact.subject == thread.head_sha != verdict.head and verdict.head is not None:
+        raise Needless  # there is a newer head
+    said = _said(session, thread, fact, verdict)
+    now = digest(said)
+    if fact.github_id and fact.digest == now:
+        return Wrote(digest=now)
+    if not (await asyncio.to_thread(account.read, session.store)).checks_refused:
+        try:
+            return await _check_run(session, fact, said, now)
+        except DeclinedError as error:
+            if error.status != FORBIDDEN:
+                raise
+            await asyncio.to_thread(lambda: account.note(session.store, checks_refused=True))
+    state, title = STATUSES[verdict.state], said["output"]["title"]
+    status = {"state": state, "context": NAME, "description": title[:140], "target_url": said.get("details_url", "")}
+    await api.set_status(
+        session.client, fact.github, fact.subject, {key: value for key, value in status.items() if value}
+    )
+    return Wrote("status", digest=now)
+
+
+async def _check_run(session: Session, fact: FactRow, said: dict[str, Any], now: str) -> Wrote:
+    """Ours is found by the id it was given. GitHub takes so many annotations at a time, and adds them to those it has."""
+    notes = [] if said["status"] == "in_progress" else await asyncio.to_thread(_notes, session, fact.root_job_id)
+    there, sent = await _ours(session, fact, looks=bool(notes))
+    some = notes[sent : sent + api.MOST_ANNOTATIONS]
+    part = {**said, "output": {**said["output"], "annotations": [each.said() for each in some]}}
+    if there:
+        made = await api.change_check(session.client, fact.github, there, part)
+    else:
+        made = await api.add_check(session.client, fact.github, {**part, "head_sha": fact.subject})
+    return Wrote(str(made.id), made.html_url, now, more=sent + len(some) < len(notes))
+
+
+async def _ours(session: Session, fact: FactRow, *, looks: bool) -> tuple[str, int]:
+    """Its id, if it is there, and how many annotations it has."""
+    if fact.github_id and not looks:
+        return fact.github_id, 0
+    found = await api.check_runs(session.client, fact.github, fact.subject, NAME)
+    mine = [each for each in found if each.external_id == fact.fact_id]
+    return (str(mine[0].id), mine[0].output.annotations_count) if mine else (fact.github_id or "", 0)
+
+
+def _verdict(session: Session, thread: Thread) -> Verdict:
+    return gate.of_tree(
+        session.service, thread.root_job_id, pull_request=thread.number, token=session.client.token or None
+    )
+
+
+def _said(session: Session, thread: Thread, fact: FactRow, verdict: Verdict) -> dict[str, Any]:
+    """The body of a check run."""
+    output = {"title": texts.title(verdict), "summary": texts.summary(verdict)}
+    said: dict[str, Any] = {"name": NAME, "external_id": fact.fact_id, "output": output}
+    if session.dashboard:
+        said["details_url"] = f"{session.dashboard}/ui/trees/{thread.root_job_id}"
+    if verdict.state is GateState.PENDING:
+        return said | {"status": "in_progress"}
+    return said | {"status": "completed", "conclusion": CONCLUSIONS[verdict.state]}
+
+
+def _notes(session: Session, root: str) -> list[Annotation]:
+    """Findings of the tree that name a file and a line, reviewers' and others'."""
+    results = (result_of(session.service, job) for job in jobs.tree(session.store, root))
+    return [each for result in results if result for each in texts.annotations(result.findings)]

@@ -3,9 +3,6 @@
 import asyncio
 import time
 
-from workflows.github.facts import FactKind
-from workflows.github.marks import marked
-
 from activities.github import api
 from activities.github.client import DeclinedError
 from activities.github.models import Comment
@@ -14,6 +11,8 @@ from activities.store.github.facts import FactRow
 from bridge.github.bodies import body_of
 from bridge.github.session import Session
 from bridge.github.wrote import Needless, Never, Wrote
+from workflows.github.facts import FactKind
+from workflows.github.marks import marked
 from workflows.model.digests import digest
 
 COMMENTS = (

@@ -3,9 +3,6 @@
 import asyncio
 import time
 
-from workflows.github.commands import commands_in
-from workflows.github.comment import why_ignored
-
 from activities.github import api
 from activities.github.client import DeclinedError
 from activities.github.models import Comment
@@ -16,6 +13,8 @@ from activities.store.github.reading import Reading
 from bridge.github import checks
 from bridge.github.acting import written
 from bridge.github.session import Session
+from workflows.github.commands import commands_in
+from workflows.github.comment import why_ignored
 
 FREE_SECONDS = 20.0
 """Three free answers a minute and repository, and no more."""
@@ -29,6 +28,8 @@ def of_interest(session: Session) -> list[Reading]:
     wanted = {each.github for each in threads.open_ones(session.store)}
     if STARTING & {*session.settings.commands}:
         wanted |= {repo.github for repo in _served(session)}
+    if session.settings.check:
+        wanted |= {each.github for each in threads.watched(session.store)}
     return [each for each in reading.every(session.store) if each.github in wanted]
 
 

@@ -2,9 +2,6 @@
 
 import time
 
-from workflows.github.bound import OVER, BoundTree
-from workflows.github.facts import EDITED, Fact, FactKind, due
-
 from activities.store.github import account, comments, facts, reading, threads
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
@@ -12,6 +9,8 @@ from bridge.github import checks, publishing
 from bridge.github import tree as bound
 from bridge.github.session import Session
 from bridge.operations.service import Service
+from workflows.github.bound import OVER, BoundTree
+from workflows.github.facts import EDITED, Fact, FactKind, due
 
 SETTLES = 10.0
 """Seconds between two edits of a status comment, unless the tree waits or is over: legs end in bursts."""
@@ -52,6 +51,7 @@ def _declare(session: Session, thread: Thread, tree: BoundTree) -> None:
         if each.fact_id not in known and not each.only_edit
     ]
     facts.declare(store, [*wanted, *checks.wanted(session, thread, tree), *publishing.wanted(session, tree)])
+    checks.again(session, thread)
     hurries = tree.task.state in OVER or any(each.end is None for each in tree.rounds)
     for each in told:
         was = known.get(each.fact_id)

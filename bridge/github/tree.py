@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 from pydantic import ValidationError
-from workflows.github.bound import BoundTree, last_job
 
 from activities.store import branches, events, jobs, rounds, trees
 from activities.store.github.threads import Thread
 from bridge.operations.service import Service
 from workflows.contract.models import ServiceResult
+from workflows.github.bound import BoundTree, last_job
 from workflows.model.errors import NotFoundError
+from workflows.model.rows import JobRecord
 from workflows.model.settings import TreeSettings
 
 
@@ -32,7 +33,8 @@ def read(service: Service, thread: Thread, dashboard: str = "") -> BoundTree | N
         dashboard=dashboard,
         merged=frozenset(event.branch for _, _, event in branches.told(store, root) if event.merged),
     )
-    return replace(tree, result=_result(service, tree))
+    last = last_job(tree)
+    return replace(tree, result=result_of(service, last) if last else None)
 
 
 def seq(tree: BoundTree) -> int:
@@ -40,10 +42,9 @@ def seq(tree: BoundTree) -> int:
     return max((event.seq for event in tree.events), default=0)
 
 
-def _result(service: Service, tree: BoundTree) -> ServiceResult | None:
-    """What the last job returned, as it was kept on the host that ran it."""
-    job = last_job(tree)
-    if job is None or job.result_digest is None:
+def result_of(service: Service, job: JobRecord) -> ServiceResult | None:
+    """What a job returned, as it was kept on the host that ran it."""
+    if job.result_digest is None:
         return None
     try:
         return ServiceResult.model_validate_json(service.artifacts.get(job.result_digest))

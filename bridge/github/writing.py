@@ -4,14 +4,13 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
-from workflows.github.facts import FactKind
-
 from activities.github.client import AwayError, DeclinedError, LimitedError
 from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
 from bridge.github import checks, posting, publishing
 from bridge.github.session import Session
 from bridge.github.wrote import Later, Needless, Never, Wrote
+from workflows.github.facts import FactKind
 
 RETRY_SECONDS = 60.0
 MOST_ATTEMPTS = 8
@@ -55,9 +54,11 @@ async def _write(session: Session, fact: FactRow) -> list[str]:
         await asyncio.to_thread(_declined, session, fact, error)
         return [f"{fact.kind} on {where} is declined: {error}"]
     written = lambda: facts.written(  # noqa: E731
-        store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest=wrote.digest
+        store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest="" if wrote.more else wrote.digest
     )
     await asyncio.to_thread(written)
+    if wrote.more:
+        await asyncio.to_thread(facts.again, store, fact.fact_id)
     return [f"wrote {fact.kind} on {where}"]
 
 

@@ -10,6 +10,8 @@ class Wrote:
     github_id: str = ""
     url: str = ""
     digest: str = ""
+    more: bool = False
+    """There is more of it than is written at a time: the rest follows."""
 
 
 class Later(Exception):  # noqa: N818

@@ -15,7 +15,9 @@ from activities.store import branches as told
 from activities.store import repos as stored_repos
 from activities.store.repos import Repo
 from bridge.operations import jobs
+from bridge.operations.jobs import Tree
 from bridge.operations.service import Service
+from bridge.operations.verdicts import Objections
 from workflows.contract.models import Action
 from workflows.model.branch_events import BranchEventKind
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
@@ -54,12 +56,20 @@ class LegBranch:
     ahead: int | None = None
     behind: int | None = None
     files: int | None = None
+    objection: str = ""
+    """Why it is merged only when somebody insists."""
+    objector: str = ""
+    """The job that says so."""
 
     @property
     def merge_command(self) -> str:
         """What to type; empty where there is nothing to merge."""
         ready = self.state is BranchState.UNMERGED and self.job_state is JobState.SUCCEEDED
-        return f"service job merge {self.job_id}" if ready else ""
+        return self.insisting(f"service job merge {self.job_id}") if ready else ""
+
+    def insisting(self, command: str) -> str:
+        """The command to merge it, as it is taken."""
+        return f"{command} --anyway" if self.objection else command
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,8 @@ class Branches:
     head: str | None
     legs: tuple[LegBranch, ...]
     problem: str = ""
+    way_on: str = ""
+    """The command that ends the problem."""
 
 
 def checkout(service: Service, name: str) -> Repo:
@@ -99,20 +111,23 @@ def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branch
     try:
         repo = Path(checkout(service, tree.task.repo).path)
         head = git.tip(repo, name)
-        legs, problem = tuple(_Look(service, root, repo, head).at(job) for job in writers), ""
+        look, problem, way_on = _Look(service, tree, repo, head), "", ""
+        legs = tuple(look.at(job) for job in writers)
     except ServiceError as error:
-        repo, head, problem = Path(), None, error.message
-        legs = tuple(_Look(service, root, None, None).at(job) for job in writers)
+        head, problem, way_on = None, error.message, error.hint
+        look = _Look(service, tree, None, None)
+        legs = tuple(look.at(job) for job in writers)
     known = stored_repos.get(service.store, tree.task.repo)
-    return Branches(root, tree.task.repo, known.path if known else "", name, head, legs, problem)
+    return Branches(root, tree.task.repo, known.path if known else "", name, head, legs, problem, way_on)
 
 
 class _Look:
     """One look at a repository, for a whole tree."""
 
-    def __init__(self, service: Service, root: str, repo: Path | None, head: str | None) -> None:
+    def __init__(self, service: Service, tree: Tree, repo: Path | None, head: str | None) -> None:
         self._service, self._repo, self._head = service, repo, head
-        events = told.told(service.store, root)
+        self._objections = Objections(service, tree.jobs)
+        events = told.told(service.store, tree.task.root_job_id)
         self._merged = {(event.branch, event.head_sha) for kind, _, event in events if event.merged}
         self._dropped = {event.branch for kind, _, event in events if kind is BranchEventKind.DROPPED}
 
@@ -128,7 +143,9 @@ class _Look:
             return replace(seen, state=state)
         if job.head_sha is None:
             return replace(seen, state=BranchState.EMPTY)
-        return self._seen(seen, job.head_sha) if self._repo else seen
+        leg = self._seen(seen, job.head_sha) if self._repo else seen
+        objection, objector = self._objections.to(job, leg.head_sha)
+        return replace(leg, objection=objection, objector=objector)
 
     def _seen(self, leg: LegBranch, recorded: str) -> LegBranch:
         repo = self._repo or Path()
@@ -143,7 +160,7 @@ class _Look:
 
     def _state(self, leg: LegBranch, tip: str | None, head: str | None) -> BranchState:
         repo = self._repo or Path()
-        if head is not None and self._head is not None and _contains(repo, self._head, head):
+        if head is not None and self._head is not None and contains(repo, self._head, head):
             return BranchState.MERGED
         if self._head is None and (leg.branch, head or leg.head_sha) in self._merged:
             return BranchState.MERGED
@@ -159,7 +176,8 @@ def _apart(repo: Path, head: str, other: str, base: str) -> dict[str, int]:
 
 
 @lru_cache(maxsize=1024)
-def _contains(repo: Path, newer: str, older: str) -> bool:
+def contains(repo: Path, newer: str, older: str) -> bool:
+    """Whether everything that is in `older` is in `newer`."""
     return git.contains(repo, newer, older)
 
 
@@ -190,7 +208,7 @@ def ways_out(service: Service, roots: Collection[str]) -> Iterator[WayOut]:
         others = " and ".join(map(_named(tree.legs), each.against)) or f"what is on {tree.task_branch}"
         what = f"leg {_named(tree.legs)(each.branch)} conflicts with {others}"
         commands = (
-            *(f"service job merge {leg.job_id}" for leg in left[:-1]),
+            *(leg.insisting(f"service job merge {leg.job_id}") for leg in left[:-1]),
             *(by_hand(tree.path, tree.task_branch, left[-1].branch) if left else ()),
             f"service job retry {each.job_id}",
         )

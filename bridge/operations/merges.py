@@ -13,8 +13,8 @@ from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.model.branch_events import BranchEvent, BranchEventKind
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
-from workflows.model.rows import JobRecord
-from workflows.model.states import JobState
+from workflows.model.rows import JobRecord, TaskRecord
+from workflows.model.states import JobState, WaitsFor
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,11 @@ class Dropped:
     merged: bool
 
 
-def merge(service: Service, job_ids: Sequence[str], *, actor: str) -> MergedLegs:
-    """Merge legs into the branch of their task, in the order given: all of them or, with a reason, none."""
+def merge(service: Service, job_ids: Sequence[str], *, actor: str, anyway: bool = False) -> MergedLegs:
+    """Merge legs into the branch of their task, in the order given: all of them or, with a reason, none.
+
+    What was decided against, by the leg or by who checked it, is merged only `anyway`, and that is told (ruling L10).
+    """
     wanted = [_writer(service, job_id) for job_id in dict.fromkeys(job_ids)]
     if len({job.root_job_id for job in wanted}) > 1:
         raise UsageError(f"{wanted[0].job_id} and the others are of several trees", "one `service job merge` for each")
@@ -48,10 +51,14 @@ def merge(service: Service, job_ids: Sequence[str], *, actor: str) -> MergedLegs
     tree = branches.of_tree(service, wanted[0].job_id)
     legs = [_mergeable(tree, job) for job in wanted]
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
+    if not anyway:
+        _refuse_objected(pending, jobs.tree(service, tree.root_job_id).task, job_ids)
     done = _merge(path, tree, pending)
     for leg in legs if done else ():
+        objection = leg.objection if leg in pending else ""
         message = f"{actor} merged {leg.branch} into {tree.task_branch}"
-        event = _event(tree, leg, actor, merged=True)
+        message += f", although {objection}" if objection else ""
+        event = _event(tree, leg, actor, merged=True).model_copy(update={"anyway": objection})
         stored.tell(service.store, BranchEventKind.MERGED, leg.job_id, event, message)
     fresh = {each.job_id for each in done.fresh} if done else set()
     return MergedLegs(
@@ -61,6 +68,19 @@ def merge(service: Service, job_ids: Sequence[str], *, actor: str) -> MergedLegs
         merged=tuple(leg.job_id for leg in legs if leg.job_id in fresh),
         already=tuple(leg.job_id for leg in legs if leg.job_id not in fresh),
     )
+
+
+def _refuse_objected(legs: Sequence[LegBranch], task: TaskRecord, job_ids: Sequence[str]) -> None:
+    against = [leg for leg in legs if leg.objection]
+    if not against:
+        return
+    said = "; ".join(f"leg {leg.leg} ({leg.job_id}) is not approved: {leg.objection}" for leg in against)
+    ways = [
+        *(f"service job show {each}" for each in dict.fromkeys(leg.objector for leg in against)),
+        *([task.next] if task.waits_for is WaitsFor.RETRY else []),
+        f"service job merge {' '.join(job_ids)} --anyway",
+    ]
+    raise RefusedError(f"{said}; nothing was merged", "\n     ".join(ways))
 
 
 def _merge(path: Path, tree: Branches, legs: Sequence[LegBranch]) -> Merged | None:
@@ -93,7 +113,8 @@ def _explained(
         f"leg {clashing.leg} ({clashing.job_id}) conflicts with {others} in {', '.join(conflict.files)};"
         " nothing was changed"
     )
-    first = [f"service job merge {' '.join(before)}"] if before else []
+    insists = " --anyway" if any(leg.objection for leg in legs if leg.job_id in before) else ""
+    first = [f"service job merge {' '.join(before)}{insists}"] if before else []
     conflict.hint = "\n     ".join([*first, *branches.by_hand(tree.path, tree.task_branch, clashing.branch)])
     return conflict
 

@@ -1,1 +1,1 @@
-"""GitHub in words: what comments command, which facts are posted, and their texts. It reads and writes nothing."""
+"""GitHub as decisions and words: what comments command, whether work is ready, which facts are posted, their texts."""

@@ -20,3 +20,5 @@ class BranchEvent(Payload):
     head_sha: str
     task_branch: str
     merged: bool
+    anyway: str = ""
+    """The objection in spite of which it was merged."""

@@ -90,6 +90,16 @@ def told(engine: Engine, root: str, seq: int, *, over: bool) -> None:
         connection.execute(update(table).where(table.c.root_job_id == root).values(told_seq=seq, over=over))
 
 
+CLOSED = ""
+"""In place of a head: the pull request is closed, and no check is wanted of it any more."""
+
+
+def watched(engine: Engine, github: str = "") -> list[Thread]:
+    """Trees of pull requests that are not known to be closed."""
+    query = select(table).where(table.c.kind == "pull_request", func.coalesce(table.c.head_sha, "?") != CLOSED)
+    return _read(engine, query.where(table.c.github == github) if github else query)
+
+
 def saw_head(engine: Engine, github: str, number: int, head_sha: str) -> None:
     """The pull request's head is this now."""
     where = (table.c.github == github, table.c.number == number)

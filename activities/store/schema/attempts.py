@@ -23,6 +23,7 @@ runs = Table(
     Column("worktree", Text),
     Column("branch", Text),
     Column("base_sha", String(64)),
+    Column("given", JSON(none_as_null=True)),
     Column("started_at", Double, nullable=False),
     Column("ended_at", Double),
     Column("outcome", JSON),

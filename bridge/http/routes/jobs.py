@@ -18,6 +18,7 @@ from bridge.http.wire.parameters import (
     IfNoneMatch,
     JobId,
     JobStateIs,
+    JudgedPullRequest,
     LastEventId,
     Limit,
     Seen,
@@ -29,6 +30,7 @@ from bridge.http.wire.projections import WrittenJob
 from bridge.http.wire.repeatable import repeatable
 from bridge.http.wire.schemas import (
     EventList,
+    Gate,
     Job,
     JobList,
     KillAnswer,
@@ -38,7 +40,7 @@ from bridge.http.wire.schemas import (
     Tree,
 )
 from bridge.http.wire.strict_route import PlainRoute, StrictRoute
-from bridge.operations import jobs, trees
+from bridge.operations import gate, jobs, trees
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.resume import resume
 from bridge.operations.service import Service
@@ -106,6 +108,11 @@ def _add_looks(made: APIRouter, service: Service) -> None:
         """The tree a job belongs to: its task, all its jobs, its bounds."""
         return await read(projections.tree, service, job_id)
 
+    @made.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError))
+    async def get_gate(job_id: JobId, pull_request: JudgedPullRequest = None) -> Gate:
+        """Whether a tree's work is ready to be merged, and why not; a pull request's head as it was fetched last."""
+        return await read(_gate, service, job_id, pull_request)
+
     @made.get(
         "/v1/jobs/{job_id}/events",
         response_model=EventList,
@@ -166,6 +173,11 @@ def _add_orders(made: APIRouter, service: Service) -> None:
 def _killed(killed: trees.Killed) -> KillAnswer:
     unmerged = [leg.branch for leg in killed.unmerged]
     return KillAnswer(root_job_id=killed.root_job_id, over=killed.over, unmerged_branches=unmerged)
+
+
+def _gate(service: Service, job_id: str, pull_request: int | None) -> Gate:
+    found = gate.of_tree(service, job_id, pull_request=pull_request, fetch=False)
+    return projections.hidden(service, Gate.model_validate(found, from_attributes=True))
 
 
 def _page(service: Service, wanted: jobs.JobFilter) -> JobList:

@@ -24,6 +24,7 @@ Cursor = Annotated[
     str | None,
     Query(description="`next_cursor` of the page before.", json_schema_extra={"minLength": 1}),
 ]
+JudgedPullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Judge the head of this one.")]
 PullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this pull request.")]
 Wait = Annotated[
     str | None,

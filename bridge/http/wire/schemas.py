@@ -9,6 +9,7 @@ from bridge.http.wire.parameters import LARGEST
 from bridge.operations.pipeline_runs import RunLine
 from bridge.operations.reviews import ReviewView
 from workflows.contract.strings import BOUNDS
+from workflows.github.gate import GateState
 from workflows.model import spend
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
@@ -86,6 +87,14 @@ class KillAnswer(BaseModel):
     root_job_id: str
     over: bool
     unmerged_branches: list[str]
+
+
+class Gate(BaseModel):
+    """Whether a tree's work is ready to be merged (ruling L10)."""
+
+    state: GateState
+    reasons: list[str] = Field(description="Each with the next command; none when it is ready.")
+    head: str | None = Field(description="The commit that was judged.")
 
 
 class RunRequest(Body):

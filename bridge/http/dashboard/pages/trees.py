@@ -17,6 +17,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     root = tree.task.root_job_id
     told = jobs.events(service, root)
     rows = tuple(grid.rows(tree.jobs))
+    found = legs.branches_of(service, tree, told)
     return {
         "title": tree.task.title,
         "tree": tree,
@@ -25,7 +26,8 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "by_id": {row.job.job_id: row for row in rows},
         "picture": dag.draw([job.job_id for job in tree.jobs], follows.of_tree(service, tree)),
         "spend": grid.spend(tree),
-        "branches": legs.branches_of(service, tree, told),
+        "branches": found,
+        "gate": legs.verdict_of(service, tree, told, found),
         "conflicts": legs.conflicts_of(service, tree, told),
         "rounds": rounds.of_tree(service, root),
         "events": told[-EVENTS:],

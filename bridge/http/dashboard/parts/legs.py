@@ -4,17 +4,19 @@ from collections.abc import Sequence
 
 from bridge.http.dashboard.frame.page import Done, Form, Note
 from bridge.http.dashboard.parts.recent import Recent
-from bridge.operations import branches, merges
+from bridge.operations import branches, gate, merges
 from bridge.operations.branches import Branches, WayOut
 from bridge.operations.jobs import Tree
 from bridge.operations.service import Service
 from bridge.operations.trees import Killed
 from workflows.contract.models import Action
+from workflows.github.gate import Verdict
 from workflows.model.errors import ServiceError
 from workflows.model.rows import EventRecord
-from workflows.model.states import JobState
+from workflows.model.states import JobState, TaskState
 
 _branches = Recent[Branches](seconds=10)
+_verdicts = Recent[Verdict](seconds=10)
 _conflicts = Recent[tuple[WayOut, ...]](seconds=10)
 
 
@@ -24,6 +26,14 @@ def branches_of(service: Service, tree: Tree, told: Sequence[EventRecord], only:
         return None
     moment, root = (*_moment(service, tree, told), only), tree.task.root_job_id
     return _branches.get(moment, lambda: branches.of_tree(service, root, only=only))
+
+
+def verdict_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: Branches | None) -> Verdict | None:
+    """Whether the work is ready to be merged; None while the tree is not done, or where it wrote nothing."""
+    if tree.task.state is not TaskState.DONE or found is None:
+        return None
+    root, moment = tree.task.root_job_id, (*_moment(service, tree, told), found.head)
+    return _verdicts.get(moment, lambda: gate.of_tree(service, root, found=found))
 
 
 def conflicts_of(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[WayOut, ...]:
@@ -42,7 +52,8 @@ def _moment(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[
 
 def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
     """Merge these, all or none, and say how to take the result over."""
-    what = merges.merge(service, job_ids, actor=form.signed)
+    anyway = form.text("anyway", "") == "yes"
+    what = merges.merge(service, job_ids, actor=form.signed, anyway=anyway)
     notes = [Note(f"is merged into {what.task_branch}", about=leg) for leg in what.merged]
     notes += [Note(f"was already merged into {what.task_branch}", about=leg) for leg in what.already]
     take_over = f"git -C {what.path} merge {what.task_branch}"

@@ -1,0 +1,50 @@
+"""Whether who looked at some commits has seen all that a head has (ruling L10)."""
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from activities.git.command import git
+
+_AS_THEY_ARE = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+"""An agent can write both into the repository: neither may change what a commit is taken to have."""
+
+MOST = 500
+"""Commits that a head may have beyond what was looked at, all of them merges: more were never made by merging legs."""
+
+
+@lru_cache(maxsize=1024)
+def saw_all(repo: Path, head: str, seen: tuple[str, ...]) -> bool:
+    """Whether the head is the seen commits and nothing else: at most merges of them that git makes by itself.
+
+    Two processes of git, three where there are such merges. Commits do not change, so each answer is kept. What git
+    does not know is a GitError: commits may have been removed since.
+    """
+    if set(seen) == {head}:
+        return bool(git(repo, "rev-parse", "--verify", "--end-of-options", f"{head}^{{commit}}"))
+    if _listed(repo, "--max-count=1", seen, (head,)):
+        return False
+    beyond = _listed(repo, f"--max-count={MOST}", (head,), seen)
+    two_parents = len(beyond) < MOST and all(len(line.split()) == 3 for line in beyond)
+    return two_parents and not (beyond and _changed_by_hand(repo, head, seen))
+
+
+def _listed(repo: Path, most: str, inside: Sequence[str], outside: Sequence[str]) -> list[str]:
+    """The commits that can be reached from some and not from others, each with its parents."""
+    said = git(repo, "rev-list", "--parents", most, "--stdin", stdin=_revisions(inside, outside), env=_AS_THEY_ARE)
+    return said.decode().splitlines()
+
+
+def _changed_by_hand(repo: Path, head: str, seen: Sequence[str]) -> bool:
+    """Whether a merge differs from what git makes of its parents: a conflict resolved, a side left out, a line added.
+
+    `--cc` would not show a merge that takes one side whole.
+    """
+    options = ("--merges", "--remerge-diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
+    said = git(repo, "log", "--format=", *options, "--stdin", stdin=_revisions((head,), seen), env=_AS_THEY_ARE)
+    return bool(said.strip())
+
+
+def _revisions(inside: Sequence[str], outside: Sequence[str]) -> bytes:
+    return "".join([*(f"{each}\n" for each in inside), *(f"^{each}\n" for each in outside)]).encode()

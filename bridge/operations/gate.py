@@ -1,0 +1,174 @@
+"""The merge gate of a tree: rows and commits, put before the rules of `workflows/github/gate` (ruling L10)."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from activities.git.command import GitError
+from activities.git.looks import saw_all
+from activities.git.pull_requests import fetch_head, known_head
+from activities.store import attempts
+from activities.store import events as stored_events
+from activities.store import rounds as stored_rounds
+from activities.store.attempts import Given
+from bridge.operations import branches, jobs
+from bridge.operations.branches import Branches, BranchState, LegBranch
+from bridge.operations.jobs import Tree
+from bridge.operations.service import Service
+from bridge.operations.verdicts import plans_of
+from workflows.contract.models import Action
+from workflows.github.gate import Verdict, judge
+from workflows.github.seen import Head, JobFacts, Look, Seen, Work
+from workflows.model.errors import ServiceError
+from workflows.model.event_kinds import EventKind
+from workflows.model.rounds import RoundEnd
+from workflows.model.rows import JobRecord
+from workflows.model.states import Continuation, JobState, TaskState
+from workflows.policy.synthesis import APPROVING
+
+REMOTE = "origin"
+SHORT = 7
+
+
+def of_tree(
+    service: Service,
+    job_id: str,
+    *,
+    pull_request: int | None = None,
+    fetch: bool = True,
+    token: str | None = None,
+    found: Branches | None = None,
+) -> Verdict:
+    """Whether the work of a job's tree is ready: on the task's branch, or on the head of a pull request.
+
+    That head is fetched, or else taken as it was fetched last. Who has looked at the branches already says what is
+    `found`.
+    """
+    tree = jobs.tree(service, job_id)
+    root = tree.task.root_job_id
+    rounds = tuple(
+        each for each in stored_rounds.of_tree(service.store, root) if each.end in {None, RoundEnd.CONTINUED}
+    )
+    if tree.task.state is not TaskState.DONE:
+        return judge(Seen(tree.task, tree.jobs, Head(f"service/{tree.task.task_id}"), rounds))
+    found = found or branches.of_tree(service, root)
+    head = _head_of_pull(service, tree, pull_request, token if fetch else None, fetch) if pull_request else _head(found)
+    given = attempts.given_in(service.store, root)
+    seen = Seen(
+        tree.task,
+        tree.jobs,
+        head,
+        rounds,
+        finalized=_finalized(service, tree),
+        plans=plans_of(service, tree.jobs, given),
+    )
+    if head.sha is None:
+        return judge(seen)
+    return judge(replace(seen, facts=_facts(tree, found, head, given, pull_request)))
+
+
+def as_json(verdict: Verdict) -> dict[str, Any]:
+    """What `--json` prints."""
+    return asdict(verdict)
+
+
+def _head(found: Branches) -> Head:
+    """The task's branch; before anything is merged, the one branch there is."""
+    root = found.root_job_id
+    if found.problem:
+        return Head(found.task_branch, None, f"the repository cannot be seen: {found.problem}", found.way_on)
+    if found.head:
+        return Head(found.task_branch, found.head)
+    left = [leg for leg in found.legs if leg.state is BranchState.UNMERGED and leg.job_state is JobState.SUCCEEDED]
+    if len(left) == 1:
+        return Head(left[0].branch, left[0].head_sha)
+    if left:
+        names = " ".join(leg.job_id for leg in left)
+        return Head(
+            found.task_branch, None, f"nothing is merged into {found.task_branch} yet", f"service job merge {names}"
+        )
+    if any(leg.state is BranchState.MERGED for leg in found.legs):
+        return Head(found.task_branch, None, f"the branch {found.task_branch} is gone", f"service job branches {root}")
+    wrote = "there is nothing to merge: no job of the tree left a branch; for a pull request it looked at, say which"
+    return Head(found.task_branch, None, wrote, f"service job gate {root} --pr N")
+
+
+def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, fetch: bool) -> Head:
+    name, root = f"pull request {number}", tree.task.root_job_id
+    try:
+        repo = Path(branches.checkout(service, tree.task.repo).path)
+    except ServiceError as error:
+        return Head(name, None, f"the repository cannot be seen: {error.message}", error.hint)
+    try:
+        known = fetch_head(repo, REMOTE, number, token) if fetch else known_head(repo, number)
+    except ServiceError as error:
+        said = error.said if isinstance(error, GitError) else error.message
+        by_hand = f"git -C {repo} fetch {REMOTE} refs/pull/{number}/head"
+        return Head(name, None, f"the head of {name} could not be fetched: {said}", by_hand)
+    if known is None:
+        return Head(name, None, f"the head of {name} is not fetched yet", f"service job gate {root} --pr {number}")
+    return Head(name, known)
+
+
+def _finalized(service: Service, tree: Tree) -> str:
+    """Why it ended early, as its event told."""
+    last = next((job for job in tree.jobs if job.continuation is Continuation.FINALIZE), None)
+    if last is None:
+        return ""
+    told = stored_events.of_tree(service.store, tree.task.root_job_id, job_id=last.job_id)
+    asked = next((each for each in told if each.kind == EventKind.DELEGATION_FINALIZE_ENQUEUED), None)
+    return f"{asked.data.get('reason')} ({asked.data.get('cause')})" if asked else ""
+
+
+def _facts(
+    tree: Tree, found: Branches, head: Head, given: Mapping[str, Given], pull_request: int | None
+) -> dict[str, JobFacts]:
+    """Git is asked for the branches with work, and for those who approved: of the others no commit matters."""
+    facts = {leg.job_id: _work(found, leg, head) for leg in found.legs if leg.job_state is JobState.SUCCEEDED}
+    for job in tree.jobs:
+        if job.state is JobState.SUCCEEDED and job.decision in APPROVING:
+            so_far = facts.get(job.job_id, JobFacts())
+            facts[job.job_id] = _look(so_far, Path(found.path), job, head, given.get(job.job_id), pull_request)
+    return facts
+
+
+def _work(found: Branches, leg: LegBranch, head: Head) -> JobFacts:
+    known = leg.state in {BranchState.MERGED, BranchState.UNMERGED, BranchState.DROPPED, BranchState.GONE}
+    if not known or leg.head_sha is None:
+        return JobFacts()
+    if leg.ahead is not None and branches.contains(Path(found.path), head.sha or "", leg.head_sha):
+        return JobFacts(Work.MERGED)
+    match leg.state:
+        case BranchState.DROPPED:
+            return JobFacts(Work.DROPPED)
+        case BranchState.GONE:
+            return JobFacts(Work.GONE)
+        case _:
+            return JobFacts(Work.UNMERGED, leg.merge_command or f"service job publish {found.root_job_id}")
+
+
+def _look(
+    facts: JobFacts, repo: Path, job: JobRecord, head: Head, given: Given | None, pull_request: int | None
+) -> JobFacts:
+    if given is None or given.base_sha is None or given.given is None:
+        return replace(facts, problem="its run tells no commits")
+    own = (job.head_sha,) if job.action is Action.IMPLEMENT and job.head_sha else ()
+    commits = tuple(dict.fromkeys((given.base_sha, *given.given, *own)))
+    try:
+        look = Look.HERE if saw_all(repo, head.sha or "", commits) else Look.ELSEWHERE
+    except ServiceError:
+        return replace(facts, problem="git does not know all of its commits any more")
+    *merged, first = (each[:SHORT] for each in reversed(commits))
+    looked_at = f"{first} with {' and '.join(reversed(merged))}" if merged else first
+    return replace(facts, look=look, looked_at=looked_at, look_again=_again(repo, job, head, commits, pull_request))
+
+
+def _again(repo: Path, job: JobRecord, head: Head, commits: tuple[str, ...], pull_request: int | None) -> str:
+    """A new review of the pull request; without one, what nobody looked at."""
+    if pull_request is not None:
+        agent = "AGENT" if job.ephemeral else job.agent
+        return f'service agent review {agent} "MESSAGE" --repo {job.repo} --pr {pull_request}'
+    return (
+        f"git -C {repo} log -p --remerge-diff {(head.sha or '')[:12]} --not {' '.join(each[:12] for each in commits)}"
+    )

@@ -1,0 +1,85 @@
+"""What the jobs of a tree were asked to judge, had before them, and said: what the gate and a merge go by (L10)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from pydantic import ValidationError
+
+from activities.store import attempts
+from activities.store import trees as stored
+from activities.store.attempts import Given
+from bridge.operations.service import Service
+from workflows.contract.models import Action, Decision, Delegation, SynthesisRule
+from workflows.github.generations import chain_of
+from workflows.github.seen import Plan
+from workflows.model.rows import JobRecord
+from workflows.model.states import JobState
+from workflows.policy.fingerprints import twins
+from workflows.policy.synthesis import APPROVING
+
+
+def plans_of(service: Service, jobs: Sequence[JobRecord], given: Mapping[str, Given]) -> dict[str, Plan]:
+    """By job: what the result that delegated it said of it."""
+    if not jobs:
+        return {}
+    root = jobs[0].root_job_id
+    kept = stored.get(service.store, root) if root not in given else None
+    sets = {root: kept.start.legs if kept else ()} | {job_id: _read(each) for job_id, each in given.items()}
+    plans = {(parent, leg): plan for parent, legs in sets.items() for leg, plan in _plans(legs)}
+    mine = {job.job_id: plans.get((job.parent_job_id or "", job.delegation_id or "")) for job in jobs}
+    return {job_id: plan for job_id, plan in mine.items() if plan}
+
+
+def _read(given: Given) -> tuple[Delegation, ...]:
+    with suppress(ValidationError):
+        return tuple(map(Delegation.model_validate, given.delegations))
+    return ()
+
+
+def _plans(legs: Sequence[Delegation]) -> Iterator[tuple[str, Plan]]:
+    """A leg that runs for a duplicate is asked what the duplicate was asked too (ruling C5)."""
+    acting = twins(legs)
+    for leg in legs:
+        asked = [leg, *(each for each in legs if acting.get(each.id) == leg.id)]
+        yield (
+            leg.id,
+            Plan(
+                failure_policy=next((each.failure_policy for each in asked if each.failure_policy), None),
+                rules=frozenset(each.synthesis_rule for each in asked if each.synthesis_rule),
+                quorum=max((each.quorum for each in asked if each.quorum is not None), default=None),
+            ),
+        )
+
+
+class Objections:
+    """Why legs of a tree should not be merged: what they or those who checked them decided."""
+
+    def __init__(self, service: Service, jobs: Sequence[JobRecord]) -> None:
+        self._jobs = jobs
+        given = attempts.given_in(service.store, jobs[0].root_job_id) if jobs else {}
+        plans = plans_of(service, jobs, given)
+        self._readers = [
+            (job, given[job.job_id].given or ())
+            for job in jobs
+            if job.action is Action.REVIEW or SynthesisRule.VERIFY in plans.get(job.job_id, Plan()).rules
+            if job.job_id in given
+        ]
+
+    def to(self, job: JobRecord, head: str | None) -> tuple[str, str]:
+        """The first objection to merging what a job made, with the job to look at; empty when there is none."""
+        said = chain_of(self._jobs, job).jobs[-1]
+        if said.decision is not None and said.decision not in APPROVING:
+            return f"{said.job_id} decided {said.decision}", said.job_id
+        for reader, given in self._readers:
+            if head in given and _against(reader):
+                how = f"decided {reader.decision}" if reader.decision else f"ended {reader.state}"
+                name = reader.delegation_id or reader.job_id
+                return f"{reader.action} leg {name} ({reader.job_id}), which looked at it, {how}", reader.job_id
+        return "", ""
+
+
+def _against(reader: JobRecord) -> bool:
+    """It has come to an end without an approval. Who abstains or was stopped says nothing."""
+    if reader.state is JobState.SUCCEEDED:
+        return reader.decision not in {*APPROVING, Decision.SKIPPED}
+    return reader.state in {JobState.FAILED, JobState.BLOCKED}

@@ -1,0 +1,71 @@
+"""A desk of the product's on the small GitHub of the tests, with trees whose rows a test writes; no Temporal."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from activities.github.account import Credentials
+from activities.github.client import Client
+from activities.settings.home import Home
+from activities.store import repos
+from activities.store.github import account
+from bridge.github.desk import Desk
+from bridge.github.session import Session
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from tests.github.conftest import hub as hub
+from tests.github.hub import Hub
+from workflows.temporal.github_calls import Turn
+
+
+@dataclass
+class Office:
+    """The process that has the account, a turn at a time; time between turns passes at once."""
+
+    hub: Hub
+    session: Session
+
+    @property
+    def service(self) -> Service:
+        return self.session.service
+
+    async def turn(self) -> Turn:
+        """One turn, as if the wait before it were over."""
+        account.note(self.session.store, wrote_at=0.0)
+        return await Desk(self.session)._turn()
+
+    async def turns(self, most: int = 40) -> list[Turn]:
+        """Turn after turn until nothing is written any more."""
+        done = []
+        for _ in range(most):
+            before = len(self.hub.writes())
+            done.append(await self.turn())
+            if len(self.hub.writes()) == before:
+                return done
+        raise AssertionError(f"no end: {[each.says for each in done]}")
+
+
+Opened = Callable[..., Office]
+
+
+@pytest.fixture
+def settings() -> str:
+    """The rest of `[github]`."""
+    return ""
+
+
+@pytest.fixture
+async def office(hub: Hub, home: Home, settings: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Office]:
+    """As `helper`, for acme/shop, which is acme/tool on GitHub."""
+    home.config.write_text(f'[github]\ntoken_env = "OUR_TOKEN"\napi_url = "{hub.address}"\n{settings}\n')
+    service = Service(home)
+    repos.put(service.store, "acme/shop", "/srv/checkouts/shop", service.settings.host, "acme/tool")
+    async with Client(service.store, Credentials(hub.user("helper", role="write")), hub.address) as client:
+        yield Office(hub, Session(service, client))
+
+
+def bind(office: Office, number: int, root: str = seeds.ROOT, **fields: object) -> None:
+    """A tree that was started for this pull request, and runs."""
+    told = seeds.event(1, root, kind="tree_started")
+    seeds.write(office.service, seeds.task(root), seeds.job(root, pull_request=number, **fields), told)

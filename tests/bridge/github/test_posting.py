@@ -1,0 +1,234 @@
+"""One comment for each fact, whatever happens between its being made and its being recorded (rulings L2, L3, L8)."""
+
+import asyncio
+import time
+
+import pytest
+
+from activities.store.github import account, facts, threads
+from activities.store.github.facts import FactRow
+from bridge.github import posting
+from tests.bridge import seeds
+from tests.bridge.github.conftest import Office, bind
+from workflows.github.marks import marked, marker
+from workflows.model.states import JobState, TaskState
+
+ROOT = seeds.ROOT
+
+
+def _marks(office: Office, number: int) -> list[str | None]:
+    return [marked(body) for body in office.hub.bodies(number)]
+
+
+@pytest.mark.ruling("L1", "L3")
+async def test_a_tree_has_one_status_comment_that_is_edited_as_it_goes(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-status"]
+    assert "running" in office.hub.bodies(number)[0]
+    done = seeds.task(state=TaskState.DONE, reason="it is finished", revision=2, ended_at=time.time())
+    ended = seeds.job(pull_request=number, state=JobState.SUCCEEDED, summary="all good", revision=2)
+    seeds.write(office.service, done, ended, seeds.event(2, kind="tree_ended"))
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-status", f"{ROOT}-e2-end"]
+    assert "done" in office.hub.bodies(number)[0]
+
+
+@pytest.mark.ruling("L3")
+async def test_a_comment_that_would_say_the_same_is_not_written_again(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    before = len(office.hub.writes())
+    seeds.write(office.service, seeds.event(2, kind="result_ambiguous"))
+    facts.again(office.session.store, f"{ROOT}-status")
+    await office.turns()
+    assert len(office.hub.writes()) == before
+
+
+@pytest.mark.ruling("L3")
+@pytest.mark.parametrize("how", ["502", "cut"])
+async def test_a_comment_whose_answer_was_lost_is_found_by_its_mark(office: Office, how: str) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    office.hub.after_write("POST /repos/*/comments", how)
+    lost = await office.turn()
+    assert "GitHub" in lost.says
+    assert lost.again is not None
+    account.note(office.session.store, blocked_until=None)
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-status"]
+    assert facts.get(office.session.store, f"{ROOT}-status").state == facts.DONE  # type: ignore[union-attr]
+
+
+@pytest.mark.ruling("L3")
+async def test_two_processes_that_did_not_know_of_each_other_leave_one_comment(office: Office) -> None:
+    """One was stopped right before it wrote, and went on after the other one had."""
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    body = office.hub.bodies(number)[0]
+    office.hub.comment(as_="helper", number=number, body=body)
+    facts.again(office.session.store, f"{ROOT}-status", github_id=None, digest="")
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-status"]
+
+
+@pytest.mark.ruling("L3")
+async def test_a_mark_that_somebody_else_typed_is_not_taken_for_ours(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    office.hub.comment(as_="ann", number=number, body=f"ha\n{marker(f'{ROOT}-status')}")
+    await office.turns()
+    assert [each["user"]["login"] for each in office.hub.comments(number)] == ["ann", "helper"]
+
+
+@pytest.mark.ruling("L3")
+async def test_a_comment_that_a_person_deleted_is_not_written_again(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    office.hub.delete_comment(office.hub.comments(number)[0]["id"])
+    seeds.write(
+        office.service, seeds.task(state=TaskState.DONE, revision=2, ended_at=2.0), seeds.event(2, kind="tree_ended")
+    )
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-e2-end"]
+    kept = facts.get(office.session.store, f"{ROOT}-status")
+    assert kept is not None
+    assert (kept.state, kept.error) == (facts.FAILED, "somebody deleted the comment; it is not written again")
+
+
+@pytest.mark.ruling("L8")
+async def test_writes_are_a_second_apart_and_the_turn_says_when_to_come_again(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    seeds.write(office.service, seeds.round_(opened_at=time.time(), expires_at=time.time() + 60))
+    seeds.write(office.service, seeds.event(2, kind="round_opened"))
+    first = await office.turn()
+    assert len(office.hub.writes()) == 1
+    again = await posting_turn(office)
+    assert len(office.hub.writes()) == 1
+    assert first.again is not None
+    assert again.again is not None
+    assert 0 < again.again <= 1.0
+
+
+async def posting_turn(office: Office):  # type: ignore[no-untyped-def]
+    """A turn that comes too soon."""
+    from bridge.github.desk import Desk
+
+    return await Desk(office.session)._turn()
+
+
+@pytest.mark.ruling("L8")
+async def test_a_limit_ends_the_turn_and_nothing_is_asked_until_it_is_over(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    office.hub.secondary_limit("POST /repos/*/comments", retry_after=1800)
+    turn = await office.turn()
+    assert turn.again is not None
+    assert 1700 < turn.again <= 1800
+    asked = len(office.hub.requests)
+    for _ in range(3):
+        assert 1700 < ((await office.turn()).again or 0) <= 1800
+    assert len(office.hub.requests) == asked
+    account.note(office.session.store, blocked_until=time.time() - 1)
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-status"]
+    assert account.read(office.session.store).problem == ""
+
+
+@pytest.mark.ruling("L8")
+async def test_half_an_hour_without_github_loses_and_repeats_nothing(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    office.hub.down()
+    waits = []
+    for _ in range(9):
+        waits.append((await office.turn()).again or 0.0)
+        account.note(office.session.store, blocked_until=time.time() - 1)
+    assert waits == sorted(waits)
+    assert waits[-1] <= 900
+    assert sum(waits) > 1800
+    away = account.read(office.session.store)
+    assert away.failing_since is not None
+    assert "cannot be reached" in away.problem
+    office.hub.up()
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-status"]
+    assert account.read(office.session.store).failing_since is None
+
+
+@pytest.mark.ruling("L3")
+async def test_what_github_declines_for_good_is_given_up_and_holds_up_nothing(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, 999)
+    bind(office, number, "job-0123456789cd")
+    await office.turns()
+    assert _marks(office, number) == ["job-0123456789cd-status"]
+    (failed,) = facts.unwritten(office.session.store)
+    assert (failed.state, failed.number) == (facts.FAILED, 999)
+
+
+@pytest.mark.parametrize("settings", ['comments = "pauses"', 'comments = "never"'])
+async def test_only_what_the_settings_want_is_written(office: Office, settings: str) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    seeds.write(office.service, seeds.round_(opened_at=time.time(), expires_at=time.time() + 60))
+    seeds.write(office.service, seeds.event(2, kind="round_opened"))
+    await office.turns()
+    assert _marks(office, number) == ([f"{ROOT}-r1-pause"] if "pauses" in settings else [])
+
+
+@pytest.mark.ruling("L3")
+async def test_a_pause_that_is_over_before_it_was_told_is_not_told(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    seeds.write(office.service, seeds.round_(opened_at=time.time(), expires_at=time.time() + 60))
+    seeds.write(office.service, seeds.event(2, kind="round_opened"))
+    office.hub.down()
+    await office.turn()
+    over = seeds.round_(opened_at=1.0, expires_at=2.0, end="answered", closed="ann answered", closed_at=2.0, revision=2)
+    seeds.write(office.service, over, seeds.event(3, kind="round_closed"))
+    office.hub.up()
+    account.note(office.session.store, blocked_until=None)
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-status"]
+
+
+@pytest.mark.ruling("L6")
+async def test_a_reaction_is_there_once(office: Office) -> None:
+    number = office.hub.pull()
+    comment = office.hub.comment(as_="ann", number=number, body="/service status")
+    row = FactRow(f"comment-{comment}-taken", "taken", "", "acme/tool", number, str(comment))
+    for _ in range(2):
+        await posting.reaction(office.session, row)
+    assert office.hub.reactions(comment) == [("helper", "eyes")]
+
+
+async def test_a_tree_that_is_opened_again_is_told_of_again(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    ended = seeds.task(state=TaskState.BLOCKED, revision=2, ended_at=2.0)
+    seeds.write(office.service, ended, seeds.event(2, kind="task_blocked"))
+    await office.turns()
+    assert threads.open_ones(office.session.store) == []
+    seeds.write(office.service, seeds.task(revision=3), seeds.event(3, kind="retry_requested"))
+    await office.turns()
+    assert [each.root_job_id for each in threads.open_ones(office.session.store)] == [ROOT]
+    ended = seeds.task(state=TaskState.DONE, revision=4, ended_at=4.0)
+    seeds.write(office.service, ended, seeds.event(4, kind="tree_ended"))
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-status", f"{ROOT}-e2-end", f"{ROOT}-e4-end"]
+
+
+@pytest.mark.ruling("L8")
+async def test_several_at_once_write_one_after_the_other_and_once(office: Office) -> None:
+    """The desk is one workflow, so turns are in series; were they not, the comments would still be one each."""
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turn()
+    await asyncio.gather(*(office.turn() for _ in range(4)))
+    assert _marks(office, number) == [f"{ROOT}-status"]

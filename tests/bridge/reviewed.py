@@ -1,0 +1,79 @@
+"""A tree that is done: two legs wrote, one reviewed both, in a repository that is really there."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from activities.git.task_branch import Contribution, merge_all
+from activities.store import repos
+from bridge.operations.service import Service
+from tests.activities.git.conftest import commit_file, make_repository, run_git
+from tests.bridge import seeds
+from tests.bridge.seeds import ROOT
+from workflows.contract.models import Action
+from workflows.model.rows import JobRecord
+from workflows.model.states import JobState, TaskState
+
+A, B, V = f"{ROOT}.1", f"{ROOT}.2", f"{ROOT}.3"
+TASK_BRANCH = f"service/{seeds.TASK}"
+DELEGATIONS = [
+    {"id": "a", "agent": "dev", "action": "implement", "prompt": "a"},
+    {"id": "b", "agent": "dev", "action": "implement", "prompt": "b"},
+    {"id": "v", "agent": "dev", "action": "review", "prompt": "v", "deps": ["a", "b"]},
+]
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """Where it is, and its commits."""
+
+    service: Service
+    repo: Path
+    base: str
+    heads: dict[str, str]
+
+    def leg(self, job_id: str, name: str, **fields: Any) -> JobRecord:
+        base: dict[str, Any] = {"delegation_id": name, "state": JobState.SUCCEEDED, "decision": "implemented"}
+        return seeds.job(job_id, **(base | fields))
+
+    def write(self, number: int = 1, **fields: dict[str, Any]) -> None:
+        """The rows of the legs, each with fields of its own."""
+        for job_id, name in ((A, "a"), (B, "b")):
+            wrote = {"action": Action.IMPLEMENT, "branch": f"service/{job_id}-{name}", "head_sha": self.heads[name]}
+            row = self.leg(job_id, name, **(wrote | {"revision": number} | fields.get(name, {})))
+            seeds.write(self.service, row)
+        reads = {"action": Action.REVIEW, "decision": "approved", "revision": number}
+        seeds.write(self.service, self.leg(V, "v", **(reads | fields.get("v", {}))))
+
+    def merge(self, *names: str) -> str:
+        """Merge legs as the service does."""
+        legs = [Contribution(name, name, f"service/{name}", self.heads[name]) for name in names]
+        return merge_all(self.repo, TASK_BRANCH, self.base, legs).head
+
+    def commit(self, branch: str, file: str = "later.txt") -> str:
+        """A person goes on with a branch."""
+        run_git(self.repo, "checkout", "-q", branch)
+        head = commit_file(self.repo, file, "later\n")
+        run_git(self.repo, "checkout", "-q", "main")
+        return head
+
+
+def reviewed(service: Service, where: Path, **fields: dict[str, Any]) -> Reviewed:
+    """Nothing is merged yet; fields of the task, or of a leg, by name."""
+    repo = make_repository(where / "shop")
+    repos.put(service.store, "acme/shop", str(repo), service.settings.host)
+    base, heads = run_git(repo, "rev-parse", "HEAD"), dict[str, str]()
+    for job_id, name in ((A, "a"), (B, "b")):
+        run_git(repo, "checkout", "-q", "-b", f"service/{job_id}-{name}", base)
+        heads[name] = commit_file(repo, f"{name}.txt", name)
+    run_git(repo, "checkout", "-q", "main")
+    made = Reviewed(service, repo, base, heads)
+    over = {"state": TaskState.DONE, "reason": "the coordinator decided approved", "ended_at": 2.0}
+    root = seeds.job(state=JobState.SUCCEEDED, decision="approved")
+    seeds.write(service, seeds.task(**(over | fields.pop("task", {}))), root)
+    made.write(**fields)
+    seeds.payload(service, ROOT, {"service_result": {"delegations": DELEGATIONS}})
+    seeds.payload(service, A, {}, base_sha=base, given=[], branch=f"service/{A}-a")
+    seeds.payload(service, B, {}, base_sha=base, given=[], branch=f"service/{B}-b")
+    seeds.payload(service, V, {}, base_sha=base, given=[heads["a"], heads["b"]])
+    return made

@@ -1,0 +1,92 @@
+"""Which jobs of a tree still count: the last attempt of each, and of each coordinator the legs it did not give up.
+
+A coordinator's jobs are a chain: its first job, then its continuations. The legs that one of them delegated are a
+generation. A replan follows a generation whose work was found wanting: that work is not waited for any more.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from workflows.model.rows import JobRecord
+from workflows.model.states import Continuation
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A delegated job, and the chain that it grew into; the chain of most legs is the leg alone."""
+
+    job: JobRecord
+    chain: "Chain"
+
+    @property
+    def outcome(self) -> JobRecord:
+        """The job that says how the leg ended."""
+        return self.chain.jobs[-1]
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The legs of one result. Given up: a replan followed."""
+
+    legs: tuple[Leg, ...]
+    given_up: bool
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A coordinator: its jobs one after another, and what they delegated."""
+
+    jobs: tuple[JobRecord, ...]
+    generations: tuple[Generation, ...]
+
+    def latest(self) -> Iterator[tuple[Generation, Leg]]:
+        """The legs of the last generation, and of theirs."""
+        for generation in self.generations[-1:]:
+            for leg in generation.legs:
+                yield generation, leg
+                yield from leg.chain.latest()
+
+    def standing(self) -> Iterator[JobRecord]:
+        """Every job whose work was not given up: the chain's own, and those of its legs."""
+        yield from self.jobs
+        for generation in self.generations:
+            for leg in () if generation.given_up else generation.legs:
+                yield from leg.chain.standing()
+
+    def last_with(self, wanted: frozenset[str]) -> list[tuple[Generation, Leg]]:
+        """Those of the wanted legs that stand in the last generation that has any, here and below."""
+        for generation in reversed(self.generations):
+            found = [(generation, leg) for leg in generation.legs if leg.job.job_id in wanted]
+            below = [each for leg in generation.legs for each in leg.chain.last_with(wanted)]
+            if found or below:
+                return found + below
+        return []
+
+
+def chain_of(jobs: Sequence[JobRecord], first: JobRecord) -> Chain:
+    """The chain that begins with a job, with all that counts below it."""
+    children: dict[str, list[JobRecord]] = {}
+    for job in jobs:
+        if job.parent_job_id:
+            children.setdefault(job.parent_job_id, []).append(job)
+    return _chain(children, first)
+
+
+def _chain(children: dict[str, list[JobRecord]], first: JobRecord) -> Chain:
+    chain, generations = [first], list[Generation]()
+    while True:
+        mine = [job for job in children.get(chain[-1].job_id, ()) if _of_its_last_attempt(job, chain[-1])]
+        after = next((job for job in reversed(mine) if job.delegation_id is None), None)
+        legs = {job.delegation_id: job for job in mine if job.delegation_id}
+        if legs:
+            given_up = after is not None and after.continuation is Continuation.REPLAN
+            made = tuple(Leg(job, _chain(children, job)) for job in legs.values())
+            generations.append(Generation(made, given_up))
+        if after is None:
+            return Chain(tuple(chain), tuple(generations))
+        chain.append(after)
+
+
+def _of_its_last_attempt(job: JobRecord, parent: JobRecord) -> bool:
+    """What an earlier attempt of a job delegated counts no more."""
+    return parent.started_at is None or job.queued_at >= parent.started_at

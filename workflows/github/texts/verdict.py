@@ -1,0 +1,115 @@
+"""The gate's verdict as a check shows it: a title, the reasons, and findings at the lines they name (ruling L10)."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+from pydantic import JsonValue
+
+from workflows.contract.inert import visible
+from workflows.contract.models import Finding
+from workflows.contract.redact import redact, redact_value
+from workflows.github.gate import GateState, Verdict
+from workflows.github.texts.parts import line
+
+TITLES = {
+    GateState.PASSING: "Ready to be merged",
+    GateState.FAILING: "Not to be merged",
+    GateState.PENDING: "Not decided yet",
+}
+MOST_REASONS = 50
+MESSAGE_CHARACTERS = 4_000
+PATH_CHARACTERS = 500
+LAST_LINE = 10_000_000
+_PATH_KEYS = ("file", "path", "filename")
+_LINE_KEYS = ("line", "lines", "start_line")
+_TITLE_KEYS = ("title", "summary", "finding", "name")
+_LINES = re.compile(r"\s*L?(\d{1,8})(?:\s*[-:–]\s*L?(\d{1,8}))?\s*")  # noqa: RUF001
+_LEVELS = {
+    "failure": ("critical", "blocker", "high", "error", "major"),
+    "warning": ("medium", "moderate", "warning", "minor"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A finding at its place, as GitHub takes it."""
+
+    path: str
+    start_line: int
+    end_line: int
+    annotation_level: str
+    message: str
+    title: str
+
+    def said(self) -> dict[str, str | int]:
+        """As it is sent."""
+        return asdict(self)
+
+
+def title(verdict: Verdict) -> str:
+    """The state, and how much speaks against it."""
+    count = len(verdict.reasons)
+    return TITLES[verdict.state] + (f": {count} reason{'s' if count > 1 else ''}" if count else "")
+
+
+def summary(verdict: Verdict) -> str:
+    """One reason on each line."""
+    shown = [f"- {line(reason, 1_000)}" for reason in verdict.reasons[:MOST_REASONS]]
+    more = len(verdict.reasons) - MOST_REASONS
+    return "\n".join([*shown, *([f"- and {more} more"] if more > 0 else [])]) or "Nothing speaks against it."
+
+
+def annotations(findings: Iterable[Finding]) -> Iterator[Annotation]:
+    """Those of the findings that name a file and a line of it."""
+    for finding in findings:
+        if isinstance(finding, dict) and (made := _annotation(finding)):
+            yield made
+
+
+def _annotation(finding: dict[str, JsonValue]) -> Annotation | None:
+    path = next((finding[key] for key in _PATH_KEYS if key in finding), None)
+    first, last = _lines(next((finding[key] for key in _LINE_KEYS if key in finding), None))
+    if not isinstance(path, str) or not _is_inside(path) or not first:
+        return None
+    if isinstance(end := finding.get("end_line"), int) and not isinstance(end, bool):
+        last = end
+    heading = next((finding[key] for key in _TITLE_KEYS if isinstance(finding.get(key), str)), "Finding")
+    rest = {key: value for key, value in finding.items() if key not in (*_PATH_KEYS, *_LINE_KEYS, "end_line")}
+    said = "\n".join(f"{key}: {value}" for key, value in _redacted(rest).items())
+    return Annotation(
+        path=path.removeprefix("./"),
+        start_line=first,
+        end_line=min(max(first, last), LAST_LINE),
+        annotation_level=_level(finding.get("severity")),
+        message=visible(said)[:MESSAGE_CHARACTERS] or "see the finding",
+        title=visible(redact(str(heading)))[:200],
+    )
+
+
+def _redacted(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    found = redact_value(value)
+    return found if isinstance(found, dict) else {}
+
+
+def _lines(value: JsonValue) -> tuple[int, int]:
+    """A number, or two of them with a dash between; (0, 0) for anything else."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return (value, value) if 0 < value <= LAST_LINE else (0, 0)
+    if isinstance(value, list) and value:
+        return _lines(value[0])
+    found = _LINES.fullmatch(value) if isinstance(value, str) else None
+    if found is None or not 0 < int(found[1]) <= LAST_LINE:
+        return 0, 0
+    return int(found[1]), int(found[2] or found[1])
+
+
+def _is_inside(path: str) -> bool:
+    """A path of the repository."""
+    plain = path.isprintable() and 0 < len(path) <= PATH_CHARACTERS and not path.startswith(("/", "~"))
+    return plain and ".." not in path.split("/") and "\\" not in path
+
+
+def _level(severity: JsonValue) -> str:
+    word = str(severity or "").strip().lower()
+    return next((level for level, words in _LEVELS.items() if word in words), "notice")
