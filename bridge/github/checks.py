@@ -4,6 +4,7 @@ An account that is no GitHub App may make no check runs: its verdict is a commit
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -80,11 +81,8 @@ def _saw(session: Session, mine: list[Thread], heads: Mapping[int, str]) -> None
 
 
 def _queue(session: Session, github: str, number: int, sha: str) -> None:
-    deciding = next(
-        (each for each in threads.of_number(session.store, github, number) if _decides(session, each)), None
-    )
-    if deciding is not None:
-        facts.declare(session.store, [_fact(deciding, sha)])
+    deciding = (each for each in threads.of_number(session.store, github, number) if _decides(session, each))
+    facts.declare(session.store, [_fact(each, sha) for each in deciding])
 
 
 def _fact(thread: Thread, sha: str) -> FactRow:
@@ -95,10 +93,9 @@ def _fact(thread: Thread, sha: str) -> FactRow:
 def _decides(session: Session, thread: Thread) -> bool:
     """Of several trees the newest that works or reviews; a question that was asked later says nothing of a merge."""
     mine = threads.of_number(session.store, thread.github, thread.number)
-    judges = (
-        each for each in mine if any(job.action is not Action.ASK for job in jobs.tree(session.store, each.root_job_id))
-    )
-    return thread.root_job_id == next(judges, mine[0]).root_job_id
+    roots = [each.root_job_id for each in mine]
+    works = (root for root in roots if any(job.action is not Action.ASK for job in jobs.tree(session.store, root)))
+    return thread.root_job_id == next(works, roots[0])
 
 
 async def write(session: Session, fact: FactRow) -> Wrote:
@@ -107,10 +104,10 @@ async def write(session: Session, fact: FactRow) -> Wrote:
     if thread is None or thread.head_sha == threads.CLOSED or not await asyncio.to_thread(_decides, session, thread):
         raise Needless
     verdict = await asyncio.to_thread(_verdict, session, thread)
-    if fact.subject == thread.head_sha != verdict.head and verdict.head is not None:
-        raise Needless  # there is a newer head
+    if fact.subject == thread.head_sha and verdict.head not in {None, fact.subject}:
+        raise Needless  # there is a newer head, which the next look at the pull request finds
     said = _said(session, thread, fact, verdict)
-    now = digest(said)
+    now = digest([json.dumps(said, sort_keys=True)])
     if fact.github_id and fact.digest == now:
         return Wrote(digest=now)
     if not (await asyncio.to_thread(account.read, session.store)).checks_refused:
@@ -121,15 +118,14 @@ async def write(session: Session, fact: FactRow) -> Wrote:
                 raise
             await asyncio.to_thread(lambda: account.note(session.store, checks_refused=True))
     state, title = STATUSES[verdict.state], said["output"]["title"]
-    status = {"state": state, "context": NAME, "description": title[:140], "target_url": said.get("details_url", "")}
-    await api.set_status(
-        session.client, fact.github, fact.subject, {key: value for key, value in status.items() if value}
-    )
+    page = {"target_url": said["details_url"]} if "details_url" in said else {}
+    status = {"state": state, "context": NAME, "description": title[:140]} | page
+    await api.set_status(session.client, fact.github, fact.subject, status)
     return Wrote("status", digest=now)
 
 
 async def _check_run(session: Session, fact: FactRow, said: dict[str, Any], now: str) -> Wrote:
-    """Ours is found by the id it was given. GitHub takes so many annotations at a time, and adds them to those it has."""
+    """Ours is found by the id it was given. GitHub takes so many annotations at a time, and adds them up."""
     notes = [] if said["status"] == "in_progress" else await asyncio.to_thread(_notes, session, fact.root_job_id)
     there, sent = await _ours(session, fact, looks=bool(notes))
     some = notes[sent : sent + api.MOST_ANNOTATIONS]

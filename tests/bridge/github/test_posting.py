@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Literal
 
 import pytest
 
@@ -49,7 +50,7 @@ async def test_a_comment_that_would_say_the_same_is_not_written_again(office: Of
 
 @pytest.mark.ruling("L3")
 @pytest.mark.parametrize("how", ["502", "cut"])
-async def test_a_comment_whose_answer_was_lost_is_found_by_its_mark(office: Office, how: str) -> None:
+async def test_a_comment_whose_answer_was_lost_is_found_by_its_mark(office: Office, how: Literal["502", "cut"]) -> None:
     number = office.hub.pull()
     bind(office, number)
     office.hub.after_write("POST /repos/*/comments", how)
