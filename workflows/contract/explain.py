@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from workflows.contract.canonical import canonical
@@ -74,6 +75,7 @@ was not met) once more on a deep model.
 """
 
 
+@cache
 def explain_contract() -> str:
     """What to return and how, in prose and two examples; part of every agent's prompt."""
     definitions = schema()["$defs"]

@@ -1,0 +1,320 @@
+"""Who may command by a comment and who not, each comment once, and no loop whatever answers (rulings L4 to L7, F7)."""
+
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from activities.store.github import account, comments, reading
+from bridge.github import orders
+from bridge.operations.resume import Verdict
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from tests.bridge.github.conftest import Office, bind
+from workflows.github.marks import marked
+from workflows.model.errors import RefusedError, UnreachableError
+from workflows.model.orders import ResumeOrder
+
+ROOT, OTHER = seeds.ROOT, "job-0123456789cd"
+ANSWER = "/service resume answer\ncolor: dark red\nand deep"
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[ResumeOrder]:
+    """What reached the tree; it takes everything."""
+    taken: list[ResumeOrder] = []
+
+    async def resume(_: Service, order: ResumeOrder) -> Verdict:
+        taken.append(order)
+        return Verdict("recorded", applied=True)
+
+    monkeypatch.setattr(orders, "resume", resume)
+    return taken
+
+
+async def waiting(office: Office, number: int, root: str = ROOT) -> None:
+    """A tree of this pull request that asks people, and all that is told of it."""
+    bind(office, number, root)
+    asked = seeds.round_(root, opened_at=time.time(), expires_at=time.time() + 60)
+    seeds.write(office.service, asked, seeds.event(2, root, kind="round_opened"))
+    await office.turns()
+
+
+async def heard(office: Office) -> None:
+    """Comments are looked at now, and all that follows is written."""
+    reading.want(office.session.store)
+    await office.turns()
+
+
+def answers(office: Office, number: int) -> list[str]:
+    """What our comments tell beside the tree's own."""
+    marks = [marked(each["body"]) or "" for each in office.hub.comments(number) if each["user"]["login"] == "helper"]
+    return [mark for mark in marks if not mark.startswith("job-")]
+
+
+@pytest.mark.ruling("L4", "L5", "L6", "F7")
+async def test_an_answer_of_several_lines_is_taken_and_acknowledged(office: Office, said: list[ResumeOrder]) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    comment = office.hub.comment(as_="ann", number=number, body=ANSWER.replace("\n", "\r\n"))
+    await heard(office)
+    (order,) = said
+    assert (order.actor, order.channel, order.verb, order.job_id) == ("ann", "comment", "answer", ROOT)
+    assert order.text == "color: dark red\nand deep"
+    assert order.request_id == f"comment-{comment}-0"
+    assert office.hub.reactions(comment) == [("helper", "eyes"), ("helper", "+1")]
+    assert answers(office, number) == []
+
+
+@pytest.mark.ruling("L5", "L7")
+async def test_a_comment_acts_once_however_often_it_is_seen(office: Office, said: list[ResumeOrder]) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    office.hub.comment(as_="ann", number=number, body=ANSWER)
+    for _ in range(3):
+        await heard(office)
+    reading.note(office.session.store, "acme/tool", since=0.0)  # all of it is read again, as after a restore
+    await heard(office)
+    assert len(said) == 1
+
+
+@pytest.mark.ruling("L5")
+async def test_it_acts_once_also_when_it_died_before_it_noted_that(
+    office: Office, said: list[ResumeOrder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second time it carries the same request id, under which a tree acts once."""
+    number = office.hub.pull()
+    await waiting(office, number)
+    office.hub.comment(as_="ann", number=number, body=ANSWER)
+    with monkeypatch.context() as broken:
+        broken.setattr(comments, "acted", _dies)
+        with pytest.raises(KeyboardInterrupt):
+            await heard(office)
+    await heard(office)
+    assert len(said) > 1
+    assert len({order.request_id for order in said}) == 1
+
+
+def _dies(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.ruling("L5", "L6")
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"> {ANSWER}\n\nI agree with that",
+        f"```\n{ANSWER}\n```",
+        f"    {ANSWER}",
+        f"<!--\n{ANSWER}\n-->",
+        "please write `/service resume answer red`",
+        "  hello\n/servicex resume answer red",
+        "the last line holds a mark\n/service resume answer red\n<!-- service:job-0123456789ab-status -->",
+    ],
+)
+async def test_what_is_quoted_or_code_or_marked_is_no_command(
+    office: Office, said: list[ResumeOrder], body: str
+) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    before = len(office.hub.writes())
+    office.hub.comment(as_="ann", number=number, body=body)
+    await heard(office)
+    assert (said, len(office.hub.writes())) == ([], before)
+
+
+@pytest.mark.ruling("L5", "L6")
+async def test_bots_our_own_edited_and_old_comments_are_nothing(office: Office, said: list[ResumeOrder]) -> None:
+    number = office.hub.pull()
+    office.hub.user("robot", role="admin", type="Bot")
+    office.hub.comment(as_="ann", number=number, body=ANSWER, at=datetime.now(UTC) - timedelta(hours=1))
+    await waiting(office, number)
+    before = len(office.hub.writes())
+    office.hub.comment(as_="robot", number=number, body=ANSWER)
+    office.hub.comment(as_="helper", number=number, body=ANSWER)
+    edited = office.hub.comment(as_="ann", number=number, body="hello")
+    office.hub.edit_comment(edited, ANSWER, as_="ann")
+    await heard(office)
+    assert (said, len(office.hub.writes())) == ([], before)
+
+
+@pytest.mark.ruling("L5")
+async def test_a_comment_that_was_edited_between_its_reading_and_its_acting_is_nothing(
+    office: Office, said: list[ResumeOrder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    comment = office.hub.comment(as_="ann", number=number, body=ANSWER)
+    away = _raises(UnreachableError("Temporal is away"))
+    with monkeypatch.context() as broken:
+        broken.setattr(orders, "resume", away)
+        await heard(office)
+    assert comments.get(office.session.store, comment).state == comments.TAKEN  # type: ignore[union-attr]
+    office.hub.edit_comment(comment, ANSWER.replace("red", "green"), as_="ann")
+    await heard(office)
+    assert said == []
+    assert comments.get(office.session.store, comment).outcome == "it was edited"  # type: ignore[union-attr]
+
+
+def _raises(error: Exception):  # type: ignore[no-untyped-def]
+    async def resume(*_: object) -> None:
+        raise error
+
+    return resume
+
+
+@pytest.mark.ruling("L5", "L6")
+async def test_a_stranger_is_told_once_and_nothing_happens(office: Office, said: list[ResumeOrder]) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    comment = office.hub.comment(as_="bob", number=number, body=ANSWER)
+    for _ in range(3):
+        await heard(office)
+    assert said == []
+    assert answers(office, number) == [f"comment-{comment}-refusal"]
+    assert office.hub.reactions(comment) == []
+
+
+@pytest.mark.ruling("L5")
+async def test_who_may_is_asked_when_the_comment_is_acted_on(office: Office, said: list[ResumeOrder]) -> None:
+    """Somebody whose permission was taken away since commands nothing."""
+    number = office.hub.pull()
+    await waiting(office, number)
+    comment = office.hub.comment(as_="ann", number=number, body=ANSWER)
+    office.hub.user("ann", role="read")
+    await heard(office)
+    assert said == []
+    assert answers(office, number) == [f"comment-{comment}-refusal"]
+
+
+@pytest.mark.ruling("L6")
+async def test_after_five_refusals_an_hour_a_thread_falls_silent(office: Office, said: list[ResumeOrder]) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    for _ in range(8):
+        office.hub.comment(as_="bob", number=number, body="/service status")
+    await heard(office)
+    assert len(answers(office, number)) == 5
+
+
+@pytest.mark.ruling("L6")
+async def test_a_bot_that_answers_every_comment_makes_no_loop(office: Office, said: list[ResumeOrder]) -> None:
+    """An account that quotes us, orders, and is a person for GitHub; the thread ends all the same."""
+    number = office.hub.pull()
+    await waiting(office, number)
+    seen: set[int] = set()
+    for _ in range(12):
+        for each in office.hub.comments(number):
+            if each["user"]["login"] == "helper" and each["id"] not in seen:
+                seen.add(each["id"])
+                office.hub.comment(as_="bob", number=number, body=f"> {each['body']}\n\n/service status")
+        await heard(office)
+    assert said == []
+    assert len(answers(office, number)) == 5
+
+
+@pytest.mark.ruling("L6")
+async def test_two_services_on_one_thread_do_not_answer_each_other(office: Office, said: list[ResumeOrder]) -> None:
+    """The other one has an account of its own, and its comments hold commands to copy."""
+    number = office.hub.pull()
+    await waiting(office, number)
+    office.hub.user("other", role="admin")
+    text = f"Paused.\n\n/service resume {OTHER} answer red\n\n<!-- service:{OTHER}-r1-pause -->"
+    office.hub.comment(as_="other", number=number, body=text)
+    comment = office.hub.comment(as_="ann", number=number, body=f"/service resume {OTHER} answer red")
+    before = len(office.hub.writes())
+    await heard(office)
+    assert said == []
+    assert answers(office, number) == []
+    assert len(office.hub.writes()) - before <= 1  # eyes at most
+    assert comments.get(office.session.store, comment).state == comments.IGNORED  # type: ignore[union-attr]
+
+
+@pytest.mark.ruling("L4")
+async def test_the_job_may_be_left_out_when_one_round_is_open_and_else_the_lines_are_said(
+    office: Office, said: list[ResumeOrder]
+) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    await waiting(office, number, OTHER)
+    office.hub.comment(as_="ann", number=number, body="/service resume answer red")
+    await heard(office)
+    assert said == []
+    refusal = office.hub.bodies(number)[-1]
+    assert f"/service resume {ROOT} answer" in refusal
+    assert f"/service resume {OTHER} answer" in refusal
+    office.hub.comment(as_="ann", number=number, body=f"/service resume {OTHER} answer red")
+    await heard(office)
+    assert [order.job_id for order in said] == [OTHER]
+
+
+@pytest.mark.ruling("L5")
+async def test_a_tree_is_not_commanded_from_another_pull_request(office: Office, said: list[ResumeOrder]) -> None:
+    number, elsewhere = office.hub.pull(), office.hub.pull("other-topic")
+    await waiting(office, number)
+    bind(office, elsewhere, OTHER)
+    await office.turns()
+    office.hub.comment(as_="ann", number=elsewhere, body=f"/service resume {ROOT} answer red")
+    await heard(office)
+    assert said == []
+    assert "discussed elsewhere" in office.hub.bodies(elsewhere)[-1]
+
+
+@pytest.mark.ruling("L6")
+async def test_what_the_tree_refuses_is_said_with_the_lines_to_write(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    no = RefusedError("round 1 takes answer and extend, not retry", f"service resume {ROOT} answer TEXT")
+    monkeypatch.setattr(orders, "resume", _raises(no))
+    comment = office.hub.comment(as_="ann", number=number, body="/service resume retry")
+    await heard(office)
+    assert answers(office, number) == [f"comment-{comment}-refusal"]
+    assert "takes answer and extend" in office.hub.bodies(number)[-1]
+    assert f"/service resume {ROOT} answer TEXT" in office.hub.bodies(number)[-1]
+    assert office.hub.reactions(comment) == [("helper", "eyes")]
+
+
+@pytest.mark.ruling("L4")
+async def test_how_it_stands_is_told_to_who_asks(office: Office, said: list[ResumeOrder]) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    comment = office.hub.comment(as_="ann", number=number, body="/service status")
+    await heard(office)
+    assert answers(office, number) == [f"comment-{comment}-report"]
+
+
+@pytest.mark.ruling("L4")
+async def test_what_the_settings_do_not_allow_is_refused(office: Office, said: list[ResumeOrder]) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    comment = office.hub.comment(as_="ann", number=number, body=f"/service kill {ROOT}")
+    await heard(office)
+    assert answers(office, number) == [f"comment-{comment}-refusal"]
+    assert "[github]" in office.hub.bodies(number)[-1]
+
+
+@pytest.mark.ruling("L7")
+async def test_what_has_not_changed_is_asked_for_free_and_at_most_three_times_a_minute(office: Office) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    known = reading.of(office.session.store, "acme/tool")
+    assert known is not None
+    assert known.next_at - time.time() > 15
+    before = len(office.hub.requests)
+    await office.turn()
+    assert len(office.hub.requests) == before
+    await heard(office)
+    await heard(office)
+    asked = office.hub.requests[before:]
+    assert all(each.free for each in asked[1:]), [each.line for each in asked]
+
+
+@pytest.mark.ruling("L7")
+async def test_nothing_is_asked_of_a_repository_where_nothing_can_be_answered(office: Office) -> None:
+    office.hub.pull()
+    await office.turns()
+    await heard(office)
+    assert [each.line for each in office.hub.requests] == ["GET /user"]
+    assert account.read(office.session.store).login == "helper"
