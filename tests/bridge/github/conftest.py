@@ -1,6 +1,6 @@
 """A desk of the product's on the small GitHub of the tests, with trees whose rows a test writes; no Temporal."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
@@ -36,17 +36,13 @@ class Office:
         return await Desk(self.session)._turn()
 
     async def turns(self, most: int = 40) -> list[Turn]:
-        """Turn after turn until nothing is written any more."""
+        """Turn after turn until there is nothing to do, or nothing can be done."""
         done = []
         for _ in range(most):
-            before = len(self.hub.writes())
             done.append(await self.turn())
-            if len(self.hub.writes()) == before:
+            if done[-1].says == "nothing to do" or account.read(self.session.store).blocked_until:
                 return done
         raise AssertionError(f"no end: {[each.says for each in done]}")
-
-
-Opened = Callable[..., Office]
 
 
 @pytest.fixture

@@ -207,7 +207,7 @@ async def test_a_bot_that_answers_every_comment_makes_no_loop(office: Office, sa
         for each in office.hub.comments(number):
             if each["user"]["login"] == "helper" and each["id"] not in seen:
                 seen.add(each["id"])
-                office.hub.comment(as_="bob", number=number, body=f"> {each['body']}\n\n/service status")
+                office.hub.comment(as_="bob", number=number, body=f"> {each['body'][:20]}\n\n/service status")
         await heard(office)
     assert said == []
     assert len(answers(office, number)) == 5
@@ -299,6 +299,7 @@ async def test_what_the_settings_do_not_allow_is_refused(office: Office, said: l
 async def test_what_has_not_changed_is_asked_for_free_and_at_most_three_times_a_minute(office: Office) -> None:
     number = office.hub.pull()
     await waiting(office, number)
+    await heard(office)
     known = reading.of(office.session.store, "acme/tool")
     assert known is not None
     assert known.next_at - time.time() > 15
@@ -308,7 +309,7 @@ async def test_what_has_not_changed_is_asked_for_free_and_at_most_three_times_a_
     await heard(office)
     await heard(office)
     asked = office.hub.requests[before:]
-    assert all(each.free for each in asked[1:]), [each.line for each in asked]
+    assert all(each.free for each in asked), [each.line for each in asked]
 
 
 @pytest.mark.ruling("L7")
