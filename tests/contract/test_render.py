@@ -166,6 +166,14 @@ def headings(comment: str) -> list[str]:
 
 
 class TestCaps:
+    @pytest.mark.ruling("A12", "L11")
+    def test_a_secret_that_invisible_characters_split_is_redacted(self) -> None:
+        token = TOKENS["npm"]
+        split = f"{token[:9]}\u200b{token[9:]}"
+        text = render_comment(result_of(summary=split, findings=[split, {"title": split, "a": [split]}]))
+        assert token[:12] not in text
+        assert text.count("[redacted]") == 4
+
     @pytest.mark.ruling("A12")
     def test_redaction_comes_before_the_cut(self) -> None:
         token = TOKENS["GitHub personal"]

@@ -19,9 +19,9 @@ _ADDRESS = re.compile(r"(?i:https?:(?=//[^\s<>]{1,300}?/(?:issues|pulls?|discuss
 _COMMAND = re.compile(r"(?im:^[^\w/\n]*+/(?=service(?:\s|\Z)))")
 _SPECIAL = re.compile(
     r"#(?=[0-9])"  # references, also to other repositories
-    r"|(?i:\bGH-)(?=[0-9])"  # the same in another form
+    r"|(?i:\bGH\\?-)(?=[0-9])"  # the same in another form
     r"|&(?=#|[A-Za-z][A-Za-z0-9]{1,31};)"  # entities, which stand for any of these characters
-    r"|@(?=[A-Za-z0-9_-])"  # mentions and mail addresses
+    r"|@(?=\\?[A-Za-z0-9_-])"  # mentions and mail addresses, escaped or not
     r"|<(?=[A-Za-z/!?])"  # HTML, comments, autolinks
     r"|!(?=\[)"  # images, which are loaded unasked
     r"|\](?=\((?!\s*<?https?://))"  # links elsewhere than to the web

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from workflows.contract.inert import inert, refers
+from workflows.contract.inert import inert, refers, visible
 from workflows.contract.lines import Lines, bullet, cut, fit, word, wrapped
 from workflows.contract.models import Delegation, Finding, HumanQuestion, ServiceResult
 from workflows.contract.redact import redact, redact_value
@@ -29,7 +29,12 @@ _WEB = re.compile(r"https?://[^\s<>\"'`\\\[\]]{1,1900}")
 
 def render_comment(result: ServiceResult, cap: int = COMMENT_CAP) -> str:
     """The markdown of a result's comment, at most so many characters of it."""
-    return fit(_comment(result, _Writer(lambda text: inert(cut(text, FIELD_CAP)))), cap - 1) + "\n"
+    return fit(_comment(result, _Writer(lambda text: inert(shown(text, FIELD_CAP)))), cap - 1) + "\n"
+
+
+def shown(text: str, cap: int) -> str:
+    """What may be shown of a text, at most so many characters: a secret that invisible ones split is found too."""
+    return cut(redact(visible(text)), cap)
 
 
 def render_findings(result: ServiceResult, cap: int) -> str:

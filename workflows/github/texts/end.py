@@ -22,7 +22,7 @@ def _parts(tree: BoundTree) -> Iterator[Part]:
     all_of_it = views.everything(tree)
     yield Part([views.heading(tree, _TITLES.get(tree.task.state, "Ended"))], 2_000, "")
     yield Part([each for said in views.why(tree) for each in (said, "")], 4_000, all_of_it)
-    if tree.caveat:
+    if tree.caveat and tree.caveat not in tree.task.reason:
         yield Part([f"Read it with this in mind: {line(tree.caveat, 600)}"], 3_000, "")
     yield Part(_result(tree), RESULT_BYTES, all_of_it)
     branches = list(_branches(tree))

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from workflows.contract.inert import inert
-from workflows.contract.lines import Lines, bullet, cut, word, wrapped
-from workflows.contract.redact import redact
+from workflows.contract.lines import Lines, bullet, word, wrapped
+from workflows.contract.render import shown
 from workflows.github.marks import marker
 
 MOST_BYTES = 60_000
@@ -14,6 +14,7 @@ MOST_BYTES = 60_000
 
 LINE = 300
 TEXT = 2_000
+_FENCE = "```"
 _LOGIN = re.compile(r"@?([A-Za-z0-9][A-Za-z0-9-]{0,38}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,99})?)")
 
 
@@ -30,7 +31,7 @@ class Part:
 
 def line(text: str, limit: int = LINE) -> str:
     """What agents or people wrote, on one line of ours."""
-    return word(inert(cut(redact(text), limit)))
+    return word(inert(shown(text, limit)))
 
 
 def cell(text: str, limit: int = 60) -> str:
@@ -42,24 +43,24 @@ def cell(text: str, limit: int = 60) -> str:
 
 def code(text: str) -> str:
     """A name or a command of ours, as code."""
-    clean = word(inert(redact(text))).replace("`", "'").replace("|", "\N{BOX DRAWINGS LIGHT VERTICAL}")
+    clean = word(inert(shown(text, TEXT))).replace("`", "'").replace("|", "\N{BOX DRAWINGS LIGHT VERTICAL}")
     return f"`{clean}`" if clean else "`-`"
 
 
 def item(first: str, text: str, limit: int = TEXT) -> Lines:
     """A list item that begins with words of ours; the text of others stays inside it."""
-    lines = wrapped(inert(cut(redact(text), limit)))
+    lines = wrapped(inert(shown(text, limit)))
     return bullet([f"{first}{lines[0]}", *lines[1:]])
 
 
 def quote(text: str, limit: int = TEXT) -> Lines:
     """Text of others as a quote."""
-    return [f"> {each}".rstrip() for each in wrapped(inert(cut(redact(text), limit)))]
+    return [f"> {each}".rstrip() for each in wrapped(inert(shown(text, limit)))]
 
 
 def to_copy(lines: Iterable[str]) -> Lines:
     """A command to copy: in a fence, so that it is none where it stands."""
-    return ["```text", *(each.replace("`", "'") for each in lines), "```"]
+    return [f"{_FENCE}text", *(each.replace("`", "'") for each in lines), _FENCE]
 
 
 def tag(handle: str, owner: str) -> str:
@@ -90,10 +91,13 @@ def _fitted(part: Part, cap: int) -> str:
     text = "\n".join(part.lines).strip("\n")
     if len(text.encode()) <= cap:
         return text
-    kept, left = [], cap - len(part.whole.encode()) - 2
+    kept: Lines = []
+    left = cap - len(part.whole.encode()) - len(_FENCE) - 3
     for each in part.lines:
         left -= len(each.encode()) + 1
         if left < 0:
             break
         kept.append(each)
-    return "\n".join([*kept, "", part.whole]) if cap > len(part.whole.encode()) + 2 else ""
+    if sum(each.startswith(_FENCE) for each in kept) % 2:
+        kept.append(_FENCE)
+    return "\n".join([*kept, "", part.whole]).strip("\n") if kept else ""

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
+from workflows.contract.inert import inert
 from workflows.contract.lines import Lines, bullet
+from workflows.contract.render import shown
 from workflows.github.bound import BoundTree
 from workflows.github.facts import pause_id
 from workflows.github.texts import views
@@ -18,13 +20,16 @@ COPY_BYTES = 15_000
 MOST_LINES = 40
 """Questions that the example names; it says that there are more."""
 
-_CHOICE = 60
-_WRITE = "People with write permission answer with a comment that begins so:"
+MOST_CHOICES = 200
+"""Characters that the choices of a question may take in the example."""
+
+_WRITE = "Whoever may write to this repository ends it with a comment that begins with one of these:"
 _WHAT = {
-    Verb.RETRY: "to run what failed again; lines below it are instructions for that",
-    Verb.CONTINUE: "to go on in spite of the failures; lines below it are told to the coordinator",
-    Verb.ABORT: "to sum the tree up and end it",
-    Verb.EXTEND: "for more time",
+    Verb.ANSWER: "To answer; an answer may run over several lines:",
+    Verb.RETRY: "To run again what failed; lines below the command are instructions for that:",
+    Verb.CONTINUE: "To go on in spite of the failures; lines below the command are told to the coordinator:",
+    Verb.ABORT: "To have the tree summed up and ended:",
+    Verb.EXTEND: "To have more time:",
 }
 
 
@@ -51,7 +56,7 @@ def _open(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
     asks = waiting.kind is RoundKind.ASK
     what = "asks what only a person can decide" if asks else "has failing legs, and a person decides how it goes on"
     yield Part([views.heading(tree, "A person is needed")], 2_000, "")
-    until = f"Without an answer until **{clock(waiting.expires_at)}** it is summed up and ends."
+    until = f"Without an answer until **{clock(waiting.expires_at)}** the tree is summed up and ends."
     yield Part([f"{_to(tree)}{code(waiting.coordinator_id)} {what}. {until}"], 2_000, "")
     yield Part(list(_asked(waiting)), ASKED_BYTES, views.everything(tree))
     yield Part([_WRITE, "", *_ways(waiting)], COPY_BYTES, views.everything(tree))
@@ -101,12 +106,14 @@ def _ways(waiting: RoundRecord) -> Lines:
     lines: Lines = []
     for verb in waiting.verbs:
         start = f"/service resume {waiting.coordinator_id} {verb}"
-        if verb == Verb.ANSWER:
-            lines += [*_answer(start, waiting.questions), ""]
-        else:
-            said = f"{start} 12h" if verb == Verb.EXTEND else start
-            lines += [f"or, {_WHAT[Verb(verb)]}:" if lines else f"{_WHAT[Verb(verb)]}:", "", *to_copy([said]), ""]
+        lines += [_WHAT[Verb(verb)], "", *_example(Verb(verb), start, waiting), ""]
     return lines
+
+
+def _example(verb: Verb, start: str, waiting: RoundRecord) -> Lines:
+    if verb is Verb.ANSWER:
+        return _answer(start, waiting.questions)
+    return to_copy([f"{start} 12h" if verb is Verb.EXTEND else start])
 
 
 def _answer(start: str, questions: tuple[QuestionRecord, ...]) -> Lines:
@@ -119,6 +126,10 @@ def _answer(start: str, questions: tuple[QuestionRecord, ...]) -> Lines:
 
 def _choices(question: QuestionRecord) -> str:
     """The choices, where they can be written as they are."""
-    plain = all(each.isascii() and each.isprintable() and not set(each) & set("`<>@#&/|") for each in question.choices)
     text = " | ".join(question.choices)
-    return text if question.choices and plain and len(text) <= 3 * _CHOICE else "text"
+    plain = (
+        text.isprintable()
+        and not set("".join(question.choices)) & set("`<>|")
+        and inert(shown(text, MOST_CHOICES)) == text
+    )
+    return text if text and plain else "text"

@@ -1,0 +1,353 @@
+"""The comments as people read them, and that nothing which agents or people wrote acts in them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from tests.contract.redaction_table import TOKENS
+from tests.depth import cases
+from tests.github.bound_trees import NOON, ROOT, ask, event, failure, job, task, tree
+from workflows.contract.models import ServiceResult
+from workflows.github.bound import BoundTree
+from workflows.github.commands import commands_in
+from workflows.github.facts import EDITED, Fact, FactKind, due
+from workflows.github.marks import marked
+from workflows.github.said import Resume
+from workflows.github.texts.bodies import body
+from workflows.github.texts.parts import MOST_BYTES, Part, comment, tag
+from workflows.github.texts.refusal import receipt, refusal
+from workflows.github.texts.status import report
+from workflows.model.event_kinds import EventKind
+from workflows.model.rows import FailingRecord, QuestionRecord
+from workflows.model.states import JobState, TaskState
+
+UNTIL = "Without an answer until **2027-01-16 08:01:00 UTC** the tree is summed up and ends."
+PAGE = f"https://service.example/ui/trees/{ROOT}"
+
+
+def texts(of: BoundTree) -> dict[FactKind, str]:
+    """The comment of each kind, the latest of it."""
+    return {fact.kind: body(of, fact) for fact in due(of)}
+
+
+def lines(text: str) -> list[str]:
+    return text.split("\n")
+
+
+@pytest.mark.ruling("L3")
+def test_the_status() -> None:
+    of = tree(TaskState.AWAITING_HUMAN, rounds=(ask(), failure(2)), dashboard="https://service.example")
+    assert lines(texts(of)[FactKind.STATUS]) == [
+        "### Task: Make the login faster", "",
+        "**⏸ waits for a person**", "",
+        f"- until 2027-01-16 08:01:00 UTC: `{ROOT}` asks a person about `color`, `build.size`",
+        f"- until 2027-01-16 08:01:00 UTC: `{ROOT}` asks a person about `build` failed", "",
+        "| Leg | Agent | State | Decision |",
+        "|---|---|---|---|",
+        "| root | scout, ask | ✔ succeeded | approved |",
+        "| `leg-1` | scout, implement | ▶ running |  |", "",
+        "Used: jobs 1 of 64, time 1m of 2h, tokens 2,400, cost $0.50.", "",
+        f"The whole of it: `service job tree {ROOT}`, or on [the dashboard](<{PAGE}>). As of 2027-01-15 08:01:00 UTC.",
+        "", f"<!-- service:{ROOT}-status -->",
+    ]  # fmt: skip
+
+
+@pytest.mark.ruling("L3", "B3")
+def test_a_pause_that_asks() -> None:
+    of = tree(TaskState.AWAITING_HUMAN, rounds=(ask(),))
+    assert lines(texts(of)[FactKind.PAUSE]) == [
+        "### A person is needed: Make the login faster", "",
+        f"@octocat `{ROOT}` asks what only a person can decide. {UNTIL}", "",
+        "- `color`: Which color?",
+        "  - red",
+        "  - dark blue",
+        "- `build.size` (asked by `build`): How large?", "",
+        "Whoever may write to this repository ends it with a comment that begins with one of these:", "",
+        "To answer; an answer may run over several lines:", "",
+        "```text",
+        f"/service resume {ROOT} answer",
+        "color: <red | dark blue>",
+        "build.size: <text>",
+        "```", "",
+        "To have more time:", "",
+        "```text",
+        f"/service resume {ROOT} extend 12h",
+        "```", "",
+        f"The whole of it: `service job tree {ROOT}`.", "",
+        f"<!-- service:{ROOT}-r1-pause -->",
+    ]  # fmt: skip
+
+
+@pytest.mark.ruling("L3", "B3")
+def test_a_pause_about_failures() -> None:
+    of = tree(TaskState.AWAITING_HUMAN, rounds=(failure(),), handle="@acme/ops")
+    text = texts(of)[FactKind.PAUSE]
+    assert f"@acme/ops `{ROOT}` has failing legs, and a person decides how it goes on." in text
+    assert f"- `build` (`{ROOT}.1`) failed: no compiler" in text
+    verbs = [line.rpartition(f"{ROOT} ")[2] for line in lines(text) if line.startswith("/service resume")]
+    assert verbs == ["retry", "continue", "abort", "extend 12h"]
+
+
+@pytest.mark.ruling("L3", "F6")
+def test_a_pause_that_is_over_says_what_was_recorded() -> None:
+    over = ask(end="answered", closed="answered by jo (comment) at noon", verbs=(), commands=())
+    recorded = ["color: red", "build.size stays unanswered"]
+    said = event(5, EventKind.RESUME_ACCEPTED, round=1, verb="answer", recorded=recorded)
+    text = texts(tree(rounds=(over,), events=(said,)))[FactKind.PAUSE]
+    assert lines(text)[:3] == [
+        "### A person was asked: Make the login faster", "", "This is over: answered by jo (comment) at noon."
+    ]  # fmt: skip
+    assert "Recorded:\n\n- color: red\n- build.size stays unanswered\n" in text
+    assert "@" not in text
+    assert "/service" not in text
+
+
+@pytest.mark.ruling("L3", "F8")
+def test_a_reminder() -> None:
+    late = event(9, EventKind.ROUND_REMINDER, message=f"12h left: round 1 of {ROOT} asks color", round=1)
+    text = texts(tree(rounds=(ask(),), events=(late,)))[FactKind.REMINDER]
+    assert lines(text)[0] == f"@octocat 12h left: `{ROOT}` still waits, until **2027-01-16 08:01:00 UTC**."
+    assert f"/service resume {ROOT} answer\ncolor: " in text
+    over = ask(end="answered", closed="answered by jo")
+    assert lines(texts(tree(rounds=(over,), events=(late,)))[FactKind.REMINDER]) == [
+        "This reminder is over: answered by jo.", "", f"<!-- service:{ROOT}-e9 -->"
+    ]  # fmt: skip
+
+
+@pytest.mark.ruling("L3")
+def test_the_end() -> None:
+    url = "https://github.com/acme/shop/issues/1"
+    finding = {"title": "Slow", "severity": "low", "source_url": url}
+    result = ServiceResult.model_validate({"decision": "approved", "summary": "Faster.", "findings": [finding]})
+    of = tree(
+        TaskState.DONE,
+        task=task(TaskState.DONE, reason="killed by jo (cli)", ended_at=NOON + 90),
+        jobs=(job(), job(1, branch="service/a"), job(2, branch="service/b")),
+        result=result,
+        merged=frozenset({"service/b"}),
+        events=(event(1, EventKind.TREE_CAVEAT, message="not independent"), event(2, EventKind.TREE_ENDED)),
+    )
+    assert lines(texts(of)[FactKind.END]) == [
+        "### Done: Make the login faster", "",
+        "Why: killed by jo (cli)", "",
+        "Read it with this in mind: not independent", "",
+        "### Result: approved", "",
+        "> Faster.", "",
+        "#### Findings", "",
+        "- **Slow** (low)",
+        "  - source_url: https:\u200b//github.com/acme/shop/issues/1", "",
+        "#### Branches", "",
+        f"- `service/a` not merged: `service job merge {ROOT}.1`",
+        "- `service/b` merged", "",
+        "Used: jobs 2 of 64, time 1m30s of 2h, tokens 3,600, cost $0.75.", "",
+        f"The whole of it: `service job tree {ROOT}`. As of 2027-01-15 08:01:30 UTC.", "",
+        f"<!-- service:{ROOT}-e2-end -->",
+    ]  # fmt: skip
+
+
+@pytest.mark.ruling("L3")
+def test_an_end_without_a_result_says_what_the_last_job_says() -> None:
+    failed = job(state=JobState.FAILED, decision="failed", summary="no compiler")
+    blocked = task(TaskState.BLOCKED, reason="leg failed", next=f"service job retry {ROOT}")
+    text = texts(tree(TaskState.BLOCKED, task=blocked, jobs=(failed,)))[FactKind.END]
+    assert "### Result: failed\n\n> no compiler" in text
+    assert f"Why: leg failed\n\nNext: `service job retry {ROOT}`" in text
+    assert "Nobody summed it up." in texts(tree(TaskState.CANCELLED, jobs=(job(),)))[FactKind.END]
+
+
+@pytest.mark.ruling("L6")
+def test_a_refusal_says_what_is_open_and_what_to_write() -> None:
+    why = "round 1 asks color: @everyone"
+    text = refusal("comment-7-refusal", "jo", [why], [f'service resume {ROOT} answer "color: <text>"'])
+    assert lines(text) == [
+        "Not carried out, what jo wrote:", "",
+        "- round 1 asks color: @\u200beveryone", "",
+        "Write instead, in a comment of its own:", "",
+        "```text",
+        f'/service resume {ROOT} answer "color: <text>"',
+        "```", "",
+        "<!-- service:comment-7-refusal -->",
+    ]  # fmt: skip
+    refused = event(3, EventKind.RESUME_REFUSED, message="no such round", actor="jo", channel="comment")
+    text = texts(tree(rounds=(ask(),), events=(refused,)))[FactKind.REFUSAL]
+    assert "- no such round" in text
+    assert f'\n/service resume {ROOT} answer "color: <text>" "build.size: <text>"\n' in text
+
+
+@pytest.mark.ruling("L6")
+def test_a_receipt() -> None:
+    text = receipt("comment-7-applied", "jo", ["color: red"], applied=False)
+    assert lines(text)[0] == "Recorded, what jo wrote. No worker is there: it takes effect when one comes."
+    assert "- color: red" in text
+
+
+@pytest.mark.ruling("L4")
+def test_a_report_tells_all_trees_of_a_thread() -> None:
+    text = report(7, [tree(), tree(TaskState.DONE)])
+    assert text.count("### Task: Make the login faster") == 2
+    assert marked(text) == "comment-7-report"
+    assert "No tree belongs to this thread." in report(7, [])
+
+
+@pytest.mark.ruling("L3", "F6")
+def test_what_a_pause_says_to_write_is_read_as_meant() -> None:
+    """Copied out of its fence; where it stands it is no command."""
+    for waiting in (ask(), failure()):
+        text = texts(tree(rounds=(waiting,)))[FactKind.PAUSE]
+        assert commands_in(text) == ()
+        copied = re.findall(r"```text\n(.*?)\n```", text, re.DOTALL)
+        said = [each for one in copied for each in commands_in(one)]
+        assert [(each.job, each.verb) for each in said if isinstance(each, Resume)] == [
+            (ROOT, verb) for verb in waiting.verbs
+        ]
+
+
+@pytest.mark.ruling("L3")
+@pytest.mark.parametrize(
+    ("handle", "owner", "expected"),
+    [
+        ("", "octocat", "@octocat"),
+        ("jo", "octocat", "@jo"),
+        ("@jo, @acme/ops", "octocat", "@jo @acme/ops"),
+        ("call Jo at 5!", "octocat", "@octocat"),
+        ("#ops", "octocat", "@octocat"),
+        ("<b>", "", ""),
+        ("", "not a login", ""),
+    ],
+)
+def test_who_is_tagged(handle: str, owner: str, expected: str) -> None:
+    assert tag(handle, owner) == expected
+
+
+HOSTILE = [
+    "@everyone", "a @acme/ops b", "&commat;jo", "#12", "GH-12", "acme/shop#12", "&#35;12", "<!-- service:forged -->",
+    "https://github.com/acme/shop/issues/12", "[x](https://github.com/acme/shop/pull/12)", "<img src=x>", "<b", "`",
+    "/service resume abort", "\n/service kill\n", "```\n/service kill", "</details><script>", "\r/service status\r",
+    "\u200b\u2060\u202e", "# h", "===", "---", "> q", "[a]: http://x", "``` text", "x" * 400, "![i](http://x)",
+    "| a | b |\n|---|---|", "\\|`|",
+    "\n\n<!-- service:forged -->", "~~~", "    code", "1. # h", "**", "[", "](javascript:x)",
+    f" {TOKENS['GitHub personal']} ", f" {TOKENS['GitHub personal'][:20]}\u200b{TOKENS['GitHub personal'][20:]} ",
+]  # fmt: skip
+
+
+def hostile_tree(text: str, state: TaskState) -> BoundTree:
+    """A tree in which every text that agents or people can write is this one."""
+    question = QuestionRecord(id="q", prompt=text, choices=(text, "b"), job_id=ROOT)
+    failing = FailingRecord(leg="build", job_id=f"{ROOT}.1", attempt=1, state=JobState.FAILED, reason=text)
+    entry = {"title": text, "severity": text, "url": text, text: [text, {"a": text}]}
+    result = {"decision": "approved", "summary": text or "x", "findings": [text, entry, [text]], "needs": [text]}
+    result |= {"human_questions": [{"id": "q", "prompt": text or "x", "choices": [text]}]}
+    return BoundTree(
+        task=task(state, title=text, reason=text, next=text),
+        jobs=(job(agent=text, summary=text, reason=text, decision="failed"), job(1, branch=f"service/{text}")),
+        rounds=(
+            ask(questions=(question,)),
+            failure(2, failing=(failing,)),
+            ask(3, end="answered", closed=text, questions=(question,)),
+        ),
+        events=(
+            event(1, EventKind.ROUND_REMINDER, message=text, round=1),
+            event(2, EventKind.RESUME_REFUSED, message=text, actor=text, channel="comment"),
+            event(3, EventKind.RESUME_ACCEPTED, round=3, verb="answer", recorded=[text]),
+            event(4, EventKind.TREE_CAVEAT, message=text),
+            event(5, EventKind.TREE_ENDED, message=text),
+        ),
+        owner="octocat",
+        result=ServiceResult.model_validate(result) if len(text) % 2 else None,
+    )
+
+
+LIVE = re.compile(r"@[A-Za-z0-9_-]|#[0-9]|(?i:\bgh-[0-9])|https?://[^\s<>]*/(?:issues|pulls?|discussions)/[0-9]")
+OUR_HEADINGS = re.compile(
+    r"Task: |A person is needed: |A person was asked: |Done: |Cancelled: |Blocked: |Result: (approved|failed)$"
+    r"|Findings$|Needs$|Questions$|Branches$"
+)
+
+
+def check_harmless(text: str, fact: Fact) -> None:
+    """As GitHub reads it: entities resolved, code left out."""
+    assert marked(text) == fact.fact_id
+    assert text.count("<!--") == 1
+    assert commands_in(text) == ()
+    assert len(text.encode()) <= MOST_BYTES
+    assert TOKENS["GitHub personal"][:16] not in text
+    assert not re.search("[\u200c\u200d\u2060\ufeff\u202e]", text)
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    assert [token.content.strip() for token in tokens if token.type == "html_block"] == [text.split("\n")[-1]]
+    said = "\n".join(shown(token.children or ()) for token in tokens if token.type == "inline")
+    mentions = [said] if fact.kind in (FactKind.PAUSE, FactKind.REMINDER) and not fact.only_edit else []
+    assert not LIVE.search(said.replace("@octocat ", "", len(mentions)))
+    titles = [tokens[place + 1].content for place, token in enumerate(tokens) if token.type == "heading_open"]
+    assert all(OUR_HEADINGS.match(each) for each in titles), titles
+    assert [token for token in tokens if token.type == "hr"] == []
+    tables = [token for token in tokens if token.type == "td_open"]
+    assert len(tables) == (8 if fact.kind is FactKind.STATUS else 0)
+
+
+def shown(children: Sequence[Token]) -> str:
+    found: list[str] = []
+    for child in children:
+        assert child.type not in ("image", "html_inline"), child
+        found += [str(child.attrGet("href") or "")] if child.type == "link_open" else []
+        found.append(child.content if child.type == "text" else " ")
+    return "".join(found)
+
+
+@pytest.mark.ruling("L11", "A12")
+@pytest.mark.parametrize("state", [TaskState.AWAITING_HUMAN, TaskState.DONE])
+@pytest.mark.parametrize("text", ["", *HOSTILE])
+def test_nothing_that_others_wrote_acts_in_a_comment(text: str, state: TaskState) -> None:
+    for each in (text, f"a {text}"):
+        of = hostile_tree(each, state)
+        for fact in due(of):
+            check_harmless(body(of, fact), fact)
+
+
+@pytest.mark.ruling("L11")
+@given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=3) | st.sampled_from(["\n", " ", "  "])))
+@settings(max_examples=cases(15, 200), deadline=None)
+def test_nothing_that_others_put_together_acts_in_a_comment(pieces: list[str]) -> None:
+    of = hostile_tree("".join(pieces), TaskState.BLOCKED)
+    for fact in due(of):
+        check_harmless(body(of, fact), fact)
+
+
+@pytest.mark.ruling("L3")
+@pytest.mark.parametrize("text", ["x" * 3_000, "\u6f22" * 3_000, "\U0001f44d\n" * 1_500, "| @a #1 " * 400])
+def test_a_comment_keeps_to_what_github_takes(text: str) -> None:
+    """However much there is, in bytes; each part says where all of it is."""
+    questions = tuple(QuestionRecord(id=f"q{n}", prompt=text, choices=(text,), job_id=ROOT) for n in range(160))
+    findings = [{"title": text, "a": [text] * 20}] * 30
+    result = ServiceResult.model_validate({"decision": "approved", "summary": text, "findings": findings})
+    jobs = (job(), *(job(number, agent=text[:200], branch=f"service/{number}") for number in range(1, 900)))
+    of = tree(TaskState.DONE, rounds=(ask(questions=questions),), result=result, jobs=jobs)
+    for fact in due(of):
+        said = body(of, fact)
+        assert len(said.encode()) <= MOST_BYTES
+        assert marked(said) == fact.fact_id
+        assert f"The whole of it: `service job tree {ROOT}`" in said
+        assert sum(line.startswith("```") for line in lines(said)) % 2 == 0
+        assert commands_in(said) == ()
+
+
+def test_an_example_that_is_cut_closes_its_fence() -> None:
+    text = comment(
+        "x", [Part(["```text", *["a" * 20] * 20, "```"], 200, "the rest is there"), Part(["after"], 200, "")]
+    )
+    assert text.count("```") == 2
+    assert text.endswith("```\n\nthe rest is there\n\nafter\n\n<!-- service:x -->")
+
+
+@pytest.mark.ruling("L3")
+def test_the_same_rows_give_the_same_text_and_what_is_not_shown_edits_nothing() -> None:
+    of = tree(TaskState.AWAITING_HUMAN, rounds=(ask(),))
+    told = event(9, EventKind.DELEGATION_BUDGET_WARNING)
+    assert texts(of) == texts(replace(of, events=(told,)))
+    assert texts(of) != texts(replace(of, rounds=(ask(expires_at=NOON),)))
+    assert {FactKind.REFUSAL, FactKind.REPORT} & EDITED == set()
