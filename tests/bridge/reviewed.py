@@ -36,7 +36,7 @@ class Reviewed:
         base: dict[str, Any] = {"delegation_id": name, "state": JobState.SUCCEEDED, "decision": "implemented"}
         return seeds.job(job_id, **(base | fields))
 
-    def write(self, number: int = 1, **fields: dict[str, Any]) -> None:
+    def write(self, number: int = 1, **fields: Any) -> None:
         """The rows of the legs, each with fields of its own."""
         for job_id, name in ((A, "a"), (B, "b")):
             wrote = {"action": Action.IMPLEMENT, "branch": f"service/{job_id}-{name}", "head_sha": self.heads[name]}
@@ -58,7 +58,7 @@ class Reviewed:
         return head
 
 
-def reviewed(service: Service, where: Path, **fields: dict[str, Any]) -> Reviewed:
+def reviewed(service: Service, where: Path, **fields: Any) -> Reviewed:
     """Nothing is merged yet; fields of the task, or of a leg, by name."""
     repo = make_repository(where / "shop")
     repos.put(service.store, "acme/shop", str(repo), service.settings.host)
@@ -68,7 +68,7 @@ def reviewed(service: Service, where: Path, **fields: dict[str, Any]) -> Reviewe
         heads[name] = commit_file(repo, f"{name}.txt", name)
     run_git(repo, "checkout", "-q", "main")
     made = Reviewed(service, repo, base, heads)
-    over = {"state": TaskState.DONE, "reason": "the coordinator decided approved", "ended_at": 2.0}
+    over: dict[str, Any] = {"state": TaskState.DONE, "reason": "the coordinator decided approved", "ended_at": 2.0}
     root = seeds.job(state=JobState.SUCCEEDED, decision="approved")
     seeds.write(service, seeds.task(**(over | fields.pop("task", {}))), root)
     made.write(**fields)

@@ -15,11 +15,11 @@ def writes(**files: str) -> dict[str, Any]:
     } | WROTE
 
 
-def conflicting(script: Script) -> str:
-    """A tree whose reader depends on two legs that wrote the same file."""
+def conflicting(script: Script, left: dict[str, Any] | None = None) -> str:
+    """A tree whose reader depends on two legs that wrote the same file; what else the first of them says."""
     script.answers(
         none={"delegations": [leg("left"), leg("right"), leg("see", "review", deps=["left", "right"])]},
-        left=writes(same_txt="left\n"),
+        left=writes(same_txt="left\n") | (left or {}),
         right=writes(same_txt="right\n"),
         see={"write": {"seen.txt": "x"}},
     )

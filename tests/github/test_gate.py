@@ -63,7 +63,7 @@ DONE = Seen(
 """One leg wrote, one reviewed, the coordinator is content; all of it is in the head."""
 
 
-def of(*jobs: JobRecord, plans: dict[int, Plan] | None = None, **facts: JobFacts) -> Seen:
+def of(*jobs: JobRecord, plans: Any = None, **facts: Any) -> Seen:
     """The same task with other jobs after the root's; facts by the leg's name."""
     by_name = {each.delegation_id: each.job_id for each in jobs if each.delegation_id}
     given = {by_name[name]: each for name, each in facts.items()}

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ from bridge.http.wire.schemas import Event, Job, JobSummary, Tree
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
+from tests.bridge.reviewed import TASK_BRANCH, reviewed
 from tests.bridge.seeds import ROOT
 from tests.waiting import until
 from workflows.model.states import JobState, TaskState
@@ -285,3 +287,30 @@ class TestStream:
                     if "id" in event:
                         break
             await until(lambda: "/events" in service.home.audit.read_text(), "the call goes on")
+
+
+@pytest.mark.ruling("L10", "J9")
+class TestGate:
+    async def test_it_says_whether_the_work_is_ready(
+        self, service: Service, call: httpx.AsyncClient, tmp_path: Path
+    ) -> None:
+        tree = reviewed(service, tmp_path)
+        told = (await call.get(f"{JOB}.3/gate")).json()
+        assert_documented(service, told, "Gate")
+        assert (told["state"], told["head"]) == ("pending", None)
+        assert told["reasons"][0].endswith(f"next: service job merge {ROOT}.1 {ROOT}.2")
+        head = tree.merge("a", "b")
+        assert (await call.get(f"{JOB}/gate")).json() == {"state": "passing", "reasons": [], "head": head}
+
+    async def test_it_fetches_nothing_and_tells_no_path(
+        self, service: Service, call: httpx.AsyncClient, tmp_path: Path
+    ) -> None:
+        tree = reviewed(service, tmp_path)
+        told = (await call.get(f"{JOB}/gate?pull_request=7")).json()
+        assert told["reasons"][0].endswith(f"is not fetched yet; next: service job gate {ROOT} --pr 7")
+        tree.merge("a", "b")
+        tree.commit(TASK_BRANCH)
+        told = (await call.get(f"{JOB}/gate")).json()
+        assert "next: git -C [path] log" in told["reasons"][0]
+        assert (await call.get("/v1/jobs/job-ffffffffffff/gate")).status_code == 404
+        assert (await call.get(f"{JOB}/gate?pull_request=0")).status_code == 400
