@@ -4,12 +4,6 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from workflows.github.comment import Comment
-from workflows.github.facts import COMMENT
-from workflows.github.marks import marked
-from workflows.github.request import task_from_comment
-from workflows.github.said import Kill, Resume, Said, Start, Status, Unknown
-
 from activities.github import api
 from activities.store import jobs as stored_jobs
 from activities.store import repos
@@ -20,6 +14,11 @@ from bridge.github.session import Session
 from bridge.operations import new_jobs, rounds, trees
 from bridge.operations.new_jobs import NewJob
 from bridge.operations.resume import resume
+from workflows.github.comment import Comment
+from workflows.github.facts import COMMENT
+from workflows.github.marks import marked
+from workflows.github.request import task_from_comment
+from workflows.github.said import Kill, Resume, Said, Start, Status, Unknown
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError
 from workflows.model.orders import ResumeOrder, signed
@@ -120,7 +119,8 @@ async def _job(session: Session, asked: Asked, job_id: str) -> str:
     here = {each.root_job_id for each in await asyncio.to_thread(_threads, session, asked.row)}
     if root in here:
         return job_id
-    if root and await asyncio.to_thread(stored_jobs.task_of, session.store, root):
+    task = await asyncio.to_thread(stored_jobs.task_of, session.store, root) if root else None
+    if task is not None:
         raise RefusedError(f"{job_id} is discussed elsewhere, not on #{asked.row.number}")
     if root and await _is_anothers(session, asked, root):
         raise NotOursError

@@ -5,9 +5,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from activities.git.command import GitError
+from activities.git import branches as git
+from activities.git import pull_requests
 from activities.git.looks import saw_all
-from activities.git.pull_requests import fetch_head, known_head
 from activities.store import attempts
 from activities.store import events as stored_events
 from activities.store import rounds as stored_rounds
@@ -27,7 +27,6 @@ from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState, TaskState
 from workflows.policy.synthesis import APPROVING
 
-REMOTE = "origin"
 SHORT = 7
 
 
@@ -95,20 +94,18 @@ def _head(found: Branches) -> Head:
 
 
 def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, fetch: bool) -> Head:
-    name, root = f"pull request {number}", tree.task.root_job_id
+    """As it is there now, or as it was fetched last."""
+    name, again = f"pull request {number}", f"service job gate {tree.task.root_job_id} --pr {number}"
     try:
-        repo = Path(branches.checkout(service, tree.task.repo).path)
+        found = branches.checkout(service, tree.task.repo)
+        repo = Path(found.path)
+        if fetch:
+            source = pull_requests.Source(repo, found.github)
+            return Head(name, pull_requests.heads(source, (number,), token)[number])
+        known = git.commit(repo, pull_requests.ref_of(number))
     except ServiceError as error:
-        return Head(name, None, f"the repository cannot be seen: {error.message}", error.hint)
-    try:
-        known = fetch_head(repo, REMOTE, number, token) if fetch else known_head(repo, number)
-    except ServiceError as error:
-        said = error.said if isinstance(error, GitError) else error.message
-        by_hand = f"git -C {repo} fetch {REMOTE} refs/pull/{number}/head"
-        return Head(name, None, f"the head of {name} could not be fetched: {said}", by_hand)
-    if known is None:
-        return Head(name, None, f"the head of {name} is not fetched yet", f"service job gate {root} --pr {number}")
-    return Head(name, known)
+        return Head(name, None, f"the head of {name} cannot be seen: {error.message}", error.hint or again)
+    return Head(name, known) if known else Head(name, None, f"the head of {name} is not fetched yet", again)
 
 
 def _finalized(service: Service, tree: Tree) -> str:

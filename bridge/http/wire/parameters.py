@@ -26,6 +26,7 @@ Cursor = Annotated[
 ]
 JudgedPullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Judge the head of this one.")]
 PullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this pull request.")]
+Issue = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this issue.")]
 Wait = Annotated[
     str | None,
     Query(

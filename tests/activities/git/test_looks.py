@@ -6,7 +6,6 @@ import pytest
 
 from activities.git.command import GitError
 from activities.git.looks import saw_all
-from activities.git.pull_requests import fetch_head, known_head
 from activities.git.task_branch import Contribution, merge_all
 from tests.activities.git.conftest import commit_file, run_git
 
@@ -142,19 +141,3 @@ def test_commits_that_are_gone_are_an_error_and_not_an_answer(repo: Path) -> Non
     for head, seen in ((gone, (gone,)), (head_of(repo), (gone,)), (gone, (head_of(repo),))):
         with pytest.raises(GitError):
             saw_all(repo, head, seen)
-
-
-@pytest.mark.ruling("L1")
-def test_the_head_of_a_pull_request_is_fetched_and_kept(repo: Path, tmp_path: Path) -> None:
-    run_git(tmp_path, "clone", "-q", str(repo), "clone")
-    clone = tmp_path / "clone"
-    base = head_of(repo)
-    proposed = branch(repo, "proposal", base, new_txt="new\n")
-    run_git(repo, "update-ref", "refs/pull/7/head", proposed)
-    assert known_head(clone, 7) is None
-    assert fetch_head(clone, "origin", 7) == proposed
-    assert known_head(clone, 7) == proposed
-    run_git(repo, "update-ref", "refs/pull/7/head", base)
-    assert fetch_head(clone, "origin", 7) == base, "it was pushed by force"
-    with pytest.raises(GitError):
-        fetch_head(clone, "origin", 8)

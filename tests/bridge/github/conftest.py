@@ -40,7 +40,8 @@ class Office:
         done = []
         for _ in range(most):
             done.append(await self.turn())
-            if done[-1].says == "nothing to do" or account.read(self.session.store).blocked_until:
+            stuck = [each.says for each in done[-2:]] == 2 * [done[-1].says]
+            if done[-1].says == "nothing to do" or stuck or account.read(self.session.store).blocked_until:
                 return done
         raise AssertionError(f"no end: {[each.says for each in done]}")
 

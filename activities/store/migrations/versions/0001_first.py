@@ -238,7 +238,6 @@ def _attempts() -> None:
         sa.Column("worktree", sa.Text),
         sa.Column("branch", sa.Text),
         sa.Column("base_sha", sa.String(64)),
-        sa.Column("given", sa.JSON),
         sa.Column("started_at", sa.Double, nullable=False),
         sa.Column("ended_at", sa.Double),
         sa.Column("outcome", sa.JSON),

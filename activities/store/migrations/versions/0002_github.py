@@ -15,11 +15,21 @@ def only(condition: str) -> dict[str, Any]:
 
 
 def upgrade() -> None:
+    _belonging()
     _threads()
     _facts()
     _comments()
     _reading()
     _account()
+
+
+def _belonging() -> None:
+    """What jobs belong to, what repositories are called there, and the branches a run was given to look at."""
+    op.add_column("repos", sa.Column("github", sa.String(200), nullable=False, server_default=""))
+    op.add_column("jobs", sa.Column("issue", sa.Integer))
+    for number in ("pull_request", "issue"):
+        op.create_index(f"jobs_by_{number}", "jobs", [number, "queued_at"], **only(f"{number} IS NOT NULL"))
+    op.add_column("runs", sa.Column("given", sa.JSON))
 
 
 def _threads() -> None:
