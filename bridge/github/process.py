@@ -31,7 +31,7 @@ log = logging.getLogger("service")
 LOOK_SECONDS = 1.0
 """How soon what is new in the store is noticed."""
 
-RING_SECONDS = 15.0
+RING_SECONDS = 2.0
 """A bell that was not answered rings again after so long."""
 
 

@@ -40,7 +40,7 @@ class Office:
         done = []
         for _ in range(most):
             done.append(await self.turn())
-            stuck = [each.says for each in done[-2:]] == 2 * [done[-1].says]
+            stuck = len(done) > 1 and done[-1].says == done[-2].says and "waits" in done[-1].says
             if done[-1].says == "nothing to do" or stuck or account.read(self.session.store).blocked_until:
                 return done
         raise AssertionError(f"no end: {[each.says for each in done]}")

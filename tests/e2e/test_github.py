@@ -1,0 +1,195 @@
+"""A tree that belongs to a pull request or an issue, from its start to its end, as people see it there (L1 to L10)."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from activities.store.github import facts, reading
+from tests.e2e.conftest import Installed, set_up
+from tests.e2e.script import Script, git, leg
+from tests.github.fixtures import GitHub
+from tests.github.fixtures import github as github
+from tests.github.fixtures import hub as hub
+from tests.github.keys import private_key
+from tests.waiting import wait_for
+from workflows.github.marks import marked
+
+ASKS = {"human_questions": [{"id": "color", "prompt": "Which color?", "choices": ["red", "blue"]}]}
+FINDING = {"title": "The limit is wrong", "file": "limiter.py", "line": 1, "severity": "high"}
+
+
+@dataclass
+class Shop:
+    """A service whose repository acme/shop is acme/tool on GitHub, with a pull request that is open there."""
+
+    github: GitHub
+    script: Script
+    remote: Path
+    number: int
+
+    @property
+    def service(self) -> Installed:
+        return self.script.service
+
+    @property
+    def head(self) -> str:
+        return git(self.remote, "rev-parse", f"refs/pull/{self.number}/head").strip()
+
+    def push(self, text: str) -> str:
+        """Somebody pushes to the pull request; the new head."""
+        work = self.service.tmp / f"work-{text}"
+        git(self.service.tmp, "clone", "-q", str(self.remote), str(work))
+        git(work, "fetch", "-q", "origin", f"refs/pull/{self.number}/head")
+        git(work, "checkout", "-q", "FETCH_HEAD")
+        (work / "limiter.py").write_text(f"limit = {text!r}\n")
+        git(work, "add", ".")
+        git(work, "-c", "user.name=ann", "-c", "user.email=a@example.invalid", "commit", "-q", "-m", text)
+        git(work, "push", "-q", "origin", f"+HEAD:refs/pull/{self.number}/head")
+        sha = git(work, "rev-parse", "HEAD").strip()
+        self.github.push_head(self.number, sha)
+        return sha
+
+    def look(self) -> None:
+        """As a webhook would have it: comments are looked at now."""
+        reading.want(self.service.seen.store)
+
+    def bodies(self, number: int | None = None) -> dict[str, str]:
+        """Our comments, by what they tell."""
+        found = self.github.bodies(number or self.number)
+        return {mark: body for body in found if (mark := marked(body))}
+
+    def wait_for(self, what: Callable[[], object]) -> None:
+        log = self.service.home / "logs" / "github.log"
+        said = lambda: (log.read_text()[-3000:] if log.exists() else "no log", self.bodies())  # noqa: E731
+        wait_for(what, said)
+
+    def written(self) -> bool:
+        """Nothing is left to be written."""
+        return facts.waiting_until(self.service.seen.store) is None
+
+
+@pytest.fixture
+def shop(github: GitHub, tmp_path: Path) -> Iterator[Shop]:
+    installation = github.app()
+    (key := tmp_path / "app.pem").write_text(private_key())
+    key.chmod(0o600)
+    service = set_up(tmp_path)
+    script = Script(service)
+    service.extra["PLANS"] = str(script.plans)
+    with (service.home / "config.toml").open("a") as config:
+        config.write(
+            f'[github]\napp_id = "4242"\ninstallation_id = "{installation}"\nprivate_key_file = "{key}"\n'
+            f'api_url = "{github.address}"\ncheck = true\n'
+            'commands = ["resume", "status", "ask", "review", "implement", "kill"]\n'
+        )
+    remote = tmp_path / "tool.git"
+    git(service.repo, "init", "-q", "--bare", "-b", "main", str(remote))
+    git(service.repo, "remote", "add", "origin", str(remote))
+    git(service.repo, "push", "-q", "origin", "main", "main:refs/pull/1/head")
+    service("repo", "add", "acme/shop", str(service.repo), "--github", "acme/tool")
+    made = Shop(github, script, remote, github.pull("topic"))
+    assert made.number == 1
+    made.push("first")
+    service("daemon", "start")
+    try:
+        yield made
+    finally:
+        service("daemon", "stop")
+
+
+def check(shop: Shop, sha: str) -> str:
+    """What `service/gate` says of a commit."""
+    found = [each for each in shop.github.checks(sha) if each["name"] == "service/gate"]
+    return str(found[0]["conclusion"] or found[0]["status"]) if found else ""
+
+
+@pytest.mark.ruling("L1", "L3", "L4", "L6", "L10", "F6", "F7")
+def test_a_review_of_a_pull_request_from_its_start_to_its_merge(shop: Shop) -> None:
+    github, number, first = shop.github, shop.number, shop.head
+    github.protect("main", ("service/gate",))
+    shop.script.answers(
+        none=ASKS | {"decision": "approved"},
+        answered={"decision": "changes_requested", "findings": [FINDING], "summary": "ping @ann and #1"},
+    )
+    words = ("agent", "review", "lead", "Review the change", "--repo", "acme/shop", "--pr", str(number))
+    root = str(shop.service.json(*words)["job_id"])
+    shop.wait_for(lambda: f"{root}-r1-pause" in shop.bodies())
+    pause = shop.bodies()[f"{root}-r1-pause"]
+    assert "@acme" in pause
+    assert f"/service resume {root} answer" in pause
+    assert "waits for a person" in shop.bodies()[f"{root}-status"]
+    shop.wait_for(lambda: check(shop, first) == "in_progress")
+    assert github.merge(number) == 405
+
+    comment = github.comment(
+        as_="ann", number=number, body=f"Sure.\n\n/service resume {root} answer\ncolor: red,\nbut dark"
+    )
+    shop.look()
+    shop.wait_for(lambda: {content for _, content in github.reactions(comment)} == {"eyes", "+1"})
+    shop.service.wait_until_ended(root)
+    assert "red,\nbut dark" in shop.script.prompt(f"{root}.1")
+    shop.wait_for(lambda: check(shop, first) == "failure" and shop.written())
+    end = next(body for mark, body in shop.bodies().items() if mark.endswith("-end"))
+    assert "The limit is wrong" in end
+    assert "@ann" not in end
+    assert github.merge(number) == 405
+    assert len(github.comments(number)) == 4
+
+    second = shop.push("second")
+    shop.look()
+    shop.wait_for(lambda: check(shop, second) in {"in_progress", "failure"})
+    shop.script.answers(none={"decision": "approved"})
+    asked = github.comment(as_="ann", number=number, body="/service review lead Look again, please")
+    shop.look()
+    shop.wait_for(lambda: check(shop, second) == "success" and shop.written())
+    assert ("our-service[bot]", "+1") in github.reactions(asked)
+    assert check(shop, first) == "failure"
+    assert github.merge(number) == 200
+
+
+@pytest.mark.ruling("L1", "L3", "L4")
+def test_an_issue_is_a_place_to_work_from_too(shop: Shop) -> None:
+    github = shop.github
+    number = github.issue("Raise the limit")
+    shop.script.answers(none={"decision": "implemented", "write": {"limiter.py": "limit = 100\n"}})
+    words = ("agent", "ask", "lead", "What of it?", "--repo", "acme/shop", "--issue", str(number))
+    root = str(shop.service.json(*words)["job_id"])
+    shop.service.wait_until_ended(root)
+    github.comment(as_="ann", number=number, body="/service implement dev Raise it to 100")
+    shop.look()
+    shop.wait_for(lambda: len([mark for mark in shop.bodies(number) if mark.endswith("-end")]) == 2 and shop.written())
+    comment = github.comment(as_="ann", number=number, body="/service status")
+    shop.look()
+    shop.wait_for(lambda: f"comment-{comment}-report" in shop.bodies(number))
+    assert len(github.comments(number)) == 7
+
+
+@pytest.mark.ruling("L2", "L3", "L5")
+def test_killed_at_every_step_each_fact_is_told_once_and_each_command_acts_once(shop: Shop) -> None:
+    github, number = shop.github, shop.number
+    shop.script.answers(none={"delegations": [leg("one", "ask")]} | ASKS, answered={"decision": "approved"})
+    words = ("agent", "ask", "lead", "Ask me", "--repo", "acme/shop", "--pr", str(number))
+    root = str(shop.service.json(*words)["job_id"])
+    for _ in range(2):
+        github.delay("POST *", 1.0)
+        shop.service.kill("github")
+    shop.wait_for(lambda: f"{root}-r1-pause" in shop.bodies())
+    comment = github.comment(as_="ann", number=number, body="/service resume answer red")
+    shop.look()
+    shop.service.kill("github")
+    shop.wait_for(lambda: ("our-service[bot]", "+1") in github.reactions(comment))
+    shop.service.wait_until_ended(root)
+    shop.wait_for(lambda: any(mark.endswith("-end") for mark in shop.bodies()) and shop.written())
+    marks = [marked(body) for body in github.bodies(number)]
+    assert len(marks) == len(set(marks)) == 4, marks
+    told = shop.service.json("job", "events", root)
+    assert [event["kind"] for event in told].count("resume_accepted") == 1
+
+
+def test_without_an_account_no_such_process_runs(installed: Installed) -> None:
+    installed("daemon", "start")
+    assert "github" not in installed("daemon", "status").stdout
+    assert subprocess.run(["pgrep", "-f", f"bridge.github.*{installed.home}"], check=False).returncode == 1
