@@ -1,6 +1,7 @@
 """What a comment commands: a table of bodies, and the promise that nothing of ours or of agents ever does."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -179,6 +180,18 @@ def test_a_comment_cannot_command_without_end() -> None:
     assert commands_in("/service status\n" * 2_000) == (Status(),) * MOST
     assert commands_in("/service status\n" + "x" * LONGEST) == ()
     assert commands_in("/service status\n" * 5 + "`" * 100) == (Status(),) * 5
+
+
+@pytest.mark.ruling("L4")
+@pytest.mark.parametrize(
+    "piece", ["[", "![", "<!--", "<!a", "<a ", "<a '", '<a "', "`a", "*a ", "<details>", "> ", "~~a"]
+)
+def test_reading_takes_no_time_to_speak_of(piece: str) -> None:
+    """A second or two at most, for as long a comment as GitHub takes."""
+    for before in ("/service status\n\n", "/service status\n\n<div>"):
+        began = time.process_time()
+        assert commands_in((before + piece * 66_000)[:65_536]) == (Status(),)
+        assert time.process_time() - began < 10
 
 
 PIECES = [LINE, "/service", "/SERVICE x", " ", "\n", "\r", "\r\n", "\u2028", "\x85", "\x0b", "\x1e", "\u200b", "\ufeff"]
