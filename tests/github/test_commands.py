@@ -1,6 +1,7 @@
 """What a comment commands: a table of bodies, and the promise that nothing of ours or of agents ever does."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -62,6 +63,7 @@ COUNTS = {
     "behind closed details": f"<details>\n\n{LINE}\n\n</details>\n\n{LINE}",
     "with a line below it": f"{LINE}\n---",
     "behind a word in angle brackets": f"a List<String> here\n\n{LINE}",
+    "behind whole HTML": f'<div class="a>b">x < y</div><br/><!-- c --><img alt=\'"\'>\n\n{LINE}',
     "behind an arrow": f"a --> b <- c\n\n{LINE}",
     "behind a lone backtick": f"it`s\n\n{LINE}",
     "behind a heading": f"# h\n{LINE}",
@@ -98,6 +100,9 @@ COUNTS_NOT = {
     "a block of HTML": f"<div>\n{LINE}\n</div>",
     "an unknown element": f"<x-y>\n{LINE}\n</x-y>",
     "an element that a paragraph opens": f"see <del>this\n{LINE}\n</del>",
+    "a tag that a block of HTML leaves open": f'<div><a href="\n\n{LINE}',
+    "a quote that a tag leaves open": f'<div title="a>\n\n{LINE}',
+    "an element that is opened twice": f"<details><details></details>\n\n{LINE}",
     "text that is struck out": f"~~not\n{LINE}\nany more~~",
     "a link": f"[a\n{LINE}](https://x.example)",
     "the target of a link": '[x]:\n/service "resume"\n',
@@ -175,6 +180,18 @@ def test_a_comment_cannot_command_without_end() -> None:
     assert commands_in("/service status\n" * 2_000) == (Status(),) * MOST
     assert commands_in("/service status\n" + "x" * LONGEST) == ()
     assert commands_in("/service status\n" * 5 + "`" * 100) == (Status(),) * 5
+
+
+@pytest.mark.ruling("L4")
+@pytest.mark.parametrize(
+    "piece", ["[", "![", "<!--", "<!a", "<a ", "<a '", '<a "', "`a", "*a ", "<details>", "> ", "~~a"]
+)
+def test_reading_takes_no_time_to_speak_of(piece: str) -> None:
+    """A second or two at most, for as long a comment as GitHub takes."""
+    for before in ("/service status\n\n", "/service status\n\n<div>"):
+        began = time.process_time()
+        assert commands_in((before + piece * 66_000)[:65_536]) == (Status(),)
+        assert time.process_time() - began < 10
 
 
 PIECES = [LINE, "/service", "/SERVICE x", " ", "\n", "\r", "\r\n", "\u2028", "\x85", "\x0b", "\x1e", "\u200b", "\ufeff"]

@@ -18,6 +18,8 @@ _NUMBER = "\ue000"
 _NUMBERED = re.compile(rf"\S+?{_NUMBER}(\d+){_NUMBER}")
 _TAG = re.compile(r"<!--|-->|<(/?)([A-Za-z][A-Za-z0-9-]*)")
 _COMMENT = re.compile(r"<!--|-->")
+_WHOLE = re.compile(r"<!--.*?(?:-->|\Z)|</?[A-Za-z](?:[^<>\"'`]|\"[^\"]*\"|'[^']*')*+>|<[!?][^<>]*>", re.DOTALL)
+_BEGINS = re.compile(r"<[A-Za-z/!?]")
 _AS_CODE_OR_QUOTE = {"blockquote", "code", "del", "kbd", "pre", "q", "s", "samp", "strike", "table", "tt", "var", "xmp"}
 _NOT_SHOWN = {"details", "iframe", "math", "noembed", "noframes", "noscript", "plaintext", "script", "style", "svg"}
 _COVERS = frozenset(_AS_CODE_OR_QUOTE | _NOT_SHOWN | {"template", "textarea", "title"})
@@ -31,6 +33,12 @@ class _Open:
     """The elements and the comment that are open at a place; one that is never closed goes on to the end."""
 
     names: list[str] = field(default_factory=list)
+    broken: bool = False
+    """A block of HTML has a tag that is not whole: what of the rest is inside it only a browser knows."""
+
+    @property
+    def anything(self) -> bool:
+        return self.broken or bool(self.names)
 
     def read(self, html: str, pattern: re.Pattern[str] = _TAG) -> None:
         for found in pattern.finditer(html):
@@ -69,6 +77,7 @@ def read_lines(lines: Sequence[str], wanted: Collection[int]) -> Reading:
         elif token.type == "html_block":
             hidden.update(range(*token.map) if token.map and token.content.lstrip().startswith("<!--") else ())
             opened.read(token.content)
+            opened.broken = opened.broken or _BEGINS.search(_WHOLE.sub("", token.content)) is not None
         elif token.type == "inline":
             found = list(_beginnings(token.children or (), opened))
             spoken += found if quotes == 0 and before in ("paragraph_open", "heading_open") else ()
@@ -93,7 +102,7 @@ def _beginnings(children: Sequence[Token], opened: _Open) -> Iterator[int]:
             first = True
             continue
         if child.type == "text":
-            found = _NUMBERED.match(child.content) if first and level == 0 and not opened.names else None
+            found = _NUMBERED.match(child.content) if first and level == 0 and not opened.anything else None
             if found:
                 yield int(found[1])
             opened.read(child.content, _COMMENT)
