@@ -1,6 +1,8 @@
 """Users, repositories, issues and pull requests as GitHub's JSON. Fields that nobody reads are there where GitHub's
 description of itself calls them required."""
 
+from urllib.parse import quote
+
 from tests.github.state import App, Comment, Issue, Repo, User, World, node_id, stamp
 from tests.github.wire import Json
 
@@ -50,7 +52,7 @@ NO_REACTIONS = dict.fromkeys(("total_count", "+1", "-1", "laugh", "confused", "h
 
 
 def user(of: User, base: str) -> Json:
-    url = f"{base}/users/{of.login}"
+    url = f"{base}/users/{quote(of.login)}"
     return {
         "login": of.login,
         "id": of.id,
