@@ -27,7 +27,7 @@ KNOWN = (
     Known(r"check-runs\b.*: \"annotations_url\" is a required", "the emulator leaves out where annotations are"),
     Known(r"/branches/[^/]+ 200 /(commit)?: .* is a required", "the emulator shows a branch's commit by its sha alone"),
     Known(r"/protection 200 /(required_pull_request_reviews|restrictions): null", "the emulator names what is not set"),
-    Known(r"GET /app 200 /: ", "the emulator shows a shorter owner of the App"),
+    Known(r"GET /app 200 /: ", "the emulator leaves out the owner of the App"),
     Known(r"/installation 200 /: \"target_id\" is a required", "the emulator leaves out the account's id here"),
     Known(r"/installation 200 /account: ", "the emulator shows a shorter account"),
     Known(

@@ -102,7 +102,7 @@ def repo(of: Repo, base: str, role: str) -> Json:
     may = rank.index(role) if role in rank else -1
     named = zip(("pull", "triage", "push", "maintain", "admin"), range(5), strict=True)
     when = stamp(of.created)
-    counts = ("forks", "stargazers", "watchers", "open_issues", "network", "subscribers")
+    counts = ("forks", "stargazers", "watchers", "open_issues")
     has = dict.fromkeys(("issues", "projects", "wiki", "downloads"), True) | {"pages": False, "discussions": False}
     return {
         **short_repo(of, base),
@@ -115,7 +115,10 @@ def repo(of: Repo, base: str, role: str) -> Json:
         **dict.fromkeys(("forks", "watchers", "open_issues", "size"), 0),
         **{f"has_{name}": value for name, value in has.items()},
         "default_branch": of.default_branch,
-        **dict.fromkeys(("archived", "disabled"), False),
+        **dict.fromkeys(("archived", "disabled", "is_template", "web_commit_signoff_required"), False),
+        "allow_forking": True,
+        "topics": [],
+        "custom_properties": {},
         "visibility": "private" if of.private else "public",
         **dict.fromkeys(("created_at", "updated_at", "pushed_at"), when),
         "permissions": {name: place <= may for name, place in named},
