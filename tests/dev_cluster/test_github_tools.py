@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "dev-cluster/github-tools"
-NAMES = ("emulate", "prism", "openapi", "examples", "schemas")
+NAMES = ("emulate", "openapi", "examples", "schemas")
 
 NPM = """\
 #!/bin/bash

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Self
 
+from tests.github.description import Known
 from tests.github.gaps import GAPS, Gaps, whole_seconds
 from tests.github.keys import app_jwt, private_key
 from tests.github.router import RefusedError
@@ -21,6 +22,19 @@ from tests.github.wire import Json, Reply, Request
 PERMISSION = {"read": "pull", "write": "push"}
 """What the emulator calls roles."""
 RIGHTS = {"checks": "write", "contents": "write", "issues": "write", "pull_requests": "write", "metadata": "read"}
+
+KNOWN = (
+    Known(r"check-runs\b.*: \"annotations_url\" is a required", "the emulator leaves out where annotations are"),
+    Known(r"/branches/[^/]+ 200 /(commit)?: .* is a required", "the emulator shows a branch's commit by its sha alone"),
+    Known(r"/protection 200 /(required_pull_request_reviews|restrictions): null", "the emulator names what is not set"),
+    Known(r"GET /app 200 /: ", "the emulator leaves out the owner of the App"),
+    Known(r"/installation 200 /: \"target_id\" is a required", "the emulator leaves out the account's id here"),
+    Known(r"/installation 200 /account: ", "the emulator shows a shorter account"),
+    Known(
+        r"GET /repos/[^/]+/[^/]+ 200 /: \"(network|subscribers)_count\" is a req", "the emulator does not count these"
+    ),
+)
+"""What the emulator says by itself and GitHub does not; nothing of it is read by us."""
 
 
 class Emulator(Scene):

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.github.emulator import Emulator
+from tests.github.description import Description
+from tests.github.emulator import KNOWN, Emulator
 from tests.github.hub import Hub
+from tests.github.tools import need
 
 GitHub = Hub | Emulator
 
@@ -21,15 +23,23 @@ def hub() -> Iterator[Hub]:
     with Hub() as made:
         peopled(made)
         yield made
+    assert made.broken == []
 
 
-@pytest.fixture(params=["hub", pytest.param("emulate", marks=pytest.mark.long)])
+@pytest.fixture(params=["hub", *(pytest.param(each, marks=pytest.mark.long) for each in ("described", "emulate"))])
 def github(request: pytest.FixtureRequest) -> Iterator[GitHub]:
-    """One scenario on both: the Hub in every ring, the emulator in the long one, where it is installed."""
-    made = Hub() if request.param == "hub" else Emulator()
+    """One scenario on both: the Hub in every ring; in the long one also the Hub and the emulator with all that is asked
+    and answered held against GitHub's own description, where they are installed."""
+    made = Emulator() if request.param == "emulate" else Hub()
+    if request.param != "hub":
+        need("openapi")
+        made.described = Description(KNOWN if request.param == "emulate" else ())
     with made:
         peopled(made)
         yield made
+    found = "\n".join(made.described.violations if made.described else ())
+    assert found == "", found
+    assert made.broken == []
 
 
 def peopled(github: GitHub) -> None:

@@ -5,10 +5,12 @@ import hashlib
 import secrets
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.github.description import Description
 from tests.github.faults import Faults, Lost, Match
 from tests.github.quota import Quota
 from tests.github.wire import Reply, Request, Server
@@ -43,8 +45,12 @@ class Front:
 
     def __init__(self) -> None:
         self.requests: list[Seen] = []
+        self.broken: list[str] = []
+        """What went wrong in here; no test may leave anything."""
         self.faults = Faults()
         self.quota = Quota()
+        self.described: Description | None = None
+        """Holds requests and replies against GitHub's description when set."""
         self.poll_interval: int | None = None
         """Sent as `x-poll-interval` with every GET when set."""
         self._one_at_a_time = threading.RLock()
@@ -121,9 +127,17 @@ class Front:
         if ordered is not None:
             return self._recorded(request, came, self._decked(request, ordered.reply), done=False)
         with self._one_at_a_time:
-            reply = self._decked(request, self._counted(request))
+            reply = self._decked(request, self._tried(request))
         lost = self.faults.ordered_after(request)
         return self._recorded(request, came, lost.reply if lost else reply, done=True)
+
+    def _tried(self, request: Request) -> Reply:
+        """A fault of the tests' own GitHub is not to look like one of the product's."""
+        try:
+            return self._counted(request)
+        except Exception:
+            self.broken.append(f"{request.line}\n{traceback.format_exc()}")
+            return Reply(500, {"message": self.broken[-1]})
 
     def _counted(self, request: Request) -> Reply:
         """The answer, or 304; only what is not free is counted."""
@@ -137,6 +151,8 @@ class Front:
                 403, b"Request forbidden by administrative rules. Please make sure your request has a User-Agent header"
             )
         reply = self.respond(request)
+        if self.described is not None:
+            self.described.check(request, reply)
         if request.method == "GET" and reply.status == 200:
             tag = f'W/"{hashlib.sha256(request.credential.encode() + reply.content()).hexdigest()}"'
             known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]

@@ -91,6 +91,45 @@ def of_repository(gaps: Gaps, request: Request, owner: str, repo: str) -> Reply:
     return comments_listed(request, [each for found in lists for each in found], True)
 
 
+@GAPS.on("GET", REPO + "/issues/{number}")
+def issue(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
+    """The emulator: 404 where the issue is a pull request."""
+    found = gaps.ask(request)
+    if found.status != 404:
+        return found
+    base = f"/repos/{owner}/{repo}"
+    pull = gaps.got(request, f"{base}/pulls/{number}")
+    here = f"http://{request.headers['host']}{base}"
+    url = f"{here}/issues/{number}"
+    kept = (
+        "user",
+        "node_id",
+        "number",
+        "state",
+        "locked",
+        "title",
+        "body",
+        "labels",
+        "assignee",
+        "assignees",
+        "milestone",
+    )
+    more = (
+        "created_at",
+        "updated_at",
+        "closed_at",
+        "active_lock_reason",
+        "author_association",
+        "html_url",
+        "id",
+        "draft",
+    )
+    links = {name: pull.get(name) for name in ("url", "html_url", "diff_url", "patch_url", "merged_at")}
+    urls = {"url": url, "repository_url": here, "labels_url": f"{url}/labels{{/name}}"}
+    counted = {"comments": pull.get("comments", 0), "comments_url": f"{url}/comments", "events_url": f"{url}/events"}
+    return Reply(200, {**{name: pull.get(name) for name in (*kept, *more)}, **urls, **counted, "pull_request": links})
+
+
 @GAPS.on("GET", REPO + "/collaborators/{login}/permission")
 def permission(gaps: Gaps, request: Request, owner: str, repo: str, login: str) -> Reply:
     """The emulator: 404 for who is no collaborator, and `push` and `pull` for what GitHub calls `write` and `read`."""
@@ -117,6 +156,11 @@ def react(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> R
 def reactions(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
     gaps.got(request, f"/repos/{owner}/{repo}/issues/comments/{number}")
     return gaps.reactions.listed(int(number), request)
+
+
+@GAPS.on("DELETE", COMMENT + "/reactions/{reaction}")
+def take_back(gaps: Gaps, request: Request, owner: str, repo: str, number: str, reaction: str) -> Reply:
+    return gaps.reactions.remove(int(number), int(reaction))
 
 
 @GAPS.on("POST", REPO + "/statuses/{sha}")
@@ -152,6 +196,12 @@ def check_runs(gaps: Gaps, request: Request, owner: str, repo: str, ref: str) ->
         runs = [each for each in found.body["check_runs"] if each["external_id"] != "status"]
         found.body = {"total_count": len(runs), "check_runs": runs}
     return found
+
+
+@GAPS.on("GET", REPO + "/check-runs/{number}/annotations")
+def annotations(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
+    """The emulator: a list inside of something."""
+    return paged(request, gaps.got(request, request.path, per_page="100")["check_annotations"])
 
 
 @GAPS.on("POST", REPO + "/check-runs")

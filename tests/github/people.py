@@ -11,6 +11,8 @@ from tests.github.wire import Json, Reply, Request
 
 LEGACY = {"maintain": "write", "triage": "read"}
 """Roles that the field `permission` knows by an older name."""
+ONLY_HERE = ("network_count", "subscribers_count")
+"""What a repository shows when it is asked for itself."""
 
 
 @ROUTES.on("GET", "/rate_limit")
@@ -36,7 +38,7 @@ def of_login(call: Call, request: Request, login: str) -> Reply:
 @ROUTES.on("GET", "/repos/{owner}/{repo}")
 def repository(call: Call, request: Request, owner: str, repo: str) -> Reply:
     found = call.repo(owner, repo)
-    said = shapes.repo(found, call.base, call.role(found))
+    said = shapes.repo(found, call.base, call.role(found)) | dict.fromkeys(ONLY_HERE, 0)
     if call.token is None:
         del said["permissions"]
     return Reply(200, said)

@@ -112,3 +112,28 @@ def reference(repository: Repo, branch: str, base: str) -> Json:
         "url": f"{repo_url(repository, base)}/git/{name}",
         "object": target,
     }
+
+
+def commit(repository: Repo, sha: str, base: str) -> Json:
+    url, owner = repo_url(repository, base), repository.owner
+    person = {"name": owner.login, "email": f"{owner.login}@example.com", "date": stamp(repository.created)}
+    unsigned = {"verified": False, "reason": "unsigned", "signature": None, "payload": None, "verified_at": None}
+    return {
+        "sha": sha,
+        "node_id": f"C_{sha}",
+        "url": f"{url}/commits/{sha}",
+        "html_url": f"{HTML}/{repository.full_name}/commit/{sha}",
+        "comments_url": f"{url}/commits/{sha}/comments",
+        "commit": {
+            "author": person,
+            "committer": person,
+            "message": "A change",
+            "tree": {"sha": sha, "url": f"{url}/git/trees/{sha}"},
+            "url": f"{url}/git/commits/{sha}",
+            "comment_count": 0,
+            "verification": unsigned,
+        },
+        "author": user(owner, base),
+        "committer": user(owner, base),
+        "parents": [],
+    }

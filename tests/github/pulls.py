@@ -5,9 +5,9 @@ import re
 from typing import Any
 
 from tests.github.call import ROUTES, Call
-from tests.github.pull_shapes import pull_request, reference, unmet
+from tests.github.pull_shapes import commit, pull_request, reference, unmet
 from tests.github.router import RefusedError, invalid, not_found, paged
-from tests.github.shapes import repo_url
+from tests.github.shapes import HTML, repo_url
 from tests.github.state import Issue, Pull, Repo, node_id
 from tests.github.wire import Json, Reply, Request
 
@@ -134,14 +134,14 @@ def branch(call: Call, request: Request, owner: str, repo: str, branch: str) -> 
     if branch not in repository.branches:
         raise RefusedError(404, "Branch not found")
     url = repo_url(repository, call.base)
-    commit = {"sha": repository.branches[branch], "url": f"{url}/commits/{repository.branches[branch]}"}
     protected = branch in repository.protected
     required = _required(repository, branch, f"{url}/branches/{branch}/protection") if protected else {}
     return Reply(
         200,
         {
             "name": branch,
-            "commit": commit,
+            "commit": commit(repository, repository.branches[branch], call.base),
+            "_links": {"self": f"{url}/branches/{branch}", "html": f"{HTML}/{repository.full_name}/tree/{branch}"},
             "protected": protected,
             "protection": {"enabled": protected, **required},
             "protection_url": f"{url}/branches/{branch}/protection",

@@ -1,6 +1,8 @@
 """Users, repositories, issues and pull requests as GitHub's JSON. Fields that nobody reads are there where GitHub's
 description of itself calls them required."""
 
+from urllib.parse import quote
+
 from tests.github.state import App, Comment, Issue, Repo, User, World, node_id, stamp
 from tests.github.wire import Json
 
@@ -50,7 +52,7 @@ NO_REACTIONS = dict.fromkeys(("total_count", "+1", "-1", "laugh", "confused", "h
 
 
 def user(of: User, base: str) -> Json:
-    url = f"{base}/users/{of.login}"
+    url = f"{base}/users/{quote(of.login)}"
     return {
         "login": of.login,
         "id": of.id,
@@ -100,7 +102,7 @@ def repo(of: Repo, base: str, role: str) -> Json:
     may = rank.index(role) if role in rank else -1
     named = zip(("pull", "triage", "push", "maintain", "admin"), range(5), strict=True)
     when = stamp(of.created)
-    counts = ("forks", "stargazers", "watchers", "open_issues", "network", "subscribers")
+    counts = ("forks", "stargazers", "watchers", "open_issues")
     has = dict.fromkeys(("issues", "projects", "wiki", "downloads"), True) | {"pages": False, "discussions": False}
     return {
         **short_repo(of, base),
@@ -113,7 +115,10 @@ def repo(of: Repo, base: str, role: str) -> Json:
         **dict.fromkeys(("forks", "watchers", "open_issues", "size"), 0),
         **{f"has_{name}": value for name, value in has.items()},
         "default_branch": of.default_branch,
-        **dict.fromkeys(("archived", "disabled"), False),
+        **dict.fromkeys(("archived", "disabled", "is_template", "web_commit_signoff_required"), False),
+        "allow_forking": True,
+        "topics": [],
+        "custom_properties": {},
         "visibility": "private" if of.private else "public",
         **dict.fromkeys(("created_at", "updated_at", "pushed_at"), when),
         "permissions": {name: place <= may for name, place in named},

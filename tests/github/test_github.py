@@ -14,7 +14,9 @@ def ann(github: GitHub) -> httpx.Client:
 
 
 def client(github: GitHub, token: str) -> httpx.Client:
-    return httpx.Client(base_url=github.address, headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+    return httpx.Client(
+        base_url=github.address, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=60
+    )
 
 
 def test_who_has_seen_it_is_told_so_for_free(github: GitHub, ann: httpx.Client) -> None:

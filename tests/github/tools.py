@@ -20,7 +20,7 @@ def _checked() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def need(name: str) -> Path:
-    """Where it is: emulate and prism are commands, openapi, examples and schemas are folders."""
+    """Where it is: emulate is a command; openapi, examples and schemas are folders."""
     found, missing = _checked()
     if name not in found:
         pytest.skip(f"{name}: {missing.get(name)}")

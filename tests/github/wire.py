@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
             parts.path,
             dict(parse_qsl(parts.query, keep_blank_values=True)),
             {name.lower(): value for name, value in self.headers.items()},
-            self.rfile.read(int(self.headers.get("content-length") or 0)),
+            self._read(),
         )
         listener = self.server
         reply = listener.of.answer(request) if listener.of._listening is listener else None
@@ -132,6 +132,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD" and reply.status not in (204, 304):
             self.wfile.write(content)
+
+    def _read(self) -> bytes:
+        """The body; git sends a large one in chunks."""
+        if self.headers.get("transfer-encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("content-length") or 0))
+        found = b""
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            found += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return found
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815
 
