@@ -71,7 +71,8 @@ def _remote(source: Source) -> _Remote:
     known = remotes.remotes(source.repo)
     name = remote_of(known, source.github, source.host)
     if name is None:
-        add = f"git -C {printable(str(source.repo))} remote add origin {source.web}/{source.github}.git"
+        new = "github" if "origin" in known else "origin"
+        add = f"git -C {printable(str(source.repo))} remote add {new} {source.web}/{source.github}.git"
         raise RefusedError(f"{printable(str(source.repo))} has no remote to fetch {source.github} from", add)
     return _Remote(source.repo, name, known[name], source.github)
 

@@ -65,8 +65,9 @@ def test_origin_comes_first_and_then_the_others_by_name() -> None:
 def test_what_is_fetched_from_is_the_remote_of_that_name() -> None:
     known = {"origin": "git@github.com:ann/shop", "upstream": "https://github.com/Acme/Shop.git"}
     assert remote_of(known, "acme/shop") == "upstream"
-    assert remote_of(known, "else/where") == "origin"
+    assert remote_of({"origin": "git@gh-work:acme/shop"}, "acme/shop") == "origin"
     assert remote_of({"mirror": "/srv/shop"}, "acme/shop") is None
+    assert remote_of(known, "else/where") is None, "the fork has a pull request of that number too"
 
 
 @pytest.mark.parametrize("name", ["acme/shop", "a/b", "a_b/c", "acme/.github", "acme/a..b"])

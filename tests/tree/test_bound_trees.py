@@ -58,6 +58,15 @@ def test_every_prompt_says_it_once() -> None:
     assert render_continuation(tree.last.brief, {}).count(SAID) == 1
 
 
+def test_only_a_pull_request_that_a_leg_made_itself_is_told_with_it() -> None:
+    tree = world(**PULL_REQUEST)
+    tree.coordinator("approved", delegation("a"), delegation("b"))
+    tree.leg("a", "implemented")
+    tree.leg("b", "implemented", pull_request=9)
+    assert tree.last.brief is not None
+    assert [leg.pull_request for leg in tree.last.brief.legs] == [None, 9]
+
+
 def test_a_prompt_of_an_issue_names_the_issue() -> None:
     assert "This work belongs to issue #3 of acme/shop." in render_task(world(**ISSUE).last, "do it", "contract")
 

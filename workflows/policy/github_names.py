@@ -34,9 +34,13 @@ def github_of_remotes(remotes: Mapping[str, str], host: str = HOST) -> str:
 
 
 def remote_of(remotes: Mapping[str, str], github: str, host: str = HOST) -> str | None:
-    """The remote that belongs to a repository on GitHub, else `origin`, else none."""
-    own = (name for name in sorted(remotes) if github_of_remote(remotes[name], host).lower() == github.lower())
-    return next(own, "origin" if "origin" in remotes else None)
+    """The remote that belongs to a repository on GitHub, else an `origin` that tells no name of its own, else none.
+
+    An `origin` of another name is never taken: its pull requests have the same numbers, and are others.
+    """
+    names = {name: github_of_remote(url, host).lower() for name, url in remotes.items()}
+    own = (name for name in sorted(names) if names[name] == github.lower())
+    return next(own, "origin" if names.get("origin") == "" else None)
 
 
 def _parts(url: str) -> tuple[str, str]:

@@ -175,12 +175,17 @@ def _leg(step: Step, batch: Batch, named: Leg, *, with_findings: bool) -> BriefL
         phase=named.assignment.phase,
         summary=job.summary,
         findings=leg.findings if quoted else "",
-        pull_request=job.pull_request,
+        pull_request=_made(step, job),
         branch=job.branch,
         touched_files=leg.touched_files,
         artifact_digest=leg.artifact_digest,
         twin_of=named.twin,
     )
+
+
+def _made(step: Step, job: JobRecord) -> int | None:
+    """A pull request that the job itself brought about, not the one its tree belongs to."""
+    return job.pull_request if job.pull_request != step.state.input.assignment.pull_request else None
 
 
 def _skipped(batch: Batch | None) -> tuple[str, ...]:
@@ -204,7 +209,7 @@ def _job(step: Step, job: JobRecord, leg: Leg | None) -> BriefLeg:
         decision=last.decision,
         phase=job.phase,
         summary=last.summary,
-        pull_request=last.pull_request or job.pull_request,
+        pull_request=_made(step, last) or _made(step, job),
         branch=last.branch or job.branch,
         touched_files=leg.touched_files if leg else (),
         artifact_digest=leg.artifact_digest if leg else None,

@@ -110,6 +110,14 @@ class TestWhatGoesWrong:
             heads(source(checkout), (7,))
         assert none.value.hint == f"git -C {checkout} remote add origin https://github.com/acme/shop.git"
 
+    def test_origin_is_another_repository_on_github(self, hub: Path, checkout: Path) -> None:
+        propose(hub, 7, "of the fork")
+        run_git(checkout, "remote", "set-url", "origin", "git@github.com:ann/shop.git")
+        run_git(checkout, "config", f"url.{hub}.insteadOf", "git@github.com:ann/shop.git")
+        with pytest.raises(RefusedError, match="has no remote to fetch acme/shop from") as none:
+            heads(source(checkout), (7,))
+        assert none.value.hint == f"git -C {checkout} remote add github https://github.com/acme/shop.git"
+
     def test_the_checkout_is_gone(self, tmp_path: Path) -> None:
         with pytest.raises(NotFoundError, match="the path is missing"):
             heads(source(tmp_path / "nowhere"), (7,))

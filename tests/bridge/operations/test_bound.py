@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.outside import anew
 from activities.settings.home import Home
 from activities.store import agents
 from bridge.operations import bound, jobs, new_jobs, repos, trees
@@ -132,3 +133,11 @@ def test_jobs_are_found_by_what_they_belong_to_and_lead_there(service: Service, 
     assert str(bound.belonging(service, of_pr)) == ("pull request #7 of acme/web (https://github.com/acme/web/pull/7)")
     assert str(bound.belonging(service, of_issue)) == "issue #7 of acme/web (https://github.com/acme/web/issues/7)"
     assert bound.belonging(service, others["a"]) == bound.NOTHING
+
+
+async def test_a_tree_that_is_lost_is_started_anew_for_the_same(
+    service: Service, checkout: Path, started: list[TreeInput]
+) -> None:
+    with_scout(service, checkout)
+    await new_jobs.start(service, new_jobs.NewJob("scout", "ask", "look", "acme/shop", issue=3))
+    assert anew(started[0]) == 'service agent ask scout "MESSAGE" --repo acme/shop --issue 3'
