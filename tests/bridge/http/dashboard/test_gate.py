@@ -6,8 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from activities.store import schema
-from bridge.http.dashboard.parts import legs
-from bridge.operations import jobs
+from bridge.operations import gate, jobs
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Surfer
@@ -42,7 +41,7 @@ async def test_no_other_tree_is_judged(
         raise AssertionError("nobody asked")
 
     reviewed(service, tmp_path, task={"state": state})
-    monkeypatch.setattr(legs.gate, "of_tree", judged)
+    monkeypatch.setattr(gate, "of_tree", judged)
     shown = await ann.open(TREE)
     assert (shown.status, 'id="gate"' in shown.html) == (200, False)
     assert (await ann.open("/ui/")).status == 200
