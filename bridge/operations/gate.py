@@ -84,10 +84,9 @@ def _head(found: Branches) -> Head:
     if len(left) == 1:
         return Head(left[0].branch, left[0].head_sha)
     if left:
-        names = " ".join(leg.job_id for leg in left)
-        return Head(
-            found.task_branch, None, f"nothing is merged into {found.task_branch} yet", f"service job merge {names}"
-        )
+        welcome = " ".join(leg.job_id for leg in left if not leg.objection)
+        command = f"service job merge {welcome}" if welcome else f"service job branches {root}"
+        return Head(found.task_branch, None, f"nothing is merged into {found.task_branch} yet", command)
     if any(leg.state is BranchState.MERGED for leg in found.legs):
         return Head(found.task_branch, None, f"the branch {found.task_branch} is gone", f"service job branches {root}")
     wrote = "there is nothing to merge: no job of the tree left a branch; for a pull request it looked at, say which"
