@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.git.command import GitError
-from activities.git.looks import saw_all
+from activities.git.looks import holds, saw_all
 from activities.git.pull_requests import fetch_head, known_head
 from activities.store import attempts
 from activities.store import events as stored_events
@@ -136,7 +136,7 @@ def _work(found: Branches, leg: LegBranch, head: Head) -> JobFacts:
     known = leg.state in {BranchState.MERGED, BranchState.UNMERGED, BranchState.DROPPED, BranchState.GONE}
     if not known or leg.head_sha is None:
         return JobFacts()
-    if leg.ahead is not None and branches.contains(Path(found.path), head.sha or "", leg.head_sha):
+    if leg.ahead is not None and holds(Path(found.path), head.sha or "", leg.head_sha):
         return JobFacts(Work.MERGED)
     match leg.state:
         case BranchState.DROPPED:
