@@ -30,6 +30,12 @@ def saw_all(repo: Path, head: str, seen: tuple[str, ...]) -> bool:
     return two_parents and not (beyond and _changed_by_hand(repo, head, seen))
 
 
+@lru_cache(maxsize=1024)
+def holds(repo: Path, head: str, commit: str) -> bool:
+    """Whether a commit, and so the work of who made it, is in a head."""
+    return not _listed(repo, "--max-count=1", (commit,), (head,))
+
+
 def _listed(repo: Path, most: str, inside: Sequence[str], outside: Sequence[str]) -> list[str]:
     """The commits that can be reached from some and not from others, each with its parents."""
     said = git(repo, "rev-list", "--parents", most, "--stdin", stdin=_revisions(inside, outside), env=_AS_THEY_ARE)

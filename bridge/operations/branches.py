@@ -160,7 +160,7 @@ class _Look:
 
     def _state(self, leg: LegBranch, tip: str | None, head: str | None) -> BranchState:
         repo = self._repo or Path()
-        if head is not None and self._head is not None and contains(repo, self._head, head):
+        if head is not None and self._head is not None and _contains(repo, self._head, head):
             return BranchState.MERGED
         if self._head is None and (leg.branch, head or leg.head_sha) in self._merged:
             return BranchState.MERGED
@@ -176,8 +176,7 @@ def _apart(repo: Path, head: str, other: str, base: str) -> dict[str, int]:
 
 
 @lru_cache(maxsize=1024)
-def contains(repo: Path, newer: str, older: str) -> bool:
-    """Whether everything that is in `older` is in `newer`."""
+def _contains(repo: Path, newer: str, older: str) -> bool:
     return git.contains(repo, newer, older)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from activities.git import branches as git
 from activities.git import pull_requests
-from activities.git.looks import saw_all
+from activities.git.looks import holds, saw_all
 from activities.store import attempts
 from activities.store import events as stored_events
 from activities.store import rounds as stored_rounds
@@ -83,10 +83,9 @@ def _head(found: Branches) -> Head:
     if len(left) == 1:
         return Head(left[0].branch, left[0].head_sha)
     if left:
-        names = " ".join(leg.job_id for leg in left)
-        return Head(
-            found.task_branch, None, f"nothing is merged into {found.task_branch} yet", f"service job merge {names}"
-        )
+        welcome = " ".join(leg.job_id for leg in left if not leg.objection)
+        command = f"service job merge {welcome}" if welcome else f"service job branches {root}"
+        return Head(found.task_branch, None, f"nothing is merged into {found.task_branch} yet", command)
     if any(leg.state is BranchState.MERGED for leg in found.legs):
         return Head(found.task_branch, None, f"the branch {found.task_branch} is gone", f"service job branches {root}")
     wrote = "there is nothing to merge: no job of the tree left a branch; for a pull request it looked at, say which"
@@ -134,7 +133,7 @@ def _work(found: Branches, leg: LegBranch, head: Head) -> JobFacts:
     known = leg.state in {BranchState.MERGED, BranchState.UNMERGED, BranchState.DROPPED, BranchState.GONE}
     if not known or leg.head_sha is None:
         return JobFacts()
-    if leg.ahead is not None and branches.contains(Path(found.path), head.sha or "", leg.head_sha):
+    if leg.ahead is not None and holds(Path(found.path), head.sha or "", leg.head_sha):
         return JobFacts(Work.MERGED)
     match leg.state:
         case BranchState.DROPPED:

@@ -94,7 +94,7 @@ def test_each_ring_selects_what_it_says(typed: Callable[..., str]) -> None:
     assert "ran agents" not in typed()
     pure, everything = typed("--pure", "-x"), typed("--all", "-x")
     assert "-m not long" not in pure + everything
-    assert pure.endswith("tests/contract tests/policy tests/tree tests/pipeline -x\n")
+    assert pure.endswith("tests/contract tests/policy tests/tree tests/pipeline tests/github -x\n")
     assert "ran agents" in everything
     assert "ran github-tools" in everything
     assert "python THOROUGH=1 " in everything

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.bridge import seeds
-from tests.bridge.seeds import ROOT
+from tests import rows
+from tests.rows import ROOT
 from workflows.contract.models import Action, Decision, FailurePolicy, SynthesisRule
 from workflows.github.gate import GateState, Verdict, judge
 from workflows.github.seen import Head, JobFacts, Look, Plan, Seen, Work
@@ -38,7 +38,7 @@ def job(number: int, name: str | None, decision: str | None = "implemented", **f
         "started_at": 10.0 * number + 1,
         "ended_at": 10.0 * number + 9,
     }
-    return seeds.job(f"{ROOT}.{number}" if number else ROOT, **(base | fields))
+    return rows.job(f"{ROOT}.{number}" if number else ROOT, **(base | fields))
 
 
 def reader(number: int, name: str, decision: str | None = "approved", **fields: Any) -> JobRecord:
@@ -55,7 +55,7 @@ def then(number: int, after: int, flavour: Continuation = Continuation.NORMAL, *
 LEAD = job(0, None, "approved", action=Action.ASK)
 A, V, END = job(1, "a"), reader(2, "v"), then(3, 0)
 DONE = Seen(
-    task=seeds.task(state=TaskState.DONE, reason="the coordinator decided approved"),
+    task=rows.task(state=TaskState.DONE, reason="the coordinator decided approved"),
     jobs=(LEAD, A, V, END),
     head=Head("service/task-1", HEAD),
     facts={A.job_id: MERGED, V.job_id: HERE},
@@ -72,13 +72,13 @@ def of(*jobs: JobRecord, plans: Any = None, **facts: Any) -> Seen:
 
 
 def task(state: TaskState, **fields: Any) -> Seen:
-    return replace(DONE, task=seeds.task(state=state, **fields))
+    return replace(DONE, task=rows.task(state=state, **fields))
 
 
 def continued(job_id: str, attempt: int = 1) -> Any:
     """A person said to go on although this leg had failed."""
     failed = FailingRecord(leg="x", job_id=job_id, attempt=attempt, state=JobState.FAILED)
-    return seeds.round_(kind=RoundKind.FAILURE, questions=(), failing=(failed,), end=RoundEnd.CONTINUED, closed_at=2.0)
+    return rows.round_(kind=RoundKind.FAILURE, questions=(), failing=(failed,), end=RoundEnd.CONTINUED, closed_at=2.0)
 
 
 def nested(decision: str, **plan: Any) -> Seen:
@@ -124,7 +124,7 @@ CASES = (
     ),
     Case(
         "a round is open",
-        replace(task(TaskState.AWAITING_HUMAN), rounds=(seeds.round_(),)),
+        replace(task(TaskState.AWAITING_HUMAN), rounds=(rows.round_(),)),
         PENDING,
         (f"round 1 of {ROOT} waits for a person; next: service resume {ROOT} answer",),
     ),
@@ -204,7 +204,7 @@ CASES = (
     Case("a root that reviews alone", replace(of(), jobs=(reader(0, ""),), facts={ROOT: HERE}), PASSING),
     Case(
         "a root that reviews alone, and is against it",
-        replace(of(), jobs=(seeds.job(action=Action.REVIEW, state=JobState.SUCCEEDED, decision="changes_requested"),)),
+        replace(of(), jobs=(rows.job(action=Action.REVIEW, state=JobState.SUCCEEDED, decision="changes_requested"),)),
         FAILING,
         ("decided changes_requested",),
     ),
@@ -212,7 +212,7 @@ CASES = (
         "a root that reviewed another head",
         replace(
             of(),
-            jobs=(seeds.job(action=Action.REVIEW, state=JobState.SUCCEEDED, decision="approved"),),
+            jobs=(rows.job(action=Action.REVIEW, state=JobState.SUCCEEDED, decision="approved"),),
             facts={ROOT: ELSEWHERE},
         ),
         PENDING,

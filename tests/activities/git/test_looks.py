@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.git.command import GitError
-from activities.git.looks import saw_all
+from activities.git.looks import holds, saw_all
 from activities.git.task_branch import Contribution, merge_all
 from tests.activities.git.conftest import commit_file, run_git
 
@@ -126,6 +126,11 @@ def test_a_commit_that_is_replaced_in_the_repository_stays_what_it_is(repo: Path
     further = commit_file(repo, "one.txt", "evil\n")
     run_git(repo, "replace", further, one)
     assert not saw_all(repo, further, (base, one))
+    assert holds(repo, further, one)
+    run_git(repo, "checkout", "-q", "main")
+    other = commit_file(repo, "main.txt", "new\n")
+    run_git(repo, "replace", "--graft", other, further)
+    assert not holds(repo, other, one)
 
 
 def test_a_merge_of_three_at_once_is_not_made_by_the_service(repo: Path) -> None:

@@ -102,6 +102,34 @@ async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_cl
     assert (observed["claimed_only"], observed["unclaimed_files"]) == (["other.py"], ["new.py"])
 
 
+@pytest.mark.ruling("L10", "I2")
+async def test_the_commits_that_a_reader_is_given_are_recorded(stage: Stage) -> None:
+    """Its verdict is about them, wherever the branches are later."""
+    heads = []
+    for name in (1, 2):
+        write = f"open('{name}', 'w').write('x')\n" + APPROVED
+        heads.append(await stage.play(stage.job(write, Action.IMPLEMENT, job_id=f"job-0123456789ab.{name}")))
+    deps = tuple(each.branch or "" for each in heads)
+    assert kept(stage, heads[0]).given == []
+    read = await stage.play(stage.job(APPROVED, Action.REVIEW, job_id="job-0123456789ab.7", branch_deps=deps))
+    assert kept(stage, read).given == [each.head_sha for each in heads]
+    assert len({*deps, *(kept(stage, read).given or ())}) == 4
+
+
+@pytest.mark.ruling("L10", "I1")
+async def test_a_reader_whose_branches_do_not_fit_together_was_given_nothing(stage: Stage) -> None:
+    branches: list[str] = []
+    for name in ("one", "two"):
+        write = f"open('limiter.py', 'w').write('{name}')\n" + APPROVED
+        made = await stage.play(stage.job(write, Action.IMPLEMENT, job_id=f"job-0123456789ab.{len(branches) + 1}"))
+        branches.append(made.branch or "")
+    read = await stage.play(
+        stage.job(APPROVED, Action.REVIEW, job_id="job-0123456789ab.7", branch_deps=tuple(branches))
+    )
+    assert read.state is JobState.BLOCKED
+    assert kept(stage, read).given is None
+
+
 @pytest.mark.ruling("A9", "I1")
 @pytest.mark.parametrize("leg", ["a..b", "x.", "y.lock", "z.lock.lock", "1...", "v1.2"])
 async def test_any_leg_id_becomes_a_branch(stage: Stage, leg: str) -> None:

@@ -52,6 +52,13 @@ def test_merged_and_looked_at_it_is_ready(tree: Reviewed) -> None:
     assert gate.as_json(judged(tree)) == {"state": "passing", "reasons": (), "head": head}
 
 
+def test_it_proposes_no_merge_that_would_be_refused(tree: Reviewed) -> None:
+    tree.write(2, a={"decision": "changes_requested"})
+    assert judged(tree).reasons[-1].endswith(f"; next: service job merge {B}")
+    tree.write(3, v={"decision": "changes_requested"})
+    assert judged(tree).reasons[-1].endswith(f"; next: service job branches {ROOT}")
+
+
 def test_a_head_that_moves_waits_for_a_new_look(tree: Reviewed) -> None:
     tree.merge("a", "b")
     head = tree.commit(TASK_BRANCH)
