@@ -2,14 +2,13 @@
 
 import time
 
-from workflows.github.facts import FactKind, due
-
 from activities.store.github import account, comments, facts, reading, threads
 from activities.store.github.facts import FactRow
 from bridge.github import checks, publishing
 from bridge.github.session import Session
 from bridge.github.tree import Tree, read
 from bridge.operations.service import Service
+from workflows.github.facts import FactKind, due
 
 SETTLES = 10.0
 """Seconds between two edits of a status comment, unless the tree waits or is over: legs end in bursts."""

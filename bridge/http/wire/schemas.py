@@ -30,6 +30,12 @@ class Error(BaseModel):
     request_id: str = Field(description="The line of the audit log that tells of it.")
 
 
+class Delivered(BaseModel):
+    """What came of a webhook's delivery."""
+
+    says: str = Field(examples=["acme/shop is looked at"])
+
+
 class AskRequest(Body):
     """What an agent is asked, and about which repository."""
 
