@@ -36,7 +36,7 @@ def create_app(service: Service) -> FastAPI:
     secret = github_webhook.secret(service, os.environ)
     if secret:
         app.include_router(github.router(service))
-    refusals.install(app)
+    refusals.install(app, service)
     _add_gates(app, service, secret)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
