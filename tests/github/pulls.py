@@ -162,7 +162,7 @@ def graphql(call: Call, request: Request) -> Reply:
     """`markPullRequestReadyForReview` and its opposite; the node may stand in the query or in the variables."""
     asked = request.json()
     found = re.search(r"\b(markPullRequestReadyForReview|convertPullRequestToDraft)\b", str(asked.get("query")))
-    wanted = _strings([asked.get("query", ""), asked.get("variables")])
+    wanted = words_of([asked.get("query", ""), asked.get("variables")])
     if found is None:
         return Reply(200, {"errors": [{"message": "The Hub of the tests knows nothing of this query"}]})
     for repository in call.world.repos.values():
@@ -184,12 +184,12 @@ def no_node(mutation: str) -> Json:
     return {"data": {mutation: None}, "errors": [{"type": "NOT_FOUND", "path": [mutation], "message": message}]}
 
 
-def _strings(value: Any) -> set[str]:
+def words_of(value: Any) -> set[str]:
     """All words in a query and its variables."""
     if isinstance(value, dict):
-        return _strings(list(value.values()))
+        return words_of(list(value.values()))
     if isinstance(value, list):
-        return {each for part in value for each in _strings(part)}
+        return {each for part in value for each in words_of(part)}
     return set(re.findall(r"[\w=-]+", value)) if isinstance(value, str) else set()
 
 

@@ -1,0 +1,227 @@
+"""What the emulator lacks or does otherwise than GitHub, put right in the proxy before it, mostly with the Hub's code.
+
+Each answer here names what the emulator (0.12.2) would have said instead.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.github.check_runs import check_output
+from tests.github.marks import Reactions, Statuses, comments_listed
+from tests.github.people import permission_of
+from tests.github.pulls import no_node, ready, words_of
+from tests.github.router import RefusedError, Router, invalid, paged
+from tests.github.shapes import user
+from tests.github.state import User, stamp
+from tests.github.wire import Json, Reply, Request
+
+Ask = Callable[[Request], Reply]
+GAPS: "Router[Gaps]" = Router()
+REPO = "/repos/{owner}/{repo}"
+COMMENT = REPO + "/issues/comments/{number}"
+MILLISECONDS = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$")
+ROLE_OF = {"pull": "read", "push": "write"}
+
+
+@dataclass
+class Gaps:
+    ask: Ask
+    """Asks the emulator."""
+    repositories: Callable[[], list[str]]
+    role_without: Callable[[str, str], str]
+    """What somebody who is no collaborator of a repository may do: read or none."""
+    bot_of: Callable[[str], str]
+    """The bot that a credential belongs to, if it is the token of an App's installation."""
+    reactions: Reactions = field(default_factory=Reactions)
+    statuses: Statuses = field(default_factory=Statuses)
+
+    def got(self, request: Request, path: str, **query: str) -> Any:
+        """Something else that the answer needs, in the name of who asks."""
+        reply = self.ask(replace(request, method="GET", path=path, query=query, body=b""))
+        if reply.status != 200:
+            raise RefusedError(reply.status, str((reply.body or {}).get("message")))
+        return reply.body
+
+    def everything(self, request: Request, path: str) -> list[Json]:
+        found: list[Json] = []
+        while page := self.got(request, path, per_page="100", page=str(len(found) // 100 + 1), state="all"):
+            found += page
+            if len(page) < 100:
+                break
+        return found
+
+    def me(self, request: Request) -> Json:
+        """The one who asks."""
+        bot = self.bot_of(request.credential)
+        if bot:  # which has no `GET /user`
+            return user(User(161_803_398, bot, "Bot"), f"http://{request.headers['host']}")
+        return dict(self.got(request, "/user"))
+
+
+def now() -> str:
+    return str(stamp(datetime.now(UTC)))
+
+
+def whole_seconds(value: Any) -> Any:
+    """Dates as GitHub writes them, where the emulator has milliseconds; an edited comment stays one."""
+    if isinstance(value, list):
+        return [whole_seconds(each) for each in value]
+    if not isinstance(value, dict):
+        return MILLISECONDS.sub(r"\1Z", value) if isinstance(value, str) else value
+    found = {name: whole_seconds(each) for name, each in value.items()}
+    if (
+        "issue_url" in found
+        and value["created_at"] != value["updated_at"]
+        and found["created_at"] == found["updated_at"]
+    ):
+        found["updated_at"] = stamp(datetime.fromisoformat(found["created_at"]) + timedelta(seconds=1))
+    return found
+
+
+@GAPS.on("GET", REPO + "/issues/comments")
+def of_repository(gaps: Gaps, request: Request, owner: str, repo: str) -> Reply:
+    """The emulator: 404."""
+    base = f"/repos/{owner}/{repo}"
+    numbers = [each["number"] for kind in ("issues", "pulls") for each in gaps.everything(request, f"{base}/{kind}")]
+    lists = [gaps.everything(request, f"{base}/issues/{number}/comments") for number in sorted(set(numbers))]
+    return comments_listed(request, [each for found in lists for each in found], True)
+
+
+@GAPS.on("GET", REPO + "/collaborators/{login}/permission")
+def permission(gaps: Gaps, request: Request, owner: str, repo: str, login: str) -> Reply:
+    """The emulator: 404 for who is no collaborator, and `push` and `pull` for what GitHub calls `write` and `read`."""
+    mine = f"/repos/{owner}/{repo}/collaborators/{gaps.me(request)['login']}/permission"
+    own = gaps.ask(replace(request, path=mine)).body.get("role_name", "read")
+    if own in ("read", "pull", "triage") and not gaps.bot_of(request.credential):
+        raise RefusedError(403, "Must have push access to view collaborator permission.")
+    found = gaps.ask(request)
+    if found.status == 200:
+        role = ROLE_OF.get(found.body["role_name"], found.body["role_name"])
+        return Reply(200, permission_of(role, found.body["user"]))
+    person = gaps.got(request, f"/users/{login}")
+    return Reply(200, permission_of(gaps.role_without(f"{owner}/{repo}", login), person))
+
+
+@GAPS.on("POST", COMMENT + "/reactions")
+def react(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
+    """The emulator knows no reactions."""
+    gaps.got(request, f"/repos/{owner}/{repo}/issues/comments/{number}")
+    return gaps.reactions.add(int(number), gaps.me(request), request, now())
+
+
+@GAPS.on("GET", COMMENT + "/reactions")
+def reactions(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
+    gaps.got(request, f"/repos/{owner}/{repo}/issues/comments/{number}")
+    return gaps.reactions.listed(int(number), request)
+
+
+@GAPS.on("POST", REPO + "/statuses/{sha}")
+def status(gaps: Gaps, request: Request, owner: str, repo: str, sha: str) -> Reply:
+    """The emulator knows no statuses. A required one counts for a merge, so it is told of a check run of that name."""
+    asked = request.json()
+    base = f"/repos/{owner}/{repo}"
+    url = f"http://{request.headers['host']}{base}"
+    made = gaps.statuses.add(sha, url, gaps.me(request), request, now())
+    conclusion = "success" if asked["state"] == "success" else "failure"
+    ended = {} if asked["state"] == "pending" else {"status": "completed", "conclusion": conclusion}
+    run = {"name": made.body["context"], "head_sha": sha, "external_id": "status", **ended}
+    gaps.ask(replace(request, path=f"{base}/check-runs", body=json.dumps(run).encode()))
+    return made
+
+
+@GAPS.on("GET", REPO + "/commits/{ref...}/statuses")
+def statuses(gaps: Gaps, request: Request, owner: str, repo: str, ref: str) -> Reply:
+    return paged(request, gaps.statuses.of.get(_sha(gaps, request, owner, repo, ref), []))
+
+
+@GAPS.on("GET", REPO + "/commits/{ref...}/status")
+def combined(gaps: Gaps, request: Request, owner: str, repo: str, ref: str) -> Reply:
+    sha, base = _sha(gaps, request, owner, repo, ref), f"/repos/{owner}/{repo}"
+    return gaps.statuses.combined(sha, f"http://{request.headers['host']}{base}", gaps.got(request, base))
+
+
+@GAPS.on("GET", REPO + "/commits/{ref...}/check-runs")
+def check_runs(gaps: Gaps, request: Request, owner: str, repo: str, ref: str) -> Reply:
+    """Without those that stand for statuses."""
+    found = gaps.ask(request)
+    if found.status == 200:
+        runs = [each for each in found.body["check_runs"] if each["external_id"] != "status"]
+        found.body = {"total_count": len(runs), "check_runs": runs}
+    return found
+
+
+@GAPS.on("POST", REPO + "/check-runs")
+def make_check_run(gaps: Gaps, request: Request, owner: str, repo: str) -> Reply:
+    """The emulator: anybody may, with as many annotations as they like."""
+    return _checked_run(gaps, request)
+
+
+@GAPS.on("PATCH", REPO + "/check-runs/{number}")
+def change_check_run(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
+    return _checked_run(gaps, request)
+
+
+def _checked_run(gaps: Gaps, request: Request) -> Reply:
+    if not gaps.bot_of(request.credential):
+        raise RefusedError(403, "You must authenticate via a GitHub App.")
+    check_output(request.json())
+    return gaps.ask(request)
+
+
+@GAPS.on("POST", REPO + "/pulls")
+def make_pull(gaps: Gaps, request: Request, owner: str, repo: str) -> Reply:
+    """The emulator: as many of one head and base as one likes."""
+    asked = request.json()
+    head = str(asked.get("head")).removeprefix(f"{owner}:")
+    found = gaps.got(request, f"/repos/{owner}/{repo}/pulls", state="open", per_page="100")
+    if any((each["head"]["ref"], each["base"]["ref"]) == (head, asked.get("base")) for each in found):
+        raise invalid("PullRequest", message=f"A pull request already exists for {owner}:{head}.")
+    return gaps.ask(request)
+
+
+@GAPS.on("PATCH", REPO + "/pulls/{number}")
+def change_pull(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
+    """The emulator: a draft may be made ready here."""
+    asked = {name: value for name, value in request.json().items() if name != "draft"}
+    return gaps.ask(replace(request, body=json.dumps(asked).encode()))
+
+
+@GAPS.on("PUT", REPO + "/pulls/{number}/merge")
+def merge(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
+    """The emulator: 422 where GitHub has 405, and for a head that has moved, 409."""
+    wanted = request.json().get("sha")
+    if wanted and wanted != gaps.got(request, f"/repos/{owner}/{repo}/pulls/{number}")["head"]["sha"]:
+        raise RefusedError(409, "Head branch was modified. Review and try the merge again.")
+    reply = gaps.ask(request)
+    if reply.status == 422 and "status checks" in reply.body.get("message", ""):
+        raise RefusedError(405, "Required status check is expected.")
+    return reply
+
+
+@GAPS.on("POST", "/graphql")
+def graphql(gaps: Gaps, request: Request) -> Reply:
+    """The emulator knows no GraphQL."""
+    asked = request.json()
+    found = re.search(r"\b(markPullRequestReadyForReview|convertPullRequestToDraft)\b", str(asked.get("query")))
+    if found is None:
+        return Reply(200, {"errors": [{"message": "The proxy of the tests knows nothing of this query"}]})
+    wanted, draft = words_of([asked.get("query", ""), asked.get("variables")]), found[1].endswith("Draft")
+    for name in gaps.repositories():
+        for pull in gaps.everything(request, f"/repos/{name}/pulls"):
+            if pull["node_id"] in wanted:
+                path, body = f"/repos/{name}/pulls/{pull['number']}", json.dumps({"draft": draft}).encode()
+                done = gaps.ask(replace(request, method="PATCH", path=path, body=body))
+                if done.status == 200:
+                    return Reply(200, ready(found[1], pull["node_id"], pull["number"], draft))
+    return Reply(200, no_node(found[1]))
+
+
+def _sha(gaps: Gaps, request: Request, owner: str, repo: str, ref: str) -> str:
+    if re.fullmatch("[0-9a-f]{40}", ref):
+        return ref
+    branch = ref.removeprefix("heads/")
+    return str(gaps.got(request, f"/repos/{owner}/{repo}/git/ref/heads/{branch}")["object"]["sha"])

@@ -1,0 +1,35 @@
+"""What `dev-cluster/github-tools` and Debian bring; a test that needs what is missing is skipped, and says why."""
+
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def _checked() -> tuple[dict[str, str], dict[str, str]]:
+    words = ["dev-cluster/github-tools", "--check"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = dict(line.split("\t") for line in done.stdout.splitlines())
+    return found, dict(re.findall(r"^(\w+) \S+: (.*)$", done.stderr, re.MULTILINE))
+
+
+def need(name: str) -> Path:
+    """Where it is: emulate and prism are commands, openapi, examples and schemas are folders."""
+    found, missing = _checked()
+    if name not in found:
+        pytest.skip(f"{name}: {missing.get(name)}")
+    return Path(found[name])
+
+
+def need_gh() -> str:
+    """GitHub's own command line."""
+    found = shutil.which("gh")
+    if found is None:
+        pytest.skip("gh is not on PATH: apt-get install gh")
+    return found

@@ -1,0 +1,66 @@
+"""A program that speaks HTTP behind the tests' own server: started, asked, ended."""
+
+import json
+import socket
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.github.wire import Reply, Request
+from tests.waiting import wait_for
+
+PASSED_ON = ("authorization", "accept", "content-type", "user-agent", "x-github-api-version", "host")
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class Upstream:
+    """One program on one port of 127.0.0.1; its output is kept for who has to find out what went wrong."""
+
+    def __init__(self, words: Sequence[str], port: int, asked: str) -> None:
+        """Waits until it answers `asked`, whatever it answers."""
+        self.address = f"http://127.0.0.1:{port}"
+        self.output = Path(tempfile.mkstemp(prefix="upstream-", suffix=".log")[1])
+        with self.output.open("w") as out:
+            self._process = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+        self._client = httpx.Client(base_url=self.address, trust_env=False, timeout=60)
+        wait_for(lambda: self._answers(asked), lambda: self.output.read_text())
+
+    def _answers(self, asked: str) -> bool:
+        assert self._process.poll() is None, self.output.read_text()
+        try:
+            self._client.get(asked)
+        except httpx.TransportError:
+            return False
+        return True
+
+    def ask(self, request: Request, **headers: str) -> Reply:
+        """Its answer."""
+        sent = {name: value for name, value in request.headers.items() if name in PASSED_ON} | headers
+        query = dict(request.query)
+        answer = self._client.request(request.method, request.path, params=query, headers=sent, content=request.body)
+        kept = {name: value for name, value in answer.headers.items() if name in ("link", "location", "sl-violations")}
+        return Reply(answer.status_code, _read(answer.content), kept)
+
+    def stop(self) -> None:
+        self._client.close()
+        self._process.terminate()
+        self._process.wait()
+        self.output.unlink(missing_ok=True)
+
+
+def _read(content: bytes) -> Any:
+    if not content:
+        return None
+    try:
+        return json.loads(content)
+    except ValueError:
+        return content
