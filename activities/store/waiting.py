@@ -227,7 +227,7 @@ def _unwritten() -> Select[Any]:
 
 def _unreached() -> Select[Any]:
     """The account, when GitHub has been away or refused it for long, and something is to be read or written."""
-    waits = select(facts.c.fact_id).where(facts.c.state == OPEN).exists()
-    waits |= select(threads.c.root_job_id).where(threads.c.over.is_(False)).exists()
+    written = select(facts.c.fact_id).where(facts.c.state == OPEN).exists()
+    read = select(threads.c.root_job_id).where(threads.c.over.is_(False)).exists()
     query = _place(Kind.GITHUB, account.c.failing_since, literal(ACCOUNT, String))
-    return query.where(account.c.failing_since < bindparam("late"), waits)
+    return query.where(account.c.failing_since < bindparam("late"), or_(written, read))
