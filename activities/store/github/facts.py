@@ -109,6 +109,13 @@ def give_up(engine: Engine, fact_id: str, why: str) -> None:
     _change(engine, fact_id, {"attempts": table.c.attempts + 1, "state": FAILED, "error": why})
 
 
+def waiting(engine: Engine) -> list[FactRow]:
+    """Those that are to be written, what is due first."""
+    query = select(table).where(table.c.state == OPEN).order_by(table.c.next_at, table.c.at, table.c.fact_id)
+    with engine.connect() as connection:
+        return [FactRow(**row._mapping) for row in connection.execute(query)]
+
+
 def failed(engine: Engine, github: str = "") -> list[FactRow]:
     """Those a person has to look at, of one repository or of all, in order."""
     query = select(table).where(table.c.state == FAILED, *([table.c.github == github] if github else ()))
