@@ -55,6 +55,8 @@ def _lines(found: "Attention") -> list[str]:
             f"  {host.says}",
             f"  {host.next}",
         ]
+    for trouble in found.github:
+        lines += [f"github  {one_line(trouble.says, 300)}", *(f"  {command}" for command in trouble.next)]
     for job in found.preflight_failed:
         lines += [
             f"{job.job_id}  preflight failed {ago(job.queued_at)}: {one_line(job.preflight_failed or '', 200)}",

@@ -20,6 +20,7 @@ NOUNS = {
     "daemon": "run the server, the worker and the bridge",
     "dashboard": "the page where you see and do all of it",
     "doctor": "look at everything the service stands on",
+    "github": "what is read and written on pull requests and issues",
     "job": "look at jobs and trees, end them, run parts of them again",
     "memory": "write, confirm and recall what agents should know",
     "orchestrate": "run a built-in recipe of several workers",

@@ -131,12 +131,20 @@ class Client(GitHubAPI):
         return self._credentials.app is not None
 
     async def app(self) -> dict[str, Any]:
-        """The GitHub App itself, which only its own key may ask for."""
+        """The GitHub App itself."""
+        return await self._as_app("/app")
+
+    async def installation(self, github: str) -> dict[str, Any]:
+        """What the GitHub App was allowed where a repository is."""
+        return await self._as_app(f"/repos/{github}/installation")
+
+    async def _as_app(self, path: str) -> dict[str, Any]:
+        """What only the App's own key may ask for."""
         app = self._credentials.app
         assert app is not None
         try:
             key = apps.get_jwt(app_id=app.app_id, private_key=app.private_key)
-            found: dict[str, Any] = await self.getitem("/app", jwt=key)
+            found: dict[str, Any] = await self.getitem(path, jwt=key)
         except gidgethub.HTTPException as error:
             raise _declined(error) from None
         except (httpx.HTTPError, OSError, ValueError, jwt.PyJWTError) as error:

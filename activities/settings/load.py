@@ -97,6 +97,9 @@ def _from_environment(name: str, text: str, section: str, key: str) -> object:
 
 
 def _sentence(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
+    text = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    if not fault["loc"]:  # two sections that do not fit together: it names them itself
+        return text
     *section, key = [str(part) for part in fault["loc"]]
     where = f"[{'.'.join(section)}].{key}" if section else f"[{key}]"
     where = next((name for name in ENVIRONMENT if name in environ and ENVIRONMENT[name] == (*section, key)), where)
@@ -104,7 +107,6 @@ def _sentence(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
         near = difflib.get_close_matches(key, _known_keys(section), n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; known here: {', '.join(_known_keys(section))}"
         return f"{where} is not a setting{hint}"
-    text = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     return f"{where}: {text}" if fault["type"] == "value_error" else f"{where} should be {text}, not {fault['input']!r}"
 
 

@@ -3,7 +3,16 @@
 import socket
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from activities.runtimes import programs
@@ -189,6 +198,9 @@ class Notify(Section):
 
 
 GITHUB = "https://api.github.com"
+TOKENS = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")
+"""How GitHub's tokens begin."""
+
 COMMANDS = ("resume", "status", "ask", "review", "implement", "kill")
 
 
@@ -230,6 +242,14 @@ class Github(Section):
         """The variables that no program but the one that speaks to GitHub may see."""
         return tuple(name for name in (self.token_env, self.webhook_secret_env) if name)
 
+    @field_validator("token_env", "webhook_secret_env")
+    @classmethod
+    def _is_no_token(cls, name: str) -> str:
+        """Never shown: it would stand in a terminal and a log."""
+        if name.startswith(TOKENS):
+            raise ValueError("it is a token, not the name of the variable that holds one; revoke it and make another")
+        return name
+
     @model_validator(mode="after")
     def _is_one_account(self) -> Self:
         app = (self.app_id, self.installation_id, self.private_key_file)
@@ -237,6 +257,8 @@ class Github(Section):
             raise ValueError("a GitHub App needs app_id, installation_id and private_key_file")
         if self.token_env and self.app_id:
             raise ValueError("set token_env or the three keys of a GitHub App, not both")
+        if self.token_env and self.token_env == self.webhook_secret_env:
+            raise ValueError("token_env and webhook_secret_env are two secrets: the bridge is never handed the token")
         return self
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     String,
     bindparam,
     case,
+    cast,
     func,
     literal,
     literal_column,
@@ -25,6 +26,7 @@ from sqlalchemy import (
 )
 
 from activities.store import schema
+from activities.store.github.facts import FAILED, OPEN
 from workflows.model.branch_events import BranchEventKind
 from workflows.model.event_kinds import EventKind
 from workflows.model.states import JobState, TaskState, WaitsFor
@@ -32,6 +34,7 @@ from workflows.policy.hosts import UNSEEN_SECONDS
 
 jobs, tasks, rounds, events = schema.jobs, schema.tasks, schema.rounds, schema.events
 deliveries, notifications, trees, hosts = schema.deliveries, schema.notifications, schema.trees, schema.hosts
+account, facts, threads = schema.github_account, schema.github_facts, schema.github_threads
 
 OVER = (TaskState.DONE.value, TaskState.CANCELLED.value)
 OPERATOR = (WaitsFor.RETRY.value, WaitsFor.DISMISS.value)
@@ -46,6 +49,13 @@ ORDERS = (
 """Events that tell what a person did to a tree, beside the ends of rounds."""
 
 
+ACCOUNT = "account"
+"""The key of the GitHub account among what waits; a pull request or issue there is OWNER/NAME#NUMBER."""
+
+AWAY_SECONDS = 600.0
+"""GitHub may be away, or want to be left alone, for so long before people are told."""
+
+
 class Kind(StrEnum):
     """Why a person is waited for."""
 
@@ -54,6 +64,7 @@ class Kind(StrEnum):
     PREFLIGHT = "preflight"
     UNDELIVERED = "undelivered"
     HOST = "host"
+    GITHUB = "github"
 
 
 @dataclass(frozen=True)
@@ -89,14 +100,15 @@ class Did:
 def places(engine: Engine, now: float) -> list[Place]:
     """Everything that waits, the oldest first."""
     with engine.connect() as connection:
-        rows = connection.execute(_places(), {"seen": now - UNSEEN_SECONDS}).all()
+        rows = connection.execute(_places(), {"seen": now - UNSEEN_SECONDS, "late": now - AWAY_SECONDS}).all()
     return [Place(Kind(row.kind), row.at, row.key) for row in rows]
 
 
 @cache
 def _places() -> Select[Any]:
     """Built once: that takes longer than carrying it out."""
-    found = union_all(_pauses(), _blocked(), _preflight(), _undelivered(), _unseen_hosts()).subquery()
+    beside_trees = (_undelivered(), _unseen_hosts(), _unwritten(), _unreached())
+    found = union_all(_pauses(), _blocked(), _preflight(), *beside_trees).subquery()
     return select(found).order_by(found.c.at, found.c.key)
 
 
@@ -204,3 +216,18 @@ def _unseen_hosts() -> Select[Any]:
     query = _place(Kind.HOST, func.min(jobs.c.queued_at), trees.c.host).select_from(waiting)
     late = jobs.c.queued_at < bindparam("seen")
     return query.where(jobs.c.state.in_(OPEN_JOBS), late, unseen).group_by(trees.c.host)
+
+
+def _unwritten() -> Select[Any]:
+    """The pull requests and issues of which something could not be written to GitHub."""
+    key = facts.c.github + literal("#", String) + cast(facts.c.number, String)
+    query = _place(Kind.GITHUB, func.min(facts.c.at), key).where(facts.c.state == FAILED)
+    return query.group_by(facts.c.github, facts.c.number)
+
+
+def _unreached() -> Select[Any]:
+    """The account, when GitHub has been away or refused it for long, and something is to be read or written."""
+    written = select(facts.c.fact_id).where(facts.c.state == OPEN).exists()
+    read = select(threads.c.root_job_id).where(threads.c.over.is_(False)).exists()
+    query = _place(Kind.GITHUB, account.c.failing_since, literal(ACCOUNT, String))
+    return query.where(account.c.failing_since < bindparam("late"), or_(written, read))

@@ -1,5 +1,6 @@
 """What `service daemon` does: run, start and stop the group of a home as its settings want it, and see it."""
 
+import os
 import sys
 from typing import Any
 
@@ -18,14 +19,14 @@ from workflows.temporal import search
 
 def run(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> None:
     """Run the whole group in the foreground until it is told to stop."""
-    cluster.require(service)
+    _require(service)
     run_foreground(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
 
 def start(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> DaemonStatus:
     """Start it in the background; returns once everything works."""
     if not daemon_state.status(service.home).running:
-        cluster.require(service)
+        _require(service)
     return background.start(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
 
@@ -42,6 +43,15 @@ def status(service: Service) -> DaemonStatus:
 def preflight_failures(service: Service) -> int:
     """Coordinators whose delegations could not be routed; 0 while there is no store."""
     return jobs.preflight_failures(service) if service.settings.store.url or service.home.store.exists() else 0
+
+
+def _require(service: Service) -> None:
+    """What is missing is said here, in a sentence, before anything starts."""
+    cluster.require(service)
+    if service.settings.github.configured:
+        from activities.github.account import credentials
+
+        credentials(service.settings.github, os.environ)
 
 
 def _options(service: Service, temporal_port: int | None, ui_port: int | None, strict_ports: bool) -> DaemonOptions:

@@ -57,7 +57,7 @@ class Desk:
             did += await acting.act(self._session)
             did += await writing.write_one(self._session, APART)
         except LimitedError as error:
-            await asyncio.to_thread(_block, store, str(error), error.until)
+            await asyncio.to_thread(_block, store, known, str(error), error.until)
         except AwayError as error:
             await asyncio.to_thread(_leave_alone, store, known, str(error))
         else:
@@ -82,8 +82,9 @@ class Desk:
         return Turn(says=says, again=None if at is None else max(at - now, 0.0), pushes=wanted)
 
 
-def _block(store: Engine, why: str, until: float) -> None:
-    account.note(store, blocked_until=until, problem=f"{why}, until {clock(until)}")
+def _block(store: Engine, known: Account, why: str, until: float) -> None:
+    since = known.failing_since or time.time()
+    account.note(store, blocked_until=until, failing_since=since, problem=f"{why}, until {clock(until)}")
 
 
 def _leave_alone(store: Engine, known: Account, why: str) -> None:

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from pydantic import ValidationError
-
 from activities.store import branches, events, jobs, rounds, trees
 from activities.store.github.threads import Thread
 from bridge.operations.service import Service
+from workflows.contract.canonical import from_canonical
 from workflows.contract.models import ServiceResult
 from workflows.github.bound import BoundTree, last_job
 from workflows.model.errors import NotFoundError
@@ -47,6 +46,6 @@ def result_of(service: Service, job: JobRecord) -> ServiceResult | None:
     if job.result_digest is None:
         return None
     try:
-        return ServiceResult.model_validate_json(service.artifacts.get(job.result_digest))
-    except (NotFoundError, OSError, ValidationError):
+        return from_canonical(service.artifacts.get(job.result_digest))
+    except (NotFoundError, OSError, ValueError, KeyError):
         return None

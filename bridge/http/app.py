@@ -1,5 +1,7 @@
 """The bridge as an application: the gates in the order of ruling J2, then the routes."""
 
+import os
+
 from fastapi import FastAPI
 
 from bridge.http.dashboard.app import DashboardGate, dashboard
@@ -8,9 +10,11 @@ from bridge.http.gates.auth import AuthGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import SizeGate
-from bridge.http.routes import agents, health, jobs, memory, pipelines, reviews
+from bridge.http.gates.webhook import STRANGERS, WebhookGate
+from bridge.http.routes import agents, github, health, jobs, memory, pipelines, reviews
 from bridge.http.wire import document, refusals
 from bridge.machine import token
+from bridge.operations import github_webhook
 from bridge.operations.service import Service
 
 DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."
@@ -29,13 +33,16 @@ def create_app(service: Service) -> FastAPI:
     )
     for routes in (health, jobs, agents, pipelines, memory, reviews):
         app.include_router(routes.router(service))
+    secret = github_webhook.secret(service, os.environ)
+    if secret:
+        app.include_router(github.router(service))
     refusals.install(app, service)
-    _add_gates(app, service)
+    _add_gates(app, service, secret)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_gates(app: FastAPI, service: Service) -> None:
+def _add_gates(app: FastAPI, service: Service, webhook_secret: str) -> None:
     """Each is put around those before it: the last one added is met first."""
     settings = service.settings.bridge
     app.add_middleware(SizeGate)
@@ -44,4 +51,5 @@ def _add_gates(app: FastAPI, service: Service) -> None:
     app.add_middleware(AuthGate, token=token.Token(token.ensure(service.home)), rate=strangers)
     app.add_middleware(DashboardGate, dashboard=dashboard(service))
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
+    app.add_middleware(WebhookGate, secret=webhook_secret, strangers=Rate(STRANGERS))
     app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit))

@@ -1,6 +1,7 @@
 """The bridge as a process: listens, says where, ends when told to."""
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,7 +39,15 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
             announce(f"http://{bound(listening)}")
 
         with suppress(KeyboardInterrupt):  # it has ended in order by then
-            asyncio.run(configured(create_app(service), ready).serve([listening]))
+            asyncio.run(configured(app_of(service), ready).serve([listening]))
+
+
+def app_of(service: Service) -> ASGIApp:
+    """With what it needs of the environment; the programs that are started from here may not see secrets."""
+    app = create_app(service)
+    for name in service.settings.github.secrets:
+        os.environ.pop(name, None)
+    return app
 
 
 def configured(app: ASGIApp, ready: Callable[[], None]) -> uvicorn.Server:

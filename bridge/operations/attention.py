@@ -6,6 +6,7 @@ from typing import Any
 from activities.store import outbox
 from activities.store.waiting import Kind, Spent
 from bridge.operations import branches, waiting
+from bridge.operations.github_trouble import Trouble
 from bridge.operations.hosts import AbsentHost
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
@@ -37,6 +38,8 @@ class Attention:
     """For any other reason."""
     hosts: tuple[AbsentHost, ...] = ()
     """That jobs wait for, whose workers have not been seen for a minute."""
+    github: tuple[Trouble, ...] = ()
+    """What could not be written to GitHub, and an account that gets no answer."""
 
 
 def find(service: Service) -> Attention:
@@ -57,6 +60,7 @@ def find(service: Service) -> Attention:
         conflicts=conflicts,
         blocked=tuple(task for task in blocked[-MOST_LISTED:] if task.root_job_id not in shown),
         hosts=tuple(item.host for item in found.items if item.host),
+        github=tuple(item.github for item in found.items if item.github),
     )
 
 
@@ -84,5 +88,6 @@ def as_json(found: Attention) -> dict[str, Any]:
         ],
         "conflicts": [asdict(way) for way in found.conflicts],
         "hosts": [asdict(host) for host in found.hosts],
+        "github": [asdict(trouble) for trouble in found.github],
         "blocked": [task.model_dump(mode="json", exclude={"revision"}) for task in found.blocked],
     }

@@ -8,8 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from typing import Any
 
 from activities.git.command import OLDEST_GIT
@@ -20,6 +19,8 @@ from bridge.machine.locks import holder
 from bridge.machine.writable import usable
 from bridge.operations import runtimes as installed
 from bridge.operations import settings as settings_in_force
+from bridge.operations.findings import Finding as Finding
+from bridge.operations.findings import Level as Level
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UnreachableError
 
@@ -28,24 +29,6 @@ PYTHON = (3, 11)
 SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
 LEFT_OVER_SECONDS = 86_400.0
 _SHARED = 0o077
-
-
-class Level(StrEnum):
-    """How bad it is. Only what is wrong makes `service doctor` fail."""
-
-    OK = "ok"
-    WARNING = "warning"
-    WRONG = "wrong"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line: what was looked at, how it is, and what to type when it is not well."""
-
-    about: str
-    level: Level
-    says: str
-    fix: str = ""
 
 
 def examine(service: Service) -> list[Finding]:
@@ -189,8 +172,19 @@ def leftovers(service: Service) -> Iterator[Finding]:
         yield Finding("left over", Level.WARNING, f"{orphan['said']}; ended at {at}", fix)
 
 
+def github(service: Service) -> Iterator[Finding]:
+    """Nothing where there is no account; what it needs is not even imported then."""
+    if service.settings.github.configured:
+        from bridge.operations import github_doctor
+
+        yield from github_doctor.findings(service)
+
+
 Check = Callable[[Service], Iterator[Finding]]
-CHECKS: tuple[Check, ...] = (python, git, home, disk, settings, stale, store, temporal, daemon, runtimes, leftovers)
+CHECKS: tuple[Check, ...] = (
+    *(python, git, home, disk, settings, stale, store, temporal, daemon),
+    *(github, runtimes, leftovers),
+)
 
 
 def _carefully(check: Check, service: Service) -> Iterator[Finding]:

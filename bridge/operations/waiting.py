@@ -15,7 +15,8 @@ from activities.store import rounds as stored_rounds
 from activities.store import waiting as stored
 from activities.store.branches import Conflict
 from activities.store.waiting import Did, Kind, Place, Spent
-from bridge.operations import branches, hosts
+from bridge.operations import branches, github_trouble, hosts
+from bridge.operations.github_trouble import Trouble
 from bridge.operations.hosts import AbsentHost
 from bridge.operations.service import Service
 from workflows.model.ids import root_of
@@ -52,6 +53,7 @@ class Item:
     job: JobRecord | None = None
     told: tuple[outbox.Notification, outbox.Delivery] | None = None
     host: AbsentHost | None = None
+    github: Trouble | None = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,8 @@ def titles(service: Service, job_ids: Sequence[str]) -> dict[str, str]:
 def _title(item: Item, tasks: Mapping[str, TaskRecord]) -> str:
     if item.host:
         return item.host.says
+    if item.github:
+        return f"GitHub: {item.github.says}"
     task = tasks.get(item.root_job_id)
     return f"{task.repo}: {task.title}" if task else item.root_job_id
 
@@ -155,6 +159,7 @@ def _items(service: Service, places: Sequence[Place]) -> list[Item]:
         Kind.PREFLIGHT: _preflight,
         Kind.UNDELIVERED: _undelivered,
         Kind.HOST: _hosts,
+        Kind.GITHUB: _github,
     }
     made: dict[Place, Item] = {}
     for kind, read in readers.items():
@@ -217,3 +222,8 @@ def _hosts(service: Service, places: Places) -> list[Item]:
         jobs = stored.host_jobs(service.store, name, time.time())
         made.append(Item(place, host=AbsentHost(name, hosts.reason(host), way_back(name), tuple(jobs))))
     return made
+
+
+def _github(service: Service, places: Places) -> list[Item]:
+    found = github_trouble.of_keys(service, places)
+    return [Item(places[key], trouble.root_job_id, github=trouble) for key, trouble in found.items()]

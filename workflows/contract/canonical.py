@@ -19,3 +19,8 @@ def canonical(result: ServiceResult) -> dict[str, JsonValue]:
 def canonical_json(result: ServiceResult) -> str:
     """The whole object `{"service_result": ...}` on one line; reading it gives the same result again."""
     return json.dumps({KEY: canonical(result)}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def from_canonical(text: str | bytes) -> ServiceResult:
+    """The result again."""
+    return ServiceResult.model_validate(json.loads(text)[KEY])

@@ -28,7 +28,7 @@ class Account:
     blocked_until: float | None = None
     """GitHub wants no request before."""
     failing_since: float | None = None
-    """It could not be asked since then."""
+    """It has been away, or has wanted no request, since then."""
     failures: int = 0
     problem: str = ""
     wrote_at: float = 0.0

@@ -42,6 +42,13 @@ def open_ones(engine: Engine) -> list[CommentRow]:
         return [CommentRow(**row._mapping) for row in connection.execute(query)]
 
 
+def latest(engine: Engine, most: int) -> list[CommentRow]:
+    """The commands that came last, the newest first."""
+    query = select(table).order_by(table.c.created_at.desc(), table.c.comment_id.desc()).limit(most)
+    with engine.connect() as connection:
+        return [CommentRow(**row._mapping) for row in connection.execute(query)]
+
+
 def get(engine: Engine, comment_id: int) -> CommentRow | None:
     with engine.connect() as connection:
         row = connection.execute(select(table).where(table.c.comment_id == comment_id)).one_or_none()

@@ -11,7 +11,7 @@ from activities.store import schema
 from activities.store.database import insert_new
 
 table = schema.github_facts
-OPEN, DONE, FAILED = "open", "done", "failed"
+OPEN, DONE, FAILED, DROPPED = "open", "done", "failed", "dropped"
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,27 @@ def put_off(engine: Engine, fact_id: str, until: float, why: str) -> None:
 def give_up(engine: Engine, fact_id: str, why: str) -> None:
     """It can never be written; a person has to look."""
     _change(engine, fact_id, {"attempts": table.c.attempts + 1, "state": FAILED, "error": why})
+
+
+def waiting(engine: Engine) -> list[FactRow]:
+    """Those that are to be written, what is due first."""
+    query = select(table).where(table.c.state == OPEN).order_by(table.c.next_at, table.c.at, table.c.fact_id)
+    with engine.connect() as connection:
+        return [FactRow(**row._mapping) for row in connection.execute(query)]
+
+
+def failed(engine: Engine, github: str = "") -> list[FactRow]:
+    """Those a person has to look at, of one repository or of all, in order."""
+    query = select(table).where(table.c.state == FAILED, *([table.c.github == github] if github else ()))
+    with engine.connect() as connection:
+        return [FactRow(**row._mapping) for row in connection.execute(query.order_by(table.c.at, table.c.fact_id))]
+
+
+def drop(engine: Engine, fact_id: str) -> None:
+    """A person says that it need not be written."""
+    mine = (table.c.fact_id == fact_id) & (table.c.state == FAILED)
+    with engine.begin() as connection:
+        connection.execute(update(table).where(mine).values(state=DROPPED))
 
 
 def refusals(engine: Engine, github: str, number: int, since: float) -> int:

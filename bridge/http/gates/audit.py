@@ -46,7 +46,8 @@ class AuditGate:
             if not call.status:
                 await response(scope, receive, sending)
         finally:
-            self._log.write(_line(scope, call, time.perf_counter() - begun))
+            if not call.unlisted:
+                self._log.write(_line(scope, call, time.perf_counter() - begun))
         return None
 
 

@@ -9,6 +9,7 @@ from bridge.http.gates.gate import header
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import TooLargeError
 from bridge.http.wire.refusals import refuse
+from bridge.http.wire.webhook import LARGEST, is_signed
 
 GENERAL = 1024 * 1024
 PIPELINE_RUN = 64 * 1024
@@ -25,23 +26,26 @@ class SizeGate:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         limit = limit_of(scope)
-        body = None if _announced(scope) > limit else await _read(scope, receive, limit)
+        body = None if announced(scope) > limit else await read_body(scope, receive, limit)
         if body is None:
             return await refuse(scope, receive, send, TooLargeError("request body too large"))
-        return await self.app(scope, _replay(body, receive), send)
+        return await self.app(scope, replay(body, receive), send)
 
 
 def limit_of(scope: Scope) -> int:
     """The bytes a body may have."""
+    if is_signed(scope):
+        return LARGEST
     return PIPELINE_RUN if _PIPELINE_RUN.fullmatch(scope["path"]) else GENERAL
 
 
-def _announced(scope: Scope) -> int:
+def announced(scope: Scope) -> int:
+    """The bytes it says it will send; 0 where it does not say."""
     text = header(scope, b"content-length") or "0"
     return int(text) if text.isdecimal() else 0
 
 
-async def _read(scope: Scope, receive: Receive, limit: int) -> bytes | None:
+async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes | None:
     """The whole body, or None once it is too large. Half a body of a caller that is gone is no order."""
     body, call = bytearray(), call_of(scope)
     while True:
@@ -56,7 +60,7 @@ async def _read(scope: Scope, receive: Receive, limit: int) -> bytes | None:
             return bytes(body)
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def replay(body: bytes, receive: Receive) -> Receive:
     """The body once, then whatever else comes: that the caller is gone."""
     left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -24,6 +24,8 @@ class Call:
     created: list[str] = field(default_factory=list)
     caller: str = ""
     """Whose rate it is counted to: a token or an address."""
+    unlisted: bool = False
+    """No line of the audit tells of it: one of too many calls of strangers, who must not fill it."""
 
 
 def call_of(scope: Scope) -> Call:

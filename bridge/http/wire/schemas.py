@@ -31,6 +31,12 @@ class Error(BaseModel):
     request_id: str = Field(description="The line of the audit log that tells of it.")
 
 
+class Delivered(BaseModel):
+    """What came of a webhook's delivery."""
+
+    says: str = Field(examples=["acme/shop is looked at"])
+
+
 _BOTH: dict[str, Any] = {
     "required": ["pull_request", "issue"],
     "properties": {name: {"type": "integer"} for name in ("pull_request", "issue")},

@@ -241,3 +241,41 @@ def test_what_differs_from_what_a_process_has_read_is_named_and_a_duration_count
     ]
     assert not changes(now.told(["bridge"]), before.told(["bridge"]))
     assert before.file.digest != now.file.digest
+
+
+APP = 'app_id = "1"\ninstallation_id = "2"\nprivate_key_file = "k.pem"\n'
+
+
+@pytest.mark.ruling("L2")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (f'[github]\ntoken_env = "T"\n{APP}', "set token_env or the three keys of a GitHub App, not both"),
+        ('[github]\napp_id = "1"\n', "a GitHub App needs app_id, installation_id and private_key_file"),
+        ('[github]\nprivate_key_file = "k"\n', "a GitHub App needs app_id, installation_id and private_key_file"),
+        ('[github]\ntoken_env = "S"\nwebhook_secret_env = "S"\n', "are two secrets"),
+        ('[github]\ntoken_env = "T"\n[runtimes.shell]\nenv = ["A", "T"]\n', "[runtimes.shell].env hands T to agents"),
+        (
+            '[github]\ntoken_env = "T"\nwebhook_secret_env = "S"\n[runtimes.shell]\nenv = ["S"]\n',
+            "[runtimes.shell].env hands S to agents",
+        ),
+        ('[github]\ntoken_env = "ghp_a-token"\n', "token_env"),
+        ('[github]\ntoken_env = "ghp_1234567890"\n', "[github].token_env: it is a token, not the name"),
+        ('[github]\ncommands = ["merge"]\n', "commands"),
+        ('[github]\npoll = "1s"\n', "poll"),
+        ('[github]\napi_url = "https://me:secret@host/api"\n', "api_url"),
+    ],
+)
+def test_an_account_that_cannot_be_meant_is_refused(home: Home, text: str, says: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(written(home, text), {})
+    assert says in str(refused.value)
+    assert "1234567890" not in str(refused.value)
+
+
+@pytest.mark.ruling("L2", "L8")
+@pytest.mark.parametrize(
+    ("text", "configured"), [("", False), ("check = true\n", False), ('token_env = "T"\n', True), (APP, True)]
+)
+def test_an_account_is_set_up_by_a_token_or_an_app(home: Home, text: str, configured: bool) -> None:
+    assert load_settings(written(home, f"[github]\n{text}"), {}).github.configured is configured

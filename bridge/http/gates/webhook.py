@@ -1,0 +1,90 @@
+"""GitHub shows no token: it signs what it sends (ruling L7). Whatever is not signed as it should be ends here.
+
+Signed deliveries are counted apart from the operator's calls. Strangers can neither fill the audit log nor the memory:
+past so many a minute no line tells of them, and only so many bodies are read at once.
+"""
+
+import asyncio
+import hmac
+import re
+from hashlib import sha256
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from bridge.http.gates.gate import header
+from bridge.http.gates.rate import Rate
+from bridge.http.gates.size import announced, read_body, replay
+from bridge.http.wire.call import call_of
+from bridge.http.wire.errors import RateLimitedError, TooLargeError, UnauthorizedError
+from bridge.http.wire.refusals import refuse
+from bridge.http.wire.webhook import CALLER, LARGEST, is_delivery
+from workflows.model.errors import NotFoundError, ServiceError
+
+SIGNATURE = "X-Hub-Signature-256"
+AT_ONCE = 8
+"""Bodies that are read at the same time, of whomever they are."""
+
+SECONDS = 10.0
+"""A body must be there by then; GitHub itself waits no longer for an answer."""
+
+STRANGERS = 60
+"""What is not signed: so many calls a minute are told of in the audit log."""
+
+_SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
+
+
+class WebhookGate:
+    """Lets signed deliveries pass the gates behind it; without a secret there is nothing at that place."""
+
+    def __init__(self, app: ASGIApp, secret: str, strangers: Rate) -> None:
+        self.app, self._secret, self._strangers = app, secret.encode(), strangers
+        self._reading = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not is_delivery(scope):
+            return await self.app(scope, receive, send)
+        try:
+            body = await self._signed(scope, receive)
+        except (ServiceError, ClientDisconnect) as refusal:
+            limit = self._count(scope)
+            if isinstance(refusal, ClientDisconnect):
+                raise
+            return await refuse(scope, receive, send, limit or refusal)
+        call_of(scope).caller = CALLER
+        return await self.app(scope, replay(body, receive), send)
+
+    def _count(self, scope: Scope) -> RateLimitedError | None:
+        try:
+            self._strangers.count("strangers")
+        except RateLimitedError as limit:
+            call_of(scope).unlisted = True
+            return limit
+        return None
+
+    async def _signed(self, scope: Scope, receive: Receive) -> bytes:
+        """The body, if whoever sent it knows the secret. Nothing of it is read unless it may be."""
+        if not self._secret:
+            raise NotFoundError(f"there is nothing at {scope['path']}: no webhook is set up", "service doctor")
+        shown = (header(scope, SIGNATURE.lower().encode()) or "").encode("latin-1")
+        if not _SIGNATURE.fullmatch(shown):
+            raise UnauthorizedError(f"a signature is needed: {SIGNATURE}", SIGNATURE)
+        body = None if announced(scope) > LARGEST else await self._read(scope, receive)
+        if body is None:
+            raise TooLargeError("the delivery is too large")
+        right = b"sha256=" + hmac.new(self._secret, body, sha256).hexdigest().encode()
+        if not hmac.compare_digest(right, shown):
+            raise UnauthorizedError("the signature is wrong", SIGNATURE)
+        return body
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
+        if self._reading >= AT_ONCE:
+            raise RateLimitedError("too many deliveries at once; try again in 1 s", "1")
+        self._reading += 1
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await read_body(scope, receive, LARGEST)
+        except TimeoutError:
+            raise ClientDisconnect from None
+        finally:
+            self._reading -= 1

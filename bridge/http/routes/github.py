@@ -1,0 +1,31 @@
+"""What GitHub tells of itself (ruling L7): that there is something new. What it is, the poller reads for itself."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request
+
+from bridge.http.wire.document import errors
+from bridge.http.wire.off_loop import read
+from bridge.http.wire.schemas import Delivered
+from bridge.http.wire.webhook import PATH
+from bridge.operations import github_webhook
+from bridge.operations.github_webhook import Delivery
+from bridge.operations.service import Service
+
+HeaderText = Annotated[str, Header()]
+
+
+def router(service: Service) -> APIRouter:
+    """No strict route: what is sent is GitHub's to say, and nothing of any shape is refused once it is signed."""
+    made = APIRouter(tags=["github"])
+
+    @made.post(PATH, status_code=202, responses=errors(), openapi_extra={"security": []})
+    async def take_github_webhook(
+        request: Request, x_github_delivery: HeaderText = "", x_github_event: HeaderText = ""
+    ) -> Delivered:
+        """A webhook's delivery, signed in `X-Hub-Signature-256`: it only has the repository looked at sooner."""
+        kind = request.headers.get("content-type", "")
+        delivery = Delivery(x_github_delivery, x_github_event, kind, await request.body())
+        return Delivered(says=await read(github_webhook.take, service, delivery))
+
+    return made

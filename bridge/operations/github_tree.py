@@ -1,0 +1,44 @@
+"""A tree as the comments about it are made from it: its rows, its result, the names to call (ruling L3)."""
+
+from dataclasses import replace
+
+from activities.settings import ready
+from activities.store import attempts, branches, events, jobs, repos, rounds, trees
+from bridge.operations.service import Service
+from workflows.contract.locate import KEY
+from workflows.contract.models import ServiceResult
+from workflows.github.bound import OVER, BoundTree, last_job
+from workflows.model.branch_events import BranchEventKind
+
+
+def bound_tree(service: Service, root: str) -> BoundTree | None:
+    """The tree as the store has it now, whether it belongs to anything on GitHub or not; None when it is not there."""
+    store = service.store
+    task, kept = jobs.task_of(store, root), trees.get(store, root)
+    if task is None:
+        return None
+    settings = kept.start.settings if kept else service.settings.snapshot()
+    repo = repos.get(store, task.repo)
+    tree = BoundTree(
+        task=task,
+        jobs=tuple(jobs.tree(store, root)),
+        rounds=tuple(rounds.of_tree(store, root)),
+        events=tuple(events.of_tree(store, root)),
+        bounds=settings.bounds,
+        handle=settings.escalation_handle or "",
+        owner=repo.github.partition("/")[0] if repo else "",
+        dashboard=ready.dashboard_url(service.home, service.settings.bridge),
+        merged=frozenset(
+            event.branch for kind, _, event in branches.told(store, root) if kind is BranchEventKind.MERGED
+        ),
+    )
+    return _with_result(service, tree) if task.state in OVER else tree
+
+
+def _with_result(service: Service, tree: BoundTree) -> BoundTree:
+    """What its last job returned."""
+    last = last_job(tree)
+    runs = attempts.of_job(service.store, last.job_id) if last else []
+    told = (runs[-1].payload or {}).get(KEY) if runs else None
+    result = ServiceResult.model_validate(told) if told else None
+    return replace(tree, result=result)

@@ -1,0 +1,49 @@
+"""What people have to look at of GitHub: what could not be written there, and an account that gets no answer."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from activities.store.github import account, facts
+from activities.store.github.facts import FactRow
+from activities.store.waiting import ACCOUNT
+from bridge.operations.service import Service
+from workflows.policy.moments import clock
+
+STATUS = "service github status"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """One pull request or issue of which something is not written; or the account."""
+
+    about: str
+    """OWNER/NAME#NUMBER, or `account`."""
+    says: str
+    next: tuple[str, ...]
+    root_job_id: str = ""
+    facts: tuple[str, ...] = ()
+
+
+def of_keys(service: Service, keys: Collection[str]) -> dict[str, Trouble]:
+    """The troubles that go by these names."""
+    found: dict[str, list[FactRow]] = {}
+    for each in facts.failed(service.store):
+        found.setdefault(f"{each.github}#{each.number}", []).append(each)
+    made = {key: _unwritten(key, rows) for key, rows in found.items() if key in keys}
+    return made | ({ACCOUNT: _unreached(service)} if ACCOUNT in keys else {})
+
+
+def _unwritten(key: str, rows: list[FactRow]) -> Trouble:
+    whys = list(dict.fromkeys(each.error for each in rows))
+    kinds = ", ".join(sorted({each.kind for each in rows}))
+    more = f" (and {len(whys) - 1} other reasons)" if len(whys) > 1 else ""
+    says = f"{kinds} could not be written on {key}: {whys[0]}{more}"
+    github = rows[0].github
+    ways = (STATUS, f"service github sync {github} --retry", f"service github sync {github} --drop")
+    return Trouble(key, says, ways, rows[0].root_job_id, tuple(each.fact_id for each in rows))
+
+
+def _unreached(service: Service) -> Trouble:
+    known = account.read(service.store)
+    since = clock(known.failing_since) if known.failing_since else "a while"
+    return Trouble(ACCOUNT, f"{known.problem or 'GitHub gives no answer'}; since {since}", (STATUS, "service doctor"))

@@ -1,0 +1,143 @@
+"""`service github`: the account that reads and writes pull requests and issues."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output import say, say_fields, say_json, say_table
+from cli.words import ago, clock, one_line
+
+if TYPE_CHECKING:
+    from bridge.operations.github import Requests, Status, Synced
+
+app = typer.Typer(help="Pull requests and issues on GitHub.", no_args_is_help=True, rich_markup_mode=None)
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MOST = 20
+
+
+@app.command()
+def status(json: Json = False) -> None:
+    """Show the account, what is left of its quota, what is read, what waits to be written, what was ordered."""
+    from bridge.operations import github
+    from bridge.operations.service import Service
+
+    found = github.status(Service.locate())
+    say_json(github.as_json(found)) if json else _say(found)
+
+
+@app.command()
+def sync(
+    name: Annotated[str | None, typer.Argument(help="OWNER/NAME; all that are read without it.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again what could not be written.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="Leave what could not be written unwritten.")] = False,
+    json: Json = False,
+) -> None:
+    """Have comments looked at now, and say when that has happened."""
+    from dataclasses import asdict
+
+    from bridge.operations import github
+    from bridge.operations.service import Service
+    from workflows.model.errors import UsageError
+
+    if retry and drop:
+        raise UsageError("--retry and --drop do not go together", "service github sync --retry")
+    done = github.sync(Service.locate(), name, retry=retry, drop=drop)
+    say_json(asdict(done)) if json else say("\n".join(_synced(done, drop=drop)))
+
+
+@app.command("comment-preview")
+def comment_preview(
+    job: Annotated[str, typer.Argument(help="A job of the tree.")],
+    fact: Annotated[str, typer.Option(help="Only this one.")] = "",
+    json: Json = False,
+) -> None:
+    """Print the comments of a tree as they would be written; needs no account."""
+    from dataclasses import asdict
+
+    from bridge.operations import github_preview
+    from bridge.operations.service import Service
+
+    found = github_preview.comments(Service.locate(), job, fact)
+    if json:
+        say_json([asdict(each) for each in found])
+        return
+    for each in found:
+        more = ", only changed where it was written before" if each.only_edit else ""
+        say(f"--- {each.fact_id} ({each.kind}{more})\n{each.body}\n")
+
+
+def _say(found: "Status") -> None:
+    known = found.account
+    left = f"{known.remaining} of {known.quota} requests" if known.remaining is not None else ""
+    until = f" until {clock(known.reset_at)}" if known.reset_at else ""
+    kind = {"app": "a GitHub App", "user": "a user"}.get(known.kind, "")
+    say_fields(
+        [
+            ("account", f"{known.login}, {kind}, seen {ago(known.seen_at)}" if known.login else "not seen yet"),
+            ("process", found.process or "does not run; service daemon status"),
+            ("address", found.api_url),
+            ("left", left and left + until),
+            ("trouble", known.problem),
+            ("since", clock(known.failing_since) if known.failing_since else ""),
+            ("waits until", clock(known.blocked_until) if known.blocked_until else ""),
+            ("this hour", _requests(found.hour)),
+            ("24 hours", _requests(found.day)),
+        ]
+    )
+    say()
+    rows = [
+        (
+            each.reading.github,
+            ago(each.reading.polled_at) if each.reading.polled_at else "never",
+            "yes" if each.of_interest else "no",
+            _requests(each.hour),
+            _requests(each.day),
+            one_line(each.reading.error, 80),
+        )
+        for each in found.repos
+    ]
+    say_table(
+        ("REPOSITORY", "LOOKED AT", "READ NOW", "THIS HOUR", "24 HOURS", "PROBLEM"), rows, "no repository is read"
+    )
+    _say_threads(found)
+    _say_facts(found)
+
+
+def _say_threads(found: "Status") -> None:
+    rows = [
+        (f"{each.thread.github}#{each.thread.number}", each.thread.root_job_id, one_line(each.title))
+        for each in found.threads
+    ]
+    say()
+    say_table(("THREAD", "TREE", "TITLE"), rows, "no tree that goes on belongs to a pull request or issue")
+    if found.commands:
+        say()
+        orders = [
+            (ago(each.created_at), f"{each.github}#{each.number}", each.author, each.state, one_line(each.outcome, 100))
+            for each in found.commands
+        ]
+        say_table(("ORDERED", "THREAD", "BY", "STATE", "OUTCOME"), orders, "")
+
+
+def _say_facts(found: "Status") -> None:
+    say()
+    say(f"{len(found.waiting)} to be written, {len(found.failed)} could not be written")
+    for each in (*found.failed, *found.waiting)[:MOST]:
+        why = f": {one_line(each.error, 200)}" if each.error else ""
+        say(f"  {each.state}  {each.kind} on {each.github}#{each.number}  {each.fact_id}, {ago(each.at)}{why}")
+    if found.failed:
+        say("  service github sync --retry  (or, to leave it: service github sync --drop)")
+
+
+def _requests(asked: "Requests") -> str:
+    return f"{asked.counted} counted, {asked.free} free, {asked.written} written"
+
+
+def _synced(done: "Synced", *, drop: bool) -> list[str]:
+    lines = [f"{each.github} was looked at {clock(each.polled_at)}" for each in done.looked]
+    lines += [f"{each.github} is still to be looked at" for each in done.late]
+    if done.tried:
+        lines.append(f"{done.tried} that had failed: {'dropped' if drop else 'tried again'}")
+    if done.problem:
+        lines.append(f"GitHub is not asked now: {done.problem}")
+    return lines or ["nothing is read now: no tree waits or runs for a pull request or issue"]

@@ -1,0 +1,37 @@
+"""Rows of what is known of GitHub, as the process that speaks to it would have written them."""
+
+import time
+from typing import Any
+
+from sqlalchemy import insert
+
+from activities.store import schema
+from activities.store.github import facts, reading
+from activities.store.github.facts import FactRow
+from bridge.operations.service import Service
+from tests.bridge.seeds import ROOT
+
+SHOP = "acme/shop"
+SETTINGS = '[github]\ntoken_env = "DESK_TOKEN"\n'
+
+
+def thread(service: Service, root: str = ROOT, number: int = 7, github: str = SHOP, **fields: Any) -> None:
+    """A tree that belongs to a pull request, and whose repository is read."""
+    row = {"root_job_id": root, "repo": SHOP, "github": github, "number": number, "kind": "pull_request"}
+    row |= {"bound_at": 1.0, "told_seq": -1, "over": False}
+    with service.store.begin() as connection:
+        connection.execute(insert(schema.github_threads), row | fields)
+    reading.begin(service.store, github, 1.0)
+
+
+def fact(service: Service, fact_id: str, number: int = 7, github: str = SHOP, **fields: Any) -> FactRow:
+    """Something that is to be written."""
+    row = FactRow(fact_id, "end", ROOT, github, number, at=fields.pop("at", time.time()), **fields)
+    facts.declare(service.store, [row])
+    return row
+
+
+def failed(service: Service, fact_id: str, why: str = "GitHub answers 403: no", **fields: Any) -> None:
+    """Something that can never be written."""
+    fact(service, fact_id, **fields)
+    facts.give_up(service.store, fact_id, why)

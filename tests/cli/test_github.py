@@ -1,0 +1,184 @@
+"""`service github`: how the account stands, having it look now, comments as they would be written (rulings L2, L7)."""
+
+import json
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from activities.settings import ready
+from activities.settings.home import Home
+from activities.store import branches, repos
+from activities.store.github import account, comments, facts, reading
+from activities.store.github.comments import CommentRow
+from bridge.operations import github, github_preview, github_tree
+from bridge.operations.service import Service
+from cli.main import main
+from tests.bridge import github_seeds, seeds
+from tests.bridge.github_seeds import SETTINGS, SHOP
+from tests.waiting import wait_for
+from workflows.model.branch_events import BranchEvent, BranchEventKind
+from workflows.model.states import JobState, TaskState
+
+pytestmark = pytest.mark.ruling("L2", "L7")
+
+
+@pytest.fixture
+def service(home: Home) -> Service:
+    """An account, one repository that is read, and a process that runs: this one."""
+    home.config.write_text(SETTINGS)
+    made = Service(home)
+    seeds.write(made, seeds.task(title="Limit it"), seeds.job())
+    github_seeds.thread(made)
+    ready.say(home.github_ready, made.reading.told())
+    return made
+
+
+@pytest.mark.parametrize("words", [["status"], ["status", "--json"], ["sync"], ["sync", SHOP, "--retry"]])
+def test_without_an_account_it_is_refused_and_says_how_to_set_one_up(
+    home: Home, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert main(["github", *words]) == 3
+    said = capsys.readouterr().err
+    assert "no GitHub account is set up" in said
+    assert f"try: set [github].token_env in {home.config}" in said
+
+
+def test_the_status_tells_all_of_it(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    store, now = service.store, time.time()
+    account.note(store, login="desk", kind="user", seen_at=now, quota=5000, remaining=4321, reset_at=now + 60)
+    account.note(store, problem="GitHub answers 502", failing_since=now - 5, blocked_until=now + 60)
+    reading.note(store, SHOP, polled_at=now - 120)
+    for free, wrote in ((False, True), (True, False), (True, False)):
+        account.count(store, SHOP, free=free, wrote=wrote)
+    account.count(store, "", free=False, wrote=False)
+    github_seeds.fact(service, "waits", next_at=now + 60)
+    github_seeds.failed(service, "failed")
+    comments.take(store, [CommentRow(1, SHOP, 7, "ann", now - 60)])
+    comments.acted(store, 1, comments.REFUSED, "no round is open")
+    assert main(["github", "status"]) == 0
+    shown = capsys.readouterr().out
+    for words in (
+        "desk, a user, seen 0s ago",
+        "4321 of 5000 requests until ",
+        "GitHub answers 502",
+        f"{SHOP}   2m ago     yes       1 counted, 2 free, 1 written",
+        "2 counted, 2 free, 1 written",
+        f"{SHOP}#7  {seeds.ROOT}  Limit it",
+        f"1m ago   {SHOP}#7  ann  refused  no round is open",
+        "1 to be written, 1 could not be written",
+        f"failed  end on {SHOP}#7  failed, 0s ago: GitHub answers 403: no",
+        "service github sync --retry",
+    ):
+        assert words in shown, shown
+    assert main(["github", "status", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["account"]["remaining"] == 4321
+    assert told["repos"][0]["github"] == SHOP
+    assert told["repos"][0]["requests"]["hour"] == {"counted": 1, "free": 2, "written": 1}
+    assert told["threads"][0]["number"] == 7
+    assert [each["fact_id"] for each in told["failed"]] == ["failed"]
+    assert told["process"] is not None
+
+
+def test_requests_of_other_hours_are_not_of_this_one(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time()
+    for ago in (0, 5 * 3600, 30 * 3600):
+        monkeypatch.setattr(time, "time", lambda ago=ago: now - ago)
+        account.count(service.store, SHOP, free=False, wrote=False)
+    monkeypatch.setattr(time, "time", lambda: now)
+    found = github.status(service)
+    assert (found.hour.counted, found.day.counted) == (1, 2)
+
+
+def test_a_sync_waits_until_the_process_has_looked(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    def looks() -> None:
+        wait_for(lambda: reading.every(service.store)[0].wanted_at > 0, "the wish")
+        reading.note(service.store, SHOP, polled_at=time.time())
+
+    thread = threading.Thread(target=looks)
+    thread.start()
+    assert main(["github", "sync", SHOP]) == 0
+    thread.join()
+    assert f"{SHOP} was looked at " in capsys.readouterr().out
+
+
+def test_a_sync_does_not_wait_for_ever(service: Service) -> None:
+    done = github.sync(service, None, retry=False, drop=False, wait=0.0)
+    assert [each.github for each in done.late] == [SHOP]
+    assert done.looked == ()
+
+
+def test_a_sync_says_why_github_is_not_asked_now(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    account.note(service.store, problem="the quota is used up, until 12:00", blocked_until=time.time() + 600)
+    assert main(["github", "sync"]) == 0
+    shown = capsys.readouterr().out
+    assert f"{SHOP} is still to be looked at" in shown
+    assert "GitHub is not asked now: the quota is used up, until 12:00" in shown
+
+
+def test_a_sync_without_the_process_is_refused_and_changes_nothing(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.home.github_ready.unlink()
+    github_seeds.failed(service, "one")
+    assert main(["github", "sync", "--retry"]) == 5
+    assert "service daemon status" in capsys.readouterr().err
+    assert [each.fact_id for each in facts.failed(service.store)] == ["one"]
+
+
+def test_a_repository_of_which_nothing_is_read_is_said(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    repos.put(service.store, "mine/other", "/srv/other", "here", "acme/other")
+    assert main(["github", "sync", "mine/other"]) == 3
+    assert "nothing of acme/other is read now" in capsys.readouterr().err
+    assert main(["github", "sync", "acme/unknown"]) == 4
+
+
+def test_what_failed_is_tried_again_or_left(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, where in (("one", SHOP), ("two", "acme/other")):
+        github_seeds.failed(service, name, github=where)
+    reading.note(service.store, SHOP, polled_at=time.time() + 600)
+    assert main(["github", "sync", SHOP, "--retry"]) == 0
+    assert "1 that had failed: tried again" in capsys.readouterr().out
+    first = facts.get(service.store, "one")
+    assert first is not None
+    assert (first.state, first.attempts) == (facts.OPEN, 0)
+    assert main(["github", "sync", "--drop"]) == 0
+    assert "1 that had failed: dropped" in capsys.readouterr().out
+    assert facts.failed(service.store) == []
+    assert main(["github", "sync", "--drop", "--retry"]) == 2
+
+
+def test_comments_are_shown_as_they_would_be_written_without_an_account(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = Service(home)
+    seeds.paused(service)
+    assert main(["github", "comment-preview", seeds.ROOT]) == 0
+    shown = capsys.readouterr().out
+    assert f"--- {seeds.ROOT}-status (status)" in shown
+    assert f"--- {seeds.ROOT}-r1-pause (pause)" in shown
+    assert f"<!-- service:{seeds.ROOT}-status -->" in shown
+    assert main(["github", "comment-preview", seeds.ROOT, "--fact", f"{seeds.ROOT}-r1-pause", "--json"]) == 0
+    [one] = json.loads(capsys.readouterr().out)
+    assert one["body"].endswith(f"<!-- service:{seeds.ROOT}-r1-pause -->")
+    assert main(["github", "comment-preview", seeds.ROOT, "--fact", "nonsense"]) == 4
+    assert f"{seeds.ROOT}-status" in capsys.readouterr().err
+    assert main(["github", "comment-preview", "job-000000000000"]) == 4
+
+
+def test_the_end_shows_the_result_and_what_was_merged(home: Home) -> None:
+    service = Service(home)
+    done: dict[str, Any] = {"state": JobState.SUCCEEDED, "ended_at": 5.0}
+    leg = seeds.job(f"{seeds.ROOT}.1", delegation_id="one", branch="service/one", action="implement", **done)
+    merged = BranchEvent(actor="ann", branch="service/one", head_sha="a" * 40, task_branch="service/t", merged=True)
+    seeds.write(service, seeds.task(state=TaskState.DONE, ended_at=6.0), seeds.job(**done), leg)
+    branches.tell(service.store, BranchEventKind.MERGED, leg.job_id, merged, "merged")
+    seeds.payload(service, seeds.ROOT, {"service_result": {"decision": "approved", "summary": "All is well."}})
+    tree = github_tree.bound_tree(service, seeds.ROOT)
+    assert tree is not None
+    assert {*tree.merged} == {"service/one"}
+    assert tree.bounds == service.settings.snapshot().bounds
+    [end] = [each for each in github_preview.comments(service, seeds.ROOT) if each.kind == "end"]
+    assert "All is well." in end.body
