@@ -11,7 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = [
-    *(ROOT / "dev-cluster" / name for name in ("setup", "agents", "lock", "test", "up", "down", "demo")),
+    *(
+        ROOT / "dev-cluster" / name
+        for name in ("setup", "agents", "github-tools", "lock", "test", "up", "down", "demo")
+    ),
     ROOT / ".ci/run",
 ]
 PINNED = [ROOT / "dev-cluster" / name for name in ("requirements.txt", "requirements-dev.txt")]
@@ -69,7 +72,7 @@ def test_ci_types_the_readmes_command() -> None:
 @pytest.fixture
 def typed(tmp_path: Path) -> Callable[..., str]:
     """What `dev-cluster/test` with these words would start, where nothing needs to be set up."""
-    for name in ("dev-cluster/setup", "dev-cluster/agents", ".venv/bin/python"):
+    for name in ("dev-cluster/setup", "dev-cluster/agents", "dev-cluster/github-tools", ".venv/bin/python"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text('#!/bin/sh\necho ran ${0##*/} "THOROUGH=$THOROUGH" "$@" >> "$RAN"\n')
         (tmp_path / name).chmod(0o755)
@@ -93,6 +96,7 @@ def test_each_ring_selects_what_it_says(typed: Callable[..., str]) -> None:
     assert "-m not long" not in pure + everything
     assert pure.endswith("tests/contract tests/policy tests/tree tests/pipeline -x\n")
     assert "ran agents" in everything
+    assert "ran github-tools" in everything
     assert "python THOROUGH=1 " in everything
 
 
