@@ -1,4 +1,6 @@
-"""Agent text made harmless for a comment: it keeps its look, and can neither command, mention nor forge (ruling F7).
+"""Agent text made harmless for a comment: it keeps its look, and can neither command, mention, refer nor forge.
+
+Rulings F7 and L11. References (`#12`, `GH-12`, the address of an issue) would leave a line in the thread they name.
 
 No library: sanitisers take HTML apart; here markdown has to come out as markdown.
 A zero-width space behind the character that would begin something special works inside code spans and fences too, where
@@ -12,9 +14,14 @@ _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_WIDTHLESS = re.compile("[\u00ad\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+_ADDRESS = re.compile(r"(?i:https?:(?=//[^\s<>]{1,300}?/(?:issues|pulls?|discussions)/[0-9])|\bwww(?=\.git))")
 _COMMAND = re.compile(r"(?im:^[^\w/\n]*+/(?=service(?:\s|\Z)))")
 _SPECIAL = re.compile(
-    r"@(?=[A-Za-z0-9_-])"  # mentions and mail addresses
+    r"#(?=[0-9])"  # references, also to other repositories
+    r"|(?i:\bGH-)(?=[0-9])"  # the same in another form
+    r"|&(?=#|[A-Za-z][A-Za-z0-9]{1,31};)"  # entities, which stand for any of these characters
+    r"|@(?=[A-Za-z0-9_-])"  # mentions and mail addresses
     r"|<(?=[A-Za-z/!?])"  # HTML, comments, autolinks
     r"|!(?=\[)"  # images, which are loaded unasked
     r"|\](?=\((?!\s*<?https?://))"  # links elsewhere than to the web
@@ -24,9 +31,19 @@ _SPECIAL = re.compile(
 )
 
 
+def visible(text: str) -> str:
+    """The text with nothing in it that is not seen: what has no width is left out, what turns or controls is marked."""
+    return _INVISIBLE.sub("\ufffd", _WIDTHLESS.sub("", _LINE_ENDS.sub("\n", text)))
+
+
 def inert(text: str) -> str:
     """The text with everything that would act or stand out of its place defused."""
-    text = _INVISIBLE.sub("\ufffd", _LINE_ENDS.sub("\n", text))
-    for begins in (_COMMAND, _SPECIAL):
+    text = visible(text)
+    for begins in (_ADDRESS, _COMMAND, _SPECIAL):
         text = begins.sub(lambda found: found[0] + _BREAK, text)
     return text
+
+
+def refers(url: str) -> bool:
+    """The address is that of an issue, a pull request or a discussion: a link to it would refer to it."""
+    return _ADDRESS.search(url) is not None

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from workflows.contract.inert import inert
+from workflows.contract.inert import inert, refers
+from workflows.contract.lines import Lines, bullet, cut, fit, word, wrapped
 from workflows.contract.models import Delegation, Finding, HumanQuestion, ServiceResult
 from workflows.contract.redact import redact, redact_value
 
@@ -24,21 +25,17 @@ QUALIFIER_KEYS = ("recommendation", "severity", "status")
 LINK_KEYS = ("source_url", "url", "source")
 
 _WEB = re.compile(r"https?://[^\s<>\"'`\\\[\]]{1,1900}")
-_BLANK_LINES = re.compile("\n{3,}")
-_CUT_HERE = "(cut here: the rest does not fit)"
-
-Lines = list[str]
 
 
-def render_comment(result: ServiceResult) -> str:
-    """The markdown of a result's comment, at most 60 000 characters of it."""
-    return _fit(_comment(result, _Writer(lambda text: inert(_cut(text, FIELD_CAP)))), COMMENT_CAP - 1) + "\n"
+def render_comment(result: ServiceResult, cap: int = COMMENT_CAP) -> str:
+    """The markdown of a result's comment, at most so many characters of it."""
+    return fit(_comment(result, _Writer(lambda text: inert(cut(text, FIELD_CAP)))), cap - 1) + "\n"
 
 
 def render_findings(result: ServiceResult, cap: int) -> str:
     """The findings as an indented list for a prompt, redacted, at most `cap` characters. Ruling E5."""
-    entries = _Writer(lambda text: _cut(text, FIELD_CAP)).entries("Finding", result.findings)
-    return _fit((line for entry in entries for line in _bullet(entry)), cap)
+    entries = _Writer(lambda text: cut(text, FIELD_CAP)).entries("Finding", result.findings)
+    return fit((line for entry in entries for line in bullet(entry)), cap)
 
 
 def _comment(result: ServiceResult, writer: "_Writer") -> Iterator[str]:
@@ -56,7 +53,7 @@ def _comment(result: ServiceResult, writer: "_Writer") -> Iterator[str]:
     for title, entries in sections:
         for place, entry in enumerate(entries):
             yield from () if place else ("", f"#### {title}", "")
-            yield from _bullet(entry)
+            yield from bullet(entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +64,10 @@ class _Writer:
 
     def text(self, text: str) -> Lines:
         """Its lines. White space at the start would move the list item's edge, and what follows out of it."""
-        lines = "\n".join(line.rstrip() for line in self.clean(text).split("\n")).strip(" \t\n")
-        return _BLANK_LINES.sub("\n\n", lines).split("\n")
+        return wrapped(self.clean(text))
 
     def word(self, text: str) -> str:
-        return " ".join(self.clean(text).split())
+        return word(self.clean(text))
 
     def entries(self, label: str, entries: Iterable[Finding]) -> Iterator[Lines]:
         for number, entry in enumerate(entries, start=1):
@@ -87,12 +83,13 @@ class _Writer:
         line = f"**{self.word(str(entry[heading])) if heading else label}**"
         line += f" ({self.word(str(entry[qualifier]))})" if qualifier else ""
         target = _WEB.fullmatch(str(entry[link])) if link else None
+        target = target if target and not refers(target[0]) else None
         if target:
             url = target[0].replace("(", "%28").replace(")", "%29")
             line += f" [{link}]({url})"
         used = {heading, qualifier, link if target else None}
         rest = [self.member(name, value, 1) for name, value in entry.items() if name not in used]
-        return [line, *(line for lines in rest for line in _bullet(lines))]
+        return [line, *(line for lines in rest for line in bullet(lines))]
 
     def member(self, name: str, value: JsonValue, depth: int) -> Lines:
         """`name: value`; what does not fit on the line stands under it."""
@@ -107,7 +104,7 @@ class _Writer:
             items = [self.member(name, item, depth) for name, item in value.items()]
         else:
             items = [self.item(item, depth) for item in value]
-        return [line for lines in items for line in _bullet(lines)]
+        return [line for lines in items for line in bullet(lines)]
 
     def item(self, item: JsonValue, depth: int) -> Lines:
         """An entry of an array: an object as its `key: value` lines."""
@@ -131,7 +128,7 @@ class _Writer:
 
     def question(self, question: HumanQuestion) -> Lines:
         prompt, *choices = (self.text(redact(text)) for text in (question.prompt, *question.choices))
-        return [f"`{question.id}`: {prompt[0]}", *prompt[1:], *(line for choice in choices for line in _bullet(choice))]
+        return [f"`{question.id}`: {prompt[0]}", *prompt[1:], *(line for choice in choices for line in bullet(choice))]
 
 
 def _first(entry: dict[str, JsonValue], keys: Iterable[str]) -> str | None:
@@ -139,31 +136,3 @@ def _first(entry: dict[str, JsonValue], keys: Iterable[str]) -> str | None:
     return next(
         (key for key in keys if isinstance(entry.get(key), str | int | float) and str(entry[key]).strip()), None
     )
-
-
-def _bullet(lines: Lines) -> Lines:
-    """A list item. Its text begins right behind the dash: blanks would move what belongs to it out of it, and a lone
-    dash would underline the line above."""
-    return [f"- {lines[0].lstrip() or '(empty)'}", *(f"  {line}".rstrip() for line in lines[1:])]
-
-
-def _cut(text: str, cap: int) -> str:
-    if len(text) <= cap:
-        return text
-    return f"{text[: cap - 30]}... ({len(text) - cap + 30} characters cut)"
-
-
-def _fit(lines: Iterable[str], cap: int) -> str:
-    """As many whole lines as there is room for; what comes after is never even made."""
-    kept: Lines = []
-    room = cap + 1
-    for line in lines:
-        room -= len(line) + 1
-        kept.append(line)
-        if room < 0:
-            break
-    text = "\n".join(kept)
-    if len(text) <= cap:
-        return text
-    head = text[: max(0, cap - len(_CUT_HERE) - 2)].rpartition("\n")[0]
-    return f"{head}\n\n{_CUT_HERE}" if head else text[:cap]

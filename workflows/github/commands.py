@@ -1,0 +1,130 @@
+"""Commands in a comment: lines that begin with `/service` and are the person's own words (rulings F7, L4).
+
+A line counts only when `/service` is its very first text and a blank or the line's end follows, and only outside code,
+quotes, HTML and HTML comments (see `spoken`). The lines below it belong to it, up to the next command.
+
+What only looks like a command is none: a fullwidth slash, a no-break space or a zero-width character before or behind
+`/service`, an indented line, a line behind another line separator than CR and LF. A line with a zero-width, turning or
+other invisible character in it does not count as a whole; joiners may stand in a text, where scripts need them. So
+nobody is taken at a word that they could not see.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from workflows.contract.models import Action
+from workflows.github.said import COMMANDS, Kill, Resume, Said, Start, Status, Unknown
+from workflows.github.spoken import read_lines
+from workflows.policy.verbs import Verb
+from workflows.policy.whole_answers import nearest
+
+MOST = 10
+"""So many commands of one comment count; further ones are not looked at."""
+
+LONGEST = 70_000
+"""GitHub takes no comment of more than 65 536 characters."""
+
+_LINE_END = re.compile("\r\n?|\n")
+_COMMAND = re.compile(r"/service(?=[ \t]|$)")
+_BLANKS = re.compile(r"[ \t]+")
+_PLAIN = re.compile(r"[!-~]*")
+_JOINERS = "\u200c\u200d"
+_ARGUMENT = r"(?:\"[^\"]*\"|'[^']*')"
+_ARGUMENTS = re.compile(rf"{_ARGUMENT}(?:[ \t]+{_ARGUMENT})+")
+_FLAGS = {"--partial", "--other"}
+
+
+def commands_in(body: str) -> tuple[Said, ...]:
+    """What the comment commands, in its order."""
+    lines = _LINE_END.split(body) if len(body) <= LONGEST else []
+    wanted = [number for number, line in enumerate(lines) if _COMMAND.match(line) and not _hides(line)]
+    if not wanted:
+        return ()
+    reading = read_lines(lines, wanted)
+    ends = [*reading.spoken[1:], len(lines)]
+    found: list[Said] = []
+    for start, end in zip(reading.spoken[:MOST], ends, strict=False):
+        below = [lines[number] for number in range(start + 1, end) if number not in reading.hidden]
+        said = _said(lines[start], below)
+        found += [said] if said else []
+    return tuple(found)
+
+
+def _hides(line: str) -> bool:
+    """Something in it cannot be seen, or turns around what is seen."""
+    return any(
+        unicodedata.category(each) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+        for each in line
+        if not each.isascii() or each < " " or each == "\x7f"
+        if each != "\t" and each not in _JOINERS
+    )
+
+
+def _said(line: str, below: Sequence[str]) -> Said | None:
+    """The command; None when one of its own words cannot be read as it is seen."""
+    _, rest = _first(line)
+    word, rest = _first(rest)
+    match word:
+        case "resume":
+            said = _resume(rest, below)
+            return said if _plain(said.job) and _plain(said.verb) else None
+        case Action.ASK | Action.REVIEW | Action.IMPLEMENT:
+            agent, rest = _first(rest)
+            return Start(Action(word), agent, _text(rest, below)) if _plain(agent) else None
+        case "kill":
+            job, _ = _first(rest)
+            return Kill(job) if _plain(job) else None
+        case "status":
+            return Status()
+        case _:
+            return Unknown(word, nearest(word, COMMANDS) or "") if _plain(word) else None
+
+
+def _resume(rest: str, below: Sequence[str]) -> Resume:
+    """The job is known by its form, for it may be left out."""
+    job, verb = "", ""
+    word, rest = _first(rest)
+    if word.startswith("job-"):
+        job, (verb, rest) = word, _first(rest)
+    else:
+        verb = word
+    if verb == Verb.EXTEND:
+        return Resume(job, verb, rest)
+    if verb != Verb.ANSWER:
+        return Resume(job, verb, _text(rest, below))
+    rest, flags = _flags(rest)
+    text = _text(_one_a_line(rest), below)
+    return Resume(job, verb, text, partial="--partial" in flags, other="--other" in flags)
+
+
+def _flags(rest: str) -> tuple[str, set[str]]:
+    """Those of the command line, before or behind the text of its line."""
+    words, flags = _BLANKS.split(rest), set[str]()
+    while words and words[0] in _FLAGS:
+        flags.add(words[0])
+        rest, words = rest[len(words[0]) :].lstrip(" \t"), words[1:]
+    while words and words[-1] in _FLAGS:
+        flags.add(words[-1])
+        rest, words = rest[: -len(words[-1])].rstrip(" \t"), words[:-1]
+    return rest, flags
+
+
+def _one_a_line(rest: str) -> str:
+    """`"a: x" 'b: y'`, as the command line is told it, is two answers."""
+    if not _ARGUMENTS.fullmatch(rest):
+        return rest
+    return "\n".join(each[1:-1] for each in re.findall(_ARGUMENT, rest))
+
+
+def _first(text: str) -> tuple[str, str]:
+    word, *rest = _BLANKS.split(text.strip(" \t"), maxsplit=1)
+    return word, rest[0] if rest else ""
+
+
+def _plain(word: str) -> bool:
+    return _PLAIN.fullmatch(word) is not None
+
+
+def _text(rest: str, below: Sequence[str]) -> str:
+    return "\n".join([rest, *below]).strip()

@@ -1,0 +1,124 @@
+"""Which comments a bound tree should have, by its rows (ruling L3): one for each fact, under an id of its own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from workflows.github.bound import OVER, BoundTree
+from workflows.model.event_kinds import EventKind
+from workflows.model.rows import EventRecord
+
+
+class FactKind(StrEnum):
+    """What is told on GitHub, and how."""
+
+    STATUS = "status"
+    """The tree as it goes: one comment, edited in place."""
+    PAUSE = "pause"
+    REMINDER = "reminder"
+    END = "end"
+    REFUSAL = "refusal"
+    REPORT = "report"
+    """What `/service status` is answered with."""
+    TAKEN = "taken"
+    """Eyes on the comment that commands."""
+    APPLIED = "applied"
+    """A raised thumb on it, once it has taken effect."""
+    PUBLISH = "publish"
+    """A branch, and its pull request."""
+    CHECK = "check"
+    """A check run on a head."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing to be told once."""
+
+    fact_id: str
+    kind: FactKind
+    about: str = ""
+    """The round or the event it tells of."""
+    only_edit: bool = False
+    """Its time is over: where it has not been told it need not be, where it has, its comment says so."""
+
+
+def status_id(root: str) -> str:
+    return f"{root}-status"
+
+
+def pause_id(round_id: str) -> str:
+    return f"{round_id}-pause"
+
+
+def comment_fact_id(kind: FactKind, comment_id: int) -> str:
+    """Of what is said to a comment: `comment-<id>-refusal`, `-report`, `-taken`, `-applied`."""
+    return f"comment-{comment_id}-{kind}"
+
+
+def publish_id(job_id: str) -> str:
+    return f"{job_id}-publish"
+
+
+def check_id(root: str, head_sha: str) -> str:
+    return f"{root}-check-{head_sha}"
+
+
+EDITED = frozenset({FactKind.STATUS, FactKind.PAUSE, FactKind.REMINDER, FactKind.END})
+"""The kinds whose comment follows the rows; the others are said once and stay."""
+
+COMMENT = "comment"
+"""The channel of an order that was written as a comment."""
+
+_ENDS = frozenset({EventKind.TREE_ENDED, EventKind.TASK_BLOCKED, EventKind.TREE_LOST, EventKind.TASK_DISMISSED})
+_OPENS_AGAIN = frozenset({EventKind.RETRY_REQUESTED, EventKind.TREE_TAKEN_UP})
+
+
+def due(tree: BoundTree) -> tuple[Fact, ...]:
+    """The facts as of now. One that is not among them any more stays as it was told."""
+    return (
+        Fact(status_id(tree.root), FactKind.STATUS),
+        *_pauses(tree),
+        *_reminders(tree),
+        *_refusals(tree),
+        *_end(tree),
+    )
+
+
+def _pauses(tree: BoundTree) -> Iterator[Fact]:
+    for each in tree.rounds:
+        yield Fact(pause_id(each.round_id), FactKind.PAUSE, each.round_id, only_edit=each.end is not None)
+
+
+def _reminders(tree: BoundTree) -> Iterator[Fact]:
+    """An open round is reminded of once for each of its events; the latest says all that earlier ones do."""
+    waiting = {each.round_id for each in tree.rounds if each.end is None}
+    latest: dict[str, EventRecord] = {}
+    for event in tree.events:
+        if event.kind == EventKind.ROUND_REMINDER:
+            latest[f"{event.job_id}-r{event.data['round']}"] = event
+    for event in tree.events:
+        if event.kind == EventKind.ROUND_REMINDER:
+            round_id = f"{event.job_id}-r{event.data['round']}"
+            over = round_id not in waiting or latest[round_id] is not event
+            yield Fact(event.event_id, FactKind.REMINDER, event.event_id, only_edit=over)
+
+
+def _refusals(tree: BoundTree) -> Iterator[Fact]:
+    """Of resumes that reached the tree when nobody waited for its answer."""
+    for event in tree.events:
+        written = event.kind == EventKind.RESUME_REFUSED and event.data.get("channel") == COMMENT
+        if written and event.message not in tree.answered:
+            yield Fact(event.event_id, FactKind.REFUSAL, event.event_id)
+
+
+def _end(tree: BoundTree) -> Iterator[Fact]:
+    """Told of the first event that ended it since it was last opened again: what ends it further edits that comment."""
+    if tree.task.state not in OVER:
+        return
+    first = ""
+    for event in tree.events:
+        if event.kind in _OPENS_AGAIN:
+            first = ""
+        elif event.kind in _ENDS and not first:
+            first = event.event_id
+    yield Fact(f"{first or tree.root}-end", FactKind.END, first)

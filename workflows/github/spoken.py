@@ -1,0 +1,102 @@
+"""Which lines of a comment a person says as their own words: what GitHub shows as text, not as code or a quote.
+
+The library reads markdown as GitHub does. Rules of our own would read code spans, fences, lazy lines of quotes and
+HTML a little differently, and people would be taken at words that they only quoted.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+_MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+_NUMBER = "\ue000"
+"""A character no keyboard has: it holds the number of a line, so that the line is found again in what was read."""
+
+_NUMBERED = re.compile(rf"\S+?{_NUMBER}(\d+){_NUMBER}")
+_TAG = re.compile(r"<!--|-->|<(/?)([A-Za-z][A-Za-z0-9-]*)")
+_COMMENT = re.compile(r"<!--|-->")
+_AS_CODE_OR_QUOTE = {"blockquote", "code", "del", "kbd", "pre", "q", "s", "samp", "strike", "table", "tt", "var", "xmp"}
+_NOT_SHOWN = {"details", "iframe", "math", "noembed", "noframes", "noscript", "plaintext", "script", "style", "svg"}
+_COVERS = frozenset(_AS_CODE_OR_QUOTE | _NOT_SHOWN | {"template", "textarea", "title"})
+"""The elements whose content is shown as code, as a quote, as struck out, or not at all."""
+
+_UNDERLINED = frozenset("=-")
+
+
+@dataclass
+class _Open:
+    """The elements and the comment that are open at a place; one that is never closed goes on to the end."""
+
+    names: list[str] = field(default_factory=list)
+
+    def read(self, html: str, pattern: re.Pattern[str] = _TAG) -> None:
+        for found in pattern.finditer(html):
+            if found[0] == "-->":
+                self._close("!--")
+            elif self.names[-1:] == ["!--"]:
+                continue
+            elif found[0] == "<!--":
+                self.names.append("!--")
+            elif (name := found[2].lower()) in _COVERS:
+                self._close(name) if found[1] else self.names.append(name)
+
+    def _close(self, name: str) -> None:
+        if name in self.names:
+            del self.names[len(self.names) - 1 - self.names[::-1].index(name) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was found in the lines of a comment, by number."""
+
+    spoken: tuple[int, ...]
+    """Of the lines that were looked for, those that begin in plain text."""
+    hidden: frozenset[int]
+    """The lines of HTML comments, which nobody sees on the page."""
+
+
+def read_lines(lines: Sequence[str], wanted: Collection[int]) -> Reading:
+    """Which of the wanted lines begin in plain text: outside code, quotes, HTML, emphasis, links and tables."""
+    spoken: list[int] = []
+    hidden: set[int] = set()
+    opened, quotes, before = _Open(), 0, ""
+    for token in _MARKDOWN.parse(_numbered(lines, wanted)):
+        if token.type in ("blockquote_open", "blockquote_close"):
+            quotes += token.nesting
+        elif token.type == "html_block":
+            hidden.update(range(*token.map) if token.map and token.content.lstrip().startswith("<!--") else ())
+            opened.read(token.content)
+        elif token.type == "inline":
+            found = list(_beginnings(token.children or (), opened))
+            spoken += found if quotes == 0 and before in ("paragraph_open", "heading_open") else ()
+        before = token.type if token.type != "heading_open" or token.markup in _UNDERLINED else ""
+    return Reading(tuple(spoken), frozenset(hidden))
+
+
+def _numbered(lines: Sequence[str], wanted: Collection[int]) -> str:
+    """The text, with its number behind the first word of each wanted line."""
+    clean = [line.replace(_NUMBER, "\N{REPLACEMENT CHARACTER}") for line in lines]
+    for number in wanted:
+        word = clean[number].split(" ", 1)[0].split("\t", 1)[0]
+        clean[number] = f"{word}{_NUMBER}{number}{_NUMBER}{clean[number][len(word) :]}"
+    return "\n".join(clean)
+
+
+def _beginnings(children: Sequence[Token], opened: _Open) -> Iterator[int]:
+    """The numbers of the lines that begin as text on the paragraph's own level, where nothing is open."""
+    first, level = True, 0
+    for child in children:
+        if child.type in ("softbreak", "hardbreak"):
+            first = True
+            continue
+        if child.type == "text":
+            found = _NUMBERED.match(child.content) if first and level == 0 and not opened.names else None
+            if found:
+                yield int(found[1])
+            opened.read(child.content, _COMMENT)
+        elif child.type == "html_inline":
+            opened.read(child.content)
+        first, level = False, level + child.nesting

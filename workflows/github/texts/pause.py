@@ -1,0 +1,124 @@
+"""A pause as people are told it: who is meant, what is asked or failed, what to write, until when (rulings F1, B3)."""
+
+from collections.abc import Iterator
+
+from workflows.contract.lines import Lines, bullet
+from workflows.github.bound import BoundTree
+from workflows.github.facts import pause_id
+from workflows.github.texts import views
+from workflows.github.texts.parts import Part, code, comment, item, line, tag, to_copy
+from workflows.model.event_kinds import EventKind
+from workflows.model.rounds import RoundEnd, RoundKind
+from workflows.model.rows import EventRecord, QuestionRecord, RoundRecord
+from workflows.policy.moments import clock
+from workflows.policy.verbs import Verb
+
+ASKED_BYTES = 30_000
+COPY_BYTES = 15_000
+MOST_LINES = 40
+"""Questions that the example names; it says that there are more."""
+
+_CHOICE = 60
+_WRITE = "People with write permission answer with a comment that begins so:"
+_WHAT = {
+    Verb.RETRY: "to run what failed again; lines below it are instructions for that",
+    Verb.CONTINUE: "to go on in spite of the failures; lines below it are told to the coordinator",
+    Verb.ABORT: "to sum the tree up and end it",
+    Verb.EXTEND: "for more time",
+}
+
+
+def pause(tree: BoundTree, waiting: RoundRecord) -> str:
+    """What is asked while it is open; what came of it once it is over."""
+    parts = _open(tree, waiting) if waiting.end is None else _over(tree, waiting)
+    return comment(pause_id(waiting.round_id), parts)
+
+
+def reminder(tree: BoundTree, event: EventRecord) -> str:
+    """Said again, shorter; once the round is over it says only that."""
+    round_id = f"{event.job_id}-r{event.data['round']}"
+    waiting = next((each for each in tree.rounds if each.round_id == round_id), None)
+    if waiting is None or waiting.end is not None:
+        over = line(waiting.closed) if waiting else "its round is not known any more"
+        return comment(event.event_id, [Part([f"This reminder is over: {over}."], 2_000, "")])
+    left = line(event.message.partition(":")[0], 60)
+    said = f"{_to(tree)}{left}: {code(waiting.coordinator_id)} still waits, until **{clock(waiting.expires_at)}**."
+    copies = Part([_WRITE, "", *_ways(waiting)], COPY_BYTES, views.everything(tree))
+    return comment(event.event_id, [Part([said], 2_000, ""), copies, Part([views.everything(tree)], 2_000, "")])
+
+
+def _open(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
+    asks = waiting.kind is RoundKind.ASK
+    what = "asks what only a person can decide" if asks else "has failing legs, and a person decides how it goes on"
+    yield Part([views.heading(tree, "A person is needed")], 2_000, "")
+    until = f"Without an answer until **{clock(waiting.expires_at)}** it is summed up and ends."
+    yield Part([f"{_to(tree)}{code(waiting.coordinator_id)} {what}. {until}"], 2_000, "")
+    yield Part(list(_asked(waiting)), ASKED_BYTES, views.everything(tree))
+    yield Part([_WRITE, "", *_ways(waiting)], COPY_BYTES, views.everything(tree))
+    yield Part([views.everything(tree)], 2_000, "")
+
+
+def _over(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
+    yield Part([views.heading(tree, "A person was asked")], 2_000, "")
+    yield Part([f"This is over: {line(waiting.closed, 600)}."], 2_000, "")
+    yield Part(list(_asked(waiting)), ASKED_BYTES // 2, views.everything(tree))
+    lines = [each for text in _recorded(tree, waiting) for each in item("", text, 600)]
+    if lines:
+        yield Part(["Recorded:", "", *lines], ASKED_BYTES // 2, views.everything(tree))
+    yield Part([views.everything(tree)], 2_000, "")
+
+
+def _recorded(tree: BoundTree, waiting: RoundRecord) -> list[str]:
+    """What was taken of the words that ended it, as the tree's event tells it."""
+    if waiting.end in {RoundEnd.EXPIRED, RoundEnd.KILLED, RoundEnd.OVERTAKEN}:
+        return []
+    for event in reversed(tree.events):
+        mine = event.job_id == waiting.coordinator_id and event.data.get("round") == waiting.number
+        if event.kind == EventKind.RESUME_ACCEPTED and mine and event.data.get("verb") != Verb.EXTEND:
+            recorded = event.data.get("recorded")
+            return recorded if isinstance(recorded, list) else []
+    return []
+
+
+def _to(tree: BoundTree) -> str:
+    names = tag(tree.handle, tree.owner)
+    return f"{names} " if names else ""
+
+
+def _asked(waiting: RoundRecord) -> Iterator[str]:
+    for question in waiting.questions:
+        by = f" (asked by {code(question.leg)})" if question.leg else ""
+        lines = item(f"{code(question.id)}{by}: ", question.prompt)
+        yield from lines
+        for choice in question.choices:
+            yield from (f"  {each}" for each in bullet([line(choice)]))
+    for failing in waiting.failing:
+        yield from item(f"{code(failing.leg)} ({code(failing.job_id)}) {failing.state}: ", failing.reason)
+
+
+def _ways(waiting: RoundRecord) -> Lines:
+    """Each verb the round takes now, as a comment to copy."""
+    lines: Lines = []
+    for verb in waiting.verbs:
+        start = f"/service resume {waiting.coordinator_id} {verb}"
+        if verb == Verb.ANSWER:
+            lines += [*_answer(start, waiting.questions), ""]
+        else:
+            said = f"{start} 12h" if verb == Verb.EXTEND else start
+            lines += [f"or, {_WHAT[Verb(verb)]}:" if lines else f"{_WHAT[Verb(verb)]}:", "", *to_copy([said]), ""]
+    return lines
+
+
+def _answer(start: str, questions: tuple[QuestionRecord, ...]) -> Lines:
+    """The whole example, with a line for each question."""
+    lines = [f"{each.id}: <{_choices(each)}>" for each in questions[:MOST_LINES]]
+    more = len(questions) - MOST_LINES
+    note = ["", f"and a line of the same form for each of the {more} further questions"] if more > 0 else []
+    return [*to_copy([start, *lines]), *note]
+
+
+def _choices(question: QuestionRecord) -> str:
+    """The choices, where they can be written as they are."""
+    plain = all(each.isascii() and each.isprintable() and not set(each) & set("`<>@#&/|") for each in question.choices)
+    text = " | ".join(question.choices)
+    return text if question.choices and plain and len(text) <= 3 * _CHOICE else "text"

@@ -1,0 +1,46 @@
+"""The one comment that shows a tree as it goes, edited in place; and the same as the answer to `/service status`."""
+
+from collections.abc import Iterator, Sequence
+
+from workflows.github.bound import BoundTree
+from workflows.github.facts import FactKind, comment_fact_id, status_id
+from workflows.github.texts import views
+from workflows.github.texts.parts import Part, code, comment
+from workflows.policy.moments import clock
+
+TABLE_BYTES = 20_000
+WAITS_BYTES = 8_000
+MOST_NAMED = 20
+"""Questions or legs of a round that are named."""
+
+
+def status(tree: BoundTree) -> str:
+    """Title, state, what it waits for, the legs, the spend."""
+    return comment(status_id(tree.root), _parts(tree, TABLE_BYTES))
+
+
+def report(comment_id: int, trees: Sequence[BoundTree]) -> str:
+    """All trees of a thread, as of now."""
+    share = TABLE_BYTES // max(1, len(trees))
+    parts = [part for tree in trees for part in _parts(tree, share)]
+    nothing = Part(["No tree belongs to this thread."], 200, "")
+    return comment(comment_fact_id(FactKind.REPORT, comment_id), parts or [nothing])
+
+
+def _parts(tree: BoundTree, table: int) -> Iterator[Part]:
+    all_of_it = views.everything(tree)
+    yield Part([views.heading(tree, "Task"), "", f"**{views.STATES[tree.task.state]}**"], 2_000, "")
+    waits = list(_waits(tree)) or list(views.why(tree))
+    if waits:
+        yield Part(waits, WAITS_BYTES, all_of_it)
+    yield Part(views.legs(tree), table, all_of_it)
+    yield Part([views.used(tree), "", f"{all_of_it} {views.updated(tree)}"], 2_000, "")
+
+
+def _waits(tree: BoundTree) -> Iterator[str]:
+    for each in tree.rounds:
+        if each.end is None:
+            named = [code(one.id) for one in each.questions] + [f"{code(one.leg)} {one.state}" for one in each.failing]
+            more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+            asks = f"{code(each.coordinator_id)} asks a person about {', '.join(named[:MOST_NAMED])}{more}"
+            yield f"- until {clock(each.expires_at)}: {asks}"

@@ -1,0 +1,74 @@
+"""Pieces that several comments have: the state in words, the legs, the spend, where to look further."""
+
+from collections.abc import Iterator
+
+from workflows.contract.lines import Lines
+from workflows.github.bound import BoundTree
+from workflows.github.texts.parts import cell, code, line
+from workflows.model.rows import JobRecord
+from workflows.model.states import Continuation, TaskState
+from workflows.policy.bounds import ledger_of
+from workflows.policy.decisions import decided
+from workflows.policy.moments import clock
+from workflows.tree.details import MARKS, spend
+
+STATES = {
+    TaskState.OPEN: "▶ running",
+    TaskState.AWAITING_HUMAN: "⏸ waits for a person",
+    TaskState.BLOCKED: "■ blocked",
+    TaskState.DONE: "✔ done",
+    TaskState.CANCELLED: "○ cancelled",
+}
+"""By shape and by word."""
+
+
+def heading(tree: BoundTree, what: str) -> str:
+    return f"### {what}: {line(tree.task.title, 200) or 'untitled'}"
+
+
+def everything(tree: BoundTree) -> str:
+    """Where all of it is."""
+    page = f", or on [the dashboard](<{tree.page}>)" if tree.page else ""
+    return f"The whole of it: {code(f'service job tree {tree.root}')}{page}."
+
+
+def legs(tree: BoundTree) -> Lines:
+    """A table, in dispatch order."""
+    rows = [f"| {_name(job)} | {_worker(job)} | {_state(job)} | {_decision(job)} |" for job in tree.jobs]
+    return ["| Leg | Agent | State | Decision |", "|---|---|---|---|", *rows] if rows else []
+
+
+def used(tree: BoundTree) -> str:
+    """What is used of each bound."""
+    return f"Used: {spend(tree.bounds, ledger_of(tree.task, tree.jobs, tree.changed_at))}."
+
+
+def updated(tree: BoundTree) -> str:
+    return f"As of {clock(tree.changed_at)}."
+
+
+def why(tree: BoundTree) -> Iterator[str]:
+    """The reason and what to type, where there is more to say than the state."""
+    if tree.task.why:
+        yield f"Why: {line(tree.task.why, 600)}"
+    if tree.task.next and tree.task.state is not TaskState.AWAITING_HUMAN:
+        yield f"Next: {code(tree.task.next)}"
+
+
+def _name(job: JobRecord) -> str:
+    if job.delegation_id:
+        return code(job.delegation_id)
+    return "root" if job.continuation is Continuation.NONE else f"({job.continuation})"
+
+
+def _worker(job: JobRecord) -> str:
+    again = f", attempt {job.attempt}" if job.attempt > 1 else ""
+    return f"{cell(job.agent)}, {job.action}{again}"
+
+
+def _state(job: JobRecord) -> str:
+    return f"{MARKS[job.state]} {job.state}"
+
+
+def _decision(job: JobRecord) -> str:
+    return decided(job.state, job.decision)
