@@ -3,8 +3,6 @@
 import asyncio
 import time
 
-from workflows.github.facts import FactKind, marked
-
 from activities.github import api
 from activities.github.client import DeclinedError
 from activities.github.models import Comment
@@ -13,6 +11,7 @@ from activities.store.github.facts import FactRow
 from bridge.github.bodies import body_of
 from bridge.github.session import Session
 from bridge.github.wrote import Never, Wrote
+from workflows.github.facts import FactKind, marked
 from workflows.model.digests import digest
 
 COMMENTS = (

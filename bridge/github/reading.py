@@ -3,10 +3,6 @@
 import asyncio
 import time
 
-from workflows.github.commands import commands_in
-from workflows.github.comment import Comment as Said
-from workflows.github.comment import why_ignored
-
 from activities.github import api
 from activities.github.client import DeclinedError
 from activities.github.models import Comment
@@ -16,6 +12,9 @@ from activities.store.github.comments import CommentRow
 from activities.store.github.reading import Reading
 from bridge.github import checks
 from bridge.github.session import Session
+from workflows.github.commands import commands_in
+from workflows.github.comment import Comment as Said
+from workflows.github.comment import why_ignored
 
 FREE_SECONDS = 20.0
 """Three free answers a minute and repository, and no more."""

@@ -2,14 +2,13 @@
 
 import time
 
-from workflows.github.facts import FactKind, due
-
 from activities.store.github import account, comments, facts, reading, threads
 from activities.store.github.facts import FactRow
 from bridge.github import checks, publishing
 from bridge.github.session import Session
 from bridge.github.tree import Tree, read
 from bridge.operations.service import Service
+from workflows.github.facts import FactKind, due
 
 SETTLES = 10.0
 """Seconds between two edits of a status comment, unless the tree waits or is over: legs end in bursts."""
@@ -29,7 +28,7 @@ def is_news(service: Service) -> bool:
     if any(each.wanted_at > each.polled_at for each in reading.every(store)):
         return True
     first = facts.next_due(store, now)
-    return first is not None and first.attempts == 0
+    return (first is not None and first.attempts == 0) or publishing.is_news(service, now)
 
 
 def declare(session: Session) -> None:
@@ -42,6 +41,7 @@ def declare(session: Session) -> None:
             continue
         _declare(session, tree)
         threads.told(store, thread.root_job_id, tree.seq, over=tree.over)
+    publishing.declare(session)
 
 
 def _declare(session: Session, tree: Tree) -> None:
@@ -53,7 +53,6 @@ def _declare(session: Session, tree: Tree) -> None:
         if _is_wanted(session, each.kind)
     ]
     wanted += checks.wanted(session, tree)
-    wanted += publishing.wanted(session, tree)
     known = {each.fact_id: each for each in facts.of_root(store, thread.root_job_id)}
     facts.declare(store, [each for each in wanted if each.fact_id not in known])
     for each in wanted:
