@@ -23,6 +23,7 @@ from workflows.model.states import JobState
 from workflows.pipeline import ids
 from workflows.pipeline.plan import OPEN_RUNS
 from workflows.pipeline.records import RunRecord
+from workflows.policy import bindings
 from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.temporal import search
 from workflows.temporal.delegation_tree import DelegationTree
@@ -109,9 +110,10 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
 def anew(start: TreeInput | None) -> str:
     """What starts the task again from its beginning."""
     agent, repo = (start.assignment.worker.name, start.repo) if start else ("NAME", "OWNER/NAME")
+    belongs_to = bindings.options(start.assignment.pull_request, start.assignment.issue) if start else ""
     if start and start.legs:
-        return f'service orchestrate {agent} "GOAL" --repo {repo}'
-    return f'service agent ask {agent} "MESSAGE" --repo {repo}'
+        return f'service orchestrate {agent} "GOAL" --repo {repo}{belongs_to}'
+    return f'service agent ask {agent} "MESSAGE" --repo {repo}{belongs_to}'
 
 
 async def ended(client: Client, workflow_id: str, root: str = "") -> Found | None:

@@ -1,10 +1,14 @@
 """`service agent`: the registry, and asking an agent to work."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.belonging import Issue, Pr
 from cli.output import say, say_fields, say_json, say_table
+
+if TYPE_CHECKING:
+    from bridge.operations.new_jobs import NewJob
 
 app = typer.Typer(help="Register agents, and ask them.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -122,11 +126,13 @@ def ask(
     repo: RepoName,
     model: Model = "",
     effort: Effort = "",
+    pr: Pr = None,
+    issue: Issue = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Ask an agent a question about a repository."""
-    _start(name, "ask", message, repo, model, effort, wait, json)
+    _start(_new(name, "ask", message, repo, model, effort, pr, issue), wait, json)
 
 
 @app.command()
@@ -136,11 +142,13 @@ def review(
     repo: RepoName,
     model: Model = "",
     effort: Effort = "",
+    pr: Pr = None,
+    issue: Issue = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Have an agent review a repository."""
-    _start(name, "review", message, repo, model, effort, wait, json)
+    _start(_new(name, "review", message, repo, model, effort, pr, issue), wait, json)
 
 
 @app.command()
@@ -150,27 +158,42 @@ def implement(
     repo: RepoName,
     model: Model = "",
     effort: Effort = "",
+    pr: Pr = None,
+    issue: Issue = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Have an agent change a repository, on a branch of its own."""
-    _start(name, "implement", message, repo, model, effort, wait, json)
+    _start(_new(name, "implement", message, repo, model, effort, pr, issue), wait, json)
 
 
-def _start(name: str, action: str, message: str, repo: str, model: str, effort: str, wait: bool, json: bool) -> None:
-    import asyncio
+def _new(
+    name: str, action: str, message: str, repo: str, model: str, effort: str, pr: int | None, issue: int | None
+) -> "NewJob":
     import sys
+
+    from bridge.operations.new_jobs import NewJob
+
+    return NewJob(
+        agent=name,
+        action=action,
+        message=sys.stdin.read() if message == "-" else message,
+        repo=repo,
+        model=model or None,
+        effort=effort or None,
+        pull_request=pr,
+        issue=issue,
+    )
+
+
+def _start(new: "NewJob", wait: bool, json: bool) -> None:
+    import asyncio
 
     from bridge.operations import new_jobs
     from bridge.operations.service import Service
     from cli.follow import follow
 
-    if message == "-":
-        message = sys.stdin.read()
     service = Service.locate()
-    new = new_jobs.NewJob(
-        agent=name, action=action, message=message, repo=repo, model=model or None, effort=effort or None
-    )
     job_id = asyncio.run(new_jobs.start(service, new))
     if wait:
         raise typer.Exit(follow(service, job_id, json=json))

@@ -30,6 +30,8 @@ def list_(
     preflight_failed: Annotated[
         bool, typer.Option("--preflight-failed", help="Only coordinators whose delegations could not be routed.")
     ] = False,
+    pr: Annotated[int | None, typer.Option(min=1, help="Only jobs of this pull request.")] = None,
+    issue: Annotated[int | None, typer.Option(min=1, help="Only jobs of this issue.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
     json: Json = False,
 ) -> None:
@@ -39,7 +41,7 @@ def list_(
     from cli.words import ago, one_line
     from workflows.policy.decisions import decided
 
-    wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit)
+    wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit, pull_request=pr, issue=issue)
     found = jobs.find(Service.locate(), wanted)
     if json:
         say_json([job.model_dump(mode="json", exclude={"revision"}) for job in found])

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from cli.belonging import Issue, Pr
 from cli.output import say, say_json
 
 app = typer.Typer(help="Run a built-in recipe of several workers.", no_args_is_help=True, rich_markup_mode=None)
@@ -22,11 +23,13 @@ def review_panel(
     repo: RepoName = None,
     runtimes: Runtimes = "",
     legs: Legs = None,
+    pr: Pr = None,
+    issue: Issue = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Several reviewers, each with one lens, on different runtimes."""
-    _start("review-panel", goal, repo, runtimes, legs, wait, json)
+    _start("review-panel", goal, repo, runtimes, legs, (pr, issue), wait, json)
 
 
 @app.command(name="decompose-and-verify")
@@ -35,22 +38,39 @@ def decompose_and_verify(
     repo: RepoName = None,
     runtimes: Runtimes = "",
     legs: Legs = None,
+    pr: Pr = None,
+    issue: Issue = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Parallel implementation legs, and a gate that verifies them."""
-    _start("decompose-and-verify", goal, repo, runtimes, legs, wait, json)
+    _start("decompose-and-verify", goal, repo, runtimes, legs, (pr, issue), wait, json)
 
 
 @app.command()
 def verifier(
-    goal: Goal, repo: RepoName = None, runtimes: Runtimes = "", wait: Wait = False, json: Json = False
+    goal: Goal,
+    repo: RepoName = None,
+    runtimes: Runtimes = "",
+    pr: Pr = None,
+    issue: Issue = None,
+    wait: Wait = False,
+    json: Json = False,
 ) -> None:
     """One producer, and an independent check of its work."""
-    _start("verifier", goal, repo, runtimes, None, wait, json)
+    _start("verifier", goal, repo, runtimes, None, (pr, issue), wait, json)
 
 
-def _start(recipe: str, goal: str, repo: str | None, runtimes: str, legs: int | None, wait: bool, json: bool) -> None:
+def _start(
+    recipe: str,
+    goal: str,
+    repo: str | None,
+    runtimes: str,
+    legs: int | None,
+    belongs_to: tuple[int | None, int | None],
+    wait: bool,
+    json: bool,
+) -> None:
     import asyncio
     import sys
 
@@ -62,7 +82,7 @@ def _start(recipe: str, goal: str, repo: str | None, runtimes: str, legs: int | 
     service = Service.locate()
     named = tuple(name.strip() for name in runtimes.split(",") if name.strip())
     text = sys.stdin.read() if goal == "-" else goal
-    new = new_jobs.NewRecipe(Recipe(recipe), text, repo, named, legs)
+    new = new_jobs.NewRecipe(Recipe(recipe), text, repo, named, legs, *belongs_to)
     started = asyncio.run(new_jobs.orchestrate(service, new))
     job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
     if wait:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from cli.belonging import Issue, Pr
 from cli.output import say, say_json, say_table
 from cli.web import Web, open_page
 from workflows.model.errors import UsageError
@@ -86,6 +87,8 @@ def run(
     payload: Annotated[
         list[str] | None, typer.Option("--payload", metavar="KEY=VALUE", help="A value for the run; may be repeated.")
     ] = None,
+    pr: Pr = None,
+    issue: Issue = None,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run to its end.")] = False,
     json: Json = False,
 ) -> None:
@@ -97,7 +100,7 @@ def run(
     from cli.pipeline_view import follow, pairs
 
     service = Service.locate()
-    run_id = asyncio.run(pipelines.run(service, name, pairs(payload or [])))
+    run_id = asyncio.run(pipelines.run(service, name, pairs(payload or []), pull_request=pr, issue=issue))
     if wait:
         raise typer.Exit(follow(service, run_id, json=json))
     say_json({"run_id": run_id}) if json else say(f"{run_id}\nwatch it: service pipeline watch {run_id}")

@@ -15,14 +15,19 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def add(
     name: Annotated[str, typer.Argument(help="OWNER/NAME")],
     path: Annotated[Path, typer.Argument(help="The checkout on this host.")] = Path(),
+    github: Annotated[
+        str | None,
+        typer.Option(help="OWNER/NAME on GitHub; learnt from the checkout's remotes when left out, '' for none."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Register a repository, or point its name at another checkout."""
     from bridge.operations import repos
     from bridge.operations.service import Service
 
-    repo = repos.add(Service.locate(), name, path)
-    say_json(repos.as_json(repo)) if json else say(f"{repo.name} is {repo.path}")
+    repo = repos.add(Service.locate(), name, path, github)
+    on_github = f"; on GitHub it is {repo.github}" if repo.github else ""
+    say_json(repos.as_json(repo)) if json else say(f"{repo.name} is {repo.path}{on_github}")
 
 
 @app.command(name="list")
@@ -35,8 +40,10 @@ def list_(json: Json = False) -> None:
     if json:
         say_json([repos.as_json(repo) for repo in known])
     else:
-        rows = [(repo.name, repo.path, repo.host) for repo in known]
-        say_table(("NAME", "PATH", "HOST"), rows, "no repositories; add one: service repo add OWNER/NAME PATH")
+        rows = [(repo.name, repo.path, repo.host, repo.github or "-") for repo in known]
+        say_table(
+            ("NAME", "PATH", "HOST", "GITHUB"), rows, "no repositories; add one: service repo add OWNER/NAME PATH"
+        )
 
 
 @app.command()

@@ -25,6 +25,8 @@ def lines(tree: "Tree") -> Iterator[str]:
 
     task = tree.task
     yield f"{task.task_id}  {task.state}  {one_line(task.title, WIDTH)}"
+    if tree.belongs_to.what:
+        yield f"  belongs to {tree.belongs_to}"
     if task.why:
         yield f"  {one_line(task.why, 2 * WIDTH)}"
     yield f"  {spend(tree.bounds, tree.ledger)}"

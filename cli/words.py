@@ -107,6 +107,7 @@ def in_words(detail: "JobDetail") -> str:
         ("decision", decided(job.state, job.decision)),
         ("summary", job.summary),
         ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
+        ("belongs to", str(detail.belongs_to)),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),
         ("task", f"{task.task_id} {task.state}: {task.title}" if task else ""),
         ("because", waits.reason if waits else ""),

@@ -76,10 +76,11 @@ def git(
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
     holding: Collection[int] = (),
+    seconds: float = GIT_SECONDS,
 ) -> bytes:
     """What git prints, or GitError. It inherits the locks it is `holding`: they last as long as it does."""
     process = _popen(where, arguments, env or {}, holding)
-    stdout, stderr = _finish(process, where, arguments, stdin)
+    stdout, stderr = _finish(process, where, arguments, stdin, seconds)
     if process.returncode:
         raise GitError(where, arguments, process.returncode, _last_lines(stderr or stdout))
     return stdout
@@ -131,13 +132,25 @@ def git_capped(where: Path, *arguments: str, limit: int, env: Mapping[str, str] 
     return data, False
 
 
+def more_config(config: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a git that goes by this configuration too: what is secret stands on no command line."""
+    environment = {"GIT_CONFIG_COUNT": str(len(_CONFIG) + len(config))}
+    for number, (key, value) in enumerate(config.items(), len(_CONFIG)):
+        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return environment
+
+
 def _finish(
-    process: "subprocess.Popen[bytes]", where: Path, arguments: Collection[str], stdin: bytes
+    process: "subprocess.Popen[bytes]",
+    where: Path,
+    arguments: Collection[str],
+    stdin: bytes,
+    seconds: float = GIT_SECONDS,
 ) -> tuple[bytes, bytes]:
     try:
-        return process.communicate(stdin, timeout=GIT_SECONDS)
+        return process.communicate(stdin, timeout=seconds)
     except subprocess.TimeoutExpired:
-        raise GitError(where, arguments, -signal.SIGKILL, f"no end after {GIT_SECONDS:.0f} s") from None
+        raise GitError(where, arguments, -signal.SIGKILL, f"no end after {seconds:.0f} s") from None
     finally:
         _kill(process)
 

@@ -1,13 +1,14 @@
 """From a pipeline's name to everything its run needs, frozen (rulings J4, K1)."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import Engine
 
 from activities.git.worktrees import tip
+from activities.host.binding import Bound, bound
 from activities.settings.model import Settings
 from activities.store import agents, pipelines, repos
 from activities.store.artifacts import Artifacts
@@ -44,24 +45,59 @@ def plan(
     run_id: str,
     trigger: Trigger,
     payload: Mapping[str, str],
+    pull_request: int | None = None,
+    issue: int | None = None,
 ) -> RunInput:
-    """The pipeline as it is now; every agent as it is registered now."""
+    """The pipeline as it is now; every agent as it is registered now, every pull request at its head of now."""
     pipeline = get(store, name)
     definition = read(pipeline.definition, pipeline.format)
     repo = _repo(store, pipeline)
+    bindings = _bindings(repo, settings.host, (pull_request, issue), definition)
+    ours = bindings[pull_request, issue]
     return RunInput(
         run_id=run_id,
         pipeline=name,
         repo=repo.name,
         host=repo.host,
-        base=_tip(repo) if repo.host == settings.host else "",
+        base=ours.base or (_tip(repo) if repo.host == settings.host else ""),
+        pull_request=ours.pull_request,
+        issue=ours.issue,
+        github=ours.github,
         trigger=trigger,
         created_at=time.time(),
         definition=artifacts.text(pipeline.definition),
         payload=artifacts.text(canonical_payload(payload)),
         settings=settings.snapshot(),
-        stages=tuple(_stage(store, settings, artifacts, definition, stage, payload) for stage in definition.stages),
+        stages=tuple(
+            _belonging(_stage(store, settings, artifacts, definition, stage, payload), bindings[_numbers(stage)], ours)
+            for stage in definition.stages
+        ),
     )
+
+
+Numbers = tuple[int | None, int | None]
+"""Of a pull request and of an issue."""
+
+
+def _numbers(stage: ShellStage | AgentStage) -> Numbers:
+    return (None, None) if isinstance(stage, ShellStage) else (stage.pull_request, stage.issue)
+
+
+def _bindings(repo: Repo, here: str, run: Numbers, definition: Definition) -> dict[Numbers, Bound]:
+    """Everything the run and its stages belong to, each looked up once: stages of one pull request see one head."""
+    wanted: Iterable[Numbers] = dict.fromkeys((run, *map(_numbers, definition.stages)))
+    try:
+        return {numbers: bound(repo, here, *numbers) for numbers in wanted}
+    except RefusedError as refused:
+        raise NotRunnableError(refused.message, refused.hint) from None
+
+
+def _belonging(stage: PlannedShell | PlannedAgent, own: Bound, runs: Bound) -> PlannedShell | PlannedAgent:
+    """An agent's stage belongs to what its file says, else to what the run belongs to (ruling L1)."""
+    if isinstance(stage, PlannedShell):
+        return stage
+    what = runs if own == Bound() else own
+    return stage.model_copy(update={"assignment": stage.assignment.model_copy(update=what.fields)})
 
 
 def get(store: Engine, name: str) -> Pipeline:

@@ -136,6 +136,8 @@ def find(
     roots_only: bool = False,
     preflight_failed: bool = False,
     text: str = "",
+    pull_request: int | None = None,
+    issue: int | None = None,
     before: tuple[float, str] | None = None,
     limit: int = 50,
 ) -> list[JobRecord]:
@@ -153,6 +155,10 @@ def find(
         query = query.where(schema.jobs.c.parent_job_id.is_(None))
     if preflight_failed:
         query = query.where(schema.jobs.c.preflight_failed.is_not(None))
+    if pull_request is not None:
+        query = query.where(schema.jobs.c.pull_request == pull_request)
+    if issue is not None:
+        query = query.where(schema.jobs.c.issue == issue)
     if before:
         query = query.where(tuple_(schema.jobs.c.queued_at, schema.jobs.c.job_id) < before)
     if text:

@@ -19,11 +19,13 @@ class Repo:
     path: str
     host: str
     added_at: float
+    github: str = ""
+    """What it is called on GitHub, OWNER/NAME; empty when it is not there, or that is not known (ruling L1)."""
 
 
-def put(engine: Engine, name: str, path: str, host: str) -> Repo:
+def put(engine: Engine, name: str, path: str, host: str, github: str = "") -> Repo:
     """Register, or point an existing name at another checkout."""
-    repo = Repo(name, path, host, time.time())
+    repo = Repo(name, path, host, time.time(), github)
     with engine.begin() as connection:
         upsert(connection, schema.repos, [asdict(repo)])
     return repo

@@ -29,7 +29,7 @@ def create_app(service: Service) -> FastAPI:
     )
     for routes in (health, jobs, agents, pipelines, memory, reviews):
         app.include_router(routes.router(service))
-    refusals.install(app)
+    refusals.install(app, service)
     _add_gates(app, service)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app

@@ -4,8 +4,12 @@ from activities.settings import ready
 from bridge.operations.service import Service
 
 
-def told(service: Service, command: str, page: str) -> str:
-    """In a terminal, and on the dashboard where a bridge serves it."""
-    terminal = f"In a terminal: `{command}`"
+def told(service: Service, command: str, page: str, github: str = "") -> str:
+    """In a terminal, on the dashboard where a bridge serves it, and on GitHub if it belongs to something there."""
     address = ready.dashboard_url(service.home, service.settings.bridge)
-    return f"{terminal}\n\nOn the page: {address}{page}" if address else terminal
+    places = (
+        f"In a terminal: `{command}`",
+        f"On the page: {address}{page}" if address else "",
+        f"On GitHub: {github}" if github else "",
+    )
+    return "\n\n".join(place for place in places if place)

@@ -12,7 +12,8 @@ from activities.store import deferrals as stored_deferrals
 from activities.store import events as stored_events
 from activities.store import jobs as stored
 from activities.store import trees as stored_trees
-from bridge.operations import hosts
+from bridge.operations import bound, hosts
+from bridge.operations.bound import NOTHING, Belonging
 from bridge.operations.service import Service
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, UsageError
@@ -37,6 +38,7 @@ class JobDetail:
     worktree: str | None
     live: RunStatus | None = None
     attempts: tuple[stored_runs.AttemptRow, ...] = ()
+    belongs_to: Belonging = NOTHING
 
 
 def get(service: Service, job_id: str) -> JobRecord:
@@ -66,6 +68,8 @@ class JobFilter:
     """The time and id of the last one seen."""
     text: str = ""
     """Stands in a job's id, agent or leg, or in its task's title."""
+    pull_request: int | None = None
+    issue: int | None = None
 
 
 def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
@@ -83,6 +87,8 @@ def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
         roots_only=wanted.roots_only,
         preflight_failed=wanted.preflight_failed,
         text=wanted.text,
+        pull_request=wanted.pull_request,
+        issue=wanted.issue,
         before=wanted.before,
         limit=wanted.limit,
     )
@@ -101,6 +107,7 @@ class Tree:
     task: TaskRecord
     jobs: tuple[JobRecord, ...]
     bounds: Bounds
+    belongs_to: Belonging = NOTHING
 
     @property
     def over(self) -> bool:
@@ -121,7 +128,9 @@ def tree(service: Service, job_id: str) -> Tree:
     if task is None:
         raise NotFoundError(f"no tree {root}", "service job list")
     bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
-    return Tree(task, tuple(hosts.told(service, stored.tree(service.store, root))), bounds)
+    found = tuple(hosts.told(service, stored.tree(service.store, root)))
+    belongs_to = bound.belonging(service, found[0]) if found else NOTHING
+    return Tree(task, found, bounds, belongs_to)
 
 
 def tree_as_json(tree: Tree) -> dict[str, Any]:
@@ -132,6 +141,7 @@ def tree_as_json(tree: Tree) -> dict[str, Any]:
         "bounds": tree.bounds.model_dump(mode="json"),
         "spent": asdict(tree.ledger),
         "over": tree.over,
+        "belongs_to": asdict(tree.belongs_to),
     }
 
 
@@ -183,6 +193,7 @@ def detail(service: Service, job_id: str) -> JobDetail:
         payload=last.payload if last else None,
         diagnostics=last.diagnostics if last else None,
         worktree=last.worktree if last else None,
+        belongs_to=bound.belonging(service, job),
         live=live(service, job),
         attempts=tuple(runs),
     )
@@ -208,4 +219,6 @@ def as_json(detail: JobDetail) -> dict[str, Any]:
     job = detail.job.model_dump(mode="json", exclude={"revision"})
     task = detail.task.model_dump(mode="json", exclude={"revision"}) if detail.task else None
     live = asdict(detail.live) if detail.live else None
-    return job | {"task": task, "payload": detail.payload, "diagnostics": detail.diagnostics, "live": live}
+    belongs_to = asdict(detail.belongs_to)
+    told = {"task": task, "payload": detail.payload, "diagnostics": detail.diagnostics}
+    return job | told | {"live": live, "belongs_to": belongs_to}

@@ -7,7 +7,7 @@ from pathlib import Path
 from activities.runtimes.table import DRIVEN, PROGRAMS, program_of
 from activities.store import jobs as stored_jobs
 from activities.store.repos import Repo
-from bridge.operations import agents, repos, trees
+from bridge.operations import agents, bound, repos, trees
 from bridge.operations.service import Service
 from bridge.operations.texts import bounded_or_none
 from workflows.contract.models import Action, AutonomyPolicy, Delegation
@@ -34,6 +34,9 @@ class NewJob:
     effort: str | None = None
     runtime: str | None = None
     """Another runtime than the agent's own, for this job only."""
+    pull_request: int | None = None
+    issue: int | None = None
+    """What its tree belongs to (ruling L1)."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,15 @@ class NewRecipe:
     repo: str | None = None
     runtimes: tuple[str, ...] = ()
     legs: int | None = None
+    pull_request: int | None = None
+    issue: int | None = None
 
 
-async def start(service: Service, new: NewJob, root: str | None = None) -> str:
-    """Start a tree for it; the root job's id. One that was started under this id before is found again."""
+async def start(service: Service, new: NewJob, root: str | None = None, token: str | None = None) -> str:
+    """Start a tree for it; the root job's id. One that was started under this id before is found again.
+
+    A token is shown to GitHub alone, to fetch the head of a pull request.
+    """
     if root and stored_jobs.get(service.store, root):
         return root
     message = _checked(new.message)
@@ -57,7 +65,8 @@ async def start(service: Service, new: NewJob, root: str | None = None) -> str:
     worker = _on_runtime(service, agent.worker, new.runtime)
     tree = _tree(service, worker, Action(new.action), message, repo, root=root)
     model, effort = bounded_or_none("model", "model", new.model), bounded_or_none("effort", "effort", new.effort)
-    means = {"model": model, "effort": effort}
+    binding = await bound.bound(service, repo, new.pull_request, new.issue, token)
+    means = {"model": model, "effort": effort} | binding.fields
     tree = tree.model_copy(update={"assignment": tree.assignment.model_copy(update=means)})
     return await trees.start(service, tree, repo.host)
 
@@ -89,8 +98,10 @@ async def orchestrate(service: Service, new: NewRecipe) -> Orchestrated:
         capabilities=(Action.ASK, Action.REVIEW),
         autonomy_policy=AutonomyPolicy.READ_ONLY,
     )
+    binding = await bound.bound(service, repo, new.pull_request, new.issue)
     tree = _tree(service, worker, Action.ASK, goal, repo, legs)
-    tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes)})
+    asked = tree.assignment.model_copy(update=binding.fields)
+    tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes), "assignment": asked})
     return Orchestrated(await trees.start(service, tree, repo.host), tree.caveat)
 
 

@@ -24,6 +24,7 @@ from workflows.pipeline import ids
 from workflows.pipeline.plan import OPEN_RUNS, RunInput
 from workflows.pipeline.records import RunRecord
 from workflows.pipeline.rows import first_rows
+from workflows.policy import bindings
 from workflows.temporal import search
 from workflows.temporal.pipeline_run import PipelineRun
 
@@ -50,7 +51,8 @@ async def start(service: Service, run: RunInput) -> str:
 
 
 async def _started(client: Client, service: Service, run: RunInput) -> bool:
-    seen = elsewhere.told(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}")
+    github = bindings.address(run.github, run.pull_request, run.issue)
+    seen = elsewhere.told(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
     try:
         async with starting(client, "the run"):
             await client.start_workflow(

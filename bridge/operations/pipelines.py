@@ -3,6 +3,7 @@
 What speaks to Temporal is imported where it is used: its client takes longer to import than a list takes to show.
 """
 
+import asyncio
 import secrets
 import time
 from collections.abc import Mapping
@@ -79,6 +80,9 @@ async def run(
     payload: Mapping[str, str] | None = None,
     trigger: Trigger = Trigger.CLI,
     run_id: str | None = None,
+    *,
+    pull_request: int | None = None,
+    issue: int | None = None,
 ) -> str:
     """Start a run; its id. Either it exists in full, or nothing was recorded.
 
@@ -91,7 +95,8 @@ async def run(
         raise UsageError(f"{run_id!r} is not a run id; they look like prun-0c5e2v7q9a3k")
     if run_id is not None and stored_runs.get(service.store, run_id) is not None:
         return run_id
-    start = planning.plan(
+    start = await asyncio.to_thread(
+        planning.plan,
         service.store,
         service.settings,
         service.artifacts,
@@ -99,6 +104,8 @@ async def run(
         run_id=run_id or new_run_id(),
         trigger=trigger,
         payload=checked,
+        pull_request=pull_request,
+        issue=issue,
     )
     return await pipeline_workflows.start(service, start)
 

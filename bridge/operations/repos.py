@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from activities.git.remotes import remotes
 from activities.store import jobs as stored_jobs
 from activities.store import repos as stored
 from activities.store.repos import Repo
@@ -13,19 +14,28 @@ from bridge.operations.service import Service
 from bridge.operations.texts import bounded
 from workflows.contract.strings import storable
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.policy.github_names import github_of_remotes, is_github_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def add(service: Service, name: str, path: Path) -> Repo:
-    """Register a checkout under a name; an existing name is pointed at it."""
+def add(service: Service, name: str, path: Path, github: str | None = None) -> Repo:
+    """Register a checkout under a name; an existing name is pointed at it.
+
+    Its name on GitHub is what is given, even if that is nothing; else what its remotes tell; else what was known.
+    """
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a repository name", "service repo add OWNER/NAME PATH")
     bounded("repo", "the repository's name", name)
     top = str(_top_level(path))
     if top != storable(top):
         raise UsageError(f"{storable(top)} is not UTF-8: such a path cannot be registered", "rename the folder")
-    return stored.put(service.store, name, top, service.settings.host)
+    if github and not is_github_name(github):
+        raise UsageError(f"{github!r} is no repository on GitHub", f"service repo add {name} {top} --github OWNER/NAME")
+    if github is None:
+        known = stored.get(service.store, name)
+        github = github_of_remotes(remotes(Path(top))) or (known.github if known else "")
+    return stored.put(service.store, name, top, service.settings.host, github)
 
 
 def every(service: Service) -> list[Repo]:

@@ -30,7 +30,7 @@ from workflows.model.errors import RefusedError
 from workflows.model.orders import Kill, Retry
 from workflows.model.rows import Records
 from workflows.model.states import JobState, TaskState
-from workflows.policy import lost_trees
+from workflows.policy import bindings, lost_trees
 from workflows.temporal import search
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import TreeStart
@@ -196,6 +196,7 @@ async def _start_workflow(
 ) -> None:
     first, asked, root = tree.input, tree.input.assignment, tree.input.root_job_id
     summary = f"{asked.action} {first.repo} - {asked.worker.name}: {first.title}"
+    github = bindings.address(asked.github, asked.pull_request, asked.issue)
     async with starting(client, "the job"):
         await client.start_workflow(
             DelegationTree.run,
@@ -204,7 +205,7 @@ async def _start_workflow(
             id_reuse_policy=reuse,
             task_queue=service.settings.temporal.task_queue,
             static_summary=summary[:SUMMARY_LIMIT],
-            static_details=elsewhere.told(service, f"service job tree {root} --watch", f"/ui/trees/{root}"),
+            static_details=elsewhere.told(service, f"service job tree {root} --watch", f"/ui/trees/{root}", github),
             search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),
             rpc_timeout=RPC_TIMEOUT,
         )

@@ -111,8 +111,8 @@ def payload(service: Service, job_id: str, told: dict[str, Any], **fields: Any) 
         connection.execute(insert(schema.runs), row | fields)
 
 
-def repo(service: Service, path: str = "/srv/checkouts/shop") -> None:
-    repos.put(service.store, "acme/shop", path, "here")
+def repo(service: Service, path: str = "/srv/checkouts/shop", host: str = "here", github: str = "") -> None:
+    repos.put(service.store, "acme/shop", path, host, github)
 
 
 RUN = "/v1/pipelines/{}/run"

@@ -85,6 +85,15 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("job open --pr 1 --head-sha abcdef1 --workflow ''", 2, "the workflow label is empty"),
         ("job open --pr 1 --head-sha abcdef1 --workflow w --type merge", 2, "'merge' cannot be opened by hand"),
         ("job open --pr 1 --head-sha abcdef1 --workflow w --repo a/b", 4, "no repository a/b"),
+        ("agent ask scout hi --repo acme/shop --pr 0", 2, "Invalid value"),
+        ("agent ask scout hi --repo acme/shop --pr 7 --issue 7", 2, "to a pull request or to an issue, not to both"),
+        ("agent ask scout hi --repo acme/shop --pr 7", 3, "shop --github OWNER/NAME"),
+        ("agent review scout hi --repo acme/shop --issue 7", 3, "the repository acme/shop has no GitHub name"),
+        ("agent implement scout hi --repo acme/shop --pr 7", 3, "scout cannot implement"),
+        ("orchestrate verifier hi --pr x", 2, "Invalid value"),
+        ("pipeline run p --pr 0", 2, "Invalid value"),
+        ("repo add acme/shop . --github shop", 2, "'shop' is no repository on GitHub"),
+        ("job list --issue 0", 2, "Invalid value"),
         ("orchestrate verifier ''", 2, "the message is empty"),
         ("orchestrate verifier hi --repo acme/shop", 3, "a recipe needs a configured runtime"),
         ("orchestrate panel hi", 2, "No such command"),
@@ -234,3 +243,34 @@ def test_an_answer_is_carried_as_one_value_and_storable_whatever_the_terminal_le
     assert (order.actor, order.channel, order.job_id) == (actor(), "cli", "job-0123456789ab")
     assert (order.verb, order.text) == ("answer", "color: r\ufffd\nsize: 4")
     assert (order.round, order.digest, order.partial, order.other) == (2, "d1", True, False)
+
+
+@pytest.mark.ruling("L1")
+def test_a_repository_says_what_it_is_called_on_github(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    subprocess.run(["git", "-C", str(repo), "remote", "add", "origin", "git@github.com:acme/web.git"], check=True)
+    assert main(["repo", "add", "acme/shop", str(repo)]) == 0
+    assert capsys.readouterr().out == f"acme/shop is {repo}; on GitHub it is acme/web\n"
+    assert main(["repo", "list"]) == 0
+    assert "acme/web" in capsys.readouterr().out
+    assert main(["repo", "add", "acme/shop", str(repo), "--github", "acme/other", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["github"] == "acme/other"
+
+
+@pytest.mark.ruling("L1")
+def test_jobs_are_listed_and_shown_with_what_they_belong_to(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    service = Service(Home.locate())
+    assert main(["repo", "add", "acme/shop", str(repo), "--github", "acme/web"]) == 0
+    other = "job-bbbbbbbbbbbb"
+    seeds.write(service, seeds.task(), seeds.job(pull_request=7))
+    seeds.write(service, seeds.task(other), seeds.job(other, issue=3))
+    capsys.readouterr()
+    for words, found in ((("--pr", "7"), seeds.ROOT), (("--issue", "3"), other)):
+        assert main(["job", "list", *words, "--json"]) == 0
+        assert [job["job_id"] for job in json.loads(capsys.readouterr().out)] == [found]
+    for command in ("show", "tree"):
+        assert main(["job", command, seeds.ROOT]) == 0
+        shown = capsys.readouterr().out
+        assert "pull request #7 of acme/web (https://github.com/acme/web/pull/7)" in shown
+        assert main(["job", command, other, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)["belongs_to"]
+        assert told == {"what": "issue #3 of acme/web", "address": "https://github.com/acme/web/issues/3"}

@@ -169,3 +169,38 @@ def test_words_that_old_yaml_took_for_booleans_are_words() -> None:
 def test_no_text_breaks_the_reader(text: str, format_: Format) -> None:
     with contextlib.suppress(DefinitionError):
         assert isinstance(read(text, format_), Definition)
+
+
+def asking(**fields: object) -> str:
+    asked = {"id": "a", "kind": "agent", "agent": "scout", "action": "ask", "prompt": "What is new?"}
+    return json.dumps({"name": "n", "stages": [asked | fields]})
+
+
+@pytest.mark.ruling("L1")
+def test_an_agent_s_stage_may_belong_to_a_pull_request_or_an_issue() -> None:
+    for fields in ({"pull_request": 7}, {"issue": 3}, {}):
+        [only] = read(asking(**fields), Format.YAML).stages
+        assert isinstance(only, AgentStage)
+        assert (only.pull_request, only.issue) == (fields.get("pull_request"), fields.get("issue"))
+
+
+@pytest.mark.ruling("L1")
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        ({"pull_request": 7, "issue": 3}, "pull_request and issue are given: a stage belongs to one of them at most"),
+        ({"pull_request": 0}, "pull_request must be 1 or more"),
+        ({"issue": 2**31}, "issue must be at most 2147483647"),
+        ({"issue": "3"}, 'issue must be an integer, not "3"'),
+        ({"pull_request": True}, "pull_request must be an integer, not true"),
+        ({"pull_requests": 3}, 'unknown key "pull_requests"; did you mean "pull_request"?'),
+    ],
+)
+def test_what_a_stage_belongs_to_is_read_strictly(fields: dict[str, object], fault: str) -> None:
+    assert faults(asking(**fields)) == [f'stages[0] (id "a"): {fault}']
+
+
+@pytest.mark.ruling("L1")
+def test_a_shell_stage_belongs_to_what_its_run_belongs_to() -> None:
+    [fault] = faults(json.dumps({"name": "n", "stages": [stage(pull_request=7)]}))
+    assert 'unknown key "pull_request"' in fault

@@ -27,7 +27,7 @@ async def serve() -> AsyncIterator[Client]:
     async with await WorkflowEnvironment.start_local(
         dev_server_existing_path=str(find_program()),
         data_converter=pydantic_data_converter,
-        search_attributes=[*search.KEYWORDS, search.PULL_REQUEST],
+        search_attributes=[*search.KEYWORDS, *search.NUMBERS],
         dev_server_log_level="error",
         dev_server_extra_args=[part for key in KEYS for part in ("--dynamic-config-value", key)],
     ) as environment:

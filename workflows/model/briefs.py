@@ -78,6 +78,8 @@ class ContinuationBrief(Wire):
     goal: Text
     assignment: Text | None = None
     """A delegated coordinator's own instructions; None for the root, whose instructions are the goal."""
+    belongs_to: str = ""
+    """The pull request or issue of the tree, in words; empty when there is none (ruling L1)."""
     parent_job_id: str
     """The coordinator job that delegated the latest legs."""
     answers: tuple[Answer, ...] = ()

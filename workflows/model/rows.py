@@ -52,6 +52,7 @@ class JobRecord(Wire):
     branch: str | None = None
     head_sha: str | None = None
     pull_request: int | None = None
+    issue: int | None = None
     result_digest: str | None = None
     usage: Usage = Usage()
     cost_usd: float = 0.0

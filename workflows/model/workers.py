@@ -48,5 +48,9 @@ class Assignment(Wire):
     phase: str | None = None
     timeout_seconds: float | None = None
     pull_request: int | None = None
+    issue: int | None = None
+    """What the tree belongs to: a pull request or an issue, never both (ruling L1)."""
+    github: str = ""
+    """The repository on GitHub whose pull request or issue it is, as it was called when the tree started."""
     base: str = ""
     """The commit it starts from while its task has no branch; empty: the tip it finds."""

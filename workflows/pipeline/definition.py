@@ -56,6 +56,9 @@ class AgentStage(_Stage):
     prompt: str
     model: str | None = None
     effort: str | None = None
+    pull_request: int | None = None
+    issue: int | None = None
+    """What its tree belongs to, if it is not what the run belongs to (ruling L1)."""
     success: tuple[Decision, ...] = SUCCESS
 
 

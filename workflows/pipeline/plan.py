@@ -58,6 +58,10 @@ class RunInput(Wire):
     """The host that owns the repository's checkout."""
     base: str = ""
     """The commit every stage starts from; empty where it could not be read: then each takes the tip it finds."""
+    pull_request: int | None = None
+    issue: int | None = None
+    """What the run belongs to (ruling L1); a stage that names another belongs to that one."""
+    github: str = ""
     trigger: Trigger
     created_at: float
     definition: Text

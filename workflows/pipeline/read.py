@@ -16,6 +16,7 @@ from workflows.contract.strings import BOUNDS, too_long
 from workflows.model.errors import UsageError
 from workflows.pipeline.definition import MAY_SUCCEED, Definition, Schedule, StageKind
 from workflows.pipeline.text import Format, parse
+from workflows.policy.storable_rows import LARGEST
 
 MOST_STAGES = 64
 MOST_RETRIES = 10
@@ -28,7 +29,11 @@ _CRON = re.compile(r"@(?:yearly|annually|monthly|weekly|daily|midnight|hourly)|\
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 _SHARED = ("id", "kind", "needs", "timeout", "retry")
 _SHELL = (*_SHARED, "command", "env")
-_AGENT = (*_SHARED, "agent", "ephemeral", "action", "prompt", "model", "effort", "success")
+_AGENT = (
+    *_SHARED,
+    *("agent", "ephemeral", "action", "prompt", "model", "effort", "success"),
+    *("pull_request", "issue"),
+)
 
 
 class DefinitionError(UsageError):
@@ -163,6 +168,7 @@ def _read_stage(scope: Scope, siblings: Siblings, index: int) -> Clean:
                 "prompt": scope.text("prompt", required=True, of="prompt"),
                 "model": scope.text("model", of="model"),
                 "effort": scope.text("effort", of="effort"),
+                **_read_binding(scope),
                 "success": _read_success(scope),
             }
             scope.close(_AGENT)
@@ -229,6 +235,17 @@ def _read_worker(scope: Scope, action: Action | None) -> Clean:
         return {"agent": agent}
     implements = action is Action.IMPLEMENT
     return {"agent": agent, "ephemeral": read_ephemeral(scope.inner("ephemeral", ephemeral), implements=implements)}
+
+
+def _read_binding(scope: Scope) -> Clean:
+    """The pull request or the issue its tree belongs to (ruling L1)."""
+    found = {name: scope.integer(name, 1, "must be 1 or more") for name in ("pull_request", "issue")}
+    for name, number in found.items():
+        if number is not None and number > LARGEST:
+            scope.fault(name, f"must be at most {LARGEST}")
+    if scope.given("pull_request") and scope.given("issue"):
+        scope.fault("pull_request", "and issue are given: a stage belongs to one of them at most")
+    return {**found}
 
 
 def _read_success(scope: Scope) -> list[Decision] | None:

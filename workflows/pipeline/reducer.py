@@ -148,6 +148,8 @@ class _Step:
             payload=start.payload,
             timeout_seconds=plan.timeout_seconds,
             base=start.base,
+            pull_request=start.pull_request,
+            issue=start.issue,
             branch_deps=self.run.branches_for(stage),
             row=stage_row(self.run, stage, self.run.revision - 1),
         )
@@ -160,7 +162,7 @@ class _Step:
             task_id=task_id(root),
             title=f"{start.pipeline}: {plan.id}"[:TITLE_LIMIT],
             repo=start.repo,
-            assignment=plan.assignment.model_copy(update={"base": start.base}),
+            assignment=plan.assignment.model_copy(update={"base": plan.assignment.base or start.base}),
             created_at=self.run.now,
             settings=start.settings,
             branch_deps=self.run.branches_for(stage),

@@ -26,6 +26,8 @@ class StageRun(Wire):
     payload: Text
     timeout_seconds: float | None = None
     base: str = ""
+    pull_request: int | None = None
+    issue: int | None = None
     branch_deps: tuple[str, ...] = ()
     """Branches whose work the stage must see: what the stages it needs have implemented."""
     row: StageRecord

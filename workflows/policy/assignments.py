@@ -34,6 +34,8 @@ def delegated(
         phase=delegation.phase,
         timeout_seconds=timeout_of(delegation, settings.timeouts),
         pull_request=parent.pull_request,
+        issue=parent.issue,
+        github=parent.github,
         base=parent.base,
     )
     return resolved(asked, settings)

@@ -42,7 +42,8 @@ def reduced_job(job: JobRecord) -> JobRecord:
             "branch": _plain(job.branch) if job.branch else None,
             "result_digest": _label(job.result_digest),
             "preflight_failed": text(job.preflight_failed) if job.preflight_failed else None,
-            "pull_request": job.pull_request if job.pull_request and 0 < job.pull_request <= LARGEST else None,
+            "pull_request": _number(job.pull_request),
+            "issue": _number(job.issue),
             "usage": used,
             "cost_usd": job.cost_usd if math.isfinite(job.cost_usd) else 0.0,
         }
@@ -112,6 +113,11 @@ def _label(value: str | None) -> str | None:
 
 def _plain(value: str) -> str:
     return "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in value[: 2 * TEXT_LIMIT])
+
+
+def _number(number: int | None) -> int | None:
+    """Of a pull request or an issue."""
+    return number if number and 0 < number <= LARGEST else None
 
 
 def _count(number: int) -> int:

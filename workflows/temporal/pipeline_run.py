@@ -8,6 +8,7 @@ from temporalio.exceptions import ChildWorkflowError
 
 with workflow.unsafe.imports_passed_through():
     from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, signed
+    from workflows.model.workers import Assignment
     from workflows.pipeline import commands as c
     from workflows.pipeline import events as e
     from workflows.pipeline.outcome import outcome_of
@@ -15,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.reducer import reduce
     from workflows.pipeline.state import new_run
     from workflows.pipeline.view import details
+    from workflows.policy import bindings
     from workflows.policy.moments import clock
     from workflows.temporal import closing, pipeline_calls, search
     from workflows.temporal.by_hand import UnreadableError, between_ours, cancel_read, takes_anything
@@ -120,7 +122,7 @@ class PipelineRun:
                 TreeStart(input=command.tree, host=start.host),
                 id=root,
                 static_summary=f"{command.stage_id}: {asked.action} - {asked.worker.name}",
-                static_details=f"In a terminal: `service job tree {root} --watch`",
+                static_details="\n\n".join([f"In a terminal: `service job tree {root} --watch`", *_on_github(asked)]),
                 search_attributes=search.stage_attributes(command.tree, start.pipeline),
             )
         except ChildWorkflowError as error:
@@ -141,3 +143,8 @@ class PipelineRun:
     def _due(self, stage_id: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
             self._loop.inbox.append(e.RetryDue(workflow.time(), stage_id))
+
+
+def _on_github(asked: Assignment) -> list[str]:
+    address = bindings.address(asked.github, asked.pull_request, asked.issue)
+    return [f"On GitHub: {address}"] if address else []

@@ -20,9 +20,11 @@ PARENT = SearchAttributeKey.for_keyword("SvcParent")
 ATTENTION = SearchAttributeKey.for_keyword("SvcAttention")
 PIPELINE = SearchAttributeKey.for_keyword("SvcPipeline")
 PULL_REQUEST = SearchAttributeKey.for_int("SvcPullRequest")
+ISSUE = SearchAttributeKey.for_int("SvcIssue")
 
 KEYWORDS = (REPO, AGENT, ACTION, STATE, TASK, ROOT, PARENT, ATTENTION, PIPELINE)
-NAMES = {key.name: "Keyword" for key in KEYWORDS} | {PULL_REQUEST.name: "Int"}
+NUMBERS = (PULL_REQUEST, ISSUE)
+NAMES = {key.name: "Keyword" for key in KEYWORDS} | {key.name: "Int" for key in NUMBERS}
 """Every attribute and its type, as a server is told of them."""
 
 
@@ -38,8 +40,7 @@ def attributes(run: JobRun, state: str) -> TypedSearchAttributes:
     ]
     if run.parent_job_id:
         pairs.append(SearchAttributePair(PARENT, run.parent_job_id))
-    if run.assignment.pull_request:
-        pairs.append(SearchAttributePair(PULL_REQUEST, run.assignment.pull_request))
+    pairs += _belongs_to(run.assignment.pull_request, run.assignment.issue)
     return TypedSearchAttributes(pairs)
 
 
@@ -54,6 +55,7 @@ def stage_attributes(tree: TreeInput, pipeline: str) -> TypedSearchAttributes:
             SearchAttributePair(TASK, tree.task_id),
             SearchAttributePair(ROOT, tree.root_job_id),
             SearchAttributePair(PIPELINE, pipeline),
+            *_belongs_to(tree.assignment.pull_request, tree.assignment.issue),
         ]
     )
 
@@ -67,8 +69,14 @@ def run_attributes(run: RunInput) -> TypedSearchAttributes:
             SearchAttributePair(STATE, "running"),
             SearchAttributePair(ROOT, run.run_id),
             SearchAttributePair(PIPELINE, run.pipeline),
+            *_belongs_to(run.pull_request, run.issue),
         ]
     )
+
+
+def _belongs_to(pull_request: int | None, issue: int | None) -> list[SearchAttributePair[Any]]:
+    said = ((PULL_REQUEST, pull_request), (ISSUE, issue))
+    return [SearchAttributePair(key, number) for key, number in said if number]
 
 
 def run_summary(run: RunInput) -> str:

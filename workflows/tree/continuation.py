@@ -13,7 +13,7 @@ from workflows.model.payload import Data
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState
 from workflows.model.texts import Text
-from workflows.policy import bounds
+from workflows.policy import bindings, bounds
 from workflows.tree import finalize, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.state import Finalize
@@ -129,10 +129,12 @@ def _brief(
     state, last = step.state, step.state.jobs[chain.job_id]
     nested = chain.coordinator_id != state.root_id
     caveat = state.input.caveat if not nested else ""  # whoever sums up the whole tree says it too
+    asked = chain.run.assignment
     return ContinuationBrief(
         flavour=flavour,
         goal=state.input.assignment.prompt,
-        assignment=chain.run.assignment.prompt if nested else None,
+        assignment=asked.prompt if nested else None,
+        belongs_to=bindings.in_words(asked.pull_request, asked.issue, asked.github),
         orders=chain.run.guidance,
         parent_job_id=chain.batch.parent_job_id if chain.batch else chain.job_id,
         budget=bounds.budget_line(state.input.settings.bounds, state.ledger(), depth, state.warned),
@@ -231,5 +233,7 @@ def record_of(run: JobRun, now: float, reason: str = "") -> JobRecord:
         model=run.assignment.model,
         effort=run.assignment.effort,
         phase=run.assignment.phase,
+        pull_request=run.assignment.pull_request,
+        issue=run.assignment.issue,
         queued_at=now,
     )

@@ -9,6 +9,7 @@ from workflows.model.rows import JobRecord, QuestionRecord, Records, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState
+from workflows.policy import bindings
 from workflows.policy.decisions import decided
 from workflows.policy.moments import clock
 from workflows.policy.prices import dollars
@@ -38,7 +39,9 @@ def details(state: TreeState) -> str:
     """Markdown: the task and why it stands where it does, the spend against every bound, the tree of jobs."""
     task = state.task
     why = f": {plain(task.why)}" if task.why else ""
-    parts = [f"**{plain(task.title)}**", f"**{task.state}**{why}"]
+    asked = state.input.assignment
+    belongs_to = bindings.in_words(asked.pull_request, asked.issue, asked.github)
+    parts = [f"**{plain(task.title)}**", *([belongs_to] if belongs_to else []), f"**{task.state}**{why}"]
     waiting = open_rounds(state)
     if task.next and not waiting:
         parts.append(f"Next: `{plain(task.next)}`")

@@ -10,6 +10,7 @@ repos = Table(
     Column("name", of("repo"), primary_key=True),
     Column("path", Text, nullable=False),
     Column("host", String(200), nullable=False),
+    Column("github", String(200), nullable=False, server_default=""),
     Column("added_at", Double, nullable=False),
 )
 

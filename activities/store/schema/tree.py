@@ -56,6 +56,7 @@ jobs = Table(
     Column("branch", Text),
     Column("head_sha", String(64)),
     Column("pull_request", Integer),
+    Column("issue", Integer),
     Column("result_digest", String(64)),
     Column("input_tokens", TOKENS, nullable=False),
     Column("output_tokens", TOKENS, nullable=False),
@@ -69,6 +70,8 @@ jobs = Table(
     Index("jobs_by_time", "queued_at", "job_id", "root_job_id", "agent", "delegation_id"),  # all that is searched
     Index("jobs_by_state", "state", "queued_at"),
     Index("jobs_by_spender", *_SPENT.split()),
+    Index("jobs_by_pull_request", "pull_request", "queued_at", **only("pull_request IS NOT NULL")),
+    Index("jobs_by_issue", "issue", "queued_at", **only("issue IS NOT NULL")),
     Index("jobs_by_preflight", "queued_at", **only("preflight_failed IS NOT NULL")),
 )
 

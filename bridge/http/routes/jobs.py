@@ -1,6 +1,7 @@
 """Jobs and trees: looked at, waited for, followed, resumed, ended (rulings J6, J9)."""
 
 import asyncio
+from dataclasses import replace
 from secrets import token_hex
 
 from fastapi import APIRouter, Request
@@ -16,10 +17,12 @@ from bridge.http.wire.parameters import (
     Cursor,
     IdempotencyKey,
     IfNoneMatch,
+    Issue,
     JobId,
     JobStateIs,
     LastEventId,
     Limit,
+    PullRequest,
     Seen,
     TreeOf,
     Wait,
@@ -94,11 +97,14 @@ def _add_looks(made: APIRouter, service: Service) -> None:
         tree: TreeOf = None,
         roots: bool = False,
         preflight_failed: bool = False,
+        pull_request: PullRequest = None,
+        issue: Issue = None,
         limit: Limit = 50,
         cursor: Cursor = None,
     ) -> JobList:
         """The newest jobs that match, a page at a time."""
         wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit + 1, place(cursor))
+        wanted = replace(wanted, pull_request=pull_request, issue=issue)
         return await read(_page, service, wanted)
 
     @made.get("/v1/jobs/{job_id}/tree", responses=errors(NotFoundError))

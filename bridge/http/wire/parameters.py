@@ -25,6 +25,7 @@ Cursor = Annotated[
     Query(description="`next_cursor` of the page before.", json_schema_extra={"minLength": 1}),
 ]
 PullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this pull request.")]
+Issue = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this issue.")]
 Wait = Annotated[
     str | None,
     Query(

@@ -81,10 +81,14 @@ def event(record: EventRecord) -> Event:
 
 def hidden(service: Service, told: M) -> M:
     """The same without the paths of this home and of the registered checkouts."""
-    paths = (str(service.home.root), *(repo.path for repo in stored_repos.every(service.store)))
     text = told.model_dump_json()
-    without = _without(text, paths)
+    without = without_paths(service, text)
     return told if without == text else type(told).model_validate_json(without)
+
+
+def without_paths(service: Service, text: str) -> str:
+    """The same of JSON that is text already."""
+    return _without(text, (str(service.home.root), *(repo.path for repo in stored_repos.every(service.store))))
 
 
 def _without(text: str, paths: Iterable[str | None]) -> str:

@@ -13,7 +13,10 @@ from starlette.types import Receive, Scope, Send
 
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import HttpError, as_ours
+from bridge.http.wire.off_loop import read
+from bridge.http.wire.projections import without_paths
 from bridge.http.wire.schemas import Error
+from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 
 LINGER_SECONDS = 1.0
@@ -50,11 +53,16 @@ async def refuse(scope: Scope, receive: Receive, send: Send, error: ServiceError
     return await send({"type": "http.response.body", "body": b""})
 
 
-def install(app: FastAPI) -> None:
-    """Everything a route or the framework raises is answered here."""
+def install(app: FastAPI, service: Service) -> None:
+    """Everything a route or the framework raises is answered here; a command to type names no path of this machine."""
 
     async def handle(request: Request, error: Exception) -> Response:
-        return answer_to(request.scope, error)
+        answer = answer_to(request.scope, error)
+        if not isinstance(error, ServiceError) or "/" not in error.hint + error.message:
+            return answer
+        shown = await read(without_paths, service, bytes(answer.body).decode())
+        headers = {name: value for name, value in answer.headers.items() if name.lower() != "content-length"}
+        return Response(shown, answer.status_code, headers, "application/json")
 
     for kind in (ServiceError, RequestValidationError, HTTPException, DBAPIError):
         app.add_exception_handler(kind, handle)

@@ -1,6 +1,6 @@
 """What goes over the wire, as the OpenAPI document declares it; a row is shown as the model made from its own."""
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,7 +30,23 @@ class Error(BaseModel):
     request_id: str = Field(description="The line of the audit log that tells of it.")
 
 
-class AskRequest(Body):
+_BOTH: dict[str, Any] = {
+    "required": ["pull_request", "issue"],
+    "properties": {name: {"type": "integer"} for name in ("pull_request", "issue")},
+}
+Number = Annotated[int | None, Field(ge=1, le=LARGEST)]
+
+
+class Belonging(Body):
+    """What work belongs to on GitHub: a pull request, an issue, or neither (ruling L1)."""
+
+    model_config = ConfigDict(json_schema_extra={"not": _BOTH})
+
+    pull_request: Number = Field(default=None, description="The work starts from its head.", examples=[7])
+    issue: Number = Field(default=None, description="In place of a pull request.")
+
+
+class AskRequest(Belonging):
     """What an agent is asked, and about which repository."""
 
     message: str = Field(min_length=1, json_schema_extra={"pattern": r"\S"}, examples=["Which module limits the rate?"])
@@ -88,7 +104,7 @@ class KillAnswer(BaseModel):
     unmerged_branches: list[str]
 
 
-class RunRequest(Body):
+class RunRequest(Belonging):
     """What a run is given."""
 
     payload: dict[str, str] = Field(

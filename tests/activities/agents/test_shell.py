@@ -62,6 +62,8 @@ def test_the_environment_is_an_allow_list_and_the_job() -> None:
         "SERVICE_PHASE": "gate",
         "SERVICE_ATTEMPT": "2",
         "SERVICE_CONTINUATION": "replan",
+        "SERVICE_PULL_REQUEST": "",
+        "SERVICE_ISSUE": "",
     }
 
 

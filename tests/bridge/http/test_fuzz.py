@@ -60,6 +60,7 @@ def test_nothing_made_up_from_the_document_meets_a_fault_or_an_answer_it_does_no
 ) -> None:
     """Every check of schemathesis; longer with FUZZ_SECONDS and FUZZ_EXAMPLES, others with FUZZ_SEED."""
     register(with_temporal, "made-up")
+    seeds.repo(with_temporal, host=with_temporal.settings.host, github="acme/shop")
     seeds.write(with_temporal, seeds.task(), seeds.job(), seeds.event(1), seeds.round_())
     live = listening(with_temporal)
     (tmp_path / "schemathesis.toml").write_text(CONFIG)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,11 +16,15 @@ from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from bridge.operations import new_jobs, trees
 from bridge.operations.service import Service
+from tests.activities.git.conftest import make_repository
+from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller, scout
+from workflows.pipeline import ids
+from workflows.temporal import search
 
 ASK = "/v1/agents/scout/ask"
-BODY = {"message": "Which module limits the rate?", "repo": "acme/shop"}
+BODY: dict[str, Any] = {"message": "Which module limits the rate?", "repo": "acme/shop"}
 
 
 def started(service: Service) -> list[str]:
@@ -236,3 +241,68 @@ class TestOrders:
             answers = [await client.post(f"/v1/jobs/{job_id}/kill", json={"now": True}) for _ in range(2)]
         ends = {"root_job_id": job_id, "over": False, "unmerged_branches": []}
         assert [(each.status_code, each.json()) for each in answers] == [(200, ends)] * 2
+
+
+@pytest.mark.ruling("L1")
+class TestWhatItBelongsTo:
+    @pytest.fixture
+    def hub(self, with_temporal: Service, tmp_path: Path) -> Path:
+        """Where acme/shop has its pull requests."""
+        made = make_repository(tmp_path / "hub" / "shop")
+        checkout = clone(made, tmp_path / "checkout")
+        seeds.repo(with_temporal, str(checkout), with_temporal.settings.host, "acme/web")
+        return made
+
+    async def test_a_job_on_a_pull_request(self, with_temporal: Service, hub: Path) -> None:
+        head = propose(hub, 7, "a change")
+        async with caller(with_temporal) as client:
+            answer = await client.post(ASK, json=BODY | {"pull_request": 7})
+            assert answer.status_code == 200, answer.text
+            job_id = answer.json()["job_id"]
+            told = (await client.get(f"/v1/jobs/{job_id}")).json()
+            found = (await client.get("/v1/jobs?pull_request=7")).json()["jobs"]
+            others = (await client.get("/v1/jobs?issue=7")).json()["jobs"]
+        assert (told["pull_request"], told["issue"]) == (7, None)
+        assert ([job["job_id"] for job in found], others) == ([job_id], [])
+        asked = (await workflow(with_temporal, job_id))["assignment"]
+        assert (asked["pull_request"], asked["github"], asked["base"]) == (7, "acme/web", head)
+        connected = await Client.connect(with_temporal.settings.temporal.address)
+        described = await connected.get_workflow_handle(job_id).describe()
+        assert described.typed_search_attributes.get(search.PULL_REQUEST) == 7
+        assert "https://github.com/acme/web/pull/7" in (await described.static_details() or "")
+
+    @pytest.mark.parametrize(
+        ("change", "status", "why"),
+        [
+            ({"pull_request": 8}, 404, "there is no pull request #8"),
+            ({"pull_request": 7, "issue": 3}, 400, "not to both"),
+            ({"pull_request": 0}, 400, "pull_request must be"),
+            ({"issue": 2**31}, 400, "issue must be"),
+            ({"issue": "3"}, 400, "issue must be"),
+        ],
+    )
+    async def test_what_is_refused_starts_nothing_and_names_no_path(
+        self, with_temporal: Service, hub: Path, tmp_path: Path, change: dict[str, Any], status: int, why: str
+    ) -> None:
+        async with caller(with_temporal) as client:
+            answer = await client.post(ASK, json=BODY | change)
+        assert (answer.status_code, why in answer.json()["error"]) == (status, True), answer.text
+        assert str(tmp_path / "checkout") not in answer.text
+        assert started(with_temporal) == []
+
+    async def test_a_repository_that_is_not_on_github(self, with_temporal: Service) -> None:
+        async with caller(with_temporal) as client:
+            answer = await client.post(ASK, json=BODY | {"issue": 3})
+        assert answer.status_code == 409
+        assert "service repo add acme/shop [path] --github OWNER/NAME" in answer.json()["error"]
+
+    async def test_a_run_on_an_issue(self, with_temporal: Service, hub: Path) -> None:
+        path = seeds.register(with_temporal)
+        async with caller(with_temporal) as client:
+            answer = await client.post(path, json={"payload": {}, "issue": 3})
+            refused = await client.post(path, json={"issue": 3, "pull_request": 3})
+        assert (answer.status_code, refused.status_code) == (200, 400), answer.text
+        connected = await Client.connect(with_temporal.settings.temporal.address)
+        handle = connected.get_workflow_handle(ids.workflow_id("nightly"))
+        assert (await handle.describe()).typed_search_attributes.get(search.ISSUE) == 3
+        await handle.terminate()

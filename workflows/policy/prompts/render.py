@@ -7,6 +7,7 @@ from workflows.contract.models import Action, Delegation
 from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief
 from workflows.model.states import Continuation, JobState
 from workflows.model.texts import RefusedSet, Text
+from workflows.policy import bindings
 from workflows.policy.prices import dollars
 from workflows.policy.prompts.asks import TITLES, ask
 from workflows.policy.prompts.fences import cut, fenced, inline
@@ -40,7 +41,7 @@ def render_continuation(
     goal = fenced(_text(brief.goal, bodies))
     sections = (
         ("Human answers" if brief.answers else "What a person said", _answers(brief)),
-        ("Goal", f"The task's original instructions, which this job still serves:\n\n{goal}"),
+        ("Goal", f"{_belongs_to(brief)}The task's original instructions, which this job still serves:\n\n{goal}"),
         ("Your assignment within it", _assignment(brief, bodies)),
         ("Budget", _budget(brief.budget, last=brief.flavour is Continuation.FINALIZE)),
         ("Outcomes", _outcomes(brief, _bodies(brief, bodies, artifact_root))),
@@ -50,6 +51,11 @@ def render_continuation(
     parts = [f"# {TITLES[brief.flavour]}", _INTRODUCTION]
     parts += [f"## {title}\n\n{text}" for title, text in sections if text]
     return "\n\n".join(parts) + "\n"
+
+
+def _belongs_to(brief: ContinuationBrief) -> str:
+    said = bindings.sentence(brief.belongs_to)
+    return f"{said}\n\n" if said else ""
 
 
 def _answers(brief: ContinuationBrief) -> str:

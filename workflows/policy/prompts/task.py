@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from workflows.contract.models import Action
 from workflows.model.jobs import JobRun
+from workflows.policy import bindings
 from workflows.policy.prompts.fences import cut, fenced, inline
 
 ARTIFACT_LIMIT = 32_000
@@ -43,9 +44,12 @@ def render_task(run: JobRun, instructions: str, contract: str, artifact: Artifac
 def _job(run: JobRun) -> str:
     worker, action = run.assignment.worker, run.assignment.action
     role = f" Your role: {inline(worker.role)}." if worker.role else ""
+    asked = run.assignment
+    said = bindings.sentence(bindings.in_words(asked.pull_request, asked.issue, asked.github))
+    belongs_to = f" {said}" if said else ""
     return (
         f"# Job\n\nYou are {inline(worker.name)}, doing the job `{run.job_id}` ({action}) on the repository"
-        f" `{run.repo}`.{role} The working directory is a checkout of it.\n{_RULES[action]}"
+        f" `{run.repo}`.{belongs_to}{role} The working directory is a checkout of it.\n{_RULES[action]}"
     )
 
 

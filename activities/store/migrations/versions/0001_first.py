@@ -87,6 +87,7 @@ def _registries() -> None:
         sa.Column("name", sa.String(200), primary_key=True),
         sa.Column("path", sa.Text, nullable=False),
         sa.Column("host", sa.String(200), nullable=False),
+        sa.Column("github", sa.String(200), nullable=False, server_default=""),
         sa.Column("added_at", sa.Double, nullable=False),
     )
     op.create_table(
@@ -202,6 +203,7 @@ def _jobs() -> None:
         sa.Column("branch", sa.Text),
         sa.Column("head_sha", sa.String(64)),
         sa.Column("pull_request", sa.Integer),
+        sa.Column("issue", sa.Integer),
         sa.Column("result_digest", sa.String(64)),
         sa.Column("input_tokens", TOKENS, nullable=False),
         sa.Column("output_tokens", TOKENS, nullable=False),
@@ -214,6 +216,8 @@ def _jobs() -> None:
     )
     op.create_index("jobs_by_root", "jobs", ["root_job_id"])
     op.create_index("jobs_by_preflight", "jobs", ["queued_at"], **only("preflight_failed IS NOT NULL"))
+    for number in ("pull_request", "issue"):
+        op.create_index(f"jobs_by_{number}", "jobs", [number, "queued_at"], **only(f"{number} IS NOT NULL"))
     spent = "agent repo model ended_at started_at queued_at input_tokens output_tokens cost_usd price_assumed"
     op.create_index("jobs_by_spender", "jobs", spent.split())
     op.create_index("jobs_by_state", "jobs", ["state", "queued_at"])

@@ -11,7 +11,7 @@ from bridge.operations.service import Service
 from workflows.model.states import JobState
 from workflows.policy.decisions import decided
 
-FIELDS = ("q", "repo", "agent", "state", "roots", "preflight_failed")
+FIELDS = ("q", "repo", "agent", "state", "pr", "issue", "roots", "preflight_failed")
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
@@ -27,6 +27,8 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
             limit=lists.PER_PAGE + 1,
             before=cursors.place(asked.query.get("cursor")),
             text=said["q"],
+            pull_request=lists.number(said["pr"], "a pull request"),
+            issue=lists.number(said["issue"], "an issue"),
         ),
     )
     shown, next_cursor = cursors.page(found, lists.PER_PAGE + 1, lambda job: (job.queued_at, job.job_id))

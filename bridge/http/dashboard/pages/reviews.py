@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.http.dashboard.parts import lists
 from bridge.operations import repos, reviews
 from bridge.operations.reviews import ReviewFilter
 from bridge.operations.service import Service
@@ -13,7 +14,7 @@ A_PAGE = 50
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     repo, pull_request = asked.query.get("repo") or None, asked.query.get("pr", "")
-    number = _number(pull_request)
+    number = lists.number(pull_request, "a pull request")
     before = _place(asked.query["before"]) if "before" in asked.query else None
     found = reviews.find(service, ReviewFilter(repo, number, A_PAGE + 1, before))
     shown = [reviews.shown(each) for each in found[:A_PAGE]]
@@ -26,12 +27,6 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "pull_request": pull_request,
         "repos": [each.name for each in repos.every(service)],
     }
-
-
-def _number(text: str) -> int | None:
-    if text and not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise UsageError(f"{text[:20]!r} is not the number of a pull request")
-    return int(text) if text else None
 
 
 def _place(text: str) -> tuple[float, str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from bridge.http.dashboard.frame.page import Asked
+from workflows.model.errors import UsageError
 
 PER_PAGE = 50
 
@@ -11,6 +12,13 @@ PER_PAGE = 50
 def wanted(asked: Asked, *names: str) -> dict[str, str]:
     """What the fields of a list's form say, without the blanks around it."""
     return {name: asked.query.get(name, "").strip() for name in names}
+
+
+def number(text: str, what: str) -> int | None:
+    """A field that takes the number of a pull request or an issue; empty is none."""
+    if text and not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise UsageError(f"{text[:20]!r} is not the number of {what}")
+    return int(text) if text else None
 
 
 def ways(asked: Asked, said: Mapping[str, str], next_cursor: str | None) -> dict[str, str]:

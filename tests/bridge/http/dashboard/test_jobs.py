@@ -152,3 +152,13 @@ def many(service: Service, number: int) -> None:
     with service.store.begin() as connection:
         connection.execute(insert(schema.tasks), tasks)
         connection.execute(insert(schema.jobs), rows)
+
+
+@pytest.mark.ruling("L1")
+async def test_jobs_are_found_by_what_they_belong_to(service: Service, ann: Surfer) -> None:
+    other = "job-bbbbbbbbbbbb"
+    seeds.write(service, seeds.task(), seeds.job(pull_request=7))
+    seeds.write(service, seeds.task(other), seeds.job(other, issue=7))
+    assert links(await seek(ann, pr="7")) == [f"/ui/trees/{ROOT}"]
+    assert links(await seek(ann, issue="7")) == [f"/ui/trees/{other}"]
+    assert (await seek(ann, pr="seven")).status == 400

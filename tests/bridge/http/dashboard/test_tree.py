@@ -235,3 +235,16 @@ async def test_a_merge_of_no_leg_of_this_tree_does_nothing(
     shown = await ann.send(form, "Merge the chosen", leg=legs)
     assert shown.status == 400
     assert "nothing was done" in shown.words
+
+
+@pytest.mark.ruling("L1")
+@pytest.mark.parametrize("page", ["/ui/trees/", "/ui/jobs/"])
+async def test_what_it_belongs_to_is_a_link(service: Service, ann: Surfer, page: str) -> None:
+    seeds.repo(service, github="acme/web")
+    seeds.write(service, seeds.task(), seeds.job(pull_request=7))
+    shown = await ann.open(f"{page}{ROOT}")
+    assert '<a href="https://github.com/acme/web/pull/7">pull request #7 of acme/web</a>' in shown.html
+    seeds.repo(service)
+    shown = await ann.open(f"{page}{ROOT}")
+    assert "github.com" not in shown.html
+    assert "pull request #7" in shown.words

@@ -1,0 +1,124 @@
+"""The heads of pull requests, fetched into a registered checkout (ruling L1)."""
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.git import remotes
+from activities.git.command import GitError, git, line, printable
+from activities.git.locks import held
+from activities.git.worktrees import common_directory
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
+from workflows.policy.bindings import WEB
+from workflows.policy.github_names import HOST, remote_of
+
+FETCH_SECONDS = 45.0
+"""A schedule's run is planned within a minute, and this is a part of it."""
+
+ASK_SECONDS = 10.0
+LOCK_FILE = "service-pull-requests.lock"
+_NO_SUCH_REF = 2
+_NOT_LET_IN = ("authentication failed", "could not read username", "permission denied", "invalid credentials", "403")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A checkout, and where the pull requests of its repository on GitHub are."""
+
+    repo: Path
+    github: str
+    host: str = HOST
+    web: str = WEB
+    """The address that a token may be shown to."""
+
+
+@dataclass(frozen=True)
+class _Remote:
+    repo: Path
+    name: str
+    url: str
+    github: str
+
+    @property
+    def shown(self) -> str:
+        return f"the remote {printable(self.name)} ({printable(remotes.without_credentials(self.url))})"
+
+    def command(self, words: str) -> str:
+        return f"git -C {printable(str(self.repo))} {words}"
+
+
+def ref_of(number: int) -> str:
+    """Where the head of a pull request is kept in the checkout."""
+    return f"refs/service/pull/{number}"
+
+
+def heads(source: Source, numbers: Collection[int], token: str | None = None) -> dict[int, str]:
+    """The commits at the heads of these pull requests, fetched now. Each stays reachable, also when it is replaced."""
+    if not numbers:
+        return {}
+    common = common_directory(source.repo)
+    remote = _remote(source)
+    env = remotes.environment(token, source.web)
+    with held(common / LOCK_FILE) as lock:
+        for number in numbers:  # what a git that was killed has left; nobody else writes these
+            (common / f"{ref_of(number)}.lock").unlink(missing_ok=True)
+        _fetch(remote, sorted(numbers), env, lock)
+        return {number: _commit(remote, number) for number in numbers}
+
+
+def _remote(source: Source) -> _Remote:
+    known = remotes.remotes(source.repo)
+    name = remote_of(known, source.github, source.host)
+    if name is None:
+        add = f"git -C {printable(str(source.repo))} remote add origin {source.web}/{source.github}.git"
+        raise RefusedError(f"{printable(str(source.repo))} has no remote to fetch {source.github} from", add)
+    return _Remote(source.repo, name, known[name], source.github)
+
+
+def _fetch(remote: _Remote, numbers: list[int], env: dict[str, str], lock: int) -> None:
+    wanted = [f"+refs/pull/{number}/head:{ref_of(number)}" for number in numbers]
+    options = (
+        *("--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-recurse-submodules"),
+        *("--no-auto-maintenance", "--upload-pack=git-upload-pack"),
+    )
+    until = time.monotonic() + FETCH_SECONDS
+    try:
+        command = ("fetch", *options, "--", remote.name, *wanted)
+        git(remote.repo, *command, env=env, holding=(lock,), seconds=FETCH_SECONDS)
+    except GitError as error:
+        if time.monotonic() < until:
+            for number in numbers:
+                _look(remote, number, env)
+        raise _unreachable(remote, error, numbers[0]) from None
+
+
+def _look(remote: _Remote, number: int, env: dict[str, str]) -> None:
+    """Say so when it is only that there is no such pull request."""
+    asked = ("ls-remote", "--exit-code", "--quiet", "--upload-pack=git-upload-pack", "--", remote.name)
+    try:
+        git(remote.repo, *asked, f"refs/pull/{number}/head", env=env, seconds=ASK_SECONDS)
+    except GitError as error:
+        if error.returncode == _NO_SUCH_REF:
+            hint = remote.command(f"ls-remote {printable(remote.name)} 'refs/pull/*/head'")
+            raise NotFoundError(f"there is no pull request #{number} at {remote.shown}", hint) from None
+        raise _unreachable(remote, error, number) from None
+
+
+def _unreachable(remote: _Remote, error: GitError, number: int) -> ServiceError:
+    """What git says is only looked at to find the better advice."""
+    said = error.said.replace(remote.url, remotes.without_credentials(remote.url))
+    try_it = remote.command(f"fetch {printable(remote.name)} refs/pull/{number}/head")
+    if any(mark in said.lower() for mark in _NOT_LET_IN):
+        hint = f"{try_it}, with a key or token that may read {remote.github}"
+        return RefusedError(f"{remote.shown} does not let the service read pull request #{number}: {said}", hint)
+    return UnreachableError(f"pull request #{number} cannot be fetched from {remote.shown}: {said}", try_it)
+
+
+def _commit(remote: _Remote, number: int) -> str:
+    """A pull request's head is a commit, or it is nothing that work can start from."""
+    try:
+        return line(remote.repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref_of(number)}^{{commit}}")
+    except GitError:
+        hint = remote.command(f"cat-file -t {ref_of(number)}")
+        raise RefusedError(f"the head of pull request #{number} at {remote.shown} is no commit", hint) from None

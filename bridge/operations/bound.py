@@ -1,0 +1,45 @@
+"""What trees belong to: a pull request or an issue (ruling L1)."""
+
+import asyncio
+from dataclasses import dataclass
+
+from activities.host.binding import Bound
+from activities.host.binding import bound as looked_up
+from activities.store import repos as stored_repos
+from activities.store.repos import Repo
+from bridge.operations.service import Service
+from workflows.model.rows import JobRecord
+from workflows.policy import bindings
+
+
+async def bound(
+    service: Service, repo: Repo, pull_request: int | None, issue: int | None, token: str | None = None
+) -> Bound:
+    """The binding of work that is asked for now; with a pull request, its head is fetched."""
+    return await asyncio.to_thread(looked_up, repo, service.settings.host, pull_request, issue, token)
+
+
+@dataclass(frozen=True)
+class Belonging:
+    """What a job belongs to, as people are told; all empty when it belongs to nothing."""
+
+    what: str = ""
+    address: str = ""
+    """Where on GitHub one can see it; empty where that is not known."""
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.address})" if self.address else self.what
+
+
+NOTHING = Belonging()
+
+
+def belonging(service: Service, job: JobRecord) -> Belonging:
+    """What a job belongs to."""
+    if job.pull_request is None and job.issue is None:
+        return NOTHING
+    repo = stored_repos.get(service.store, job.repo)
+    github = repo.github if repo else ""
+    return Belonging(
+        bindings.in_words(job.pull_request, job.issue, github), bindings.address(github, job.pull_request, job.issue)
+    )

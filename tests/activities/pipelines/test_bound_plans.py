@@ -1,0 +1,114 @@
+"""A run that belongs to a pull request starts from its head, and its stages with it."""
+
+from pathlib import Path
+
+import pytest
+
+from activities.git.worktrees import tip
+from activities.pipelines.plan import NotRunnableError, plan
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store import agents, pipelines, repos
+from activities.store.artifacts import Artifacts
+from activities.store.database import open_store
+from tests.activities.git.conftest import make_repository, run_git
+from tests.activities.git.hub import clone, propose
+from workflows.model.errors import NotFoundError, UsageError
+from workflows.model.workers import Worker
+from workflows.pipeline.plan import PlannedAgent, RunInput, Trigger
+from workflows.pipeline.read import read
+from workflows.pipeline.text import Format
+
+pytestmark = pytest.mark.ruling("L1")
+STAGES = """
+name: p
+repo: acme/shop
+stages:
+  - {id: look, kind: shell, command: "true"}
+  - {id: ask, kind: agent, agent: scout, action: ask, prompt: Look}
+  - {id: other, kind: agent, agent: scout, action: ask, prompt: Look, pull_request: 8}
+  - {id: note, kind: agent, agent: scout, action: ask, prompt: Look, issue: 3}
+"""
+
+
+class Desk:
+    """A registered checkout of a hub with pull requests, and a pipeline on it."""
+
+    def __init__(self, home: Home, folder: Path) -> None:
+        self.home, self.store, self.settings = home, open_store(home), Settings()
+        self.hub = make_repository(folder / "hub" / "shop")
+        self.checkout = clone(self.hub, folder / "checkout")
+        agents.add(self.store, Worker(name="scout", runtime="shell", command=("cat",), capabilities=("ask",)), ())
+        self.registered("acme/shop")
+        agents.allow(self.store, "scout", "acme/shop")
+
+    def registered(self, github: str, host: str = "") -> None:
+        repos.put(self.store, "acme/shop", str(self.checkout), host or self.settings.host, github)
+
+    def plan(self, stages: str = STAGES, **belongs_to: int) -> RunInput:
+        pipelines.put(self.store, read(stages, Format.YAML), stages, Format.YAML)
+        artifacts = Artifacts(self.home.artifacts)
+        asked = {"name": "p", "run_id": "prun-1", "payload": {}}
+        return plan(self.store, self.settings, artifacts, trigger=Trigger.CLI, **asked, **belongs_to)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def desk(home: Home, tmp_path: Path) -> Desk:
+    return Desk(home, tmp_path)
+
+
+def stages(start: RunInput) -> dict[str, tuple[int | None, int | None, str, str]]:
+    asked = {each.id: each.assignment for each in start.stages if isinstance(each, PlannedAgent)}
+    return {name: (each.pull_request, each.issue, each.github, each.base) for name, each in asked.items()}
+
+
+def test_stages_belong_to_what_the_run_does_unless_they_say_otherwise(desk: Desk) -> None:
+    seven, eight = propose(desk.hub, 7, "one"), propose(desk.hub, 8, "two")
+    start = desk.plan(pull_request=7)
+    assert (start.pull_request, start.issue, start.github, start.base) == (7, None, "acme/shop", seven)
+    assert stages(start) == {
+        "ask": (7, None, "acme/shop", seven),
+        "other": (8, None, "acme/shop", eight),
+        "note": (None, 3, "acme/shop", ""),
+    }
+
+
+def test_without_one_the_run_starts_where_it_did(desk: Desk) -> None:
+    eight = propose(desk.hub, 8, "two")
+    start = desk.plan()
+    assert (start.pull_request, start.issue, start.base) == (None, None, tip(desk.checkout))
+    assert stages(start) == {
+        "ask": (None, None, "", ""),
+        "other": (8, None, "acme/shop", eight),
+        "note": (None, 3, "acme/shop", ""),
+    }
+
+
+def test_a_run_of_an_issue_starts_from_the_tip(desk: Desk) -> None:
+    propose(desk.hub, 8, "two")
+    start = desk.plan(issue=12)
+    assert (start.issue, start.github, start.base) == (12, "acme/shop", tip(desk.checkout))
+    assert stages(start)["ask"] == (None, 12, "acme/shop", "")
+
+
+def test_a_repository_without_a_name_on_github_is_told_how_to_get_one(desk: Desk) -> None:
+    desk.registered("")
+    with pytest.raises(NotRunnableError, match="the repository acme/shop has no GitHub name") as refused:
+        desk.plan(pull_request=7)
+    assert refused.value.hint == f"service repo add acme/shop {desk.checkout} --github OWNER/NAME"
+
+
+def test_what_cannot_be_is_refused_before_anything_is_fetched(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="not to both"):
+        desk.plan(pull_request=7, issue=7)
+    with pytest.raises(NotFoundError, match="there is no pull request #8"):
+        desk.plan()
+
+
+def test_a_checkout_on_another_host_is_not_fetched_into_here(desk: Desk) -> None:
+    propose(desk.hub, 7, "one")
+    desk.registered("acme/shop", host="web-1")
+    with pytest.raises(NotRunnableError, match="is on the host web-1, not here") as refused:
+        desk.plan(pull_request=7)
+    assert refused.value.hint == "ssh web-1"
+    assert run_git(desk.checkout, "for-each-ref", "refs/service") == ""

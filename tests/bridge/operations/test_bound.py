@@ -1,0 +1,134 @@
+"""Repositories learn what they are called on GitHub, and trees what they belong to."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from activities.store import agents
+from bridge.operations import bound, jobs, new_jobs, repos, trees
+from bridge.operations.jobs import JobFilter
+from bridge.operations.service import Service
+from tests.activities.git.conftest import make_repository, run_git
+from tests.activities.git.hub import clone, propose
+from tests.bridge import seeds
+from workflows.model.errors import RefusedError, UsageError
+from workflows.model.workers import Worker
+from workflows.policy.recipes import Recipe
+from workflows.tree.state import TreeInput
+
+pytestmark = pytest.mark.ruling("L1")
+HERE = "git@github.com:acme/shop.git"
+
+
+@pytest.fixture
+def service(home: Home) -> Service:
+    home.config.write_text('[runtimes.runtime_a]\nadapter = "script"\ncommand = ["cat"]\n')
+    return Service(home)
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "hub" / "shop")
+
+
+@pytest.fixture
+def checkout(hub: Path, tmp_path: Path) -> Path:
+    return clone(hub, tmp_path / "checkout")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
+    """Every tree that would have been started."""
+    seen: list[TreeInput] = []
+
+    async def start(_: Service, tree: TreeInput, __: str) -> str:
+        seen.append(tree)
+        return tree.root_job_id
+
+    monkeypatch.setattr(trees, "start", start)
+    return seen
+
+
+def with_scout(service: Service, checkout: Path, github: str = "acme/shop") -> None:
+    repos.add(service, "acme/shop", checkout, github)
+    worker = Worker(name="scout", runtime="shell", command=("cat",), capabilities=("ask",))
+    agents.add(service.store, worker, ("acme/shop",))
+
+
+class TestLearning:
+    def test_it_is_learnt_from_the_remotes(self, service: Service, checkout: Path) -> None:
+        assert repos.add(service, "acme/shop", checkout).github == ""
+        run_git(checkout, "remote", "add", "upstream", HERE)
+        assert repos.add(service, "acme/shop", checkout).github == "acme/shop"
+        run_git(checkout, "remote", "set-url", "origin", "https://github.com/ann/shop")
+        assert repos.add(service, "acme/shop", checkout).github == "ann/shop"
+
+    def test_what_is_said_counts_until_the_remotes_say_otherwise(self, service: Service, checkout: Path) -> None:
+        assert repos.add(service, "acme/shop", checkout, "acme/other").github == "acme/other"
+        assert repos.add(service, "acme/shop", checkout).github == "acme/other"
+        run_git(checkout, "remote", "set-url", "origin", HERE)
+        assert repos.add(service, "acme/shop", checkout, "acme/other").github == "acme/other"
+        assert repos.add(service, "acme/shop", checkout).github == "acme/shop"
+        assert repos.add(service, "acme/shop", checkout, "").github == ""
+
+    @pytest.mark.parametrize("github", ["shop", "a/b/c", "../x", "acme/..", "a b/c", "https://github.com/acme/shop"])
+    def test_a_name_that_is_none_is_refused(self, service: Service, checkout: Path, github: str) -> None:
+        with pytest.raises(UsageError, match="is no repository on GitHub"):
+            repos.add(service, "acme/shop", checkout, github)
+        assert repos.every(service) == []
+
+
+class TestStarting:
+    async def test_a_job_on_a_pull_request_starts_from_its_head(
+        self, service: Service, hub: Path, checkout: Path, started: list[TreeInput]
+    ) -> None:
+        head = propose(hub, 7, "a change")
+        with_scout(service, checkout)
+        await new_jobs.start(service, new_jobs.NewJob("scout", "ask", "look", "acme/shop", pull_request=7))
+        [asked] = [tree.assignment for tree in started]
+        assert (asked.pull_request, asked.issue, asked.github, asked.base) == (7, None, "acme/shop", head)
+
+    async def test_a_job_on_an_issue_starts_from_what_is_there(
+        self, service: Service, checkout: Path, started: list[TreeInput]
+    ) -> None:
+        with_scout(service, checkout)
+        await new_jobs.start(service, new_jobs.NewJob("scout", "ask", "look", "acme/shop", issue=3))
+        [asked] = [tree.assignment for tree in started]
+        assert (asked.pull_request, asked.issue, asked.github, asked.base) == (None, 3, "acme/shop", "")
+
+    async def test_so_does_a_recipe(
+        self, service: Service, hub: Path, checkout: Path, started: list[TreeInput]
+    ) -> None:
+        head = propose(hub, 7, "a change")
+        with_scout(service, checkout)
+        new = new_jobs.NewRecipe(Recipe.REVIEW_PANEL, "Is it good?", "acme/shop", pull_request=7)
+        await new_jobs.orchestrate(service, new)
+        assert [(tree.assignment.pull_request, tree.assignment.base) for tree in started] == [(7, head)]
+
+    async def test_nothing_starts_where_it_cannot_be(
+        self, service: Service, checkout: Path, started: list[TreeInput]
+    ) -> None:
+        with_scout(service, checkout, github="")
+        look = new_jobs.NewJob("scout", "ask", "look", "acme/shop")
+        for new in (replace(look, pull_request=7), replace(look, issue=3)):
+            with pytest.raises(RefusedError, match="the repository acme/shop has no GitHub name") as refused:
+                await new_jobs.start(service, new)
+            assert refused.value.hint == f"service repo add acme/shop {checkout} --github OWNER/NAME"
+        with pytest.raises(UsageError, match="not to both"):
+            await new_jobs.start(service, replace(look, pull_request=7, issue=3))
+        assert started == []
+
+
+def test_jobs_are_found_by_what_they_belong_to_and_lead_there(service: Service, checkout: Path) -> None:
+    repos.add(service, "acme/shop", checkout, "acme/web")
+    others = {name: seeds.job(f"job-{name * 12}") for name in "ab"}
+    of_pr = seeds.job("job-cccccccccccc", pull_request=7)
+    of_issue = seeds.job("job-dddddddddddd", issue=7)
+    seeds.write(service, *others.values(), of_pr, of_issue)
+    assert [job.job_id for job in jobs.find(service, JobFilter(pull_request=7))] == [of_pr.job_id]
+    assert [job.job_id for job in jobs.find(service, JobFilter(issue=7))] == [of_issue.job_id]
+    assert str(bound.belonging(service, of_pr)) == ("pull request #7 of acme/web (https://github.com/acme/web/pull/7)")
+    assert str(bound.belonging(service, of_issue)) == "issue #7 of acme/web (https://github.com/acme/web/issues/7)"
+    assert bound.belonging(service, others["a"]) == bound.NOTHING

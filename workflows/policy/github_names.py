@@ -1,0 +1,51 @@
+"""Which repository on GitHub a checkout belongs to, as its remotes' addresses tell (ruling L1)."""
+
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+HOST = "github.com"
+SAME_HOST = ("", "www.", "ssh.")
+"""Under these names in front a host is GitHub's too: `ssh.` is where it takes ssh on the port of https."""
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
+_SCP = re.compile(r"(?:[^/@:\s]+@)?(?P<host>[^/@:\s]+):(?!//)(?P<path>.+)")
+_SCHEMES = ("https", "http", "ssh", "git", "git+ssh", "ssh+git")
+
+
+def is_github_name(text: str) -> bool:
+    """Whether it is OWNER/NAME, as GitHub writes it."""
+    return _NAME.fullmatch(text) is not None
+
+
+def github_of_remote(url: str, host: str = HOST) -> str:
+    """OWNER/NAME of a remote's address on this host; empty when it is on another, or no repository's."""
+    where, path = _parts(url.strip())
+    if where.lower() not in {front + host.lower() for front in SAME_HOST}:
+        return ""
+    name = path.strip("/").removesuffix(".git")
+    return name if is_github_name(name) else ""
+
+
+def github_of_remotes(remotes: Mapping[str, str], host: str = HOST) -> str:
+    """The same of the first remote that has one: `origin`, then the others by name."""
+    in_order = sorted(remotes, key=lambda name: (name != "origin", name))
+    return next((found for name in in_order if (found := github_of_remote(remotes[name], host))), "")
+
+
+def remote_of(remotes: Mapping[str, str], github: str, host: str = HOST) -> str | None:
+    """The remote that belongs to a repository on GitHub, else `origin`, else none."""
+    own = (name for name in sorted(remotes) if github_of_remote(remotes[name], host).lower() == github.lower())
+    return next(own, "origin" if "origin" in remotes else None)
+
+
+def _parts(url: str) -> tuple[str, str]:
+    """Host and path."""
+    if "://" not in url:
+        short = _SCP.fullmatch(url)
+        return (short["host"], short["path"]) if short else ("", "")
+    try:
+        parts = urlsplit(url)
+        return (parts.hostname or "", parts.path) if parts.scheme.lower() in _SCHEMES else ("", "")
+    except ValueError:
+        return "", ""
