@@ -1,8 +1,8 @@
 """Pushing a branch of ours to the repository on GitHub: fast-forward only, and never as the checkout's own
 configuration may wish (ruling L9).
 
-It is pushed from an empty repository that borrows the objects of the checkout. So nothing that agents could write into
-the checkout's configuration counts: no hook, no program, no other address, no proxy, no certificate that is not looked at.
+It is pushed from an empty repository that borrows the objects of the checkout. So nothing counts that agents could
+write into the checkout's configuration: no hook, no program, no other address, no proxy, no leave to skip certificates.
 """
 
 import base64
@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from workflows.policy.github_names import github_of_remote, remote_of
-
 from activities.git import remotes
 from activities.git.command import GitError, git, line, printable
 from activities.git.worktrees import common_directory
 from workflows.contract.redact import redact
 from workflows.github.publication import OURS
 from workflows.model.errors import RefusedError
+from workflows.policy.github_names import github_of_remote, remote_of
 
 PUSH_SECONDS = 120.0
 _BEHIND = ("(fetch first)", "(non-fast-forward)")

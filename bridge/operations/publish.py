@@ -159,9 +159,7 @@ def _says(service: Service, fact: FactRow, what: Publication) -> str:
         return f"it is tried again: {fact.error}"
     seen = ready.read(service.home.github_ready) if fact.host == service.settings.host else None
     if fact.host == service.settings.host and not (seen and seen.alive):
-        return (
-            "the process that has the GitHub account does not run; it will be done when it does: service daemon start"
-        )
+        return "the process that has the GitHub account does not run; it is done when it does: service daemon start"
     return "it is being pushed" if fact.state == facts.PUSH else "its pull request is being written"
 
 

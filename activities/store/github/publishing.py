@@ -52,9 +52,8 @@ def unpublished(engine: Engine) -> list[Finished]:
     root = jobs.alias()
     query = select(tasks.c.root_job_id, tasks.c.task_id, tasks.c.repo, root.c.pull_request)
     query = query.join(table, table.c.repo == tasks.c.repo).join(root, root.c.job_id == tasks.c.root_job_id)
-    query = query.where(
-        tasks.c.state == TaskState.DONE.value, tasks.c.ended_at >= table.c.since, wrote, ~cut_short, ~told
-    )
+    query = query.where(tasks.c.state == TaskState.DONE.value, tasks.c.ended_at >= table.c.since)
+    query = query.where(wrote, ~cut_short, ~told)
     with engine.connect() as connection:
         return [Finished(**row._mapping) for row in connection.execute(query.order_by(tasks.c.ended_at))]
 

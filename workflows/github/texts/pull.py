@@ -11,6 +11,7 @@ from workflows.model.states import TaskState
 
 TITLE, RESULT_BYTES = 200, 52_000
 CUT = "The rest does not fit here."
+RUNNING = "The agents are still at work: what follows is how it stands so far, and is replaced at the end."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,7 @@ def body(told: Told, fact_id: str) -> str:
 
 def _parts(told: Told) -> Iterator[Part]:
     if told.running:
-        yield Part(
-            ["The agents are still at work: what follows is how it stands so far, and is replaced at the end."], 400, ""
-        )
+        yield Part([RUNNING], 400, "")
     elif told.task.state is not TaskState.DONE:
         yield Part([f"The task ended {told.task.state}. {line(told.task.reason, 600)}".rstrip()], 4_000, CUT)
     yield Part(_result(told), RESULT_BYTES, CUT)
