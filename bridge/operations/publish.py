@@ -17,7 +17,7 @@ from bridge.operations.published_work import work_of
 from bridge.operations.service import Service
 from workflows.github.facts import FactKind, publish_id
 from workflows.github.publication import Publication
-from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 from workflows.policy import bindings
 from workflows.policy.moments import clock
 
@@ -105,6 +105,15 @@ def served(service: Service, name: str) -> Repo:
     return repo
 
 
+def is_possible(service: Service, name: str) -> bool:
+    """Pull requests of this repository can be written."""
+    try:
+        served(service, name)
+    except ServiceError:
+        return False
+    return True
+
+
 def _base(base: str | None, branch: str) -> str:
     if not base:
         return ""
@@ -161,6 +170,11 @@ def _says(service: Service, fact: FactRow, what: Publication) -> str:
     if fact.host == service.settings.host and not (seen and seen.alive):
         return "the process that has the GitHub account does not run; it is done when it does: service daemon start"
     return "it is being pushed" if fact.state == facts.PUSH else "its pull request is being written"
+
+
+def is_held_up(service: Service) -> bool:
+    """GitHub wants to be left alone, or cannot be reached, for longer than somebody waits."""
+    return (account.read(service.store).blocked_until or 0.0) > time.time() + WAIT_SECONDS
 
 
 def as_json(found: Published) -> dict[str, Any]:

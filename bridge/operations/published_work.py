@@ -26,8 +26,6 @@ class Work:
 class NothingToPublishError(RefusedError):
     """No job has left anything."""
 
-    code = "nothing_to_publish"
-
 
 def work_of(service: Service, job: JobRecord) -> Work:
     """The work of a tree, for its root, else of one leg; refused where there is none, or no one branch that has it."""

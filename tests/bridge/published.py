@@ -54,7 +54,13 @@ class Scene:
 
     def task(self, state: TaskState = TaskState.DONE, revision: int = 9, **fields: Any) -> None:
         ended = None if state in {TaskState.OPEN, TaskState.AWAITING_HUMAN} else 10.0
-        told = {"title": "Make it work", "state": state, "revision": revision, "ended_at": ended, "repo": SHOP}
+        told: dict[str, Any] = {
+            "title": "Make it work",
+            "state": state,
+            "revision": revision,
+            "ended_at": ended,
+            "repo": SHOP,
+        }
         seeds.write(self.service, seeds.task(**told | fields))
 
     @property
@@ -80,7 +86,8 @@ def scene(home: Home, folder: Path, publish: str = "never") -> Iterator[Scene]:
     """Nothing has run yet."""
     with Hub() as hub:
         hub.repo(SHOP)
-        home.config.write_text(SETTINGS.format(url=hub.address, publish=publish))
+        more = home.config.read_text() if home.config.exists() else ""
+        home.config.write_text(more + SETTINGS.format(url=hub.address, publish=publish))
         repo, bare = make_repository(folder / "shop"), folder / "shop.git"
         run_git(repo, "clone", "-q", "--bare", str(repo), str(bare))
         run_git(repo, "remote", "add", "origin", str(bare))

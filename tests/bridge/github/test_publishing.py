@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -187,7 +188,7 @@ def test_a_tree_that_did_not_end_well_is_not(by_itself: Scene, state: TaskState)
 
 
 @pytest.mark.parametrize("fields", [{"action": Action.ASK}, {"head_sha": None}, {"state": JobState.FAILED}])
-def test_a_tree_without_work_is_not(by_itself: Scene, fields: dict[str, object]) -> None:
+def test_a_tree_without_work_is_not(by_itself: Scene, fields: dict[str, Any]) -> None:
     by_itself.task()
     by_itself.run(**fields)
     assert not declared(by_itself)
@@ -196,7 +197,10 @@ def test_a_tree_without_work_is_not(by_itself: Scene, fields: dict[str, object])
 def test_a_tree_that_a_bound_or_a_kill_has_ended_is_not(by_itself: Scene) -> None:
     by_itself.task()
     by_itself.run()
-    asked = {"kind": EventKind.DELEGATION_FINALIZE_ENQUEUED.value, "data": {"cause": "killed", "reason": "no"}}
+    asked: dict[str, Any] = {
+        "kind": EventKind.DELEGATION_FINALIZE_ENQUEUED.value,
+        "data": {"cause": "killed", "reason": "no"},
+    }
     seeds.write(by_itself.service, seeds.event(3, **asked))
     assert not declared(by_itself)
 
