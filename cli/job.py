@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import job_branches
+from cli import job_branches, job_publish
 from cli.output import say, say_json, say_table
 from cli.web import Web, open_page
 
@@ -198,7 +198,14 @@ def retry(job_id: JobId, json: Json = False) -> None:
     say(f"{job_id} runs again{opened}\nwatch it: service job tree {job_id} --watch")
 
 
-for verb in (job_branches.branches, job_branches.diff, job_branches.merge, job_branches.drop, job_branches.gate):
+for verb in (
+    job_branches.branches,
+    job_branches.diff,
+    job_branches.merge,
+    job_branches.drop,
+    job_branches.gate,
+    job_publish.publish,
+):
     app.command()(verb)
 
 

@@ -70,9 +70,11 @@ def gate(
 def branches(job_id: JobId, json: Json = False) -> None:
     """List every branch of a tree: what it has, whether it is merged, how to merge it."""
     from bridge.operations import branches as operations
+    from bridge.operations import publish
     from bridge.operations.service import Service
 
-    found = operations.of_tree(Service.locate(), job_id)
+    service = Service.locate()
+    found = operations.of_tree(service, job_id)
     if json:
         say_json(operations.as_json(found))
         return
@@ -81,6 +83,8 @@ def branches(job_id: JobId, json: Json = False) -> None:
     if found.problem:
         say(f"the repository cannot be seen: {found.problem}")
     say_table(HEADINGS, map(_row, found.legs), "no job of this tree may write: there are no branches")
+    for each in publish.of_tree(service, found.root_job_id):
+        say(f"published {each.branch}: {each.url or each.says}")
     ready = [leg.job_id for leg in found.legs if leg.merge_command and not leg.objection]
     if len(ready) > 1:
         say(f"all at once: service job merge {' '.join(ready)}")

@@ -5,6 +5,7 @@ from typing import Any
 
 from activities.github.client import Client, DeclinedError
 from activities.github.models import (
+    Branch,
     CheckRun,
     Comment,
     GitRef,
@@ -113,6 +114,16 @@ async def pulls_of(client: Client, github: str, branch: str) -> list[Pull]:
     path = f"/repos/{github}/pulls?state=all&per_page={PER_PAGE}&head={{head}}"
     found = await client.pages(path, most=1, head=f"{owner}:{branch}")
     return [each for each in map(Pull.model_validate, found) if each.head.ref == branch]
+
+
+async def branch(client: Client, github: str, name: str) -> Branch | None:
+    """A branch as it is there; None when there is none of that name."""
+    try:
+        return Branch.model_validate(await client.get(f"/repos/{github}/branches/{{+name}}", name=name))
+    except DeclinedError as error:
+        if error.status == 404:
+            return None
+        raise
 
 
 async def open_pull(client: Client, github: str, **said: Any) -> Pull:

@@ -64,6 +64,8 @@ class Pull(Answer):
     state: str
     draft: bool = False
     merged: bool = False
+    merged_at: Text = ""
+    """When it was merged; empty when it was not."""
     title: Text = ""
     body: Text = ""
     node_id: str = ""
@@ -124,6 +126,13 @@ class Quota(Answer):
     limit: int = 0
     remaining: int = 0
     reset: float = 0
+
+
+class Branch(Answer):
+    """A branch of a repository."""
+
+    name: str = ""
+    protected: bool = False
 
 
 class GitObject(Answer):

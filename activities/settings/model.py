@@ -238,6 +238,11 @@ class Github(Section):
         return bool(self.token_env or self.app_id)
 
     @property
+    def web(self) -> str:
+        """Where people and git find the repositories."""
+        return "https://github.com" if self.api_url == GITHUB else self.api_url.removesuffix("/api/v3")
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """The variables that no program but the one that speaks to GitHub may see."""
         return tuple(name for name in (self.token_env, self.webhook_secret_env) if name)

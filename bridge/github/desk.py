@@ -76,8 +76,8 @@ class Desk:
         elif at is not None:
             at = max(at, known.wrote_at + APART)
         wanted = tuple(Push(fact_id=each.fact_id, host=each.host) for each in pushes)
-        if wanted and at is None:
-            at = now
+        if wanted:
+            at = max(now, known.wrote_at + APART)
         says = "; ".join([*did, *([known.problem] if known.problem else [])]) or "nothing to do"
         return Turn(says=says, again=None if at is None else max(at - now, 0.0), pushes=wanted)
 

@@ -1,27 +1,160 @@
-"""A tree's work as a pull request: its branch is pushed, then a pull request is opened, once (ruling L9)."""
+"""A tree's work on GitHub: what is wanted there, and the branch that is pushed first (ruling L9). Then: `pulls`."""
+
+import asyncio
+import time
+from pathlib import Path
 
 from sqlalchemy import Engine
-from workflows.github.bound import BoundTree
 
+from activities.git import pushing
+from activities.git.command import GitError
+from activities.github import api
+from activities.github.client import AwayError, DeclinedError, LimitedError
+from activities.store import jobs, repos
+from activities.store.github import facts
+from activities.store.github import publishing as stored
 from activities.store.github.facts import FactRow
+from activities.store.repos import Repo
 from bridge.github.session import Session
-from bridge.github.wrote import Wrote
+from bridge.operations.publish import publication
+from bridge.operations.published_work import NothingToPublishError, Work, work_of
+from bridge.operations.service import Service
+from workflows.github.facts import FactKind, publish_id
+from workflows.github.publication import BY_ITSELF, OURS, Publication
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError
+
+FIRST_WAIT = 60.0
+MOST_PUSHES = 8
+"""So often a push is tried, waiting twice as long each time: four hours in all."""
 
 
-def wanted(session: Session, tree: BoundTree) -> list[FactRow]:
-    """What is to be published by itself, as `[github].publish` says."""
-    return []
+def declare(session: Session) -> None:
+    """What is to be published by itself, and pull requests whose tree has ended since they were written."""
+    store, repos_ = session.store, _served(session)
+    stored.serve(store, [each.name for each in repos_], time.time())
+    known = {each.name: each for each in repos_}
+    facts.declare(store, [_fact(tree, known[tree.repo]) for tree in stored.unpublished(store)])
+    for fact in stored.outdated(store):
+        facts.again(store, fact.fact_id, state=facts.PUSH)
+
+
+def is_news(service: Service, now: float) -> bool:
+    """Something of that kind is there that no turn has seen."""
+    store = service.store
+    fresh = any(each.attempts == 0 for each in facts.to_push(store, now))
+    return fresh or bool(stored.outdated(store) or stored.unpublished(store))
+
+
+def _served(session: Session) -> list[Repo]:
+    """The repositories whose finished work is published by itself."""
+    if session.settings.publish != "on_success":
+        return []
+    wanted = session.settings.repos
+    return [each for each in repos.every(session.store) if each.github and (not wanted or each.name in wanted)]
+
+
+def _fact(tree: stored.Finished, repo: Repo) -> FactRow:
+    root = tree.root_job_id
+    return FactRow(
+        *(publish_id(root), FactKind.PUBLISH, root, repo.github, tree.pull_request or 0, f"{OURS}{tree.task_id}"),
+        text=Publication(job_id=root, actor=BY_ITSELF).model_dump_json(),
+        state=facts.PUSH,
+        host=repo.host,
+    )
 
 
 def to_push(store: Engine, now: float) -> list[FactRow]:
-    """Facts whose branch has to be pushed first."""
-    return []
+    """Facts whose branch has to be pushed now. Each is put off as it is handed out: what fails is tried again later."""
+    found = []
+    for fact in facts.to_push(store, now):
+        if fact.attempts >= MOST_PUSHES:
+            facts.give_up(store, fact.fact_id, fact.error)
+            continue
+        why = fact.error or f"the GitHub process of the host {fact.host} has not pushed it yet"
+        facts.put_off(store, fact.fact_id, now + FIRST_WAIT * 2**fact.attempts, why)
+        found.append(fact)
+    return found
 
 
 async def push(session: Session, fact_id: str) -> None:
-    """Push the branch from this host's checkout."""
+    """Push the branch from this host's checkout; what came of it stands in the row."""
+    store = session.store
+    fact = await asyncio.to_thread(facts.get, store, fact_id)
+    if fact is None or fact.state != facts.PUSH:
+        return
+    try:
+        repo = await asyncio.to_thread(_here, session, fact)
+        if repo is None:
+            return
+        work = await asyncio.to_thread(_work, session, fact)
+        await _refuse_protected(session, fact.github, work.branch)
+        await asyncio.to_thread(_push, session, fact, Path(repo.path), work)
+    except LimitedError as error:
+        await asyncio.to_thread(facts.note, store, fact_id, error=str(error), next_at=error.until)
+        return
+    except (AwayError, DeclinedError, GitError) as error:
+        why = error.message if isinstance(error, GitError) else str(error)
+        await asyncio.to_thread(facts.note, store, fact_id, error=why)
+        return
+    except NothingToPublishError as error:
+        await asyncio.to_thread(_leave, store, fact, error)
+        return
+    except ServiceError as error:
+        await asyncio.to_thread(facts.give_up, store, fact_id, _whole(error))
+        return
+    text = publication(fact).model_copy(update={"commit": work.commit}).model_dump_json()
+    done = {"state": facts.OPEN, "subject": work.branch, "text": text, "next_at": 0.0, "attempts": 0, "error": ""}
+    await asyncio.to_thread(facts.note, store, fact_id, **done)
 
 
-async def open_pull(session: Session, fact: FactRow) -> Wrote:
-    """Open the pull request, or find the one that is there."""
-    return Wrote()
+def _here(session: Session, fact: FactRow) -> Repo | None:
+    """The repository, where its checkout is here; the fact goes to where it is."""
+    task = jobs.task_of(session.store, fact.root_job_id)
+    repo = repos.get(session.store, task.repo) if task else None
+    if repo is None:
+        raise NotFoundError(f"the repository of {fact.root_job_id} is not registered", "service repo list")
+    if repo.host == session.service.settings.host:
+        return repo
+    facts.note(session.store, fact.fact_id, host=repo.host, next_at=0.0)
+    return None
+
+
+def _work(session: Session, fact: FactRow) -> Work:
+    """As it is now; where it is gone, what was pushed before."""
+    was = publication(fact)
+    job = jobs.get(session.store, was.job_id)
+    if job is None:
+        raise NotFoundError(f"there is no job {was.job_id}", "service job list")
+    try:
+        return work_of(session.service, job)
+    except (NotFoundError, RefusedError):
+        if was.commit:
+            return Work(fact.subject, was.commit)
+        raise
+
+
+async def _refuse_protected(session: Session, github: str, branch: str) -> None:
+    """Ours is neither the default branch nor protected; GitHub is asked, whatever its name."""
+    default = (await api.repository(session.client, github)).default_branch
+    there = await api.branch(session.client, github, branch)
+    if branch == default or (there is not None and there.protected):
+        what = "the default branch" if branch == default else "protected"
+        raise RefusedError(f"{branch} is {what} of {github}: it is never pushed", "service job publish LEG")
+
+
+def _push(session: Session, fact: FactRow, repo: Path, work: Work) -> None:
+    to = pushing.destination(repo, fact.github, session.settings.web, session.client.token)
+    pushing.push(repo, work.commit, work.branch, to)
+
+
+def _leave(store: Engine, fact: FactRow, error: NothingToPublishError) -> None:
+    """Nobody asked for it: then it is no failure that there is nothing."""
+    if publication(fact).actor == BY_ITSELF:
+        facts.written(store, fact.fact_id)
+        facts.note(store, fact.fact_id, error=error.message)
+    else:
+        facts.give_up(store, fact.fact_id, _whole(error))
+
+
+def _whole(error: ServiceError) -> str:
+    return f"{error.message}; to go on: {error.hint}" if error.hint else error.message

@@ -26,7 +26,7 @@ def is_news(service: Service) -> bool:
     if any(each.wanted_at > each.polled_at for each in reading.every(store)):
         return True
     first = facts.next_due(store, now)
-    return first is not None and first.attempts == 0
+    return (first is not None and first.attempts == 0) or publishing.is_news(service, now)
 
 
 def declare(session: Session) -> None:
@@ -38,6 +38,7 @@ def declare(session: Session) -> None:
         if tree is not None:
             _declare(session, thread, tree)
             threads.told(store, thread.root_job_id, bound.seq(tree), over=tree.task.state in OVER)
+    publishing.declare(session)
 
 
 def _declare(session: Session, thread: Thread, tree: BoundTree) -> None:
@@ -50,7 +51,7 @@ def _declare(session: Session, thread: Thread, tree: BoundTree) -> None:
         for each in told
         if each.fact_id not in known and not each.only_edit
     ]
-    facts.declare(store, [*wanted, *checks.wanted(session, thread, tree), *publishing.wanted(session, tree)])
+    facts.declare(store, [*wanted, *checks.wanted(session, thread, tree)])
     checks.again(session, thread)
     hurries = tree.task.state in OVER or any(each.end is None for each in tree.rounds)
     for each in told:

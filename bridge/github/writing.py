@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from activities.github.client import AwayError, DeclinedError, LimitedError
 from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
-from bridge.github import checks, posting, publishing
+from bridge.github import checks, posting, pulls
 from bridge.github.session import Session
 from bridge.github.wrote import Later, Needless, Never, Wrote
 from workflows.github.facts import FactKind
@@ -21,7 +21,7 @@ WRITERS: Mapping[str, Writer] = {
     **dict.fromkeys(posting.COMMENTS, posting.comment),
     FactKind.TAKEN: posting.reaction,
     FactKind.APPLIED: posting.reaction,
-    FactKind.PUBLISH: publishing.open_pull,
+    FactKind.PUBLISH: pulls.open_pull,
     FactKind.CHECK: checks.write,
 }
 

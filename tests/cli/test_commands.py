@@ -76,6 +76,8 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("job gate job-0123456789ab", 4, "no job job-0123456789ab"),
         ("job gate job-0123456789ab --pr 0", 2, "Invalid value"),
         ("job merge left", 2, "'left' is not a job id"),
+        ("job publish x", 2, "'x' is not a job id"),
+        ("job publish job-0123456789ab", 4, "no job job-0123456789ab"),
         ("job drop job-0123456789ab.1 --force", 4, "no job job-0123456789ab.1"),
         ("job diff job-0123456789ab.1 --stat", 4, "no job job-0123456789ab.1"),
         ("job kill job-0123456789ab", 4, "no job job-0123456789ab"),

@@ -11,7 +11,8 @@ from activities.store import schema
 from activities.store.database import insert_new
 
 table = schema.github_facts
-OPEN, DONE, FAILED, DROPPED = "open", "done", "failed", "dropped"
+PUSH, OPEN, DONE, FAILED, DROPPED = "push", "open", "done", "failed", "dropped"
+"""`push`: its branch has to be pushed on its host first; then it is open."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class FactRow:
     url: str = ""
     digest: str = ""
     """Of what was written last; an edit that would change nothing is not made."""
+    revision: int = 0
+    """Of the task, as what was written tells of it."""
 
 
 def declare(engine: Engine, facts: Sequence[FactRow]) -> None:
@@ -48,6 +51,11 @@ def declare(engine: Engine, facts: Sequence[FactRow]) -> None:
     rows = [asdict(replace(fact, at=fact.at or time.time())) for fact in facts]
     with engine.begin() as connection:
         insert_new(connection, table, rows)
+
+
+def note(engine: Engine, fact_id: str, **values: Any) -> None:
+    """What was found out about it; how far it is stays as it is unless that is said."""
+    _change(engine, fact_id, values)
 
 
 def again(engine: Engine, fact_id: str, **changes: Any) -> None:
@@ -74,7 +82,14 @@ def next_due(engine: Engine, now: float, skip: Sequence[str] = ()) -> FactRow | 
 def waiting_until(engine: Engine) -> float | None:
     """When the first of those that wait is due; None when none waits."""
     with engine.connect() as connection:
-        return connection.execute(select(func.min(table.c.next_at)).where(table.c.state == OPEN)).scalar()
+        return connection.execute(select(func.min(table.c.next_at)).where(table.c.state.in_((OPEN, PUSH)))).scalar()
+
+
+def to_push(engine: Engine, now: float) -> list[FactRow]:
+    """Those whose branch is to be pushed now, in order."""
+    query = select(table).where(table.c.state == PUSH, table.c.next_at <= now).order_by(table.c.at, table.c.fact_id)
+    with engine.connect() as connection:
+        return [FactRow(**row._mapping) for row in connection.execute(query)]
 
 
 def of_root(engine: Engine, root: str) -> list[FactRow]:
@@ -86,7 +101,7 @@ def of_root(engine: Engine, root: str) -> list[FactRow]:
 
 def unwritten(engine: Engine) -> list[FactRow]:
     """Those that failed, and those that were tried and wait."""
-    query = select(table).where((table.c.state == FAILED) | ((table.c.state == OPEN) & (table.c.attempts > 0)))
+    query = select(table).where((table.c.state == FAILED) | (table.c.state.in_((OPEN, PUSH)) & (table.c.attempts > 0)))
     with engine.connect() as connection:
         return [FactRow(**row._mapping) for row in connection.execute(query.order_by(table.c.at))]
 

@@ -41,7 +41,10 @@ github_facts = Table(
     Column("github_id", String(40)),
     Column("url", Text, nullable=False),
     Column("digest", String(64), nullable=False),
+    Column("revision", Integer, nullable=False),
     Index("github_facts_open", "next_at", **only("state = 'open'")),
+    Index("github_facts_to_push", "next_at", **only("state = 'push'")),
+    Index("github_facts_published", "root_job_id", **only("kind = 'publish'")),
     Index("github_facts_by_root", "root_job_id"),
 )
 """What is to be written to GitHub, and how far that got; nothing else ever is."""
@@ -99,6 +102,14 @@ github_requests = Table(
     Column("written", Integer, nullable=False),
 )
 """Requests an hour: those that cost quota, those that were free, those that wrote."""
+
+github_published = Table(
+    "github_published",
+    metadata,
+    Column("repo", of("repo"), primary_key=True),
+    Column("since", Double, nullable=False),
+)
+"""The repositories whose finished work becomes a pull request by itself: what ended since then."""
 
 github_account = Table(
     "github_account",

@@ -38,12 +38,14 @@ from bridge.http.wire.schemas import (
     JobList,
     KillAnswer,
     KillRequest,
+    PublishAnswer,
+    PublishRequest,
     ResumeAnswer,
     ResumeRequest,
     Tree,
 )
 from bridge.http.wire.strict_route import PlainRoute, StrictRoute
-from bridge.operations import gate, jobs, trees
+from bridge.operations import gate, jobs, publish, trees
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.resume import resume
 from bridge.operations.service import Service
@@ -170,6 +172,12 @@ def _add_orders(made: APIRouter, service: Service) -> None:
         now = body is not None and body.now
         return _killed(await act(lambda: trees.kill(service, job_id, actor=CHANNEL, immediate=now)))
 
+    @made.post("/v1/jobs/{job_id}/publish", responses=errors(NotFoundError, RefusedError, *BODY))
+    async def publish_job(job_id: JobId, body: PublishRequest | None = None) -> PublishAnswer:
+        """Have a tree's or a leg's work become a pull request; publishing it twice is publishing it once."""
+        base = body.base if body else None
+        return await act(lambda: asyncio.to_thread(_published, service, job_id, base))
+
     @made.post("/v1/jobs/{job_id}/dismiss", responses=errors(NotFoundError, RefusedError, *BODY))
     async def dismiss_job(job_id: JobId) -> KillAnswer:
         """Give a blocked task up: it is over, and its unmerged branches are named."""
@@ -184,6 +192,11 @@ def _killed(killed: trees.Killed) -> KillAnswer:
 def _gate(service: Service, job_id: str, pull_request: int | None) -> Gate:
     found = gate.of_tree(service, job_id, pull_request=pull_request, fetch=False)
     return projections.hidden(service, Gate.model_validate(found, from_attributes=True))
+
+
+def _published(service: Service, job_id: str, base: str | None) -> PublishAnswer:
+    found = publish.publish(service, job_id, actor=CHANNEL, base=base)
+    return projections.hidden(service, PublishAnswer.model_validate(found, from_attributes=True))
 
 
 def _page(service: Service, wanted: jobs.JobFilter) -> JobList:

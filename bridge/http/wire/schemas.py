@@ -119,6 +119,29 @@ class Gate(BaseModel):
     head: str | None = Field(description="The commit that was judged.")
 
 
+class PublishRequest(Body):
+    """Where a tree's work is to go (ruling L9)."""
+
+    base: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The branch that takes it; else that of the pull request it belongs to, or the default branch.",
+    )
+
+
+class PublishAnswer(BaseModel):
+    """Work on its way to a pull request; asked again, how far it is."""
+
+    job_id: str
+    root_job_id: str
+    github: str = Field(description="OWNER/NAME there.")
+    branch: str
+    state: str = Field(description="push: to be pushed; open: its pull request is to be written; done; failed.")
+    commit: str = Field(description="What was pushed last; empty while nothing was.")
+    url: str = Field(description="Of the pull request, once there is one.")
+    says: str = Field(description="What it waits for, or why it failed.")
+
+
 class RunRequest(Belonging):
     """What a run is given."""
 

@@ -48,6 +48,7 @@ def test_the_endpoints_of_the_spec_and_of_the_ruling_are_there(document: dict[st
         "POST /v1/jobs/{job_id}/resume",
         "POST /v1/jobs/{job_id}/kill",
         "POST /v1/jobs/{job_id}/dismiss",
+        "POST /v1/jobs/{job_id}/publish",
         "POST /v1/runs/{run_id}/cancel",
     }
 

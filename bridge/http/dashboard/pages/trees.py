@@ -1,10 +1,11 @@
 """One tree: where it stands, who does what, what it spends, and the orders it takes (ruling M3)."""
 
+import asyncio
 from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page
 from bridge.http.dashboard.parts import dag, grid, legs
-from bridge.operations import dashboard, follows, jobs, rounds, trees
+from bridge.operations import dashboard, follows, jobs, publish, rounds, trees
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
@@ -29,6 +30,8 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "branches": found,
         "gate": legs.verdict_of(service, tree, told, found),
         "conflicts": legs.conflicts_of(service, tree, told),
+        "published": publish.of_tree(service, root),
+        "may_publish": publish.is_possible(service, tree.task.repo),
         "rounds": rounds.of_tree(service, root),
         "events": told[-EVENTS:],
         "all_events": len(told),
@@ -63,9 +66,17 @@ async def _branches(service: Service, form: Form) -> Done:
     return legs.merged(service, chosen, form)
 
 
+async def _publish(service: Service, form: Form) -> Done:
+    """A tree's work becomes a pull request; its address stands on the page once it is there."""
+    found = await asyncio.to_thread(publish.publish, service, form.asked.params["root"], actor=form.signed)
+    said = found.url or f"It will be published at {found.github}: {found.says}."
+    return Done((Note(said, about=found.branch),))
+
+
 PAGES = (Page("/trees/{root}", "tree.html", _look),)
 ACTIONS = (
     Action("/trees/{root}/kill", _kill),
     Action("/trees/{root}/dismiss", _dismiss),
     Action("/trees/{root}/branches", _branches),
+    Action("/trees/{root}/publish", _publish),
 )

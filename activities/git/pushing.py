@@ -1,0 +1,126 @@
+"""Pushing a branch of ours to the repository on GitHub: fast-forward only, and never as the checkout's own
+configuration may wish (ruling L9).
+
+It is pushed from an empty repository that borrows the objects of the checkout. So nothing counts that agents could
+write into the checkout's configuration: no hook, no program, no other address, no proxy, no leave to skip certificates.
+"""
+
+import base64
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from activities.git import remotes
+from activities.git.command import GitError, git, line, printable
+from activities.git.worktrees import common_directory
+from workflows.contract.redact import redact
+from workflows.github.publication import OURS
+from workflows.model.errors import RefusedError
+from workflows.policy.github_names import github_of_remote, remote_of
+
+PUSH_SECONDS = 120.0
+_BEHIND = ("(fetch first)", "(non-fast-forward)")
+_DECLINED = ("declined)", "protected", "GH006", "GH013")
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where branches are pushed to, and the address that the token may be shown to."""
+
+    url: str
+    web: str
+    token: str = field(default="", repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The address as it may be printed."""
+        return printable(self.url)
+
+    def clean(self, text: str) -> str:
+        """What git said, without secrets."""
+        basic = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
+        for secret in (self.token, basic) if self.token else ():
+            text = text.replace(secret, "[redacted]")
+        return redact(text)
+
+
+def destination(repo: Path, github: str, web: str, token: str) -> Destination:
+    """The remote of a checkout that belongs to a repository on GitHub; credentials in its address are left out.
+
+    Over https it is GitHub's own address, whatever the remote's looks like, for that one gets the token.
+    """
+    host = urlsplit(web).hostname or ""
+    known = remotes.remotes(repo)
+    name = remote_of(known, github, host)
+    if name is None:
+        add = f"git -C {printable(str(repo))} remote add origin {web}/{github}.git"
+        raise RefusedError(f"{printable(str(repo))} has no remote to push {github} to", add)
+    url = known[name].strip()
+    if "://" not in url and ":" not in url.partition("/")[0]:
+        return Destination(str(repo / url), web)
+    if _scheme(url) in {"http", "https"} and github_of_remote(url, host).lower() == github.lower():
+        return Destination(f"{web.rstrip('/')}/{github}.git", web, token)
+    return Destination(_without_password(url), web)
+
+
+def push(repo: Path, commit: str, branch: str, to: Destination) -> None:
+    """Have the branch there point to the commit; done again, it changes nothing. Never by force."""
+    if not branch.startswith(OURS) or ".." in branch:
+        raise RefusedError(
+            f"{branch} is no branch of the service: only {OURS}... is pushed", "service job branches JOB"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="service-push-"))
+    try:
+        _borrow(folder, repo)
+        options = ("--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no", "--no-force")
+        wanted = f"{commit}:refs/heads/{branch}"
+        env = remotes.environment(to.token or None, to.web)
+        git(folder, "push", *options, "--", to.url, wanted, env=env, seconds=PUSH_SECONDS)
+    except GitError as error:
+        raise _why(repo, branch, to, error) from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _borrow(folder: Path, repo: Path) -> None:
+    """Make it a repository with nothing of its own but a look into the objects of another."""
+    common = common_directory(repo)
+    form = line(repo, "rev-parse", "--show-object-format")
+    git(folder, "init", "--quiet", "--bare", "--template=", f"--object-format={form}")
+    (folder / "objects" / "info").mkdir(parents=True, exist_ok=True)
+    (folder / "objects" / "info" / "alternates").write_bytes(bytes(common / "objects") + b"\n")
+    if (common / "shallow").exists():
+        shutil.copyfile(common / "shallow", folder / "shallow")
+    for advice in ("pushUpdateRejected", "pushFetchFirst", "pushNonFFCurrent", "pushNonFFMatching"):
+        git(folder, "config", f"advice.{advice}", "false")
+
+
+def _why(repo: Path, branch: str, to: Destination, error: GitError) -> Exception:
+    """What git said, as a sentence where it is known what to do."""
+    said, where = to.clean(error.said), f"git -C {printable(str(repo))}"
+    if any(mark in said for mark in _BEHIND):
+        message = f"somebody else pushed to {branch} at {to.shown}: it has commits that are not in this work"
+        return RefusedError(message, f"{where} fetch {to.shown} {branch}")
+    if "[remote rejected]" in said and any(mark in said for mark in _DECLINED):
+        return RefusedError(f"{to.shown} refuses {branch}: {said}", f"{where} ls-remote {to.shown}")
+    return GitError(repo, ("push", to.shown, branch), error.returncode, said)
+
+
+def _scheme(url: str) -> str:
+    try:
+        return urlsplit(url).scheme.lower()
+    except ValueError:
+        return ""
+
+
+def _without_password(url: str) -> str:
+    """The same address; with a user where that is how ssh asks for one, never with a password."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise RefusedError("the remote's address cannot be read", "git remote -v") from None
+    user, at, host = parts.netloc.rpartition("@")
+    name = user.partition(":")[0] if parts.scheme.lower() not in {"http", "https"} else ""
+    return parts._replace(netloc=f"{name}@{host}" if name else host).geturl() if at else url

@@ -1,0 +1,74 @@
+"""Which trees' work is to be published by itself, and which pull requests tell of a tree as it was (ruling L9)."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, Select, delete, exists, select
+
+from activities.store import schema
+from activities.store.database import insert_new
+from activities.store.github.facts import DONE, FactRow
+from workflows.contract.models import Action
+from workflows.model.event_kinds import EventKind
+from workflows.model.states import JobState, TaskState
+
+KIND = "publish"
+table, facts = schema.github_published, schema.github_facts
+tasks, jobs, events = schema.tasks, schema.jobs, schema.events
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A tree that ended well, with work of its own."""
+
+    root_job_id: str
+    task_id: str
+    repo: str
+    pull_request: int | None
+
+
+def serve(engine: Engine, repos: Collection[str], now: float) -> None:
+    """What ends from now on in these repositories is published by itself; in others it is not any more."""
+    with engine.begin() as connection:
+        connection.execute(delete(table).where(table.c.repo.not_in(repos)))
+        insert_new(connection, table, [{"repo": repo, "since": now} for repo in sorted(repos)])
+
+
+def unpublished(engine: Engine) -> list[Finished]:
+    """Trees that are done and nobody has published yet; not those that a bound, a kill or a loop has ended."""
+    wrote = exists().where(
+        jobs.c.root_job_id == tasks.c.root_job_id,
+        jobs.c.action == Action.IMPLEMENT.value,
+        jobs.c.state == JobState.SUCCEEDED.value,
+        jobs.c.head_sha.is_not(None),
+    )
+    cut_short = exists().where(
+        events.c.root_job_id == tasks.c.root_job_id,
+        events.c.kind == EventKind.DELEGATION_FINALIZE_ENQUEUED.value,
+    )
+    told = exists().where(
+        facts.c.root_job_id == tasks.c.root_job_id, facts.c.fact_id == tasks.c.root_job_id + "-publish"
+    )
+    root = jobs.alias()
+    query = select(tasks.c.root_job_id, tasks.c.task_id, tasks.c.repo, root.c.pull_request)
+    query = query.join(table, table.c.repo == tasks.c.repo).join(root, root.c.job_id == tasks.c.root_job_id)
+    query = query.where(tasks.c.state == TaskState.DONE.value, tasks.c.ended_at >= table.c.since)
+    query = query.where(wrote, ~cut_short, ~told)
+    with engine.connect() as connection:
+        return [Finished(**row._mapping) for row in connection.execute(query.order_by(tasks.c.ended_at))]
+
+
+def outdated(engine: Engine) -> list[FactRow]:
+    """Pull requests of trees that have ended since they were written."""
+    query: Select[tuple[object, ...]] = select(facts).join(tasks, tasks.c.root_job_id == facts.c.root_job_id)
+    query = query.where(facts.c.kind == KIND, facts.c.state == DONE, facts.c.github_id.is_not(None))
+    query = query.where(tasks.c.ended_at.is_not(None), tasks.c.revision != facts.c.revision)
+    with engine.connect() as connection:
+        return [FactRow(**row._mapping) for row in connection.execute(query.order_by(facts.c.at))]
+
+
+def of_trees(engine: Engine, roots: Collection[str]) -> list[FactRow]:
+    """All that is published, or is to be, of these trees."""
+    query = select(facts).where(facts.c.kind == KIND, facts.c.root_job_id.in_(roots)).order_by(facts.c.at)
+    with engine.connect() as connection:
+        return [FactRow(**row._mapping) for row in connection.execute(query)]

@@ -1,0 +1,69 @@
+"""The title and the text of a pull request: the result as `service result render` shows it (rulings L9, L11)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workflows.contract.models import ServiceResult
+from workflows.contract.render import render_comment
+from workflows.github.texts.parts import Part, code, comment, line, quote
+from workflows.model.rows import JobRecord, TaskRecord
+from workflows.model.states import TaskState
+
+TITLE, RESULT_BYTES = 200, 52_000
+CUT = "The rest does not fit here."
+RUNNING = "The agents are still at work: what follows is how it stands so far, and is replaced at the end."
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a pull request's text is made of."""
+
+    task: TaskRecord
+    job: JobRecord
+    """The leg that is published, or the root."""
+    last: JobRecord | None
+    """The job whose result is told: the leg, or the tree's last one."""
+    result: ServiceResult | None
+    actor: str
+    page: str = ""
+    """The tree on the dashboard; empty where that has no address."""
+
+    @property
+    def running(self) -> bool:
+        """The tree may still add to it."""
+        return self.task.state in {TaskState.OPEN, TaskState.AWAITING_HUMAN}
+
+
+def title(told: Told) -> str:
+    """The task's, and the leg's name where it is a leg's work."""
+    leg = told.job.delegation_id
+    return line(f"{told.task.title}: {leg}" if leg else told.task.title, TITLE) or told.task.task_id
+
+
+def body(told: Told, fact_id: str) -> str:
+    """All of it; its last line is the mark."""
+    return comment(fact_id, _parts(told))
+
+
+def _parts(told: Told) -> Iterator[Part]:
+    if told.running:
+        yield Part([RUNNING], 400, "")
+    elif told.task.state is not TaskState.DONE:
+        yield Part([f"The task ended {told.task.state}. {line(told.task.reason, 600)}".rstrip()], 4_000, CUT)
+    yield Part(_result(told), RESULT_BYTES, CUT)
+    yield Part([_footer(told)], 2_000, "")
+
+
+def _result(told: Told) -> list[str]:
+    """The result; where there is none, what the job's row says."""
+    if told.result is not None:
+        return render_comment(told.result, RESULT_BYTES).split("\n")
+    job = told.last
+    if job is None or not (job.decision or job.summary or job.reason):
+        return []
+    return [f"### Result: {job.decision or job.state}", "", *quote(job.summary or job.reason)]
+
+
+def _footer(told: Told) -> str:
+    where = told.page or code(f"service job tree {told.task.root_job_id}")
+    return f"Published for {code(told.actor)} from {code(told.job.job_id)}: {where}"
