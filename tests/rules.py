@@ -218,6 +218,19 @@ RULES: dict[str, dict[str, str]] = {
         "K6": "Exit codes and `--json` of the command line.",
         "spec:cli.preflight_failed": "`job list` shows preflight failures and `daemon status` counts them.",
     },
+    "GitHub": {
+        "L1": "A tree may belong to a pull request or an issue; the number travels, a pull request's head is the base.",
+        "L2": "One activity writes, on a queue of its own, only what rows declare; nobody else sees its token.",
+        "L3": "Every fact has one comment, found by its mark; the status comment is edited in place.",
+        "L4": "Lines that begin with `/service`, outside code, quotes and HTML, are commands; which are allowed is set.",
+        "L5": "Who may write to the repository commands; own, bots', edited, older and misplaced comments are nothing.",
+        "L6": "Eyes when taken, a thumb when applied, a refusal once; no loop, whoever answers.",
+        "L7": "Polling is conditional, at most three free requests a minute; a webhook only wakes it.",
+        "L8": "Writes are a second apart, in series; limits are waited for by durable timers.",
+        "L9": "Work becomes one pull request, pushed without force to branches of ours only.",
+        "L10": "The gate judges one head, with a reason a line; a check says the same; merges respect it.",
+        "L11": "What comes from GitHub is fenced data; what agents wrote is harmless there.",
+    },
     "Dashboard": {
         "M1": "The first page is what waits for people, oldest first, each with its actions in place.",
         "M2": "What is done on a page carries the round and digest that were seen; what is out of date is refused, text kept.",
@@ -247,7 +260,7 @@ RULES: dict[str, dict[str, str]] = {
     },
 }
 
-NOT_YET = frozenset({"F7"})
+NOT_YET: frozenset[str] = frozenset()
 """Rules nothing proves yet, because what they rule is not built. A rule leaves this set with its first test."""
 
 TEXTS: dict[str, str] = {rule: text for group in RULES.values() for rule, text in group.items()}
