@@ -171,7 +171,7 @@ class Emulator(Scene):
     def _forward(self, request: Request) -> Reply:
         process = self._started()
         reply = process.ask(request)
-        reply.body = whole_seconds(reply.body)
+        reply.body = whole_seconds(reply.body, self.gaps.edited)
         if "link" in reply.headers:
             reply.headers["Link"] = reply.headers.pop("link").replace(process.address, self.address)
         return reply

@@ -5,7 +5,7 @@ Each answer here names what the emulator (0.12.2) would have said instead.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -38,6 +38,8 @@ class Gaps:
     """The bot that a credential belongs to, if it is the token of an App's installation."""
     reactions: Reactions = field(default_factory=Reactions)
     statuses: Statuses = field(default_factory=Statuses)
+    edited: set[int] = field(default_factory=set)
+    """The comments that were."""
 
     def got(self, request: Request, path: str, **query: str) -> Any:
         """Something else that the answer needs, in the name of who asks."""
@@ -66,19 +68,16 @@ def now() -> str:
     return str(stamp(datetime.now(UTC)))
 
 
-def whole_seconds(value: Any) -> Any:
-    """Dates as GitHub writes them, where the emulator has milliseconds; an edited comment stays one."""
+def whole_seconds(value: Any, edited: Set[int]) -> Any:
+    """Dates as GitHub writes them, where the emulator has milliseconds, and even for a new comment two that differ."""
     if isinstance(value, list):
-        return [whole_seconds(each) for each in value]
+        return [whole_seconds(each, edited) for each in value]
     if not isinstance(value, dict):
         return MILLISECONDS.sub(r"\1Z", value) if isinstance(value, str) else value
-    found = {name: whole_seconds(each) for name, each in value.items()}
-    if (
-        "issue_url" in found
-        and value["created_at"] != value["updated_at"]
-        and found["created_at"] == found["updated_at"]
-    ):
-        found["updated_at"] = stamp(datetime.fromisoformat(found["created_at"]) + timedelta(seconds=1))
+    found = {name: whole_seconds(each, edited) for name, each in value.items()}
+    if "issue_url" in found and "head" not in found:
+        later = str(stamp(datetime.fromisoformat(found["created_at"]) + timedelta(seconds=1)))
+        found["updated_at"] = max(found["updated_at"], later) if found["id"] in edited else found["created_at"]
     return found
 
 
@@ -143,6 +142,15 @@ def permission(gaps: Gaps, request: Request, owner: str, repo: str, login: str) 
         return Reply(200, permission_of(role, found.body["user"]))
     person = gaps.got(request, f"/users/{login}")
     return Reply(200, permission_of(gaps.role_without(f"{owner}/{repo}", login), person))
+
+
+@GAPS.on("PATCH", COMMENT)
+def edit(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
+    """Remembered, since the dates do not say it."""
+    before = gaps.got(request, request.path)["body"]
+    if before != request.json().get("body"):
+        gaps.edited.add(int(number))
+    return gaps.ask(request)
 
 
 @GAPS.on("POST", COMMENT + "/reactions")

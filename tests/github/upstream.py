@@ -28,11 +28,15 @@ class Upstream:
     def __init__(self, words: Sequence[str], port: int, asked: str) -> None:
         """Waits until it answers `asked`, whatever it answers."""
         self.address = f"http://127.0.0.1:{port}"
-        self.output = Path(tempfile.mkstemp(prefix="upstream-", suffix=".log")[1])
-        with self.output.open("w") as out:
+        with tempfile.NamedTemporaryFile(prefix="upstream-", suffix=".log", delete=False) as out:
+            self.output = Path(out.name)
             self._process = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
         self._client = httpx.Client(base_url=self.address, trust_env=False, timeout=60)
-        wait_for(lambda: self._answers(asked), lambda: self.output.read_text())
+        try:
+            wait_for(lambda: self._answers(asked), lambda: self.output.read_text())
+        except BaseException:
+            self.stop()
+            raise
 
     def _answers(self, asked: str) -> bool:
         assert self._process.poll() is None, self.output.read_text()
@@ -42,12 +46,12 @@ class Upstream:
             return False
         return True
 
-    def ask(self, request: Request, **headers: str) -> Reply:
+    def ask(self, request: Request) -> Reply:
         """Its answer."""
-        sent = {name: value for name, value in request.headers.items() if name in PASSED_ON} | headers
+        sent = {name: value for name, value in request.headers.items() if name in PASSED_ON}
         query = dict(request.query)
         answer = self._client.request(request.method, request.path, params=query, headers=sent, content=request.body)
-        kept = {name: value for name, value in answer.headers.items() if name in ("link", "location", "sl-violations")}
+        kept = {name: value for name, value in answer.headers.items() if name in ("link", "location")}
         return Reply(answer.status_code, _read(answer.content), kept)
 
     def stop(self) -> None:
