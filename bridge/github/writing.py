@@ -13,6 +13,9 @@ from bridge.github.wrote import Later, Needless, Never, Wrote
 from workflows.github.facts import FactKind
 
 RETRY_SECONDS = 60.0
+AWAY_SECONDS, LONGEST_AWAY = 5.0, 1800.0
+"""What GitHub fails at is tried again behind all else that is due: one thing that never works holds up nothing."""
+
 MOST_ATTEMPTS = 8
 """So often something is tried that GitHub declines for a reason that may pass."""
 
@@ -43,7 +46,9 @@ async def _write(session: Session, fact: FactRow) -> list[str]:
     try:
         wrote = await WRITERS[fact.kind](session, fact)
     except (AwayError, LimitedError) as error:  # whether it has happened is looked for first, next time
-        await asyncio.to_thread(facts.put_off, store, fact.fact_id, time.time(), str(error))
+        wait = min(AWAY_SECONDS * 2**fact.attempts, LONGEST_AWAY) if isinstance(error, AwayError) else 0.0
+        again = time.time() + wait
+        await asyncio.to_thread(facts.put_off, store, fact.fact_id, again, str(error))
         raise
     except Needless:
         wrote = Wrote()

@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
+from sqlalchemy import update
 
 from activities.github.account import Credentials
 from activities.github.client import Client
 from activities.settings.home import Home
-from activities.store import repos
+from activities.store import repos, schema
 from activities.store.github import account
 from bridge.github.desk import Desk
 from bridge.github.session import Session
@@ -33,6 +34,8 @@ class Office:
     async def turn(self) -> Turn:
         """One turn, as if the wait before it were over."""
         account.note(self.session.store, wrote_at=0.0)
+        with self.session.store.begin() as connection:
+            connection.execute(update(schema.github_facts).values(next_at=0.0))
         return await Desk(self.session)._turn()
 
     async def turns(self, most: int = 40) -> list[Turn]:
