@@ -68,7 +68,7 @@ class Desk:
         """What comes next, and when."""
         store, now = self._session.store, time.time()
         known = account.read(store)
-        pushes = publishing.to_push(store, now)
+        pushes = [] if known.blocked_until else publishing.to_push(store, now)
         due = [facts.waiting_until(store), *(each.next_at for each in comments.of_interest(self._session))]
         at = min((each for each in due if each is not None), default=None)
         if known.blocked_until:

@@ -11,7 +11,7 @@ from activities.git.command import GitError
 from activities.github import api
 from activities.github.client import AwayError, DeclinedError, LimitedError
 from activities.store import jobs, repos
-from activities.store.github import facts
+from activities.store.github import account, facts
 from activities.store.github import publishing as stored
 from activities.store.github.facts import FactRow
 from activities.store.repos import Repo
@@ -91,6 +91,7 @@ async def push(session: Session, fact_id: str) -> None:
         await asyncio.to_thread(_push, session, fact, Path(repo.path), work)
     except LimitedError as error:
         await asyncio.to_thread(facts.note, store, fact_id, error=str(error), next_at=error.until)
+        await asyncio.to_thread(account.note, store, blocked_until=error.until, problem=str(error))
         return
     except (AwayError, DeclinedError, GitError) as error:
         why = error.message if isinstance(error, GitError) else str(error)

@@ -121,7 +121,7 @@ async def _update(session: Session, fact: FactRow, what: Publication, told: Told
 
 async def _seen(session: Session, fact: FactRow, what: Publication, told: Told, there: Pull, state: str) -> Wrote:
     """Keep how it is, and as of when that was told."""
-    text = what.model_copy(update={"state": state}).model_dump_json()
+    text = what.model_copy(update={"state": state, "into": there.base.ref}).model_dump_json()
     revision = told.task.revision
     await asyncio.to_thread(facts.note, session.store, fact.fact_id, text=text, revision=revision)
     return Wrote(str(there.number), there.html_url, what.said[-1] if what.said else "")
@@ -144,8 +144,9 @@ def _told(session: Session, fact: FactRow, what: Publication) -> Told:
         raise Never(f"the rows of {what.job_id} are gone")
     tree = BoundTree(task, tuple(jobs.tree(store, fact.root_job_id)))
     last = last_job(tree) if job.job_id == fact.root_job_id else job
-    page = f"{session.dashboard}/ui/trees/{fact.root_job_id}" if session.dashboard else ""
-    return Told(task, job, last, _result(session, last), what.actor, page)
+    address = session.service.settings.bridge.url  # one that only this machine knows is of no use there
+    page = f"{address}/ui/trees/{fact.root_job_id}" if address else ""
+    return Told(task, job, last, _result(session, last), page)
 
 
 def _result(session: Session, job: JobRecord | None) -> ServiceResult | None:

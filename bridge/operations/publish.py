@@ -158,6 +158,8 @@ def look(service: Service, fact: FactRow) -> Published:
 
 def _says(service: Service, fact: FactRow, what: Publication) -> str:
     if fact.state == facts.DONE:
+        if what.base and what.into not in {"", what.base}:
+            return f"it was open already and goes into {what.into}, not {what.base}: change that on its page"
         return _STATES.get(what.state, "") or fact.error
     if fact.state == facts.FAILED:
         return fact.error
@@ -165,7 +167,7 @@ def _says(service: Service, fact: FactRow, what: Publication) -> str:
     if known.blocked_until and known.blocked_until > time.time():
         return f"GitHub is left alone until {clock(known.blocked_until)}: {known.problem}; it will be done then"
     if fact.error:
-        return f"it is tried again: {fact.error}"
+        return f"{fact.error}; it is tried again"
     seen = ready.read(service.home.github_ready) if fact.host == service.settings.host else None
     if fact.host == service.settings.host and not (seen and seen.alive):
         return "the process that has the GitHub account does not run; it is done when it does: service daemon start"

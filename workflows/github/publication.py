@@ -27,6 +27,8 @@ class Publication(Wire):
     """The repository has no drafts."""
     said: tuple[str, ...] = ()
     """Digests of the texts we wrote, or were about to write: a text that is none of them is somebody's own."""
+    into: str = ""
+    """The branch that takes it on GitHub, where people may change that."""
     state: str = ""
     """Of the pull request when it was seen last: open, draft, closed, merged."""
 

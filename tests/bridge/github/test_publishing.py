@@ -9,7 +9,7 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store import repos
-from activities.store.github import facts
+from activities.store.github import account, facts
 from activities.store.github import publishing as stored
 from bridge.github import publishing
 from bridge.operations import publish
@@ -64,6 +64,22 @@ async def test_the_commit_is_pushed_and_pinned(tree: Scene) -> None:
     assert publish.publication(tree.fact).commit == commit
     await push(tree)
     assert tree.hub.writes() == []
+
+
+async def test_nothing_is_written_of_it_before_it_is_pushed(tree: Scene) -> None:
+    tree.run()
+    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    store, later = tree.service.store, time.time() + 1
+    assert facts.next_due(store, later) is None
+    assert facts.waiting_until(store) == 0.0
+    assert publishing.is_news(tree.service, later)
+    assert [each.fact_id for each in publishing.to_push(store, later)] == [FACT]
+    assert not publishing.is_news(tree.service, later)
+    assert [each.fact_id for each in facts.unwritten(store)] == [FACT]
+    await push(tree)
+    due = facts.next_due(store, later)
+    assert due is not None
+    assert due.fact_id == FACT
 
 
 async def test_what_was_pushed_is_not_pushed_again(tree: Scene) -> None:
@@ -130,6 +146,7 @@ async def test_a_github_that_is_away_or_wants_to_be_left_alone_is_waited_for(tre
     tree.hub.secondary_limit("GET /repos/acme/shop", retry_after=900)
     await push(tree)
     assert tree.fact.next_at == pytest.approx(time.time() + 900, abs=60)
+    assert account.read(tree.service.store).blocked_until == tree.fact.next_at
     tree.hub.down()
     await push(tree)
     assert (tree.fact.state, tree.fact.error) == ("push", "GitHub cannot be reached: ConnectError")

@@ -270,6 +270,27 @@ async def test_the_base_is_what_was_asked_for(tree: Scene) -> None:
     assert said(tree)["base"]["ref"] == "stable"
 
 
+async def test_the_base_of_one_that_is_open_is_peoples(tree: Scene) -> None:
+    await pushed(tree)
+    await write(tree)
+    tree.hub.push("stable")
+    publish.publish(tree.service, ROOT, actor="ann (cli)", base="stable")
+    await push(tree)
+    await write(tree)
+    assert said(tree)["base"]["ref"] == "main"
+    shown = publish.current(tree.service, ROOT)
+    assert shown is not None
+    assert "goes into main, not stable" in shown.says
+
+
+async def test_who_ordered_it_and_where_this_machine_listens_is_nobodys_business(tree: Scene) -> None:
+    await pushed(tree)
+    await write(tree)
+    assert "ann" not in said(tree)["body"].replace("@\u200bann", "")
+    assert "127.0.0.1" not in said(tree)["body"]
+    assert f"`service job tree {ROOT}`" in said(tree)["body"]
+
+
 async def test_a_base_that_is_not_there_is_said(tree: Scene) -> None:
     await pushed(tree, base="stable")
     with pytest.raises(Never, match=r"has no branch stable to take it; to go on: service job publish .* --base BRANCH"):

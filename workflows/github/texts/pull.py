@@ -24,7 +24,6 @@ class Told:
     last: JobRecord | None
     """The job whose result is told: the leg, or the tree's last one."""
     result: ServiceResult | None
-    actor: str
     page: str = ""
     """The tree on the dashboard; empty where that has no address."""
 
@@ -66,4 +65,4 @@ def _result(told: Told) -> list[str]:
 
 def _footer(told: Told) -> str:
     where = told.page or code(f"service job tree {told.task.root_job_id}")
-    return f"Published for {code(told.actor)} from {code(told.job.job_id)}: {where}"
+    return f"The work of {code(told.job.job_id)}: {where}"
