@@ -14,6 +14,7 @@ from activities.git import pushing
 from activities.git.command import GitError
 from activities.git.pushing import Destination
 from tests.activities.git.conftest import commit_file, run_git
+from tests.github.git_server import GitServer
 from workflows.model.errors import RefusedError, ServiceError
 
 pytestmark = pytest.mark.ruling("L9")
@@ -148,7 +149,6 @@ def test_over_https_it_is_githubs_own_address(repo: Path, url: str) -> None:
         (f"ssh://git:{SECRET}@github.com/acme/shop.git", "ssh://git@github.com/acme/shop.git"),
         ("git@work:acme/shop.git", "git@work:acme/shop.git"),
         (f"https://ann:{SECRET}@mirror.example/acme/shop.git", "https://mirror.example/acme/shop.git"),
-        (f"https://ann:{SECRET}@github.com/somebody/else.git", "https://github.com/somebody/else.git"),
     ],
 )
 def test_elsewhere_the_token_is_not_shown_and_no_password_is_used(repo: Path, url: str, plain: str) -> None:
@@ -156,7 +156,10 @@ def test_elsewhere_the_token_is_not_shown_and_no_password_is_used(repo: Path, ur
     assert to(repo) == Destination(plain, WEB, "")
 
 
-def test_no_remote_is_said_with_the_command_that_adds_it(repo: Path) -> None:
+@pytest.mark.parametrize("url", ["", f"https://ann:{SECRET}@github.com/somebody/else.git"])
+def test_no_remote_of_it_is_said_with_the_command_that_adds_one(repo: Path, url: str) -> None:
+    if url:
+        run_git(repo, "remote", "add", "origin", url)
     with pytest.raises(RefusedError, match="has no remote to push acme/shop to") as refused:
         to(repo)
     assert refused.value.hint == f"git -C {repo} remote add origin https://github.com/acme/shop.git"
@@ -210,6 +213,36 @@ def test_only_github_is_shown_the_token_and_nobody_reads_it(
     assert SECRET not in told
     assert basic not in told
     assert isinstance(failed.value, GitError), "it may pass"
+
+
+def test_over_http_a_token_is_enough(repo: Path, work: str, tmp_path: Path) -> None:
+    run_git(repo, "remote", "remove", "origin")
+    with GitServer(tmp_path / "served", [SECRET]) as github:
+        run_git(repo, "remote", "add", "origin", github.create(GITHUB, repo))
+        there = pushing.destination(repo, GITHUB, github.address, SECRET)
+        assert (there.url, there.token) == (github.url(GITHUB), SECRET)
+        for _ in range(2):
+            pushing.push(repo, work, BRANCH, there)
+        assert [(each.branch, each.new, each.forced) for each in github.pushes] == [(BRANCH, work, False)]
+        assert set(github.users) == {"x-access-token"}
+
+
+def test_who_is_not_let_in_is_not_asked_for_a_password(repo: Path, work: str, tmp_path: Path) -> None:
+    with GitServer(tmp_path / "served", ["another"]) as github:
+        github.create(GITHUB, repo)
+        with pytest.raises(GitError, match=r"Authentication failed|could not read") as failed:
+            pushing.push(repo, work, BRANCH, Destination(github.url(GITHUB), github.address, SECRET))
+        assert SECRET not in str(failed.value)
+        assert github.pushes == []
+
+
+def test_what_is_protected_there_is_said_in_its_words(repo: Path, work: str, tmp_path: Path) -> None:
+    with GitServer(tmp_path / "served", [SECRET]) as github:
+        github.create(GITHUB, repo)
+        github.protect(GITHUB, BRANCH)
+        with pytest.raises(RefusedError, match="GH006: Protected branch update failed"):
+            pushing.push(repo, work, BRANCH, Destination(github.url(GITHUB), github.address, SECRET))
+        assert github.pushes == []
 
 
 def test_nobody_waits_for_a_server_that_says_nothing(repo: Path, work: str, monkeypatch: pytest.MonkeyPatch) -> None:
