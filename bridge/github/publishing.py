@@ -23,6 +23,8 @@ from workflows.github.facts import FactKind, publish_id
 from workflows.github.publication import BY_ITSELF, OURS, Publication
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 
+LATE_SECONDS = 86_400.0
+"""So long after its end the rows of a tree may be written."""
 FIRST_WAIT = 60.0
 MOST_PUSHES = 8
 """So often a push is tried, waiting twice as long each time: four hours in all."""
@@ -34,6 +36,7 @@ def declare(session: Session) -> None:
     stored.serve(store, [each.name for each in repos_], time.time())
     known = {each.name: each for each in repos_}
     facts.declare(store, [_fact(tree, known[tree.repo]) for tree in stored.unpublished(store)])
+    stored.looked_at(store, time.time() - LATE_SECONDS)
     for fact in stored.outdated(store):
         facts.again(store, fact.fact_id, state=facts.PUSH)
 

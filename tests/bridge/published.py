@@ -1,5 +1,6 @@
 """A tree with work on branches, in a checkout whose remote is a folder, and a GitHub that takes pull requests of it."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ class Scene:
         seeds.write(self.service, seeds.job(job_id, **base | fields))
 
     def task(self, state: TaskState = TaskState.DONE, revision: int = 9, **fields: Any) -> None:
-        ended = None if state in {TaskState.OPEN, TaskState.AWAITING_HUMAN} else 10.0
+        ended = None if state in {TaskState.OPEN, TaskState.AWAITING_HUMAN} else time.time()
         told: dict[str, Any] = {
             "title": "Make it work",
             "state": state,

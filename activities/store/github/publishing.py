@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, Select, delete, exists, select
+from sqlalchemy import Engine, Select, delete, exists, select, update
 
 from activities.store import schema
 from activities.store.database import insert_new
@@ -32,6 +32,12 @@ def serve(engine: Engine, repos: Collection[str], now: float) -> None:
     with engine.begin() as connection:
         connection.execute(delete(table).where(table.c.repo.not_in(repos)))
         insert_new(connection, table, [{"repo": repo, "since": now} for repo in sorted(repos)])
+
+
+def looked_at(engine: Engine, before: float) -> None:
+    """What ended before this moment is known: nobody has to look through all that ever ended again and again."""
+    with engine.begin() as connection:
+        connection.execute(update(table).where(table.c.since < before).values(since=before))
 
 
 def unpublished(engine: Engine) -> list[Finished]:

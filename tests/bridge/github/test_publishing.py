@@ -155,6 +155,20 @@ async def test_a_github_that_is_away_or_wants_to_be_left_alone_is_waited_for(tre
     assert tree.fact.state == "open"
 
 
+@pytest.mark.parametrize("url", ["https://ann:{}@127.0.0.1:1/acme/shop.git", "ssh://git:{}@127.0.0.1:1/acme/shop.git"])
+async def test_a_remote_with_a_password_in_its_address_is_never_shown(
+    tree: Scene, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "hunter2hunter2"
+    run_git(tree.repo, "remote", "set-url", "origin", url.format(secret))
+    tree.run()
+    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    await push(tree)
+    assert tree.fact.error
+    assert secret not in f"{tree.fact} {publish.current(tree.service, ROOT)} {caplog.text}"
+    assert tree.hub.tokens["acme"] not in f"{tree.fact} {caplog.text}"
+
+
 async def test_a_checkout_on_another_host_is_pushed_there(tree: Scene) -> None:
     tree.run()
     publish.publish(tree.service, ROOT, actor="ann (cli)")
@@ -229,6 +243,17 @@ def test_what_ended_before_the_repository_was_served_is_not(by_itself: Scene) ->
     assert not declared(by_itself)
     by_itself.task(revision=10, ended_at=time.time() + 1)
     assert declared(by_itself)
+
+
+def test_what_ended_long_ago_is_looked_at_once(by_itself: Scene) -> None:
+    by_itself.task(ended_at=10.0)
+    by_itself.run()
+    assert declared(by_itself), "the process was away for long"
+    other = "job-bbbbbbbbbbbb"
+    seeds.write(by_itself.service, seeds.task(other, state=TaskState.DONE, ended_at=11.0, repo=SHOP))
+    by_itself.job(other, head_sha="1" * 40)
+    declare(by_itself)
+    assert facts.get(by_itself.service.store, f"{other}-publish") is None
 
 
 def test_the_moment_it_was_served_first_stays(by_itself: Scene) -> None:
