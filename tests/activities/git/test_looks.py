@@ -127,6 +127,7 @@ def test_a_commit_that_is_replaced_in_the_repository_stays_what_it_is(repo: Path
     run_git(repo, "replace", further, one)
     assert not saw_all(repo, further, (base, one))
     assert holds(repo, further, one)
+    run_git(repo, "replace", "-d", further)
     run_git(repo, "checkout", "-q", "main")
     other = commit_file(repo, "main.txt", "new\n")
     run_git(repo, "replace", "--graft", other, further)
