@@ -7,6 +7,7 @@ from activities.store.github.facts import FactRow
 from bridge.github import checks, publishing
 from bridge.github.session import Session
 from bridge.github.tree import Tree, read
+from bridge.operations.github_interest import of_interest
 from bridge.operations.service import Service
 from workflows.github.facts import FactKind, due
 
@@ -25,7 +26,8 @@ def is_news(service: Service) -> bool:
         return False
     if threads.bind_new(store, service.settings.github.repos) or threads.untold(store) or comments.open_ones(store):
         return True
-    if any(each.wanted_at > each.polled_at for each in reading.every(store)):
+    interest = of_interest(service)
+    if any(each.wanted_at > each.polled_at and each.github in interest for each in reading.every(store)):
         return True
     first = facts.next_due(store, now)
     return first is not None and first.attempts == 0
