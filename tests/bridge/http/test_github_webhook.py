@@ -208,6 +208,13 @@ async def test_a_repository_of_which_nothing_is_open_is_not_looked_at(home: Home
     assert answer.json() == {"says": "nothing to do"}
 
 
+async def test_the_document_tells_of_it_and_that_it_needs_no_token(service: Service, github: httpx.AsyncClient) -> None:
+    told = (await github.get("/openapi.json", headers=bearer(service))).json()["paths"][PATH]["post"]
+    assert told["security"] == []
+    assert {each["name"] for each in told["parameters"]} == {"x-github-delivery", "x-github-event"}
+    assert {"202", "400", "401", "413", "429"} <= set(told["responses"])
+
+
 _FUZZ = settings(
     max_examples=cases(60, 600), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
