@@ -6,30 +6,24 @@ import time
 from activities.github import api
 from activities.github.client import DeclinedError
 from activities.github.models import Comment
-from activities.store import repos
 from activities.store.github import account, comments, reading, threads
 from activities.store.github.comments import CommentRow
 from activities.store.github.reading import Reading
 from bridge.github import checks
 from bridge.github.acting import written
 from bridge.github.session import Session
+from bridge.operations import github_interest
+from bridge.operations.github_interest import STARTING, served
 from workflows.github.commands import commands_in
 from workflows.github.comment import why_ignored
 
 FREE_SECONDS = 20.0
 """Three free answers a minute and repository, and no more."""
 
-STARTING = frozenset({"ask", "review", "implement"})
-"""Commands that need no tree: while one is allowed, every repository can be commanded."""
-
 
 def of_interest(session: Session) -> list[Reading]:
     """The repositories whose comments matter now: a tree of theirs is not over, or they can be given orders."""
-    wanted = {each.github for each in threads.open_ones(session.store)}
-    if STARTING & {*session.settings.commands}:
-        wanted |= {repo.github for repo in _served(session)}
-    if session.settings.check:
-        wanted |= {each.github for each in threads.watched(session.store)}
+    wanted = github_interest.of_interest(session.service)
     return [each for each in reading.every(session.store) if each.github in wanted]
 
 
@@ -79,13 +73,8 @@ def _begin_new(session: Session) -> None:
     """Comments of a repository are read from the moment it is first of interest."""
     wanted = {each.github: each.bound_at for each in reversed(threads.open_ones(session.store))}
     if STARTING & {*session.settings.commands}:
-        wanted |= {repo.github: time.time() for repo in _served(session) if repo.github not in wanted}
+        wanted |= {repo.github: time.time() for repo in served(session.service) if repo.github not in wanted}
     known = {each.github for each in reading.every(session.store)}
     for github, since in wanted.items():
         if github not in known:
             reading.begin(session.store, github, since)
-
-
-def _served(session: Session) -> list[repos.Repo]:
-    wanted = session.settings.repos
-    return [repo for repo in repos.every(session.store) if repo.github and (not wanted or repo.name in wanted)]

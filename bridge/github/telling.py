@@ -8,6 +8,7 @@ from activities.store.github.threads import Thread
 from bridge.github import checks, publishing
 from bridge.github import tree as bound
 from bridge.github.session import Session
+from bridge.operations.github_interest import of_interest
 from bridge.operations.service import Service
 from workflows.github.bound import OVER, BoundTree
 from workflows.github.facts import EDITED, Fact, FactKind, due
@@ -23,7 +24,8 @@ def is_news(service: Service) -> bool:
         return False
     if threads.bind_new(store, service.settings.github.repos) or threads.untold(store) or comments.open_ones(store):
         return True
-    if any(each.wanted_at > each.polled_at for each in reading.every(store)):
+    interest = of_interest(service)
+    if any(each.wanted_at > each.polled_at and each.github in interest for each in reading.every(store)):
         return True
     first = facts.next_due(store, now)
     return (first is not None and first.attempts == 0) or publishing.is_news(service, now)

@@ -10,7 +10,7 @@ from bridge.http.gates.auth import AuthGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import SizeGate
-from bridge.http.gates.webhook import STRANGERS, WebhookGate
+from bridge.http.gates.webhook import SIGNED, STRANGERS, WebhookGate
 from bridge.http.routes import agents, github, health, jobs, memory, pipelines, reviews
 from bridge.http.wire import document, refusals
 from bridge.machine import token
@@ -51,5 +51,6 @@ def _add_gates(app: FastAPI, service: Service, webhook_secret: str) -> None:
     app.add_middleware(AuthGate, token=token.Token(token.ensure(service.home)), rate=strangers)
     app.add_middleware(DashboardGate, dashboard=dashboard(service))
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
-    app.add_middleware(WebhookGate, secret=webhook_secret, strangers=Rate(STRANGERS))
+    deliveries = {"rate": Rate(SIGNED), "strangers": Rate(STRANGERS)}
+    app.add_middleware(WebhookGate, secret=webhook_secret, **deliveries)
     app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit))

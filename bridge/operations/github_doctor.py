@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from activities.github.account import Credentials, credentials
 from activities.settings import ready
 from activities.store.github import account, facts, reading
+from bridge.machine import daemon_state
 from bridge.operations.findings import Finding, Level
 from bridge.operations.github_interest import served
 from bridge.operations.github_permissions import Allowed, Seen, ask
@@ -17,7 +18,8 @@ ABOUT = "github"
 SCARCE = 0.1
 """Of the quota: when less is left, it is said."""
 
-STATUS, RESTART = "service github status", "service daemon stop && service daemon start"
+STATUS, START = "service github status", "service daemon start"
+RESTART = f"service daemon stop && {START}"
 
 
 def findings(service: Service) -> Iterator[Finding]:
@@ -30,6 +32,12 @@ def findings(service: Service) -> Iterator[Finding]:
     except UsageError as error:
         if service.settings.github.app_id:
             yield _finding(Level.WRONG, error.message, error.hint)
+        elif service.settings.github.token_env not in os.environ:
+            yield _finding(
+                Level.OK, f"{service.settings.github.token_env} is not set here, so GitHub itself is not asked"
+            )
+        else:
+            yield _finding(Level.WARNING, error.message, error.hint)
         known = None
     yield from _asked(service, known) if known else _seen_last(service)
     yield from _rows(service)
@@ -42,7 +50,8 @@ def _finding(level: Level, says: str, fix: str = "") -> Finding:
 def _process(service: Service) -> Finding:
     said = ready.read(service.home.github_ready)
     if said is None or not said.alive:
-        return _finding(Level.WARNING, "its process does not run: nothing is read or written there", RESTART)
+        fix = RESTART if daemon_state.status(service.home).running else START
+        return _finding(Level.WARNING, "its process does not run: nothing is read or written there", fix)
     return _finding(Level.OK, f"process {said.pid}, speaks to {service.settings.github.api_url}")
 
 

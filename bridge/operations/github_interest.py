@@ -16,8 +16,10 @@ def served(service: Service) -> list[Repo]:
 
 
 def of_interest(service: Service) -> set[str]:
-    """Those with a tree that is not over; all that are served, while comments can start work."""
+    """Those with a tree that is not over; with a pull request whose head is checked; all, while comments start work."""
     found = {each.github for each in threads.open_ones(service.store)}
     if STARTING & {*service.settings.github.commands}:
         found |= {repo.github for repo in served(service)}
+    if service.settings.github.check:
+        found |= {each.github for each in threads.watched(service.store)}
     return found

@@ -26,7 +26,8 @@ def thread(service: Service, root: str = ROOT, number: int = 7, github: str = SH
 
 def fact(service: Service, fact_id: str, number: int = 7, github: str = SHOP, **fields: Any) -> FactRow:
     """Something that is to be written."""
-    row = FactRow(fact_id, "end", ROOT, github, number, at=fields.pop("at", time.time()), **fields)
+    at, root = fields.pop("at", time.time()), fields.pop("root", ROOT)
+    row = FactRow(fact_id, "end", root, github, number, at=at, **fields)
     facts.declare(service.store, [row])
     return row
 

@@ -1,4 +1,7 @@
-"""One line for every call, whatever became of it (ruling J11). Around everything else, so that nothing escapes it."""
+"""One line for every call, whatever became of it (ruling J11). Around everything else, so that nothing escapes it.
+
+Except for deliveries of strangers once there are too many of them: who needs no token must not fill the log (L7).
+"""
 
 import json
 import logging

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Scope
 from bridge.http.gates.gate import Gate, is_probe
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import RateLimitedError
+from bridge.http.wire.webhook import is_signed
 
 MOST_CALLERS = 4096
 """Callers that are remembered; the one that has been quiet longest is forgotten first."""
@@ -61,5 +62,5 @@ class RateGate(Gate):
         self._rate = rate
 
     def check(self, scope: Scope) -> None:
-        if not is_probe(scope):
+        if not is_probe(scope) and not is_signed(scope):
             self._rate.count(call_of(scope).caller)

@@ -28,8 +28,8 @@ AT_ONCE = 8
 SECONDS = 10.0
 """A body must be there by then; GitHub itself waits no longer for an answer."""
 
-STRANGERS = 60
-"""What is not signed: so many calls a minute are told of in the audit log."""
+SIGNED, STRANGERS = 600, 60
+"""A minute: deliveries that are taken; calls without a right signature that the audit log tells of."""
 
 _SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 
@@ -37,8 +37,8 @@ _SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 class WebhookGate:
     """Lets signed deliveries pass the gates behind it; without a secret there is nothing at that place."""
 
-    def __init__(self, app: ASGIApp, secret: str, strangers: Rate) -> None:
-        self.app, self._secret, self._strangers = app, secret.encode(), strangers
+    def __init__(self, app: ASGIApp, secret: str, rate: Rate, strangers: Rate) -> None:
+        self.app, self._secret, self._rate, self._strangers = app, secret.encode(), rate, strangers
         self._reading = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,6 +51,10 @@ class WebhookGate:
             if isinstance(refusal, ClientDisconnect):
                 raise
             return await refuse(scope, receive, send, limit or refusal)
+        try:
+            self._rate.count(CALLER)
+        except RateLimitedError as limit:
+            return await refuse(scope, receive, send, limit)
         call_of(scope).caller = CALLER
         return await self.app(scope, replay(body, receive), send)
 

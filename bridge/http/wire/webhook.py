@@ -7,7 +7,7 @@ LARGEST = 5 * 1024 * 1024
 """The bytes of a delivery; larger ones are never read."""
 
 CALLER = "webhook"
-"""Whose rate signed deliveries are counted to: not the operator's."""
+"""Who calls, when it is a signed delivery."""
 
 
 def is_delivery(scope: Scope) -> bool:
@@ -16,5 +16,5 @@ def is_delivery(scope: Scope) -> bool:
 
 
 def is_signed(scope: Scope) -> bool:
-    """Its signature was found to be right: it needs no token, and it does not matter by which name we were called."""
+    """Its signature was found to be right: it needs no token, was counted already, and may call us by any name."""
     return call_of(scope).caller == CALLER

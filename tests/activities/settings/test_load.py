@@ -1,6 +1,8 @@
 """Ruling K4: strict settings, every fault named, each value's origin known."""
 
+import re
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -279,3 +281,13 @@ def test_an_account_that_cannot_be_meant_is_refused(home: Home, text: str, says:
 )
 def test_an_account_is_set_up_by_a_token_or_an_app(home: Home, text: str, configured: bool) -> None:
     assert load_settings(written(home, f"[github]\n{text}"), {}).github.configured is configured
+
+
+@pytest.mark.ruling("L8")
+def test_the_readme_tells_every_setting_of_github_and_its_default() -> None:
+    text = (Path(__file__).parents[3] / "README.md").read_text()
+    table = text.partition("| `[github]` |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.*?`) \|(.*?)\|", table, re.MULTILINE)
+    told = {name: default.strip('`" ') for names, default in rows for name in re.findall(r"`(\w+)`", names)}
+    defaults = toml.flattened(Settings().model_dump(mode="json"))
+    assert told == {path[-1]: toml.value(given).strip('"') for path, given in defaults.items() if path[0] == "github"}

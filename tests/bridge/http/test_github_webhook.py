@@ -208,6 +208,13 @@ async def test_a_repository_of_which_nothing_is_open_is_not_looked_at(home: Home
     assert answer.json() == {"says": "nothing to do"}
 
 
+async def test_the_document_tells_of_it_and_that_it_needs_no_token(service: Service, github: httpx.AsyncClient) -> None:
+    told = (await github.get("/openapi.json", headers=bearer(service))).json()["paths"][PATH]["post"]
+    assert told["security"] == []
+    assert {each["name"] for each in told["parameters"]} == {"x-github-delivery", "x-github-event"}
+    assert {"202", "400", "401", "413", "429"} <= set(told["responses"])
+
+
 _FUZZ = settings(
     max_examples=cases(60, 600), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
@@ -255,8 +262,9 @@ class TestLimits:
         self, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("bridge.http.app.Rate", partial(Rate, clock=lambda: 100.0))
+        monkeypatch.setattr("bridge.http.app.SIGNED", 3)
         config = service.home.config
-        config.write_text(config.read_text().replace("1000000", "3"))
+        config.write_text(config.read_text().replace("1000000", "1"))
         async with stranger(Service(service.home)) as client:
             codes = [(await client.post(PATH, content=b"{}", headers=headers(b"{}"))).status_code for _ in range(4)]
             assert codes == [202, 202, 202, 429]

@@ -102,6 +102,7 @@ def test_an_app_is_asked_for_what_its_installation_was_granted(
 
 def test_without_the_token_it_tells_what_the_process_saw_and_asks_nothing(home: Home, hub: Hub) -> None:
     service = made(home, hub)
+    assert said(service)[1:] == ["DESK_TOKEN is not set here, so GitHub itself is not asked"]
     assert said(service, Level.WARNING) == ["who the account is was never seen"]
     now = time.time()
     account.note(service.store, login="desk", kind="user", seen_at=now, quota=5000, remaining=12, reset_at=now + 60)
@@ -157,4 +158,4 @@ def test_a_process_that_does_not_run_is_said(home: Home, hub: Hub) -> None:
     service = made(home, hub)
     home.github_ready.unlink()
     first = found(service)[0]
-    assert (first.level, first.fix) == (Level.WARNING, github_doctor.RESTART)
+    assert (first.level, first.fix) == (Level.WARNING, github_doctor.START)

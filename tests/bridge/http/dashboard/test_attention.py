@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import event, insert
 
 from activities.store import jobs, outbox, schema
+from activities.store.github import account
 from bridge.operations import attention, waiting
 from bridge.operations.service import Service
-from tests.bridge import seeds
+from tests.bridge import github_seeds, seeds
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
 from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd, RoundKind
@@ -327,3 +328,20 @@ async def test_running_trees_do_not_hide_a_store_that_is_empty_of_waits(service:
     jobs.write(service.store, Records(task=seeds.task(root(1)), jobs=(seeds.job(root(1)),)))
     assert waiting.find(service, 0, 50).total == 0
     assert [each.task.root_job_id for each in waiting.running(service)] == [root(1)]
+
+
+@pytest.mark.ruling("L2")
+async def test_what_could_not_be_written_to_github_stands_there_with_what_to_type(
+    service: Service, ann: Surfer
+) -> None:
+    seeds.write(service, seeds.task(root(1), title="Limit it"))
+    github_seeds.failed(service, "one", why=HOSTILE, root=root(1), at=NOW - 3 * 3600 - 60)
+    account.note(service.store, failing_since=NOW - 7300, problem="GitHub answers 502")
+    github_seeds.thread(service, root(1))
+    shown = await ann.open("/ui/")
+    assert 'data-waiting="2"' in shown.html
+    assert "<script>alert" not in shown.html
+    for words in ("Limit it", "acme/shop#7", "not written", "no answer", "GitHub answers 502; since "):
+        assert words in shown.words
+    for command in ("service github status", "service github sync acme/shop --retry", "service doctor"):
+        assert f"<code>{command}</code>" in shown.html
