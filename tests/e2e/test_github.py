@@ -1,18 +1,20 @@
 """A tree that belongs to a pull request or an issue, from its start to its end, as people see it there (L1 to L10)."""
 
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from activities.store.github import facts, reading
+from activities.store.github import account, facts, reading
 from tests.e2e.conftest import Installed, set_up
 from tests.e2e.script import Script, git, leg
 from tests.github.fixtures import GitHub
 from tests.github.fixtures import github as github
 from tests.github.fixtures import hub as hub
+from tests.github.hub import Hub
 from tests.github.keys import private_key
 from tests.waiting import wait_for
 from workflows.github.marks import marked
@@ -187,6 +189,62 @@ def test_killed_at_every_step_each_fact_is_told_once_and_each_command_acts_once(
     assert len(marks) == len(set(marks)) == 4, marks
     told = shop.service.json("job", "events", root)
     assert [event["kind"] for event in told].count("resume_accepted") == 1
+
+
+TRACES = (
+    "PYTHONASYNCIODEBUG",
+    "PYTHONDEVMODE",
+    "GIT_TRACE",
+    "GIT_TRACE_CURL",
+    "GIT_CURL_VERBOSE",
+    "GIT_TRACE_CURL_NO_DATA",
+)
+SNOOP = """
+import json, os, pathlib, sys
+seen = [sys.stdin.read(), json.dumps(dict(os.environ))]
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        line = pathlib.Path(f"/proc/{pid}/cmdline").read_text()
+        if "daemon" not in line and "pytest" not in line and "bridge.github" not in line:
+            seen += [line, pathlib.Path(f"/proc/{pid}/environ").read_text(errors="replace")]
+    except OSError:
+        pass
+pathlib.Path(os.environ["PROOF"]).write_text("\\n".join(seen))
+print(json.dumps({"service_result": {"decision": "approved", "summary": "looked around"}}))
+"""
+
+
+@pytest.mark.ruling("L2")
+def test_the_token_is_nowhere_but_where_it_is_used(hub: Hub, installed: Installed) -> None:
+    """Not before an agent, in no environment it can read, in no file of the home; with everything traced, too."""
+    token, number = hub.user("helper", role="write"), hub.pull()
+    installed.extra.update(dict.fromkeys(TRACES, "1"), OUR_TOKEN=token)
+    (program := installed.tmp / "snoop.py").write_text(SNOOP)
+    installed.agent("snoop", f"exec {sys.executable} {program}")
+    with (installed.home / "config.toml").open("a") as config:
+        config.write(f'[github]\ntoken_env = "OUR_TOKEN"\napi_url = "{hub.address}"\ncheck = true\n')
+    remote = installed.tmp / "tool.git"
+    git(installed.repo, "init", "-q", "--bare", "-b", "main", str(remote))
+    git(installed.repo, "remote", "add", "origin", str(remote))
+    git(installed.repo, "push", "-q", "origin", "main", "main:refs/pull/1/head")
+    hub.push_head(number, git(installed.repo, "rev-parse", "main").strip())
+    installed("repo", "add", "acme/shop", str(installed.repo), "--github", "acme/tool")
+    installed("daemon", "start")
+    root = installed.json("agent", "ask", "snoop", "Look around", "--repo", "acme/shop", "--pr", str(number))["job_id"]
+    installed.wait_until_ended(root)
+    installed.wait_for(lambda: any("-end" in body for body in hub.bodies(number)))
+    hub.revoke(token)  # errors are written too
+    reading.want(installed.seen.store)
+    installed.wait_for(lambda: account.read(installed.seen.store).problem)
+    installed("daemon", "status")
+    assert "looked around" in hub.bodies(number)[-1]
+    assert "OUR_TOKEN" not in installed.proof
+    assert token not in installed.proof
+    holding = [path for path in installed.home.rglob("*") if path.is_file() and token.encode() in path.read_bytes()]
+    assert holding == []
+    for words in (("doctor",), ("github", "status"), ("config", "show"), ("daemon", "status"), ("job", "show", root)):
+        said = installed.run(*words)
+        assert token not in said.stdout + said.stderr, words
 
 
 def test_without_an_account_no_such_process_runs(installed: Installed) -> None:
