@@ -76,7 +76,7 @@ def git(
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
     holding: Collection[int] = (),
-    seconds: float = GIT_SECONDS,
+    seconds: float | None = None,
 ) -> bytes:
     """What git prints, or GitError. It inherits the locks it is `holding`: they last as long as it does."""
     process = _popen(where, arguments, env or {}, holding)
@@ -145,8 +145,9 @@ def _finish(
     where: Path,
     arguments: Collection[str],
     stdin: bytes,
-    seconds: float = GIT_SECONDS,
+    seconds: float | None = None,
 ) -> tuple[bytes, bytes]:
+    seconds = GIT_SECONDS if seconds is None else seconds
     try:
         return process.communicate(stdin, timeout=seconds)
     except subprocess.TimeoutExpired:
