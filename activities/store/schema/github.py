@@ -42,6 +42,7 @@ github_facts = Table(
     Column("url", Text, nullable=False),
     Column("digest", String(64), nullable=False),
     Index("github_facts_open", "next_at", **only("state = 'open'")),
+    Index("github_facts_failed", "github", "number", **only("state = 'failed'")),
     Index("github_facts_by_root", "root_job_id"),
 )
 """What is to be written to GitHub, and how far that got; nothing else ever is."""

@@ -63,6 +63,7 @@ def _facts() -> None:
         sa.Column("digest", sa.String(64), nullable=False),
     )
     op.create_index("github_facts_open", "github_facts", ["next_at"], **only("state = 'open'"))
+    op.create_index("github_facts_failed", "github_facts", ["github", "number"], **only("state = 'failed'"))
     op.create_index("github_facts_by_root", "github_facts", ["root_job_id"])
 
 
