@@ -80,6 +80,7 @@ def _say(found: "Status") -> None:
             ("trouble", known.problem),
             ("since", clock(known.failing_since) if known.failing_since else ""),
             ("waits until", clock(known.blocked_until) if known.blocked_until else ""),
+            ("webhook", _webhook(found) if found.webhook else ""),
             ("this hour", _requests(found.hour)),
             ("24 hours", _requests(found.day)),
         ]
@@ -101,6 +102,13 @@ def _say(found: "Status") -> None:
     )
     _say_threads(found)
     _say_facts(found)
+
+
+def _webhook(found: "Status") -> str:
+    if found.delivery is None:
+        return "nothing was delivered yet"
+    event, at = found.delivery
+    return f"{event or 'something'} was delivered {ago(at)}"
 
 
 def _say_threads(found: "Status") -> None:

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from activities.store.github import comments, threads
+from activities.store.github import comments
 from activities.store.github.facts import FactRow
-from bridge.github import tree as bound
 from bridge.github.orders import INSTEAD
 from bridge.github.session import Session
 from bridge.github.wrote import Never
+from bridge.operations.github_tree import bound_tree
 from workflows.github.bound import BoundTree
 from workflows.github.facts import FactKind, due
 from workflows.github.texts.bodies import body
@@ -47,8 +47,7 @@ def _answer(session: Session, fact: FactRow) -> str:
 
 
 def _tree(session: Session, root: str) -> BoundTree:
-    thread = threads.get(session.store, root)
-    tree = bound.read(session.service, thread, session.dashboard) if thread else None
+    tree = bound_tree(session.service, root)
     if tree is None:
         raise Never(f"the tree {root} is gone")
     return tree

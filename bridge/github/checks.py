@@ -16,9 +16,9 @@ from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
 from bridge.github.session import Session
-from bridge.github.tree import result_of
 from bridge.github.wrote import Needless, Wrote
 from bridge.operations import gate
+from bridge.operations.github_tree import result_of
 from workflows.contract.models import Action
 from workflows.github.bound import BoundTree
 from workflows.github.facts import FactKind, check_id
@@ -156,8 +156,8 @@ def _said(session: Session, thread: Thread, fact: FactRow, verdict: Verdict) -> 
     """The body of a check run."""
     output = {"title": texts.title(verdict), "summary": texts.summary(verdict)}
     said: dict[str, Any] = {"name": NAME, "external_id": fact.fact_id, "output": output}
-    if session.dashboard:
-        said["details_url"] = f"{session.dashboard}/ui/trees/{thread.root_job_id}"
+    if session.service.settings.bridge.url:
+        said["details_url"] = f"{session.service.settings.bridge.url}/ui/trees/{thread.root_job_id}"
     if verdict.state is GateState.PENDING:
         return said | {"status": "in_progress"}
     return said | {"status": "completed", "conclusion": CONCLUSIONS[verdict.state]}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from activities.github.client import Client
-from activities.settings import ready
 from activities.settings.model import Github
 from bridge.operations.service import Service
 
@@ -24,8 +23,3 @@ class Session:
     @property
     def settings(self) -> Github:
         return self.service.settings.github
-
-    @property
-    def dashboard(self) -> str:
-        """Where people reach the dashboard, when that is known."""
-        return ready.dashboard_url(self.service.home, self.service.settings.bridge)

@@ -6,9 +6,9 @@ from activities.store.github import account, comments, facts, reading, threads
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
 from bridge.github import checks, publishing
-from bridge.github import tree as bound
 from bridge.github.session import Session
 from bridge.operations.github_interest import of_interest
+from bridge.operations.github_tree import bound_tree, last_event
 from bridge.operations.service import Service
 from workflows.github.bound import OVER, BoundTree
 from workflows.github.facts import EDITED, Fact, FactKind, due
@@ -36,10 +36,10 @@ def declare(session: Session) -> None:
     store = session.store
     threads.bind_new(store, session.settings.repos)
     for thread in threads.untold(store):
-        tree = bound.read(session.service, thread, session.dashboard)
+        tree = bound_tree(session.service, thread.root_job_id)
         if tree is not None:
             _declare(session, thread, tree)
-            threads.told(store, thread.root_job_id, bound.seq(tree), over=tree.task.state in OVER)
+            threads.told(store, thread.root_job_id, last_event(tree), over=tree.task.state in OVER)
     publishing.declare(session)
 
 

@@ -70,6 +70,10 @@ class Status:
     waiting: tuple[FactRow, ...]
     failed: tuple[FactRow, ...]
     commands: tuple[CommentRow, ...]
+    webhook: bool
+    """Deliveries are expected."""
+    delivery: tuple[str, float] | None
+    """The event that was delivered last, and when."""
 
 
 def require(service: Service) -> None:
@@ -102,6 +106,8 @@ def status(service: Service) -> Status:
         waiting=tuple(facts.waiting(store)),
         failed=tuple(facts.failed(store)),
         commands=tuple(comments.latest(store, LATEST)),
+        webhook=bool(service.settings.github.webhook_secret_env),
+        delivery=reading.last_delivery(store),
     )
 
 

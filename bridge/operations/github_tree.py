@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 
-from activities.settings import ready
 from activities.store import attempts, branches, events, jobs, repos, rounds, trees
 from bridge.operations.service import Service
 from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
 from workflows.github.bound import OVER, BoundTree, last_job
 from workflows.model.branch_events import BranchEventKind
+from workflows.model.rows import JobRecord
 
 
 def bound_tree(service: Service, root: str) -> BoundTree | None:
-    """The tree as the store has it now, whether it belongs to anything on GitHub or not; None when it is not there."""
+    """The tree as the store has it now, whether it belongs to anything on GitHub or not; None when it is not there.
+
+    It names the dashboard only where the settings say an address: others do not reach this machine's own.
+    """
     store = service.store
     task, kept = jobs.task_of(store, root), trees.get(store, root)
     if task is None:
@@ -27,18 +30,22 @@ def bound_tree(service: Service, root: str) -> BoundTree | None:
         bounds=settings.bounds,
         handle=settings.escalation_handle or "",
         owner=repo.github.partition("/")[0] if repo else "",
-        dashboard=ready.dashboard_url(service.home, service.settings.bridge),
+        dashboard=service.settings.bridge.url,
         merged=frozenset(
             event.branch for kind, _, event in branches.told(store, root) if kind is BranchEventKind.MERGED
         ),
     )
-    return _with_result(service, tree) if task.state in OVER else tree
+    last = last_job(tree) if task.state in OVER else None
+    return replace(tree, result=result_of(service, last)) if last else tree
 
 
-def _with_result(service: Service, tree: BoundTree) -> BoundTree:
-    """What its last job returned."""
-    last = last_job(tree)
-    runs = attempts.of_job(service.store, last.job_id) if last else []
+def last_event(tree: BoundTree) -> int:
+    """The place of the last event it tells of."""
+    return max((event.seq for event in tree.events), default=0)
+
+
+def result_of(service: Service, job: JobRecord) -> ServiceResult | None:
+    """What a job returned, as its run's row keeps it."""
+    runs = attempts.of_job(service.store, job.job_id)
     told = (runs[-1].payload or {}).get(KEY) if runs else None
-    result = ServiceResult.model_validate(told) if told else None
-    return replace(tree, result=result)
+    return ServiceResult.model_validate(told) if told else None

@@ -82,6 +82,18 @@ def test_the_status_tells_all_of_it(service: Service, capsys: pytest.CaptureFixt
     assert told["process"] is not None
 
 
+def test_the_last_delivery_of_a_webhook_is_shown(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["github", "status"]) == 0
+    assert "webhook" not in capsys.readouterr().out
+    service.home.config.write_text(f'{SETTINGS}webhook_secret_env = "HOOK"\n')
+    assert main(["github", "status"]) == 0
+    assert "webhook    nothing was delivered yet" in capsys.readouterr().out
+    for number, event in enumerate(("ping", "issue_comment")):
+        reading.is_new_delivery(service.store, f"d-{number}", event)
+    assert main(["github", "status"]) == 0
+    assert "webhook    issue_comment was delivered 0s ago" in capsys.readouterr().out
+
+
 def test_requests_of_other_hours_are_not_of_this_one(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
     for ago in (0, 5 * 3600, 30 * 3600):

@@ -75,6 +75,14 @@ def is_new_delivery(engine: Engine, delivery_id: str, event: str) -> bool:
     return True
 
 
+def last_delivery(engine: Engine) -> tuple[str, float] | None:
+    """The event of the webhook's delivery that came last, and when."""
+    query = select(deliveries.c.event, deliveries.c.at).order_by(deliveries.c.at.desc()).limit(1)
+    with engine.connect() as connection:
+        row = connection.execute(query).one_or_none()
+    return (row.event, row.at) if row else None
+
+
 def tidy(engine: Engine) -> None:
     """Forget what is only kept to save work."""
     old = time.time() - KEPT_SECONDS

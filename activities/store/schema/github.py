@@ -45,6 +45,7 @@ github_facts = Table(
     Index("github_facts_open", "next_at", **only("state = 'open'")),
     Index("github_facts_to_push", "next_at", **only("state = 'push'")),
     Index("github_facts_published", "root_job_id", **only("kind = 'publish'")),
+    Index("github_facts_failed", "github", "number", **only("state = 'failed'")),
     Index("github_facts_by_root", "root_job_id"),
 )
 """What is to be written to GitHub, and how far that got; nothing else ever is."""

@@ -74,14 +74,15 @@ def _facts() -> None:
         sa.Column("revision", sa.Integer, nullable=False),
     )
     op.create_index("github_facts_open", "github_facts", ["next_at"], **only("state = 'open'"))
+    op.create_index("github_facts_failed", "github_facts", ["github", "number"], **only("state = 'failed'"))
     op.create_index("github_facts_to_push", "github_facts", ["next_at"], **only("state = 'push'"))
     op.create_index("github_facts_published", "github_facts", ["root_job_id"], **only("kind = 'publish'"))
+    op.create_index("github_facts_by_root", "github_facts", ["root_job_id"])
     op.create_table(
         "github_published",
         sa.Column("repo", sa.String(200), primary_key=True),
         sa.Column("since", sa.Double, nullable=False),
     )
-    op.create_index("github_facts_by_root", "github_facts", ["root_job_id"])
 
 
 def _comments() -> None:
