@@ -1,15 +1,20 @@
 """What GitHub is asked: one function for each endpoint, our models in and out."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from activities.github.client import Client, DeclinedError
+from pydantic import ValidationError
+
+from activities.github.client import AwayError, Client, DeclinedError
 from activities.github.models import (
+    Answer,
     Branch,
     CheckRun,
+    CheckRuns,
     Comment,
     GitRef,
     Issue,
+    Limits,
     Person,
     Pull,
     Quota,
@@ -24,23 +29,23 @@ PER_PAGE = "100"
 async def whoami(client: Client) -> Person:
     """The account itself; a GitHub App is the bot of its name."""
     if client.oauth_token and not client.is_app:
-        return Person.model_validate(await client.get("/user"))
+        return _read(Person, await client.get("/user"))
     app = await client.app()
     return Person(login=f"{app['slug']}[bot]", id=0, type="Bot")
 
 
 async def quota(client: Client) -> Quota:
     """What is left of the hour's requests; asking costs none."""
-    return Quota.model_validate((await client.get("/rate_limit"))["resources"]["core"])
+    return _read(Limits, await client.get("/rate_limit")).resources.core
 
 
 async def repository(client: Client, github: str) -> Repository:
-    return Repository.model_validate(await client.get(f"/repos/{github}"))
+    return _read(Repository, await client.get(f"/repos/{github}"))
 
 
 async def issue(client: Client, github: str, number: int) -> Issue:
     """An issue, or what a pull request has in common with one."""
-    return Issue.model_validate(await client.get(f"/repos/{github}/issues/{number}"))
+    return _read(Issue, await client.get(f"/repos/{github}/issues/{number}"))
 
 
 async def permission(client: Client, github: str, login: str) -> str:
@@ -58,20 +63,20 @@ async def comments_since(client: Client, github: str, since: float) -> list[Comm
     """Comments of all its issues and pull requests that were written or changed since, the oldest change first."""
     when = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     path = f"/repos/{github}/issues/comments?sort=updated&direction=asc&since={when}&per_page={PER_PAGE}"
-    return [Comment.model_validate(each) for each in await client.pages(path)]
+    return [_read(Comment, each) for each in await client.pages(path)]
 
 
 async def comments_of(client: Client, github: str, number: int, since: float) -> list[Comment]:
     """Comments of one issue or pull request that were written or changed since."""
     when = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     path = f"/repos/{github}/issues/{number}/comments?since={when}&per_page={PER_PAGE}"
-    return [Comment.model_validate(each) for each in await client.pages(path)]
+    return [_read(Comment, each) for each in await client.pages(path)]
 
 
 async def comment(client: Client, github: str, comment_id: int) -> Comment | None:
     """A comment as it is now; None when it was deleted."""
     try:
-        return Comment.model_validate(await client.get(f"/repos/{github}/issues/comments/{comment_id}"))
+        return _read(Comment, await client.get(f"/repos/{github}/issues/comments/{comment_id}"))
     except DeclinedError as error:
         if error.status in {404, 410}:
             return None
@@ -80,12 +85,12 @@ async def comment(client: Client, github: str, comment_id: int) -> Comment | Non
 
 async def add_comment(client: Client, github: str, number: int, body: str) -> Comment:
     made = await client.send("POST", f"/repos/{github}/issues/{number}/comments", {"body": body})
-    return Comment.model_validate(made)
+    return _read(Comment, made)
 
 
 async def edit_comment(client: Client, github: str, comment_id: str, body: str) -> Comment:
     made = await client.send("PATCH", f"/repos/{github}/issues/comments/{comment_id}", {"body": body})
-    return Comment.model_validate(made)
+    return _read(Comment, made)
 
 
 async def delete_comment(client: Client, github: str, comment_id: int) -> None:
@@ -95,17 +100,17 @@ async def delete_comment(client: Client, github: str, comment_id: int) -> None:
 async def react(client: Client, github: str, comment_id: str, content: str) -> Reaction:
     """React to a comment; doing so again changes nothing."""
     path = f"/repos/{github}/issues/comments/{comment_id}/reactions"
-    return Reaction.model_validate(await client.send("POST", path, {"content": content}))
+    return _read(Reaction, await client.send("POST", path, {"content": content}))
 
 
 async def pull(client: Client, github: str, number: int) -> Pull:
-    return Pull.model_validate(await client.get(f"/repos/{github}/pulls/{number}"))
+    return _read(Pull, await client.get(f"/repos/{github}/pulls/{number}"))
 
 
 async def open_pulls(client: Client, github: str) -> list[Pull]:
     """The open pull requests, what changed last first: one page of them."""
     path = f"/repos/{github}/pulls?state=open&sort=updated&direction=desc&per_page={PER_PAGE}"
-    return [Pull.model_validate(each) for each in await client.pages(path, most=1)]
+    return [_read(Pull, each) for each in await client.pages(path, most=1)]
 
 
 async def pulls_of(client: Client, github: str, branch: str) -> list[Pull]:
@@ -113,13 +118,13 @@ async def pulls_of(client: Client, github: str, branch: str) -> list[Pull]:
     owner = github.partition("/")[0]
     path = f"/repos/{github}/pulls?state=all&per_page={PER_PAGE}&head={{head}}"
     found = await client.pages(path, most=1, head=f"{owner}:{branch}")
-    return [each for each in map(Pull.model_validate, found) if each.head.ref == branch]
+    return [each for each in (_read(Pull, one) for one in found) if each.head.ref == branch]
 
 
 async def branch(client: Client, github: str, name: str) -> Branch | None:
     """A branch as it is there; None when there is none of that name."""
     try:
-        return Branch.model_validate(await client.get(f"/repos/{github}/branches/{{+name}}", name=name))
+        return _read(Branch, await client.get(f"/repos/{github}/branches/{{+name}}", name=name))
     except DeclinedError as error:
         if error.status == 404:
             return None
@@ -128,11 +133,11 @@ async def branch(client: Client, github: str, name: str) -> Branch | None:
 
 async def open_pull(client: Client, github: str, **said: Any) -> Pull:
     """Open a pull request: title, body, head, base, draft."""
-    return Pull.model_validate(await client.send("POST", f"/repos/{github}/pulls", said))
+    return _read(Pull, await client.send("POST", f"/repos/{github}/pulls", said))
 
 
 async def change_pull(client: Client, github: str, number: int, **said: Any) -> Pull:
-    return Pull.model_validate(await client.send("PATCH", f"/repos/{github}/pulls/{number}", said))
+    return _read(Pull, await client.send("PATCH", f"/repos/{github}/pulls/{number}", said))
 
 
 async def mark_ready(client: Client, node_id: str) -> None:
@@ -146,23 +151,34 @@ async def mark_ready(client: Client, node_id: str) -> None:
 async def queued(client: Client, github: str) -> list[GitRef]:
     """The commits a merge queue wants checked."""
     path = f"/repos/{github}/git/matching-refs/heads/gh-readonly-queue/"
-    return [GitRef.model_validate(each) for each in await client.pages(path)]
+    return [_read(GitRef, each) for each in await client.pages(path)]
 
 
 async def check_runs(client: Client, github: str, sha: str, name: str) -> list[CheckRun]:
     """The check runs of that name on a commit."""
     found = await client.get(f"/repos/{github}/commits/{sha}/check-runs?check_name={{name}}", name=name)
-    return [CheckRun.model_validate(each) for each in found["check_runs"]]
+    return list(_read(CheckRuns, found).check_runs)
 
 
 async def add_check(client: Client, github: str, said: dict[str, Any]) -> CheckRun:
-    return CheckRun.model_validate(await client.send("POST", f"/repos/{github}/check-runs", said))
+    return _read(CheckRun, await client.send("POST", f"/repos/{github}/check-runs", said))
 
 
 async def change_check(client: Client, github: str, check_id: str, said: dict[str, Any]) -> CheckRun:
-    return CheckRun.model_validate(await client.send("PATCH", f"/repos/{github}/check-runs/{check_id}", said))
+    return _read(CheckRun, await client.send("PATCH", f"/repos/{github}/check-runs/{check_id}", said))
 
 
 async def set_status(client: Client, github: str, sha: str, said: dict[str, Any]) -> None:
     """A commit status: what an account that is no GitHub App can give in place of a check run."""
     await client.send("POST", f"/repos/{github}/statuses/{sha}", said)
+
+
+A = TypeVar("A", bound=Answer)
+
+
+def _read(kind: type[A], said: object) -> A:
+    """What GitHub answered, as ours; what is none of its descriptions counts as GitHub being broken."""
+    try:
+        return kind.model_validate(said)
+    except ValidationError:
+        raise AwayError(f"GitHub answers what is no {kind.__name__}", status=200) from None

@@ -45,6 +45,11 @@ class LimitedError(GithubError):
 class AwayError(GithubError):
     """It cannot be reached, or is broken: whether a write has happened is not known."""
 
+    def __init__(self, why: str, status: int | None = None) -> None:
+        super().__init__(why)
+        self.status = status
+        """What it answered; None where it did not, and will not answer anything else either."""
+
 
 class DeclinedError(GithubError):
     """It says no, and will again: no such thing, no permission, not possible."""
@@ -93,7 +98,9 @@ class Client(GitHubAPI):
 
     async def _page(self, path: str, values: Mapping[str, str]) -> tuple[list[Any], str | None]:
         data, more = await self._told("GET", path, values, b"")
-        return (data if isinstance(data, list) else data.get("items", [])), more
+        if not isinstance(data, list):
+            raise AwayError("GitHub answers what is no list", status=200)
+        return data, more
 
     async def _asked(self, method: str, path: str, values: Mapping[str, str], data: Any = b"") -> Any:
         answer, _ = await self._told(method, path, values, data)
@@ -104,7 +111,7 @@ class Client(GitHubAPI):
             await self._authorised()
             answer, more, _ = await self._make_request(method, path, dict(values), data, "application/vnd.github+json")
         except gidgethub.GitHubBroken as error:
-            raise AwayError(f"GitHub answers {error.status_code.value}") from None
+            raise AwayError(f"GitHub answers {error.status_code.value}", error.status_code.value) from None
         except gidgethub.HTTPException as error:
             raise _declined(error) from None
         except gidgethub.GitHubException as error:
@@ -207,7 +214,7 @@ def _declined(error: gidgethub.HTTPException) -> GithubError:
         if status == 429 or "rate limit" in said.lower() or "abuse" in said.lower():
             return LimitedError("GitHub was asked too often", now + SHORT_WAIT)
     if status in {408, 409} or 300 <= status < 400:
-        return AwayError(f"GitHub answers {status}: {said}")
+        return AwayError(f"GitHub answers {status}: {said}", status)
     return DeclinedError(status, f"GitHub answers {status}: {said}")
 
 

@@ -120,6 +120,12 @@ class CheckRun(Answer):
     output: CheckOutput = CheckOutput()
 
 
+class CheckRuns(Answer):
+    """The checks on a commit."""
+
+    check_runs: tuple[CheckRun, ...] = ()
+
+
 class Quota(Answer):
     """What is left of the hour's requests."""
 
@@ -133,6 +139,18 @@ class Branch(Answer):
 
     name: str = ""
     protected: bool = False
+
+
+class Resources(Answer):
+    """The quota of each of GitHub's interfaces; ours is the first one."""
+
+    core: Quota
+
+
+class Limits(Answer):
+    """What is left of everything."""
+
+    resources: Resources
 
 
 class GitObject(Answer):

@@ -1,11 +1,15 @@
 """Acting on comments, each once, for ever: who may, what they order, and the one receipt (rulings L4 to L6)."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from activities.github import api
+from activities.github.client import GithubError
 from activities.github.models import Comment
 from activities.store.github import account, comments, facts, threads
 from activities.store.github.comments import CommentRow
@@ -20,6 +24,8 @@ from workflows.github.facts import FactKind, comment_fact_id
 from workflows.github.permitted import MAY_COMMAND, refusal, silent
 from workflows.github.texts.refusal import as_comment
 from workflows.model.errors import ServiceError, UnreachableError
+
+log = logging.getLogger(__name__)
 
 HOUR = 3600.0
 
@@ -91,6 +97,12 @@ async def _carried_out(session: Session, row: CommentRow, comment: Comment, perm
         except ServiceError as error:
             outcome.refused.append(error.message)
             outcome.instead += _lines(error.hint)
+            continue
+        except (GithubError, SQLAlchemyError):
+            raise
+        except Exception:
+            log.exception("a fault of ours with comment %d", row.comment_id)
+            outcome.refused.append("it could not be carried out for a fault of the service, whose log says more")
             continue
         outcome.done.append(did.says)
         outcome.reports += [did.report] if did.report else []

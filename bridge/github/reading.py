@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from activities.github import api
-from activities.github.client import DeclinedError
+from activities.github.client import AwayError, DeclinedError
 from activities.github.models import Comment
 from activities.store.github import account, comments, reading, threads
 from activities.store.github.comments import CommentRow
@@ -17,6 +17,9 @@ from bridge.operations.github_interest import STARTING, served
 from workflows.github.commands import commands_in
 from workflows.github.comment import why_ignored
 
+FAILED_SECONDS = 300.0
+"""A repository that GitHub fails at, or declines, is asked for again after so long: that is not free."""
+
 FREE_SECONDS = 20.0
 """Three free answers a minute and repository, and no more."""
 
@@ -28,31 +31,47 @@ def of_interest(session: Session) -> list[Reading]:
 
 
 async def read(session: Session) -> list[str]:
-    """Look at every repository that is due."""
+    """Look at every repository that is due. One that GitHub fails at holds up no other, unless it fails at all."""
     await asyncio.to_thread(_begin_new, session)
     did, now = [], time.time()
-    for each in await asyncio.to_thread(of_interest, session):
-        if each.due(now):
+    failed: list[AwayError] = []
+    looked = [each for each in await asyncio.to_thread(of_interest, session) if each.due(now)]
+    for each in looked:
+        try:
             did += await _read_one(session, each)
+        except AwayError as error:
+            if error.status is None:
+                raise
+            failed.append(error)
+            await asyncio.to_thread(_leave, session, each, str(error))
+    if failed and len(failed) == len(looked):
+        raise failed[-1]
     return did
 
 
 async def _read_one(session: Session, known: Reading) -> list[str]:
     """Its new comments, and what else is to be watched there; then it is left alone for a while."""
     store, began = session.store, time.time()
-    asked, error, since, taken = 1, "", known.since, 0
+    asked, taken = 1, 0
     try:
         found = await api.comments_since(session.client, known.github, known.since)
         if not session.client.was_free:
             taken = await asyncio.to_thread(_take, session, known, found)
-        since = max([known.since, *(each.updated_at for each in found)])
         asked += await checks.look(session, known.github)
     except DeclinedError as no:
-        error = str(no)
+        await asyncio.to_thread(_leave, session, known, str(no))
+        return [f"{known.github} cannot be read: {no}"]
+    since = max([known.since, *(each.updated_at for each in found)])
     wait = max(session.settings.poll, FREE_SECONDS * asked, session.client.poll_interval)
-    seen = {"since": since, "polled_at": began, "next_at": time.time() + wait, "error": error}
+    seen = {"since": since, "polled_at": began, "next_at": time.time() + wait, "error": ""}
     await asyncio.to_thread(lambda: reading.note(store, known.github, **seen))
     return [f"took {taken} comments of {known.github}"] if taken else []
+
+
+def _leave(session: Session, known: Reading, why: str) -> None:
+    """It is looked at again later; doctor and status say why."""
+    now = time.time()
+    reading.note(session.store, known.github, polled_at=now, next_at=now + FAILED_SECONDS, error=why)
 
 
 def _take(session: Session, known: Reading, found: list[Comment]) -> int:

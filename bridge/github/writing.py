@@ -1,8 +1,11 @@
 """Writing what is declared: one thing a turn, looked for before it is made, so it is there once (rulings L2, L3)."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from activities.github.client import AwayError, DeclinedError, LimitedError
 from activities.store.github import account, facts
@@ -11,6 +14,8 @@ from bridge.github import checks, posting, pulls
 from bridge.github.session import Session
 from bridge.github.wrote import Later, Needless, Never, Wrote
 from workflows.github.facts import FactKind
+
+log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 60.0
 AWAY_SECONDS, LONGEST_AWAY = 5.0, 1800.0
@@ -58,6 +63,12 @@ async def _write(session: Session, fact: FactRow) -> list[str]:
     except (DeclinedError, Never) as error:
         await asyncio.to_thread(_declined, session, fact, error)
         return [f"{fact.kind} on {where} is declined: {error}"]
+    except SQLAlchemyError:
+        raise
+    except Exception as error:
+        log.exception("a fault of ours with %s", fact.fact_id)
+        await asyncio.to_thread(_declined, session, fact, DeclinedError(0, f"a fault of ours: {type(error).__name__}"))
+        return [f"{fact.kind} on {where}: a fault of ours, see the log"]
     written = lambda: facts.written(  # noqa: E731
         store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest="" if wrote.more else wrote.digest
     )

@@ -299,7 +299,8 @@ async def test_what_the_settings_do_not_allow_is_refused(office: Office, said: l
 async def test_what_has_not_changed_is_asked_for_free_and_at_most_three_times_a_minute(office: Office) -> None:
     number = office.hub.pull()
     await waiting(office, number)
-    await heard(office)
+    for _ in range(2):  # its own comments are news, once
+        await heard(office)
     known = reading.of(office.session.store, "acme/tool")
     assert known is not None
     assert known.next_at - time.time() > 15

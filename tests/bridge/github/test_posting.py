@@ -6,9 +6,12 @@ from typing import Literal
 
 import pytest
 
-from activities.store.github import account, facts, threads
+from activities.store import repos
+from activities.store.github import account, facts, reading, threads
 from activities.store.github.facts import FactRow
-from bridge.github import posting
+from bridge.github import posting, writing
+from bridge.github.bodies import Body, body_of
+from bridge.github.session import Session
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
 from workflows.github.marks import marked, marker
@@ -233,3 +236,57 @@ async def test_several_at_once_write_one_after_the_other_and_once(office: Office
     await office.turn()
     await asyncio.gather(*(office.turn() for _ in range(4)))
     assert _marks(office, number) == [f"{ROOT}-status"]
+
+
+@pytest.mark.ruling("L8")
+async def test_a_fault_of_ours_with_one_comment_holds_up_no_other(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, second = office.hub.pull(), office.hub.pull("second")
+    bind(office, number)
+    bind(office, second, "job-0123456789cd")
+
+    def broken(session: Session, fact: FactRow) -> Body:
+        if fact.root_job_id == ROOT:
+            raise RuntimeError("a bug")
+        return body_of(session, fact)
+
+    monkeypatch.setattr("bridge.github.posting.body_of", broken)
+    for _ in range(writing.MOST_ATTEMPTS + 2):
+        await office.turn()
+    assert _marks(office, second) == ["job-0123456789cd-status"]
+    (failed,) = facts.unwritten(office.session.store)
+    assert (failed.state, failed.error) == (facts.FAILED, "a fault of ours: RuntimeError")
+
+
+@pytest.mark.ruling("L8")
+async def test_a_repository_that_github_fails_at_holds_up_no_other(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    office.hub.repo("acme/broken")
+    reading.begin(office.session.store, "acme/broken", 0.0)
+    repos.put(office.session.store, "acme/broken", "/srv/broken", office.service.settings.host, "acme/broken")
+    seeds.write(office.service, seeds.task("job-0123456789cd", repo="acme/broken"))
+    other = seeds.job("job-0123456789cd", repo="acme/broken", pull_request=1)
+    seeds.write(office.service, other, seeds.event(1, "job-0123456789cd", kind="tree_started"))
+    office.hub.fail("GET /repos/acme/broken/issues/comments", 99, 502, {}, {"message": "no"})
+    reading.want(office.session.store)
+    office.hub.comment(as_="bob", number=number, body="/service status")
+    await office.turns()
+    assert len(office.hub.bodies(number)) == 3
+    left = reading.of(office.session.store, "acme/broken")
+    assert left is not None
+    assert left.error == "GitHub answers 502"
+    assert account.read(office.session.store).blocked_until is None
+
+
+@pytest.mark.parametrize("answer", [{"odd": 1}, [{"id": "x"}], None, "text"])
+async def test_an_answer_of_another_shape_is_github_being_broken(office: Office, answer: object) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    office.hub.fail("GET /repos/acme/tool/issues/comments", 1, 200, {}, answer)
+    reading.want(office.session.store)
+    turn = await office.turn()
+    assert "GitHub answers" in turn.says
