@@ -26,6 +26,7 @@ REQUESTER = "delegation-service"
 SHORT_WAIT = 60.0
 """GitHub's own advice for a secondary limit that names no time."""
 LONG_WAIT = 3600.0
+REFUSED_WAIT = 300.0
 TOKEN_SPARE = 300.0
 """An App's token is renewed so long before it ends."""
 
@@ -40,6 +41,10 @@ class LimitedError(GithubError):
     def __init__(self, why: str, until: float) -> None:
         super().__init__(why)
         self.until = until
+
+
+class UnknownAccountError(LimitedError):
+    """It does not know the account (any more): a person has to see to it, and it is asked again after a while."""
 
 
 class AwayError(GithubError):
@@ -205,6 +210,10 @@ def _declined(error: gidgethub.HTTPException) -> GithubError:
     status, headers, now = error.status_code.value, error.headers, time.time()
     said = str(error)[:300]
     wait = _number(headers.get("retry-after"))
+    if status == 401:
+        return UnknownAccountError(
+            f"the account of [github] is refused: GitHub answers 401: {said}", now + REFUSED_WAIT
+        )
     if status in {403, 429}:
         if wait is not None:
             return LimitedError(f"GitHub wants to be left alone for {wait:g} s", now + wait)

@@ -57,11 +57,13 @@ def _process(service: Service) -> Finding:
 
 def _asked(service: Service, known: Credentials) -> Iterator[Finding]:
     """What GitHub itself says now."""
-    from activities.github.client import AwayError, DeclinedError, LimitedError
+    from activities.github.client import AwayError, DeclinedError, LimitedError, UnknownAccountError
 
     names = sorted({repo.github for repo in served(service)})
     try:
         seen = ask(service, known, names)
+    except UnknownAccountError as error:
+        yield _finding(Level.WRONG, str(error), f"put a valid one in place, then: {RESTART}")
     except DeclinedError as error:
         yield _finding(Level.WRONG, f"the account is refused: {error}", f"put a valid one in place, then: {RESTART}")
     except LimitedError as error:

@@ -61,7 +61,7 @@ class Reviewed:
 def reviewed(service: Service, where: Path, **fields: Any) -> Reviewed:
     """Nothing is merged yet; fields of the task, or of a leg, by name."""
     repo = make_repository(where / "shop")
-    repos.put(service.store, "acme/shop", str(repo), service.settings.host)
+    repos.put(service.store, "acme/shop", str(repo), service.settings.host, "acme/shop")
     base, heads = run_git(repo, "rev-parse", "HEAD"), dict[str, str]()
     for job_id, name in ((A, "a"), (B, "b")):
         run_git(repo, "checkout", "-q", "-b", f"service/{job_id}-{name}", base)

@@ -38,4 +38,4 @@ def test_a_pull_request_that_cannot_be_fetched_is_a_reason(
 ) -> None:
     tree = reviewed(Service(home), tmp_path)
     assert main(["job", "gate", ROOT, "--pr", "7"]) == 3
-    assert f"git -C {tree.repo} fetch origin refs/pull/7/head" in capsys.readouterr().out
+    assert f"{tree.repo} has no remote to fetch acme/shop from; next: git -C" in capsys.readouterr().out

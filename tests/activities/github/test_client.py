@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from activities.github import api
 from activities.github.account import App, Credentials
-from activities.github.client import AwayError, Client, DeclinedError, LimitedError, repository_in
+from activities.github.client import AwayError, Client, LimitedError, UnknownAccountError, repository_in
 from activities.store.github import account
 from tests.github.hub import Hub
 
@@ -108,7 +108,7 @@ async def test_nothing_that_is_raised_or_logged_holds_the_token(
     token, raised = hub.tokens["helper"], list[str]()
     hub.revoke(token)
     for _ in range(2):
-        with pytest.raises((DeclinedError, AwayError)) as told:
+        with pytest.raises((UnknownAccountError, AwayError)) as told:
             await api.whoami(client)
         raised.append(f"{told.value!r} {told.value} {told.value.__cause__} {told.value.__context__!r}")
         hub.down()

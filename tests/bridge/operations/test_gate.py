@@ -197,5 +197,5 @@ class TestPullRequests:
 
     def test_one_that_cannot_be_fetched(self, tree: Reviewed, remote: Path) -> None:
         said = only(judged(tree, 8))
-        assert "the head of pull request 8 could not be fetched" in said
-        assert said.endswith(f"next: git -C {tree.repo} fetch origin refs/pull/8/head")
+        assert "the head of pull request 8 cannot be seen: there is no pull request #8" in said
+        assert said.endswith(f"next: git -C {tree.repo} ls-remote origin 'refs/pull/*/head'")

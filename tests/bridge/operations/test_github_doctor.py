@@ -117,7 +117,7 @@ def test_without_the_token_it_tells_what_the_process_saw_and_asks_nothing(home: 
 def test_a_token_that_is_refused_is_wrong(home: Home, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DESK_TOKEN", "ghp_nobody")
     [refused] = said(made(home, hub), Level.WRONG)
-    assert refused.startswith("the account is refused: GitHub answers 401")
+    assert refused.startswith("the account of [github] is refused: GitHub answers 401")
     assert "ghp_nobody" not in refused
 
 
