@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from activities.store import schema
-from activities.store.github.facts import FAILED, OPEN
+from workflows.github.facts import FactState
 from workflows.model.branch_events import BranchEventKind
 from workflows.model.event_kinds import EventKind
 from workflows.model.states import JobState, TaskState, WaitsFor
@@ -221,13 +221,13 @@ def _unseen_hosts() -> Select[Any]:
 def _unwritten() -> Select[Any]:
     """The pull requests and issues of which something could not be written to GitHub."""
     key = facts.c.github + literal("#", String) + cast(facts.c.number, String)
-    query = _place(Kind.GITHUB, func.min(facts.c.at), key).where(facts.c.state == FAILED)
+    query = _place(Kind.GITHUB, func.min(facts.c.at), key).where(facts.c.state == FactState.FAILED.value)
     return query.group_by(facts.c.github, facts.c.number)
 
 
 def _unreached() -> Select[Any]:
     """The account, when GitHub has been away or refused it for long, and something is to be read or written."""
-    written = select(facts.c.fact_id).where(facts.c.state == OPEN).exists()
+    written = select(facts.c.fact_id).where(facts.c.state == FactState.OPEN.value).exists()
     read = select(threads.c.root_job_id).where(threads.c.over.is_(False)).exists()
     query = _place(Kind.GITHUB, account.c.failing_since, literal(ACCOUNT, String))
     return query.where(account.c.failing_since < bindparam("late"), or_(written, read))

@@ -30,6 +30,19 @@ class FactKind(StrEnum):
     """A check run on a head."""
 
 
+class FactState(StrEnum):
+    """How far it got."""
+
+    PUSH = "push"
+    """Its branch has to be pushed on its host first; then it is open."""
+    OPEN = "open"
+    DONE = "done"
+    FAILED = "failed"
+    """It can never be written; a person has to look."""
+    DROPPED = "dropped"
+    """A person has said that it need not be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One thing to be told once."""

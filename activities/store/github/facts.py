@@ -9,10 +9,10 @@ from sqlalchemy import Engine, func, select, update
 
 from activities.store import schema
 from activities.store.database import insert_new
+from workflows.github.facts import FactState
 
 table = schema.github_facts
-PUSH, OPEN, DONE, FAILED, DROPPED = "push", "open", "done", "failed", "dropped"
-"""`push`: its branch has to be pushed on its host first; then it is open."""
+PUSH, OPEN, DONE, FAILED, DROPPED = (each.value for each in FactState)
 
 
 @dataclass(frozen=True)
