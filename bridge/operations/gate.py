@@ -99,7 +99,7 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
         found = branches.checkout(service, tree.task.repo)
         repo = Path(found.path)
         if fetch:
-            source = pull_requests.Source(repo, found.github)
+            source = pull_requests.Source(repo, found.github, service.settings.github.web)
             return Head(name, pull_requests.heads(source, (number,), token)[number])
         known = git.commit(repo, pull_requests.ref_of(number))
     except ServiceError as error:
