@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.belonging import Issue, Pr
+from cli.belonging import Issue, Pr, token_here
 from cli.output import say, say_fields, say_json, say_table
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _start(new: "NewJob", wait: bool, json: bool) -> None:
     from cli.follow import follow
 
     service = Service.locate()
-    job_id = asyncio.run(new_jobs.start(service, new))
+    job_id = asyncio.run(new_jobs.start(service, new, token=token_here(service)))
     if wait:
         raise typer.Exit(follow(service, job_id, json=json))
     say_json({"job_id": job_id}) if json else say(f"{job_id}\nwatch it: service job tree {job_id} --watch")

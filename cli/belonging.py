@@ -1,8 +1,17 @@
 """The options that say what work belongs to on GitHub (ruling L1)."""
 
-from typing import Annotated
+import os
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from bridge.operations.service import Service
+
 Pr = Annotated[int | None, typer.Option("--pr", min=1, help="The pull request it belongs to: it starts from its head.")]
 Issue = Annotated[int | None, typer.Option("--issue", min=1, help="The issue it belongs to.")]
+
+
+def token_here(service: "Service") -> str | None:
+    """The token of `[github].token_env`, where the terminal has it: it fetches heads of private repositories."""
+    return os.environ.get(service.settings.github.token_env, "").strip() or None

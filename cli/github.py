@@ -132,7 +132,7 @@ def _say_facts(found: "Status") -> None:
     say(f"{len(found.waiting)} to be written, {len(found.failed)} could not be written")
     for each in (*found.failed, *found.waiting)[:MOST]:
         why = f": {one_line(each.error, 200)}" if each.error else ""
-        say(f"  {each.state}  {each.kind} on {each.github}#{each.number}  {each.fact_id}, {ago(each.at)}{why}")
+        say(f"  {each.state}  {each.kind} on {each.where}  {each.fact_id}, {ago(each.at)}{why}")
     if found.failed:
         say("  service github sync --retry  (or, to leave it: service github sync --drop)")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.belonging import token_here
 from cli.output import plain, say, say_json, say_table
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def gate(
     from workflows.github.gate import GateState
     from workflows.model.errors import RefusedError
 
-    verdict = operations.of_tree(Service.locate(), job_id, pull_request=pr)
+    service = Service.locate()
+    verdict = operations.of_tree(service, job_id, pull_request=pr, token=token_here(service))
     if json:
         say_json(operations.as_json(verdict))
     else:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.belonging import Issue, Pr
+from cli.belonging import Issue, Pr, token_here
 from cli.output import say, say_json
 
 app = typer.Typer(help="Run a built-in recipe of several workers.", no_args_is_help=True, rich_markup_mode=None)
@@ -83,7 +83,7 @@ def _start(
     named = tuple(name.strip() for name in runtimes.split(",") if name.strip())
     text = sys.stdin.read() if goal == "-" else goal
     new = new_jobs.NewRecipe(Recipe(recipe), text, repo, named, legs, *belongs_to)
-    started = asyncio.run(new_jobs.orchestrate(service, new))
+    started = asyncio.run(new_jobs.orchestrate(service, new, token_here(service)))
     job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
     if wait:
         sys.stderr.write("".join(f"{line}\n" for line in told))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cli.belonging import Issue, Pr
+from cli.belonging import Issue, Pr, token_here
 from cli.output import say, say_json, say_table
 from cli.web import Web, open_page
 from workflows.model.errors import UsageError
@@ -100,7 +100,8 @@ def run(
     from cli.pipeline_view import follow, pairs
 
     service = Service.locate()
-    run_id = asyncio.run(pipelines.run(service, name, pairs(payload or []), pull_request=pr, issue=issue))
+    given, token = pairs(payload or []), token_here(service)
+    run_id = asyncio.run(pipelines.run(service, name, given, pull_request=pr, issue=issue, token=token))
     if wait:
         raise typer.Exit(follow(service, run_id, json=json))
     say_json({"run_id": run_id}) if json else say(f"{run_id}\nwatch it: service pipeline watch {run_id}")
@@ -129,6 +130,7 @@ def runs(
     from bridge.operations import dashboard, pipeline_runs
     from bridge.operations.service import Service
     from cli.words import ago, one_line
+    from workflows.policy.bindings import in_words
 
     if web:
         service = Service.locate()
@@ -143,6 +145,7 @@ def runs(
             each.id,
             each.state,
             each.pipeline,
+            in_words(each.pull_request, each.issue) or "-",
             each.trigger,
             each.halt_stage or "-",
             ago(each.started_at),
@@ -150,7 +153,7 @@ def runs(
         )
         for each in page.runs
     ]
-    headings = ("RUN", "STATE", "PIPELINE", "TRIGGER", "HALTED_AT", "STARTED", "REASON")
+    headings = ("RUN", "STATE", "PIPELINE", "BELONGS_TO", "TRIGGER", "HALTED_AT", "STARTED", "REASON")
     say_table(headings, rows, "no runs; start one: service pipeline run NAME")
     if page.next_cursor:
         say(f"more: --cursor {page.next_cursor}")

@@ -116,6 +116,8 @@ def lines(run: "RunView") -> Iterator[str]:
     ended = f", ended {clock(run.finished_at)}" if run.finished_at else ""
     spent = f", {run.tokens:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}" if run.tokens else ""
     yield f"started {clock(run.started_at)} by {run.trigger}{ended}{spent}"
+    if run.belongs_to.what:
+        yield f"belongs to {run.belongs_to}"
     for key, value in run.payload.items():
         yield f"  {key} = {one_line(value)}"
     for stage in run.stages:

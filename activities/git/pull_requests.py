@@ -11,7 +11,7 @@ from activities.git.locks import held
 from activities.git.worktrees import common_directory
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
 from workflows.policy.bindings import WEB
-from workflows.policy.github_names import HOST, remote_of
+from workflows.policy.github_names import host_of, remote_of
 
 FETCH_SECONDS = 45.0
 """A schedule's run is planned within a minute, and this is a part of it."""
@@ -28,9 +28,8 @@ class Source:
 
     repo: Path
     github: str
-    host: str = HOST
     web: str = WEB
-    """The address that a token may be shown to."""
+    """Where that is; a token is shown to this address alone."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,19 @@ class _Remote:
     name: str
     url: str
     github: str
+    web: str
 
     @property
     def shown(self) -> str:
         return f"the remote {printable(self.name)} ({printable(remotes.without_credentials(self.url))})"
+
+    @property
+    def over_http(self) -> bool:
+        return self.url.startswith(("http://", "https://"))
+
+    @property
+    def by_ssh(self) -> str:
+        return f"git@{host_of(self.web)}:{self.github}.git"
 
     def command(self, words: str) -> str:
         return f"git -C {printable(str(self.repo))} {words}"
@@ -69,12 +77,12 @@ def heads(source: Source, numbers: Collection[int], token: str | None = None) ->
 
 def _remote(source: Source) -> _Remote:
     known = remotes.remotes(source.repo)
-    name = remote_of(known, source.github, source.host)
+    name = remote_of(known, source.github, host_of(source.web))
     if name is None:
         new = "github" if "origin" in known else "origin"
         add = f"git -C {printable(str(source.repo))} remote add {new} {source.web}/{source.github}.git"
         raise RefusedError(f"{printable(str(source.repo))} has no remote to fetch {source.github} from", add)
-    return _Remote(source.repo, name, known[name], source.github)
+    return _Remote(source.repo, name, known[name], source.github, source.web)
 
 
 def _fetch(remote: _Remote, numbers: list[int], env: dict[str, str], lock: int) -> None:
@@ -111,7 +119,12 @@ def _unreachable(remote: _Remote, error: GitError, number: int) -> ServiceError:
     said = error.said.replace(remote.url, remotes.without_credentials(remote.url))
     try_it = remote.command(f"fetch {printable(remote.name)} refs/pull/{number}/head")
     if any(mark in said.lower() for mark in _NOT_LET_IN):
-        hint = f"{try_it}, with a key or token that may read {remote.github}"
+        hint = f"{try_it}, with a key that may read {remote.github}"
+        if remote.over_http:
+            hint = (
+                f"export the variable that [github].token_env names, with a token that may read {remote.github}; "
+                f"or by ssh: {remote.command(f'remote set-url {printable(remote.name)} {remote.by_ssh}')}"
+            )
         return RefusedError(f"{remote.shown} does not let the service read pull request #{number}: {said}", hint)
     return UnreachableError(f"pull request #{number} cannot be fetched from {remote.shown}: {said}", try_it)
 

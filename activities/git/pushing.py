@@ -18,7 +18,7 @@ from activities.git.worktrees import common_directory
 from workflows.contract.redact import redact
 from workflows.github.publication import OURS
 from workflows.model.errors import RefusedError
-from workflows.policy.github_names import github_of_remote, remote_of
+from workflows.policy.github_names import github_of_remote, host_of, remote_of
 
 PUSH_SECONDS = 120.0
 _BEHIND = ("(fetch first)", "(non-fast-forward)")
@@ -51,7 +51,7 @@ def destination(repo: Path, github: str, web: str, token: str) -> Destination:
 
     Over https it is GitHub's own address, whatever the remote's looks like, for that one gets the token.
     """
-    host = urlsplit(web).hostname or ""
+    host = host_of(web)
     known = remotes.remotes(repo)
     name = remote_of(known, github, host)
     if name is None:

@@ -47,12 +47,16 @@ def plan(
     payload: Mapping[str, str],
     pull_request: int | None = None,
     issue: int | None = None,
+    token: str | None = None,
 ) -> RunInput:
-    """The pipeline as it is now; every agent as it is registered now, every pull request at its head of now."""
+    """The pipeline as it is now; every agent as it is registered now, every pull request at its head of now.
+
+    A token is shown to GitHub alone, to fetch those heads.
+    """
     pipeline = get(store, name)
     definition = read(pipeline.definition, pipeline.format)
     repo = _repo(store, pipeline)
-    bindings = _bindings(repo, settings.host, (pull_request, issue), definition)
+    bindings = _bindings(repo, settings, (pull_request, issue), definition, token)
     ours = bindings[pull_request, issue]
     return RunInput(
         run_id=run_id,
@@ -83,11 +87,14 @@ def _numbers(stage: ShellStage | AgentStage) -> Numbers:
     return (None, None) if isinstance(stage, ShellStage) else (stage.pull_request, stage.issue)
 
 
-def _bindings(repo: Repo, here: str, run: Numbers, definition: Definition) -> dict[Numbers, Bound]:
+def _bindings(
+    repo: Repo, settings: Settings, run: Numbers, definition: Definition, token: str | None
+) -> dict[Numbers, Bound]:
     """Everything the run and its stages belong to, each looked up once: stages of one pull request see one head."""
     wanted: Iterable[Numbers] = dict.fromkeys((run, *map(_numbers, definition.stages)))
+    here, web = settings.host, settings.github.web
     try:
-        return {numbers: bound(repo, here, *numbers) for numbers in wanted}
+        return {numbers: bound(repo, here, *numbers, token, web) for numbers in wanted}
     except RefusedError as refused:
         raise NotRunnableError(refused.message, refused.hint) from None
 

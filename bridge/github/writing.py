@@ -47,7 +47,7 @@ async def write_one(session: Session, apart: float) -> list[str]:
 
 
 async def _write(session: Session, fact: FactRow) -> list[str]:
-    store, where = session.store, f"{fact.github}#{fact.number}"
+    store, where = session.store, fact.where
     try:
         wrote = await WRITERS[fact.kind](session, fact)
     except (AwayError, LimitedError) as error:  # whether it has happened is looked for first, next time

@@ -9,6 +9,7 @@ from activities.store import repos as stored_repos
 from activities.store.repos import Repo
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
+from workflows.pipeline.records import RunRecord
 from workflows.policy import bindings
 
 
@@ -16,12 +17,13 @@ async def bound(
     service: Service, repo: Repo, pull_request: int | None, issue: int | None, token: str | None = None
 ) -> Bound:
     """The binding of work that is asked for now; with a pull request, its head is fetched."""
-    return await asyncio.to_thread(looked_up, repo, service.settings.host, pull_request, issue, token)
+    settings = service.settings
+    return await asyncio.to_thread(looked_up, repo, settings.host, pull_request, issue, token, settings.github.web)
 
 
 @dataclass(frozen=True)
 class Belonging:
-    """What a job belongs to, as people are told; all empty when it belongs to nothing."""
+    """What a job or a run belongs to, as people are told; all empty when it belongs to nothing."""
 
     what: str = ""
     address: str = ""
@@ -34,12 +36,13 @@ class Belonging:
 NOTHING = Belonging()
 
 
-def belonging(service: Service, job: JobRecord) -> Belonging:
-    """What a job belongs to."""
-    if job.pull_request is None and job.issue is None:
+def belonging(service: Service, row: JobRecord | RunRecord) -> Belonging:
+    """What a job or a run belongs to."""
+    if row.pull_request is None and row.issue is None:
         return NOTHING
-    repo = stored_repos.get(service.store, job.repo)
+    repo, web = stored_repos.get(service.store, row.repo), service.settings.github.web
     github = repo.github if repo else ""
     return Belonging(
-        bindings.in_words(job.pull_request, job.issue, github), bindings.address(github, job.pull_request, job.issue)
+        bindings.in_words(row.pull_request, row.issue, github),
+        bindings.address(github, row.pull_request, row.issue, web),
     )

@@ -101,7 +101,7 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
         repo = Path(found.path)
         bindings.check_github(found.name, found.path, found.github)
         if fetch:
-            source = pull_requests.Source(repo, found.github)
+            source = pull_requests.Source(repo, found.github, service.settings.github.web)
             return Head(name, pull_requests.heads(source, (number,), token)[number])
         known = git.commit(repo, pull_requests.ref_of(number))
     except ServiceError as error:

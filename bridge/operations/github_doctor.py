@@ -132,6 +132,6 @@ def _rows(service: Service) -> Iterator[Finding]:
         yield _finding(Level.WARNING, says, "let the GitHub App write checks, then: service github sync")
     if failed := facts.failed(service.store):
         last = failed[-1]
-        where = f"{last.kind} on {last.github}#{last.number}"
+        where = f"{last.kind} on {last.where}"
         says = f"{len(failed)} could not be written, the last: {where}: {last.error}"
         yield _finding(Level.WARNING, says, f"{STATUS}, then: service github sync --retry")

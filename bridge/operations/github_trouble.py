@@ -17,7 +17,7 @@ class Trouble:
     """One pull request or issue of which something is not written; or the account."""
 
     about: str
-    """OWNER/NAME#NUMBER, or `account`."""
+    """OWNER/NAME#NUMBER, OWNER/NAME alone where nothing has a number yet, or `account`."""
     says: str
     next: tuple[str, ...]
     root_job_id: str = ""
@@ -29,18 +29,18 @@ def of_keys(service: Service, keys: Collection[str]) -> dict[str, Trouble]:
     found: dict[str, list[FactRow]] = {}
     for each in facts.failed(service.store):
         found.setdefault(f"{each.github}#{each.number}", []).append(each)
-    made = {key: _unwritten(key, rows) for key, rows in found.items() if key in keys}
+    made = {key: _unwritten(rows) for key, rows in found.items() if key in keys}
     return made | ({ACCOUNT: _unreached(service)} if ACCOUNT in keys else {})
 
 
-def _unwritten(key: str, rows: list[FactRow]) -> Trouble:
+def _unwritten(rows: list[FactRow]) -> Trouble:
     whys = list(dict.fromkeys(each.error for each in rows))
     kinds = ", ".join(sorted({each.kind for each in rows}))
     more = f" (and {len(whys) - 1} other reasons)" if len(whys) > 1 else ""
-    says = f"{kinds} could not be written on {key}: {whys[0]}{more}"
+    says = f"{kinds} could not be written on {rows[0].where}: {whys[0]}{more}"
     github = rows[0].github
     ways = (STATUS, f"service github sync {github} --retry", f"service github sync {github} --drop")
-    return Trouble(key, says, ways, rows[0].root_job_id, tuple(each.fact_id for each in rows))
+    return Trouble(rows[0].where, says, ways, rows[0].root_job_id, tuple(each.fact_id for each in rows))
 
 
 def _unreached(service: Service) -> Trouble:

@@ -80,7 +80,7 @@ class Orchestrated:
     """What its result must be read with; empty when nothing."""
 
 
-async def orchestrate(service: Service, new: NewRecipe) -> Orchestrated:
+async def orchestrate(service: Service, new: NewRecipe, token: str | None = None) -> Orchestrated:
     """Start a tree whose legs the recipe makes; no agent need be registered."""
     goal = _checked(new.goal)
     runtimes = _runtimes(service, new.runtimes)
@@ -98,7 +98,7 @@ async def orchestrate(service: Service, new: NewRecipe) -> Orchestrated:
         capabilities=(Action.ASK, Action.REVIEW),
         autonomy_policy=AutonomyPolicy.READ_ONLY,
     )
-    binding = await bound.bound(service, repo, new.pull_request, new.issue)
+    binding = await bound.bound(service, repo, new.pull_request, new.issue, token)
     tree = _tree(service, worker, Action.ASK, goal, repo, legs)
     asked = tree.assignment.model_copy(update=binding.fields)
     tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes), "assignment": asked})

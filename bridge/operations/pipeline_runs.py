@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from activities.runs.output import last_lines
 from activities.store import attempts as stored_attempts
 from activities.store import pipeline_runs as stored
+from bridge.operations.bound import Belonging, belonging
 from bridge.operations.service import Service
 from workflows.contract.faults import nearest
 from workflows.contract.models import Decision
@@ -53,6 +54,10 @@ class RunView(_View):
 
     id: str
     pipeline: str
+    pull_request: int | None
+    issue: int | None
+    belongs_to: Belonging
+    """The pull request or issue, as people are told."""
     trigger: Trigger
     payload: dict[str, str]
     state: RunState
@@ -72,6 +77,8 @@ class RunLine(_View):
     id: str
     pipeline: str
     repo: str
+    pull_request: int | None
+    issue: int | None
     trigger: Trigger
     state: RunState
     reason: str
@@ -130,6 +137,7 @@ def show_run(service: Service, run_id: str) -> RunView:
     return RunView(
         **found.record.model_dump(include=set(RunView.model_fields)),
         id=run_id,
+        belongs_to=belonging(service, found.record),
         payload=found.begun.payload,
         stages=tuple(_stage(stage) for stage in stored.stages_of(service.store, run_id)),
     )

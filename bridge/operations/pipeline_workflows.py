@@ -51,7 +51,7 @@ async def start(service: Service, run: RunInput) -> str:
 
 
 async def _started(client: Client, service: Service, run: RunInput) -> bool:
-    github = bindings.address(run.github, run.pull_request, run.issue)
+    github = bindings.address(run.github, run.pull_request, run.issue, service.settings.github.web)
     seen = elsewhere.told(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
     try:
         async with starting(client, "the run"):

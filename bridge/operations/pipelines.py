@@ -83,10 +83,12 @@ async def run(
     *,
     pull_request: int | None = None,
     issue: int | None = None,
+    token: str | None = None,
 ) -> str:
     """Start a run; its id. Either it exists in full, or nothing was recorded.
 
-    A caller that brings a `run_id` may ask as often as it likes: it is one run.
+    A caller that brings a `run_id` may ask as often as it likes: it is one run. A token is shown to GitHub alone, to
+    fetch the heads of pull requests.
     """
     from bridge.operations import pipeline_workflows
 
@@ -106,6 +108,7 @@ async def run(
         payload=checked,
         pull_request=pull_request,
         issue=issue,
+        token=token,
     )
     return await pipeline_workflows.start(service, start)
 

@@ -14,7 +14,7 @@ from bridge.operations.service import Service
 from bridge.operations.texts import bounded
 from workflows.contract.strings import storable
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
-from workflows.policy.github_names import github_of_remotes, is_github_name
+from workflows.policy.github_names import github_of_remotes, host_of, is_github_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -34,7 +34,8 @@ def add(service: Service, name: str, path: Path, github: str | None = None) -> R
         raise UsageError(f"{github!r} is no repository on GitHub", f"service repo add {name} {top} --github OWNER/NAME")
     if github is None:
         known = stored.get(service.store, name)
-        github = github_of_remotes(remotes(Path(top))) or (known.github if known else "")
+        found = github_of_remotes(remotes(Path(top)), host_of(service.settings.github.web))
+        github = found or (known.github if known else "")
     return stored.put(service.store, name, top, service.settings.host, github)
 
 

@@ -196,7 +196,7 @@ async def _start_workflow(
 ) -> None:
     first, asked, root = tree.input, tree.input.assignment, tree.input.root_job_id
     summary = f"{asked.action} {first.repo} - {asked.worker.name}: {first.title}"
-    github = bindings.address(asked.github, asked.pull_request, asked.issue)
+    github = bindings.address(asked.github, asked.pull_request, asked.issue, service.settings.github.web)
     async with starting(client, "the job"):
         await client.start_workflow(
             DelegationTree.run,

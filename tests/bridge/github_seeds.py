@@ -27,7 +27,7 @@ def thread(service: Service, root: str = ROOT, number: int = 7, github: str = SH
 def fact(service: Service, fact_id: str, number: int = 7, github: str = SHOP, **fields: Any) -> FactRow:
     """Something that is to be written."""
     at, root = fields.pop("at", time.time()), fields.pop("root", ROOT)
-    row = FactRow(fact_id, "end", root, github, number, at=at, **fields)
+    row = FactRow(fact_id, fields.pop("kind", "end"), root, github, number, at=at, **fields)
     facts.declare(service.store, [row])
     return row
 

@@ -54,6 +54,7 @@ def test_the_status_tells_all_of_it(service: Service, capsys: pytest.CaptureFixt
         account.count(store, SHOP, free=free, wrote=wrote)
     account.count(store, "", free=False, wrote=False)
     github_seeds.fact(service, "waits", next_at=now + 60)
+    github_seeds.fact(service, "pushed", number=0, kind="publish", state=facts.PUSH)
     github_seeds.failed(service, "failed")
     comments.take(store, [CommentRow(1, SHOP, 7, "ann", now - 60)])
     comments.acted(store, 1, comments.REFUSED, "no round is open")
@@ -67,8 +68,9 @@ def test_the_status_tells_all_of_it(service: Service, capsys: pytest.CaptureFixt
         "2 counted, 2 free, 1 written",
         f"{SHOP}#7  {seeds.ROOT}  Limit it",
         f"1m ago   {SHOP}#7  ann  refused  no round is open",
-        "1 to be written, 1 could not be written",
+        "2 to be written, 1 could not be written",
         f"failed  end on {SHOP}#7  failed, 0s ago: GitHub answers 403: no",
+        f"push  publish on {SHOP}  pushed, 0s ago",
         "service github sync --retry",
     ):
         assert words in shown, shown

@@ -107,6 +107,28 @@ def test_what_is_registered_is_listed_shown_switched_and_forgotten(
     assert "off" not in say("list")
 
 
+@pytest.mark.ruling("L1")
+def test_a_run_says_what_it_belongs_to(folder: Path, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    store, artifacts = open_store(home), Artifacts(home.artifacts)
+    assert main(["repo", "add", "acme/shop", "shop", "--github", "acme/tool"]) == 0
+    asked = {"name": "p", "trigger": Trigger.CLI, "payload": {}}
+    for run_id, issue in (("prun-1", None), ("prun-2", 3)):
+        start = plan(store, Settings(), artifacts, run_id=run_id, issue=issue, **asked)  # type: ignore[arg-type]
+        pipeline_runs.write(store, first_rows(start), begun(artifacts, start))
+    capsys.readouterr()
+    for run_id, words in (("prun-1", ""), ("prun-2", "issue #3 of acme/tool (https://github.com/acme/tool/issues/3)")):
+        assert main(["pipeline", "show", run_id]) == 0
+        said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("belongs to")]
+        assert said == ([f"belongs to {words}"] if words else [])
+    assert main(["pipeline", "show", "prun-2", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["pull_request"], told["issue"], told["belongs_to"]["what"]) == (None, 3, "issue #3 of acme/tool")
+    assert main(["pipeline", "runs"]) == 0
+    listed = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert "issue #3" in listed["prun-2"]
+    assert "#" not in listed["prun-1"]
+
+
 def test_runs_are_shown_and_an_active_one_keeps_its_pipeline(
     folder: Path, home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,5 +52,7 @@ class Assignment(Wire):
     """What the tree belongs to: a pull request or an issue, never both (ruling L1)."""
     github: str = ""
     """The repository on GitHub whose pull request or issue it is, as it was called when the tree started."""
+    web: str = ""
+    """Where people see that repository; empty: on github.com."""
     base: str = ""
     """The commit it starts from while its task has no branch; empty: the tip it finds."""

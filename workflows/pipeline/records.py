@@ -13,6 +13,9 @@ class RunRecord(Wire):
     run_id: str
     pipeline: str
     repo: str
+    pull_request: int | None = None
+    issue: int | None = None
+    """What it belongs to (ruling L1)."""
     trigger: Trigger
     state: RunState
     reason: str = ""

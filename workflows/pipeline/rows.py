@@ -12,6 +12,8 @@ def run_row(run: RunMemory, revision: int) -> RunRecord:
         run_id=run.input.run_id,
         pipeline=run.input.pipeline,
         repo=run.input.repo,
+        pull_request=run.input.pull_request,
+        issue=run.input.issue,
         trigger=run.input.trigger,
         state=run.state,
         reason=run.reason,

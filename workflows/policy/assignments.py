@@ -36,6 +36,7 @@ def delegated(
         pull_request=parent.pull_request,
         issue=parent.issue,
         github=parent.github,
+        web=parent.web,
         base=parent.base,
     )
     return resolved(asked, settings)

@@ -38,12 +38,12 @@ def sentence(belongs_to: str) -> str:
     return f"This work belongs to {belongs_to}." if belongs_to else ""
 
 
-def address(github: str, pull_request: int | None, issue: int | None, web: str = WEB) -> str:
+def address(github: str, pull_request: int | None, issue: int | None, web: str = "") -> str:
     """The page of the pull request or issue; empty when there is none, or the repository is not known."""
     if not github or (pull_request is None and issue is None):
         return ""
     place = f"pull/{pull_request}" if pull_request is not None else f"issues/{issue}"
-    return f"{web.rstrip('/')}/{github}/{place}"
+    return f"{(web or WEB).rstrip('/')}/{github}/{place}"
 
 
 def options(pull_request: int | None, issue: int | None) -> str:

@@ -18,6 +18,11 @@ def is_github_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def host_of(web: str) -> str:
+    """The host that remotes are on, of the address where people see the repositories."""
+    return urlsplit(web).hostname or ""
+
+
 def github_of_remote(url: str, host: str = HOST) -> str:
     """OWNER/NAME of a remote's address on this host; empty when it is on another, or no repository's."""
     where, path = _parts(url.strip())

@@ -146,5 +146,5 @@ class PipelineRun:
 
 
 def _on_github(asked: Assignment) -> list[str]:
-    address = bindings.address(asked.github, asked.pull_request, asked.issue)
+    address = bindings.address(asked.github, asked.pull_request, asked.issue, asked.web)
     return [f"On GitHub: {address}"] if address else []

@@ -45,6 +45,11 @@ class FactRow:
     revision: int = 0
     """Of the task, as what was written tells of it."""
 
+    @property
+    def where(self) -> str:
+        """The thread it is written on; the repository alone where there is none, as for a pull request to be opened."""
+        return f"{self.github}#{self.number}" if self.number else self.github
+
 
 def declare(engine: Engine, facts: Sequence[FactRow]) -> None:
     """Facts that are to be written; one that is known stays as it is."""
@@ -125,8 +130,8 @@ def give_up(engine: Engine, fact_id: str, why: str) -> None:
 
 
 def waiting(engine: Engine) -> list[FactRow]:
-    """Those that are to be written, what is due first."""
-    query = select(table).where(table.c.state == OPEN).order_by(table.c.next_at, table.c.at, table.c.fact_id)
+    """Those that are to be written, what is due first; some need their branch pushed before."""
+    query = select(table).where(table.c.state.in_((OPEN, PUSH))).order_by(table.c.next_at, table.c.at, table.c.fact_id)
     with engine.connect() as connection:
         return [FactRow(**row._mapping) for row in connection.execute(query)]
 

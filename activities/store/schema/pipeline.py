@@ -36,6 +36,8 @@ pipeline_runs = Table(
     Column("tokens", TOKENS, nullable=False),
     Column("cost_usd", Double, nullable=False),
     Column("price_assumed", Boolean, nullable=False, server_default=false()),
+    Column("pull_request", Integer),
+    Column("issue", Integer),
     Index("pipeline_runs_by_time", "started_at", "run_id"),
     Index("pipeline_runs_by_pipeline", "pipeline", "started_at"),
 )

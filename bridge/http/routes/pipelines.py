@@ -33,8 +33,16 @@ def router(service: Service) -> APIRouter:
         wanted = body or RunRequest()
 
         async def start(run_id: str | None) -> Answer:
-            numbers = {"pull_request": wanted.pull_request, "issue": wanted.issue}
-            return {"run_id": await pipelines.run(service, name, wanted.payload, Trigger.BRIDGE, run_id, **numbers)}
+            started = await pipelines.run(
+                service,
+                name,
+                wanted.payload,
+                Trigger.BRIDGE,
+                run_id,
+                pull_request=wanted.pull_request,
+                issue=wanted.issue,
+            )
+            return {"run_id": started}
 
         answer = RunAnswer(**await repeatable(service, request, wanted, idempotency_key, pipelines.new_run_id, start))
         created(request, answer.run_id)

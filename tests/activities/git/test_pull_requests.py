@@ -195,7 +195,10 @@ class TestAToken:
             run_git(checkout, "remote", "set-url", "origin", f"http://ann:pass-1@{server.url[7:]}/shop/.git")
             with pytest.raises(RefusedError, match="does not let the service read pull request #7") as refused:
                 heads(source(checkout, web=server.url), (7,), self.SECRET)
-        assert "with a key or token that may read acme/shop" in refused.value.hint
+        assert refused.value.hint == (
+            "export the variable that [github].token_env names, with a token that may read acme/shop; "
+            f"or by ssh: git -C {checkout} remote set-url origin git@127.0.0.1:acme/shop.git"
+        )
         assert self.SECRET not in str(refused.value)
         assert "pass-1" not in str(refused.value)
 

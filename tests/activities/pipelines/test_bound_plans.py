@@ -7,12 +7,12 @@ import pytest
 from activities.git.worktrees import tip
 from activities.pipelines.plan import NotRunnableError, plan
 from activities.settings.home import Home
-from activities.settings.model import Settings
+from activities.settings.model import Github, Settings
 from activities.store import agents, pipelines, repos
 from activities.store.artifacts import Artifacts
 from activities.store.database import open_store
 from tests.activities.git.conftest import make_repository, run_git
-from tests.activities.git.hub import clone, propose
+from tests.activities.git.hub import clone, propose, served
 from workflows.model.errors import NotFoundError, UsageError
 from workflows.model.workers import Worker
 from workflows.pipeline.plan import PlannedAgent, RunInput, Trigger
@@ -36,6 +36,7 @@ class Desk:
 
     def __init__(self, home: Home, folder: Path) -> None:
         self.home, self.store, self.settings = home, open_store(home), Settings()
+        self.token: str | None = None
         self.hub = make_repository(folder / "hub" / "shop")
         self.checkout = clone(self.hub, folder / "checkout")
         agents.add(self.store, Worker(name="scout", runtime="shell", command=("cat",), capabilities=("ask",)), ())
@@ -48,7 +49,7 @@ class Desk:
     def plan(self, stages: str = STAGES, **belongs_to: int) -> RunInput:
         pipelines.put(self.store, read(stages, Format.YAML), stages, Format.YAML)
         artifacts = Artifacts(self.home.artifacts)
-        asked = {"name": "p", "run_id": "prun-1", "payload": {}}
+        asked: dict[str, object] = {"name": "p", "run_id": "prun-1", "payload": {}, "token": self.token}
         return plan(self.store, self.settings, artifacts, trigger=Trigger.CLI, **asked, **belongs_to)  # type: ignore[arg-type]
 
 
@@ -112,3 +113,27 @@ def test_a_checkout_on_another_host_is_not_fetched_into_here(desk: Desk) -> None
         desk.plan(pull_request=7)
     assert refused.value.hint == "ssh web-1"
     assert run_git(desk.checkout, "for-each-ref", "refs/service") == ""
+
+
+def test_on_a_github_of_its_own_stages_know_its_address(desk: Desk) -> None:
+    desk.settings = Settings(github=Github(api_url="https://ghe.example/api/v3"))
+    run_git(desk.checkout, "remote", "set-url", "origin", "git@ghe.example:acme/shop.git")
+    run_git(desk.checkout, "config", f"url.{desk.hub}.insteadOf", "git@ghe.example:acme/shop.git")
+    propose(desk.hub, 7, "one"), propose(desk.hub, 8, "two")
+    asked = [each.assignment for each in desk.plan(pull_request=7).stages if isinstance(each, PlannedAgent)]
+    assert [each.web for each in asked] == ["https://ghe.example"] * 3
+    run_git(desk.checkout, "remote", "remove", "origin")
+    with pytest.raises(NotRunnableError, match="has no remote to fetch acme/shop from") as refused:
+        desk.plan()
+    assert refused.value.hint.endswith("remote add origin https://ghe.example/acme/shop.git")
+
+
+def test_a_token_opens_a_private_repository(desk: Desk) -> None:
+    head, _ = propose(desk.hub, 7, "one"), propose(desk.hub, 8, "two")
+    with served(desk.hub.parent, token="t-1") as server:
+        desk.settings = Settings(github=Github(api_url=server.url))
+        run_git(desk.checkout, "remote", "set-url", "origin", f"{server.url}/shop/.git")
+        with pytest.raises(NotRunnableError, match="does not let the service read pull request #7"):
+            desk.plan(pull_request=7)
+        desk.token = "t-1"
+        assert desk.plan(pull_request=7).base == head

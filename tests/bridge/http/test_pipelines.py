@@ -177,7 +177,8 @@ class TestRuns:
             told = (await client.get(f"/v1/runs/{run_id}")).json()
             listed = (await client.get("/v1/runs?pipeline=told")).json()
         assert set(told) == {
-            *("id", "pipeline", "trigger", "payload", "state", "reason", "halt_stage", "started_at"),
+            *("id", "pipeline", "pull_request", "issue", "belongs_to"),
+            *("trigger", "payload", "state", "reason", "halt_stage", "started_at"),
             *("finished_at", "tokens", "cost_usd", "price_assumed", "stages"),
         }
         assert set(told["stages"][0]) == {

@@ -16,6 +16,7 @@ from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
 from workflows.model.errors import RefusedError, UsageError
 from workflows.model.workers import Worker
+from workflows.pipeline.records import RunRecord
 from workflows.policy.recipes import Recipe
 from workflows.tree.state import TreeInput
 
@@ -81,6 +82,37 @@ class TestLearning:
         assert repos.every(service) == []
 
 
+class TestAGitHubOfItsOwn:
+    @pytest.fixture
+    def service(self, home: Home) -> Service:
+        home.config.write_text('[github]\napi_url = "https://ghe.example/api/v3"\n')
+        return Service(home)
+
+    def test_names_are_learnt_from_remotes_on_its_host_alone(self, service: Service, checkout: Path) -> None:
+        run_git(checkout, "remote", "set-url", "origin", HERE)
+        assert repos.add(service, "acme/shop", checkout).github == ""
+        run_git(checkout, "remote", "add", "work", "https://ghe.example/team/shop.git")
+        assert repos.add(service, "acme/shop", checkout).github == "team/shop"
+
+    def test_what_jobs_and_runs_belong_to_is_seen_there(self, service: Service, checkout: Path) -> None:
+        repos.add(service, "acme/shop", checkout, "team/shop")
+        job = seeds.job("job-cccccccccccc", pull_request=7)
+        assert bound.belonging(service, job).address == "https://ghe.example/team/shop/pull/7"
+        of_run = {"run_id": "prun-1", "pipeline": "p", "repo": "acme/shop", "issue": 3, "started_at": 1.0}
+        run = RunRecord.model_validate(of_run | {"trigger": "cli", "state": "running"})
+        assert str(bound.belonging(service, run)) == "issue #3 of team/shop (https://ghe.example/team/shop/issues/3)"
+
+    async def test_its_address_goes_with_the_tree(
+        self, service: Service, hub: Path, checkout: Path, started: list[TreeInput]
+    ) -> None:
+        with_scout(service, checkout)
+        run_git(checkout, "remote", "set-url", "origin", "git@ghe.example:acme/shop.git")
+        run_git(checkout, "config", f"url.{hub}.insteadOf", "git@ghe.example:acme/shop.git")
+        head = propose(hub, 7, "a change")
+        await new_jobs.start(service, new_jobs.NewJob("scout", "ask", "look", "acme/shop", pull_request=7))
+        assert [(tree.assignment.web, tree.assignment.base) for tree in started] == [("https://ghe.example", head)]
+
+
 class TestStarting:
     async def test_a_job_on_a_pull_request_starts_from_its_head(
         self, service: Service, hub: Path, checkout: Path, started: list[TreeInput]
@@ -90,6 +122,7 @@ class TestStarting:
         await new_jobs.start(service, new_jobs.NewJob("scout", "ask", "look", "acme/shop", pull_request=7))
         [asked] = [tree.assignment for tree in started]
         assert (asked.pull_request, asked.issue, asked.github, asked.base) == (7, None, "acme/shop", head)
+        assert asked.web == ""
 
     async def test_a_job_on_an_issue_starts_from_what_is_there(
         self, service: Service, checkout: Path, started: list[TreeInput]

@@ -197,5 +197,12 @@ class TestPullRequests:
 
     def test_one_that_cannot_be_fetched(self, tree: Reviewed, remote: Path) -> None:
         said = only(judged(tree, 8))
-        assert "the head of pull request 8 cannot be seen: there is no pull request #8" in said
+        assert "the head of pull request 8 cannot be seen: there is no pull request #8 at the remote origin" in said
         assert said.endswith(f"next: git -C {tree.repo} ls-remote origin 'refs/pull/*/head'")
+
+    def test_of_a_github_of_its_own_it_is_looked_for_there(self, tree: Reviewed, remote: Path) -> None:
+        tree.service.home.config.write_text('[github]\napi_url = "https://ghe.example/api/v3"\n')
+        run_git(tree.repo, "remote", "remove", "origin")
+        repos.put(tree.service.store, "acme/shop", str(tree.repo), tree.service.settings.host, "acme/shop")
+        said = only(gate.of_tree(Service(tree.service.home), V, pull_request=8))
+        assert "remote add origin https://ghe.example/acme/shop.git" in said

@@ -12,6 +12,7 @@ from bridge.operations.github_trouble import Trouble
 from bridge.operations.service import Service
 from cli.main import main
 from tests.bridge import github_seeds, seeds
+from tests.bridge.github_seeds import SHOP
 
 pytestmark = pytest.mark.ruling("B3", "L2")
 OTHER = "job-111111111111"
@@ -55,6 +56,13 @@ def test_it_is_over_when_it_is_tried_again_or_need_not_be(home: Home) -> None:
     facts.drop(service.store, "two")
     assert troubles(service) == ()
     assert [each.state for each in facts.of_root(service.store, seeds.ROOT)] == [facts.OPEN, facts.DROPPED]
+
+
+def test_what_has_no_number_yet_goes_by_its_repository(home: Home) -> None:
+    service = Service(home)
+    github_seeds.failed(service, "one", number=0, kind="publish")
+    [trouble] = troubles(service)
+    assert (trouble.about, trouble.says) == (SHOP, f"publish could not be written on {SHOP}: GitHub answers 403: no")
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,12 @@ def upgrade() -> None:
 
 
 def _belonging() -> None:
-    """What jobs belong to, what repositories are called there, and the branches a run was given to look at."""
+    """What jobs and pipelines' runs belong to, names of repositories there, and the branches a job was given to see."""
     op.add_column("repos", sa.Column("github", sa.String(200), nullable=False, server_default=""))
     op.add_column("jobs", sa.Column("issue", sa.Integer))
     for number in ("pull_request", "issue"):
         op.create_index(f"jobs_by_{number}", "jobs", [number, "queued_at"], **only(f"{number} IS NOT NULL"))
+        op.add_column("pipeline_runs", sa.Column(number, sa.Integer))
     op.add_column("runs", sa.Column("given", sa.JSON))
 
 

@@ -74,7 +74,14 @@ def _does(stage: ShellStage) -> str:
 
 async def _run(service: Service, form: Form) -> Done:
     name = form.asked.params["name"]
-    run_id = await pipelines.run(service, name, payload_of(form), Trigger.DASHBOARD)
+    run_id = await pipelines.run(
+        service,
+        name,
+        payload_of(form),
+        Trigger.DASHBOARD,
+        pull_request=lists.number(form.text("pr", "").strip(), "a pull request"),
+        issue=lists.number(form.text("issue", "").strip(), "an issue"),
+    )
     return done(f"{name} runs: {run_id}.", f"/ui/runs/{run_id}")
 
 

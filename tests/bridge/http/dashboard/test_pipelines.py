@@ -11,6 +11,7 @@ from temporalio.client import Client
 from activities.settings.home import Home
 from activities.store import pipeline_runs as stored_runs
 from activities.store import pipelines as stored
+from activities.store import repos as stored_repos
 from bridge.http.dashboard.parts import firings
 from bridge.operations import pipeline_runs, pipeline_schedules, pipelines
 from bridge.operations.service import Service
@@ -223,13 +224,35 @@ class TestRunNow:
         assert refused.status == 409
         assert f"already has an active run, {run_id}" in refused.words
         assert "<script>alert" not in refused.html
-        assert refused.html.count(" data-typed") == 5, "the script keeps it when something else on the page changes"
+        assert refused.html.count(" data-typed") == 7, "the script keeps it when something else on the page changes"
         kept = refused.form(f"{place}/run").fields
         assert {name: kept[name] for name in filled if name != "value-1"} == {
             name: [value] for name, value in filled.items() if name != "value-1"
         }
         assert kept["value-1"] == [HOSTILE.replace("\u202e", "[U+202E]")]
         assert len(pipeline_runs.list_runs(host.service, pipeline_runs.RunFilter()).runs) == 1
+
+    @pytest.mark.ruling("L1")
+    async def test_it_may_belong_to_a_pull_request_or_an_issue(self, host: PipelineHost, bob: Surfer) -> None:
+        await host.add("name: p\nrepo: acme/shop\nstages:\n  - {id: build, kind: shell, command: 'true'}\n")
+        known = stored_repos.get(host.service.store, "acme/shop")
+        assert known
+        stored_repos.put(host.service.store, "acme/shop", known.path, known.host, "acme/tool")
+        place = f"/ui/pipelines/{host.name}"
+        page = await bob.open(place)
+        for filled, why in (
+            ({"pr": "7", "issue": "3"}, "not to both"),
+            ({"pr": "seven"}, "'seven' is not the number of a pull request"),
+        ):
+            refused = await bob.send(page.form(f"{place}/run"), **filled)
+            assert (refused.status, why in refused.words) == (400, True), refused.words
+            kept = refused.form(f"{place}/run").fields
+            assert {name: kept[name] for name in filled} == {name: [value] for name, value in filled.items()}
+        shown = await bob.send(page.form(f"{place}/run"), issue=" 3 ")
+        assert "Belongs to issue #3 of acme/tool" in shown.words
+        assert "https://github.com/acme/tool/issues/3" in shown.read.links
+        for path in ("/ui/runs", place):
+            assert "issue #3" in (await bob.open(path)).words
 
     @pytest.mark.parametrize(
         ("filled", "why"),

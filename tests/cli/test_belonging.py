@@ -1,0 +1,92 @@
+"""The terminal's own token fetches heads of private repositories (rulings L1, L2)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from activities.store import agents, repos
+from bridge.operations import pipeline_workflows, trees
+from bridge.operations.service import Service
+from cli.main import main
+from tests.activities.git.conftest import make_repository, run_git
+from tests.activities.git.hub import clone, propose, served
+from workflows.model.workers import Worker
+from workflows.pipeline.plan import RunInput
+from workflows.tree.state import TreeInput
+
+pytestmark = pytest.mark.ruling("L1", "L2")
+SECRET = "ghp_aVerySecretToken0123456789"
+PIPELINE = "name: p\nrepo: acme/shop\nstages:\n  - {id: a, kind: shell, command: 'true'}\n"
+ON = ["--repo", "acme/shop", "--pr", "7"]
+STARTING = [
+    ["agent", "ask", "scout", "look", *ON],
+    ["agent", "review", "scout", "look", *ON],
+    ["orchestrate", "review-panel", "Is it good?", *ON],
+    ["pipeline", "run", "p", "--pr", "7"],
+]
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "hub" / "shop")
+
+
+@pytest.fixture
+def bases(
+    home: Home, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[list[str]]:
+    """Where everything that would have been started begins; the repository is open to the token alone."""
+    seen: list[str] = []
+
+    async def start_tree(_: Service, tree: TreeInput, __: str) -> str:
+        seen.append(tree.assignment.base)
+        return tree.root_job_id
+
+    async def start_run(_: Service, run: RunInput) -> str:
+        seen.append(run.base)
+        return run.run_id
+
+    monkeypatch.setattr(trees, "start", start_tree)
+    monkeypatch.setattr(pipeline_workflows, "start", start_run)
+    checkout = clone(hub, tmp_path / "checkout")
+    propose(hub, 7, "a change")
+    with served(hub.parent, token=SECRET) as server:
+        home.config.write_text(
+            f'[github]\ntoken_env = "DESK_TOKEN"\napi_url = "{server.url}"\n'
+            '[runtimes.runtime_a]\nadapter = "script"\ncommand = ["cat"]\n'
+        )
+        run_git(checkout, "remote", "set-url", "origin", f"{server.url}/shop/.git")
+        service = Service(home)
+        repos.put(service.store, "acme/shop", str(checkout), service.settings.host, "acme/shop")
+        worker = Worker(name="scout", runtime="shell", command=("cat",), capabilities=("ask", "review"))
+        agents.add(service.store, worker, ("acme/shop",))
+        (tmp_path / "p.yaml").write_text(PIPELINE)
+        assert main(["pipeline", "add", str(tmp_path / "p.yaml")]) == 0
+        capsys.readouterr()
+        yield seen
+
+
+@pytest.mark.parametrize("words", STARTING, ids=lambda words: " ".join(words[:2]))
+def test_with_it_work_on_a_pull_request_is_started(
+    bases: list[str], hub: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    monkeypatch.setenv("DESK_TOKEN", SECRET)
+    assert main(words) == 0, capsys.readouterr().err
+    assert bases == [run_git(hub, "rev-parse", "refs/pull/7/head")]
+    said = capsys.readouterr()
+    assert SECRET not in said.out + said.err
+
+
+@pytest.mark.parametrize("words", STARTING, ids=lambda words: " ".join(words[:2]))
+def test_without_it_nothing_is_and_it_says_what_to_do(
+    bases: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    monkeypatch.delenv("DESK_TOKEN", raising=False)
+    assert main(words) == 3
+    said = capsys.readouterr().err
+    assert "does not let the service read pull request #7" in said
+    assert "[github].token_env" in said
+    assert "ssh" in said
+    assert bases == []
