@@ -13,7 +13,7 @@ from bridge.github import checks
 from bridge.github.acting import written
 from bridge.github.session import Session
 from bridge.operations import github_interest
-from bridge.operations.github_interest import STARTING, served
+from bridge.operations.github_interest import STARTING
 from workflows.github.commands import commands_in
 from workflows.github.comment import why_ignored
 
@@ -89,11 +89,9 @@ def _take(session: Session, known: Reading, found: list[Comment]) -> int:
 
 
 def _begin_new(session: Session) -> None:
-    """Comments of a repository are read from the moment it is first of interest."""
-    wanted = {each.github: each.bound_at for each in reversed(threads.open_ones(session.store))}
-    if STARTING & {*session.settings.commands}:
-        wanted |= {repo.github: time.time() for repo in served(session.service) if repo.github not in wanted}
-    known = {each.github for each in reading.every(session.store)}
-    for github, since in wanted.items():
-        if github not in known:
-            reading.begin(session.store, github, since)
+    """Comments of a repository are read from the moment it is first of interest: since its first tree."""
+    store = session.store
+    known = {each.github for each in reading.every(store)}
+    for github in github_interest.of_interest(session.service) - known:
+        since = min((each.bound_at for each in threads.of_github(store, github)), default=time.time())
+        reading.begin(store, github, since)

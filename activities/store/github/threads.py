@@ -75,6 +75,11 @@ def of_number(engine: Engine, github: str, number: int) -> list[Thread]:
     return _read(engine, query.order_by(table.c.bound_at.desc()))
 
 
+def of_github(engine: Engine, github: str) -> list[Thread]:
+    """Every tree of a repository there."""
+    return _read(engine, select(table).where(table.c.github == github))
+
+
 def untold(engine: Engine) -> list[Thread]:
     """Trees of which more has happened than was told, those that are over too: a retry may have opened them again."""
     newest = select(events.c.root_job_id, func.max(events.c.seq).label("seq")).group_by(events.c.root_job_id)
