@@ -1,11 +1,13 @@
 """The heads of pull requests, fetched into a registered checkout (ruling L1)."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import remotes
+from activities.git.borrowing import borrowed
 from activities.git.command import GitError, git, line, printable
 from activities.git.locks import held
 from activities.git.worktrees import common_directory
@@ -17,6 +19,10 @@ FETCH_SECONDS = 45.0
 """A schedule's run is planned within a minute, and this is a part of it."""
 
 ASK_SECONDS = 10.0
+OPTIONS = (
+    *("--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-recurse-submodules"),
+    *("--no-auto-maintenance", "--upload-pack=git-upload-pack"),
+)
 LOCK_FILE = "service-pull-requests.lock"
 _NO_SUCH_REF = 2
 _NOT_LET_IN = ("authentication failed", "could not read username", "permission denied", "invalid credentials", "403")
@@ -71,7 +77,8 @@ def heads(source: Source, numbers: Collection[int], token: str | None = None) ->
     with held(common / LOCK_FILE) as lock:
         for number in numbers:  # what a git that was killed has left; nobody else writes these
             (common / f"{ref_of(number)}.lock").unlink(missing_ok=True)
-        _fetch(remote, sorted(numbers), env, lock)
+        with _from(remote, token) as place:
+            _fetch(remote, place, sorted(numbers), env, lock)
         return {number: _commit(remote, number) for number in numbers}
 
 
@@ -85,28 +92,48 @@ def _remote(source: Source) -> _Remote:
     return _Remote(source.repo, name, known[name], source.github, source.web)
 
 
-def _fetch(remote: _Remote, numbers: list[int], env: dict[str, str], lock: int) -> None:
+@dataclass(frozen=True)
+class _Place:
+    """Where git runs that speaks to the other machine, and what it calls that."""
+
+    folder: Path
+    url: str
+
+
+@contextmanager
+def _from(remote: _Remote, token: str | None) -> Iterator[_Place]:
+    """The checkout itself; with a token a repository beside it, for the checkout may name a proxy that listens in."""
+    if not token:
+        yield _Place(remote.repo, remote.name)
+        return
+    url = remote.url.strip()
+    on_disk = "://" not in url and ":" not in url.partition("/")[0]
+    with borrowed(remote.repo) as folder:
+        yield _Place(folder, str(remote.repo / url) if on_disk else url)
+
+
+def _fetch(remote: _Remote, place: _Place, numbers: list[int], env: dict[str, str], lock: int) -> None:
     wanted = [f"+refs/pull/{number}/head:{ref_of(number)}" for number in numbers]
-    options = (
-        *("--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-recurse-submodules"),
-        *("--no-auto-maintenance", "--upload-pack=git-upload-pack"),
-    )
     until = time.monotonic() + FETCH_SECONDS
     try:
-        command = ("fetch", *options, "--", remote.name, *wanted)
-        git(remote.repo, *command, env=env, holding=(lock,), seconds=FETCH_SECONDS)
+        command = ("fetch", *OPTIONS, "--", place.url, *wanted)
+        git(place.folder, *command, env=env, holding=(lock,), seconds=FETCH_SECONDS)
     except GitError as error:
         if time.monotonic() < until:
             for number in numbers:
-                _look(remote, number, env)
+                _look(remote, place, number, env)
         raise _unreachable(remote, error, numbers[0]) from None
+    if place.folder != remote.repo:
+        kept = [f"+{ref_of(number)}:{ref_of(number)}" for number in numbers]
+        env = remotes.environment(None, remote.web)
+        git(remote.repo, "fetch", *OPTIONS, "--", str(place.folder), *kept, env=env, holding=(lock,))
 
 
-def _look(remote: _Remote, number: int, env: dict[str, str]) -> None:
+def _look(remote: _Remote, place: _Place, number: int, env: dict[str, str]) -> None:
     """Say so when it is only that there is no such pull request."""
-    asked = ("ls-remote", "--exit-code", "--quiet", "--upload-pack=git-upload-pack", "--", remote.name)
+    asked = ("ls-remote", "--exit-code", "--quiet", "--upload-pack=git-upload-pack", "--", place.url)
     try:
-        git(remote.repo, *asked, f"refs/pull/{number}/head", env=env, seconds=ASK_SECONDS)
+        git(place.folder, *asked, f"refs/pull/{number}/head", env=env, seconds=ASK_SECONDS)
     except GitError as error:
         if error.returncode == _NO_SUCH_REF:
             hint = remote.command(f"ls-remote {printable(remote.name)} 'refs/pull/*/head'")

@@ -1,20 +1,17 @@
 """Pushing a branch of ours to the repository on GitHub: fast-forward only, and never as the checkout's own
 configuration may wish (ruling L9).
 
-It is pushed from an empty repository that borrows the objects of the checkout. So nothing counts that agents could
-write into the checkout's configuration: no hook, no program, no other address, no proxy, no leave to skip certificates.
+It is pushed from an empty repository that borrows the objects of the checkout.
 """
 
 import base64
-import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.git import remotes
-from activities.git.command import GitError, git, line, printable
-from activities.git.worktrees import common_directory
+from activities.git.borrowing import borrowed
+from activities.git.command import GitError, git, printable
 from workflows.contract.redact import redact
 from workflows.github.publication import OURS
 from workflows.model.errors import RefusedError
@@ -71,30 +68,15 @@ def push(repo: Path, commit: str, branch: str, to: Destination) -> None:
         raise RefusedError(
             f"{branch} is no branch of the service: only {OURS}... is pushed", "service job branches JOB"
         )
-    folder = Path(tempfile.mkdtemp(prefix="service-push-"))
+    options = ("--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no", "--no-force")
+    env = remotes.environment(to.token or None, to.web)
     try:
-        _borrow(folder, repo)
-        options = ("--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no", "--no-force")
-        wanted = f"{commit}:refs/heads/{branch}"
-        env = remotes.environment(to.token or None, to.web)
-        git(folder, "push", *options, "--", to.url, wanted, env=env, seconds=PUSH_SECONDS)
+        with borrowed(repo) as folder:
+            for advice in ("pushUpdateRejected", "pushFetchFirst", "pushNonFFCurrent", "pushNonFFMatching"):
+                git(folder, "config", f"advice.{advice}", "false")
+            git(folder, "push", *options, "--", to.url, f"{commit}:refs/heads/{branch}", env=env, seconds=PUSH_SECONDS)
     except GitError as error:
         raise _why(repo, branch, to, error) from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _borrow(folder: Path, repo: Path) -> None:
-    """Make it a repository with nothing of its own but a look into the objects of another."""
-    common = common_directory(repo)
-    form = line(repo, "rev-parse", "--show-object-format")
-    git(folder, "init", "--quiet", "--bare", "--template=", f"--object-format={form}")
-    (folder / "objects" / "info").mkdir(parents=True, exist_ok=True)
-    (folder / "objects" / "info" / "alternates").write_bytes(bytes(common / "objects") + b"\n")
-    if (common / "shallow").exists():
-        shutil.copyfile(common / "shallow", folder / "shallow")
-    for advice in ("pushUpdateRejected", "pushFetchFirst", "pushNonFFCurrent", "pushNonFFMatching"):
-        git(folder, "config", f"advice.{advice}", "false")
 
 
 def _why(repo: Path, branch: str, to: Destination, error: GitError) -> Exception:

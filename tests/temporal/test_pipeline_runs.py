@@ -96,6 +96,9 @@ async def test_a_run_is_shown_in_exactly_this_shape(host: PipelineHost) -> None:
         [
             "id",
             "pipeline",
+            "pull_request",
+            "issue",
+            "belongs_to",
             "trigger",
             "payload",
             "state",

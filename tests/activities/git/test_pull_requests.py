@@ -217,6 +217,25 @@ class TestAToken:
                 heads(source(checkout, web=server.url), (7,), self.SECRET)
             assert other.shown == []
 
+    def test_no_proxy_that_the_checkout_names_listens_in(self, hub: Path, checkout: Path) -> None:
+        head = propose(hub, 7, "a change")
+        with served(hub.parent, token=self.SECRET) as server, served(hub.parent) as proxy:
+            run_git(checkout, "remote", "set-url", "origin", f"{server.url}/shop/.git")
+            for key in ("http.proxy", f"http.{server.url}/.proxy", "remote.origin.proxy"):
+                run_git(checkout, "config", key, proxy.url)
+            run_git(checkout, "config", f"url.{proxy.url}/.insteadOf", f"{server.url}/")
+            assert heads(source(checkout, web=server.url), (7,), self.SECRET) == {7: head}
+            assert proxy.shown == []
+
+    def test_it_is_no_obstacle_to_a_remote_on_disk_or_a_missing_number(self, hub: Path, checkout: Path) -> None:
+        head = propose(hub, 7, "a change")
+        run_git(checkout, "remote", "set-url", "origin", "../hub/shop")
+        assert heads(source(checkout), (7,), self.SECRET) == {7: head}
+        new = propose(hub, 7, "another one")
+        assert heads(source(checkout), (7,), self.SECRET) == {7: new}
+        with pytest.raises(NotFoundError, match="there is no pull request #8 at the remote origin"):
+            heads(source(checkout), (8,), self.SECRET)
+
     def test_it_is_in_the_environment_of_git_alone(self) -> None:
         made = remotes.environment(self.SECRET, "https://github.com/", {"PATH": "/bin", "HTTPS_PROXY": "p", "X": "y"})
         assert "http.https://github.com/.extraHeader" in made.values()

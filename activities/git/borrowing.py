@@ -1,0 +1,35 @@
+"""An empty repository that borrows the objects of a checkout, to speak to another machine with what is secret.
+
+Nothing counts there that agents could write into the checkout's configuration: no hook, no program, no other address,
+no proxy, no leave to skip certificates.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from activities.git.command import git, line
+from activities.git.worktrees import common_directory
+
+
+@contextmanager
+def borrowed(repo: Path) -> Iterator[Path]:
+    """A repository with nothing of its own but a look into the objects of another, while it is needed."""
+    folder = Path(tempfile.mkdtemp(prefix="service-git-"))
+    try:
+        _borrow(folder, repo)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _borrow(folder: Path, repo: Path) -> None:
+    common = common_directory(repo)
+    form = line(repo, "rev-parse", "--show-object-format")
+    git(folder, "init", "--quiet", "--bare", "--template=", f"--object-format={form}")
+    (folder / "objects" / "info").mkdir(parents=True, exist_ok=True)
+    (folder / "objects" / "info" / "alternates").write_bytes(bytes(common / "objects") + b"\n")
+    if (common / "shallow").exists():
+        shutil.copyfile(common / "shallow", folder / "shallow")
