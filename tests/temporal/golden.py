@@ -10,19 +10,24 @@ import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
 from tests.temporal import golden_pipelines
 from tests.temporal.books import Books
+from tests.temporal.github_office import Office, at_desk
 from tests.temporal.golden_pipelines import quiet
 from tests.temporal.host import Handle, Host, Script, an_input, ended, script, serving, start
 from tests.temporal.orders import blocked, kill, latest, reopened
 from tests.temporal.people import asking, human, order, say, waits
 from tests.temporal.server import serve
 from tests.tree.simulator import delegation
+from tests.waiting import soon, until
+from workflows.temporal.github_calls import Push, Turn
+from workflows.temporal.github_desk import GithubDesk
 from workflows.temporal.messages import TreeStart
 
 FOLDER = Path(__file__).parent / "golden"
@@ -155,10 +160,23 @@ async def answered(client: Client, queue: str) -> Handle:
     return tree
 
 
+async def github_desk(client: Client, queue: str) -> WorkflowHandle[GithubDesk, str]:
+    """A write, a push that fails, half an hour's wait that a ring ends, nothing more to do."""
+    pushes = (Push(fact_id="root-publish", host="here"),)
+    turns: list[Turn | Exception] = [Turn(says="wrote", again=0.1), Turn(says="pushes", pushes=pushes, again=1800.0)]
+    office = Office([*turns, Turn(says="nothing to do")])
+    async with at_desk(client, queue, office) as desk:
+        await until(lambda: office.pushed)
+        await desk.signal(GithubDesk.ring)
+        await soon(desk.result())
+    return desk
+
+
 _WHOLE = (plain, fan_out, replan, killed, taken_back, continued_as_new, reopened_by_an_operator, answered)
 _PAUSED = (asks, failure, joined, nested, near_its_end, paused_after_continuing)
 _TREES: dict[str, Callable[[Client, str], Awaitable[Handle]]] = {shape.__name__: shape for shape in _WHOLE + _PAUSED}
-SHAPES = _TREES | golden_pipelines.SHAPES
+_Recorded = Callable[[Client, str], Awaitable[WorkflowHandle[Any, Any]]]
+SHAPES: dict[str, _Recorded] = {**_TREES, **golden_pipelines.SHAPES, "github_desk": github_desk}
 
 
 async def record(client: Client, shape: str) -> None:

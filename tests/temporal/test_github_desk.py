@@ -1,64 +1,27 @@
 """The desk's workflow: turn after turn, waiting by timers, woken by a ring, over when nothing is due (ruling L8)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
-from uuid import uuid4
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 import pytest
-from temporalio import activity
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import Client, WorkflowHandle
-from temporalio.exceptions import ApplicationError
-from temporalio.worker import Worker
+from temporalio.client import Client
 
+from tests.temporal.github_office import Handle, Office, at_desk
 from tests.waiting import soon, until
 from workflows.temporal import github_calls
 from workflows.temporal.github_calls import Push, Turn
 from workflows.temporal.github_desk import GithubDesk
-from workflows.temporal.runner import runner
 
-Handle = WorkflowHandle[GithubDesk, str]
-AtWork = Callable[["Office"], AbstractAsyncContextManager[Handle]]
-
-
-@dataclass
-class Office:
-    """Plays the process that has the account: its turns come to what a test says."""
-
-    turns: list[Turn | Exception]
-    taken: int = 0
-    pushed: list[str] = field(default_factory=list)
-
-    @activity.defn(name="github_turn")
-    async def turn(self) -> Turn:
-        self.taken += 1
-        come_to = self.turns[min(self.taken, len(self.turns)) - 1]
-        if isinstance(come_to, Exception):
-            raise come_to
-        return come_to
-
-    @activity.defn(name="github_push")
-    async def push(self, fact_id: str) -> None:
-        self.pushed.append(fact_id)
-        raise ApplicationError("the remote is away", non_retryable=True)
+AtWork = Callable[[Office], AbstractAsyncContextManager[Handle]]
 
 
 @pytest.fixture
 def at_work(client: Client, queue: str, monkeypatch: pytest.MonkeyPatch) -> AtWork:
     """The desk with an office, on queues of the test's own."""
     monkeypatch.setattr(github_calls, "QUEUE", f"{queue}-github")
-
-    @asynccontextmanager
-    async def work(office: Office) -> AsyncIterator[Handle]:
-        desk = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runner())
-        turns = Worker(client, task_queue=github_calls.QUEUE, activities=[office.turn])
-        pushes = Worker(client, task_queue=github_calls.pushing_queue("here"), activities=[office.push])
-        async with desk, turns, pushes:
-            yield await client.start_workflow(GithubDesk.run, id=f"github-{uuid4().hex}", task_queue=queue)
-
-    return work
+    return lambda office: at_desk(client, queue, office)
 
 
 @pytest.mark.ruling("L8")

@@ -1,0 +1,50 @@
+"""Plays the process that has the GitHub account, beside the desk's real workflow."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowHandle
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
+
+from workflows.temporal import github_calls
+from workflows.temporal.github_calls import Turn
+from workflows.temporal.github_desk import GithubDesk
+from workflows.temporal.runner import runner
+
+Handle = WorkflowHandle[GithubDesk, str]
+
+
+@dataclass
+class Office:
+    """Plays the process that has the account: its turns come to what a test says."""
+
+    turns: list[Turn | Exception]
+    taken: int = 0
+    pushed: list[str] = field(default_factory=list)
+
+    @activity.defn(name="github_turn")
+    async def turn(self) -> Turn:
+        self.taken += 1
+        come_to = self.turns[min(self.taken, len(self.turns)) - 1]
+        if isinstance(come_to, Exception):
+            raise come_to
+        return come_to
+
+    @activity.defn(name="github_push")
+    async def push(self, fact_id: str) -> None:
+        self.pushed.append(fact_id)
+        raise ApplicationError("the remote is away", non_retryable=True)
+
+
+@asynccontextmanager
+async def at_desk(client: Client, queue: str, office: Office) -> AsyncIterator[Handle]:
+    """The desk with this office, for as long as the test needs it."""
+    desk = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runner())
+    turns = Worker(client, task_queue=github_calls.QUEUE, activities=[office.turn])
+    pushes = Worker(client, task_queue=github_calls.pushing_queue("here"), activities=[office.push])
+    async with desk, turns, pushes:
+        yield await client.start_workflow(GithubDesk.run, id=f"github-{uuid4().hex}", task_queue=queue)
