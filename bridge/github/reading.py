@@ -20,6 +20,9 @@ from workflows.github.comment import why_ignored
 FREE_SECONDS = 20.0
 """Three free answers a minute and repository, and no more."""
 
+LATE_SECONDS = 60.0
+"""How much later than others of its moment GitHub may show a comment: so far back is read again."""
+
 
 def of_interest(session: Session) -> list[Reading]:
     """The repositories whose comments matter now: a tree of theirs is not over, or they can be given orders."""
@@ -45,7 +48,7 @@ async def _read_one(session: Session, known: Reading) -> list[str]:
         found = await api.comments_since(session.client, known.github, known.since)
         if not session.client.was_free:
             taken = await asyncio.to_thread(_take, session, known, found)
-        since = max([known.since, *(each.updated_at for each in found)])
+        since = max([known.since, *(each.updated_at - LATE_SECONDS for each in found)])
         asked += await checks.look(session, known.github)
     except DeclinedError as no:
         error = str(no)
@@ -65,8 +68,7 @@ def _take(session: Session, known: Reading, found: list[Comment]) -> int:
         if why_ignored(written(each), {us}, since) or not commands_in(each.body):
             continue
         rows.append(CommentRow(each.id, known.github, each.number, each.user.login, each.created_at))
-    comments.take(store, rows)
-    return len(rows)
+    return comments.take(store, rows)
 
 
 def _begin_new(session: Session) -> None:

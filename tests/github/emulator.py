@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from tests.github.commits import Commits
 from tests.github.description import Known
-from tests.github.gaps import GAPS, Gaps, whole_seconds
+from tests.github.gaps import GAPS, Gaps, as_github_writes
 from tests.github.keys import app_jwt, private_key
 from tests.github.router import RefusedError
 from tests.github.scene import Scene, sha_of
@@ -179,7 +179,7 @@ class Emulator(Scene):
     def _forward(self, request: Request) -> Reply:
         process = self._started()
         reply = self._commits.answered(process.ask(self._commits.asked(request)))
-        reply.body = whole_seconds(reply.body, self.gaps.edited)
+        reply.body = as_github_writes(reply.body, self.gaps.edited)
         if "link" in reply.headers:
             reply.headers["Link"] = reply.headers.pop("link").replace(process.address, self.address)
         return reply
