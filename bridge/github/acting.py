@@ -84,10 +84,10 @@ def _why_not(session: Session, row: CommentRow, comment: Comment | None) -> str:
 async def _carried_out(session: Session, row: CommentRow, comment: Comment, permission: str) -> Outcome:
     outcome = Outcome([], [], [], [])
     for number, said in enumerate(commands_in(comment.body)):
-        if why := refusal(said, permission, session.settings.commands):
-            outcome.refused.append(why)
-            continue
         asked = Asked(row, written(comment), f"comment-{row.comment_id}-{number}")
+        if why := refusal(said, permission, session.settings.commands):
+            outcome.refused += [why] if await orders.is_for_us(session, asked, said) else []
+            continue
         try:
             did = await orders.carry_out(session, asked, said)
         except NotOursError:
@@ -122,7 +122,7 @@ def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
     if outcome.done:
         _declare(session, row, FactKind.APPLIED)
     if outcome.reports:
-        _declare(session, row, FactKind.REPORT, "\n\n".join(outcome.reports))
+        _declare(session, row, FactKind.REPORT, "\n".join(outcome.reports))
     refused = "\n".join([*outcome.refused, *(f"{orders.INSTEAD}{line}" for line in outcome.instead)])
     if outcome.refused and not silent(facts.refusals(store, row.github, row.number, time.time() - HOUR)):
         _declare(session, row, FactKind.REFUSAL, refused)
@@ -133,7 +133,10 @@ def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
 
 
 def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") -> None:
-    fact = FactRow(comment_fact_id(kind, row.comment_id), kind, "", row.github, row.number, str(row.comment_id), text)
+    root = text.split()[0] if kind == FactKind.REPORT else ""
+    fact = FactRow(
+        comment_fact_id(kind, row.comment_id, root), kind, "", row.github, row.number, str(row.comment_id), text
+    )
     facts.declare(session.store, [fact])
 
 

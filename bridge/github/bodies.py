@@ -40,7 +40,7 @@ def _answer(session: Session, fact: FactRow) -> str:
     row = comments.get(session.store, int(fact.subject))
     who = row.author if row else ""
     if fact.kind == FactKind.REPORT:
-        return report(int(fact.subject), [_tree(session, root) for root in fact.text.split()])
+        return report(fact.fact_id, [_tree(session, root) for root in fact.text.split()])
     lines = fact.text.splitlines()
     instead = [line.removeprefix(INSTEAD) for line in lines if line.startswith(INSTEAD)]
     return refusal(fact.fact_id, who, [line for line in lines if not line.startswith(INSTEAD)], instead)

@@ -51,8 +51,8 @@ class Desk:
             return Turn(says=f"waits: {known.problem}", again=waits)
         did: list[str] = []
         try:
+            await asyncio.to_thread(telling.declare, self._session)  # known also while GitHub is away
             await identity.look(self._session)
-            await asyncio.to_thread(telling.declare, self._session)
             did += await comments.read(self._session)
             did += await acting.act(self._session)
             did += await writing.write_one(self._session, APART)

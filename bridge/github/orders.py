@@ -1,6 +1,7 @@
 """One command of a comment, carried out by the operation that every other surface uses (rulings F6, L4)."""
 
 import asyncio
+import re
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
@@ -20,10 +21,13 @@ from workflows.github.marks import marked
 from workflows.github.request import task_from_comment
 from workflows.github.said import Kill, Resume, Said, Start, Status, Unknown
 from workflows.model import ids
-from workflows.model.errors import NotFoundError, RefusedError
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.orders import ResumeOrder, signed
 from workflows.model.rows import RoundRecord
 from workflows.model.states import TaskState
+
+_PAUSE = re.compile(r"(job-[0-9a-z]+).*-r[0-9]+-pause")
+"""The mark of a comment that tells of a pause; while it is open, the comment says what to write."""
 
 INSTEAD = "> "
 """Before a line of a refusal's text that is to be written in its place."""
@@ -65,6 +69,23 @@ def carry_out(session: Session, asked: Asked, said: Said) -> Awaitable[Did]:
             return _status(session, asked)
         case Unknown():
             raise ValueError("an unknown command is refused before")
+
+
+async def is_for_us(session: Session, asked: Asked, said: Said) -> bool:
+    """It does not speak to another service: what may not be done is refused by the one that would do it."""
+    try:
+        match said:
+            case Resume(job=job) | Kill(job=job) if job:
+                await _job(session, asked, job)
+            case Resume() | Kill() | Status():
+                return bool(await asyncio.to_thread(_threads, session, asked.row))
+            case Start():
+                await asyncio.to_thread(_repo_of, session, asked.row.github)
+    except NotOursError:
+        return False
+    except ServiceError:
+        pass
+    return True
 
 
 async def _resume(session: Session, asked: Asked, said: Resume) -> Did:
@@ -134,10 +155,20 @@ async def _is_anothers(session: Session, asked: Asked, root: str) -> bool:
     return any((marked(each.body) or "").startswith(root) for each in thread)
 
 
+async def _another_asks(session: Session, asked: Asked) -> bool:
+    """Another service has a pause open here, as its comment tells."""
+    thread = await api.comments_of(session.client, asked.row.github, asked.row.number, 0.0)
+    told = ((_PAUSE.fullmatch(marked(each.body) or ""), each.body) for each in thread)
+    others = {mark[1] for mark, body in told if mark and f"/service resume {mark[1]}" in body}
+    return any([await asyncio.to_thread(stored_jobs.task_of, session.store, root) is None for root in others])
+
+
 async def _only_round(session: Session, asked: Asked) -> str:
     """The coordinator of the only round that is open here."""
     here, found = await asyncio.to_thread(_open_rounds, session, asked.row)
     if len(found) == 1:
+        if await _another_asks(session, asked):
+            raise RefusedError("several pauses are open here: name the job", "\n".join(found[0].commands[:1]))
         return found[0].coordinator_id
     if not here:
         raise NotOursError

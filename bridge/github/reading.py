@@ -23,6 +23,9 @@ FAILED_SECONDS = 300.0
 FREE_SECONDS = 20.0
 """Three free answers a minute and repository, and no more."""
 
+LATE_SECONDS = 60.0
+"""How much later than others of its moment GitHub may show a comment: so far back is read again."""
+
 
 def of_interest(session: Session) -> list[Reading]:
     """The repositories whose comments matter now: a tree of theirs is not over, or they can be given orders."""
@@ -61,7 +64,7 @@ async def _read_one(session: Session, known: Reading) -> list[str]:
     except DeclinedError as no:
         await asyncio.to_thread(_leave, session, known, str(no))
         return [f"{known.github} cannot be read: {no}"]
-    since = max([known.since, *(each.updated_at for each in found)])
+    since = max([known.since, *(each.updated_at - LATE_SECONDS for each in found)])
     wait = max(session.settings.poll, FREE_SECONDS * asked, session.client.poll_interval)
     seen = {"since": since, "polled_at": began, "next_at": time.time() + wait, "error": ""}
     await asyncio.to_thread(lambda: reading.note(store, known.github, **seen))
@@ -84,8 +87,7 @@ def _take(session: Session, known: Reading, found: list[Comment]) -> int:
         if why_ignored(written(each), {us}, since) or not commands_in(each.body):
             continue
         rows.append(CommentRow(each.id, known.github, each.number, each.user.login, each.created_at))
-    comments.take(store, rows)
-    return len(rows)
+    return comments.take(store, rows)
 
 
 def _begin_new(session: Session) -> None:

@@ -1,10 +1,14 @@
 """A tree that belongs to a pull request or an issue, from its start to its end, as people see it there (L1 to L10)."""
 
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
+from threading import Event, Thread
+from typing import Any
 
 import pytest
 
@@ -16,6 +20,7 @@ from tests.github.fixtures import github as github
 from tests.github.fixtures import hub as hub
 from tests.github.hub import Hub
 from tests.github.keys import private_key
+from tests.github.wire import Reply, Request
 from tests.waiting import wait_for
 from workflows.github.marks import marked
 
@@ -54,6 +59,10 @@ class Shop:
         self.github.push_head(self.number, sha)
         return sha
 
+    def mine(self) -> list[dict[str, Any]]:
+        """The pull requests of the service's own branches."""
+        return [each for each in self.github.pulls() if each["head"]["ref"].startswith("service/")]
+
     def look(self) -> None:
         """As a webhook would have it: comments are looked at now."""
         reading.want(self.service.seen.store)
@@ -67,6 +76,11 @@ class Shop:
         log = self.service.home / "logs" / "github.log"
         said = lambda: (log.read_text()[-3000:] if log.exists() else "no log", self.bodies())  # noqa: E731
         wait_for(what, said)
+
+    def wait_for_requests(self, more: int) -> None:
+        """So many, or all there is to do."""
+        target = len(self.github.requests) + more
+        self.wait_for(lambda: len(self.github.requests) >= target or self.written())
 
     def written(self) -> bool:
         """Nothing is left to be written."""
@@ -165,7 +179,7 @@ def test_an_issue_is_a_place_to_work_from_too(shop: Shop) -> None:
     shop.wait_for(lambda: len([mark for mark in shop.bodies(number) if mark.endswith("-end")]) == 2 and shop.written())
     comment = github.comment(as_="ann", number=number, body="/service status")
     shop.look()
-    shop.wait_for(lambda: f"comment-{comment}-report" in shop.bodies(number))
+    shop.wait_for(lambda: any(mark.startswith(f"comment-{comment}-report") for mark in shop.bodies(number)))
     assert len(github.comments(number)) == 7
 
 
@@ -189,6 +203,95 @@ def test_killed_at_every_step_each_fact_is_told_once_and_each_command_acts_once(
     assert len(marks) == len(set(marks)) == 4, marks
     told = shop.service.json("job", "events", root)
     assert [event["kind"] for event in told].count("resume_accepted") == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("github", ["hub"], indirect=True)
+@pytest.mark.ruling("L2", "L3", "L5", "L6")
+def test_killed_ten_times_at_moments_of_chance_all_is_told_and_done_once(shop: Shop) -> None:
+    github, number, chance = shop.github, shop.number, random.Random(7)
+    shop.script.answers(none=ASKS, answered={"delegations": [leg("one", "ask")]}, one={"decision": "approved"})
+    words = ("agent", "ask", "lead", "Ask me", "--repo", "acme/shop", "--pr", str(number))
+    root = str(shop.service.json(*words)["job_id"])
+    comments: list[int] = []
+    for time in range(10):
+        github.delay(lambda request: request.writes, 0.4, times=2)
+        shop.look()
+        shop.wait_for_requests(chance.randint(1, 4))
+        if time == 3:
+            shop.wait_for(lambda: f"{root}-r1-pause" in shop.bodies())
+        if time in (3, 6):
+            body = f"/service resume {root} answer red" if time == 3 else "/service status"
+            comments.append(github.comment(as_="ann", number=number, body=body))
+            shop.look()
+        shop.service.kill("github")
+    shop.service.wait_until_ended(root)
+    shop.look()
+    shop.wait_for(lambda: shop.bodies().keys() >= {f"comment-{comments[1]}-report-{root}"})
+    shop.wait_for(lambda: any(mark.endswith("-end") for mark in shop.bodies()) and shop.written())
+    marks = [mark for body in github.bodies(number) if (mark := marked(body))]
+    assert len(marks) == len(set(marks)) == 4, marks
+    for comment in comments:
+        assert sorted(github.reactions(comment)) == [("our-service[bot]", "+1"), ("our-service[bot]", "eyes")]
+    told = shop.service.json("job", "events", root)
+    assert [event["kind"] for event in told].count("resume_accepted") == 1
+    assert len([each for each in github.checks(shop.head) if each["name"] == "service/gate"]) == 1
+
+
+@pytest.mark.ruling("L9")
+def test_however_often_it_is_published_and_killed_there_is_one_pull_request(shop: Shop) -> None:
+    github = shop.github
+    follow(github, shop.remote)
+    shop.script.answers(none={"decision": "implemented", "write": {"limiter.py": "limit = 100\n"}})
+    root = str(shop.service.json("agent", "implement", "dev", "Raise it", "--repo", "acme/shop")["job_id"])
+    shop.service.wait_until_ended(root)
+    looks, posts = arriving(github, "GET /repos/*/pulls"), arriving(github, "POST /repos/*/pulls")
+    orders = [Thread(target=shop.service.run, args=("job", "publish", root)) for _ in range(2)]
+    for each in orders:
+        each.start()
+    shop.wait_for(looks.is_set)
+    assert len(shop.mine()) == 0
+    shop.service.kill("github")  # its branch is pushed
+    shop.wait_for(posts.is_set)
+    shop.service.kill("github")  # it is opened, and that is not recorded
+    shop.wait_for(lambda: shop.mine() and shop.written())
+    for each in orders:
+        each.join()
+    for _ in range(2):
+        assert shop.mine()[0]["html_url"] in shop.service("job", "publish", root).stdout
+    (made,) = shop.mine()
+    assert made["state"] == "open"
+    assert made["head"]["sha"] == git(shop.remote, "rev-parse", made["head"]["ref"]).strip()
+
+
+def arriving(github: GitHub, line: str) -> Event:
+    """Set once the first such request is there, which then waits for a while."""
+    there = Event()
+
+    def match(request: Request) -> bool:
+        fits = fnmatchcase(request.line, line)
+        if fits:
+            there.set()
+        return fits
+
+    github.delay(match, 2.0)
+    return there
+
+
+def follow(github: GitHub, remote: Path) -> None:
+    """What is pushed there is on GitHub."""
+    known: dict[str, str] = {}
+    answered = github.respond
+
+    def respond(request: Request) -> Reply:
+        shown = git(remote, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads/service")
+        for branch, commit in (line.split() for line in shown.splitlines()):
+            if known.get(branch) != commit:
+                known[branch] = commit
+                github.push(branch, commit)
+        return answered(request)
+
+    github.respond = respond  # type: ignore[method-assign]
 
 
 TRACES = (

@@ -1,7 +1,7 @@
 """The emulator of `dev-cluster/github-tools` behind a proxy of ours: the same interface as the Hub, another GitHub.
 
-People, repositories and Apps are told before the first request; a role may change later. Branches get real commits, so
-`push` and `push_head` take no commit of the test's choice.
+People, repositories and Apps are told before the first request; a role may change later. The emulator makes its commits
+itself; one that a test names in `push` and `push_head` goes by that name on the way there and back.
 """
 
 import json
@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import Any, Self
 
+from tests.github.commits import Commits
 from tests.github.description import Known
-from tests.github.gaps import GAPS, Gaps, whole_seconds
+from tests.github.gaps import GAPS, Gaps, as_github_writes
 from tests.github.keys import app_jwt, private_key
 from tests.github.router import RefusedError
 from tests.github.scene import Scene, sha_of
@@ -48,6 +49,7 @@ class Emulator(Scene):
         self._apps: list[Json] = []
         self._installations: dict[str, str] = {}
         self._pushed = 0
+        self._commits = Commits()
         self._process: Upstream | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="emulator-")
         self.gaps = Gaps(
@@ -125,7 +127,13 @@ class Emulator(Scene):
         return int(self.ask("POST", f"{self.of(repo)}/issues", asked, as_ or self.owner(repo))["number"])
 
     def push(self, branch: str, sha: str = "", repo: str = "") -> str:
-        assert not sha, "the emulator makes its commits itself"
+        made = self._push(branch, repo)
+        if sha:
+            self._commits.call(made, sha)
+        return sha or made
+
+    def _push(self, branch: str, repo: str) -> str:
+        """What it is called here; to make it anew is to give it a name anew."""
         base, owner = self.of(repo), self.owner(repo)
         heads = {each["head"]["ref"]: each["number"] for each in self.all_of(f"{base}/pulls?state=open")}
         if branch in heads:  # nothing else moves the head of a pull request there
@@ -170,8 +178,8 @@ class Emulator(Scene):
 
     def _forward(self, request: Request) -> Reply:
         process = self._started()
-        reply = process.ask(request)
-        reply.body = whole_seconds(reply.body, self.gaps.edited)
+        reply = self._commits.answered(process.ask(self._commits.asked(request)))
+        reply.body = as_github_writes(reply.body, self.gaps.edited)
         if "link" in reply.headers:
             reply.headers["Link"] = reply.headers.pop("link").replace(process.address, self.address)
         return reply

@@ -68,17 +68,24 @@ def now() -> str:
     return str(stamp(datetime.now(UTC)))
 
 
-def whole_seconds(value: Any, edited: Set[int]) -> Any:
-    """Dates as GitHub writes them, where the emulator has milliseconds, and even for a new comment two that differ."""
+def as_github_writes(value: Any, edited: Set[int]) -> Any:
+    """Dates, where the emulator has milliseconds, and even for a new comment two that differ; and addresses."""
     if isinstance(value, list):
-        return [whole_seconds(each, edited) for each in value]
+        return [as_github_writes(each, edited) for each in value]
     if not isinstance(value, dict):
-        return MILLISECONDS.sub(r"\1Z", value) if isinstance(value, str) else value
-    found = {name: whole_seconds(each, edited) for name, each in value.items()}
+        return _text(value) if isinstance(value, str) else value
+    found = {name: as_github_writes(each, edited) for name, each in value.items()}
     if "issue_url" in found and "head" not in found:
         later = str(stamp(datetime.fromisoformat(found["created_at"]) + timedelta(seconds=1)))
         found["updated_at"] = max(found["updated_at"], later) if found["id"] in edited else found["created_at"]
     return found
+
+
+def _text(value: str) -> str:
+    """The brackets of a bot's name are escaped in addresses, where the emulator leaves them."""
+    if value.startswith("http"):
+        return value.replace("[bot]", "%5Bbot%5D")
+    return MILLISECONDS.sub(r"\1Z", value)
 
 
 @GAPS.on("GET", REPO + "/issues/comments")

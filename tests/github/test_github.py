@@ -166,3 +166,15 @@ def test_one_pull_request_of_a_head_and_a_draft_becomes_ready_by_graphql(github:
     done = ann.post("/graphql", json={"query": query, "variables": {"id": made["node_id"]}}).json()
     assert "errors" not in done
     assert github.pull_of(made["number"])["draft"] is False
+
+
+def test_a_commit_goes_by_the_name_that_git_gave_it(github: GitHub, ann: httpx.Client) -> None:
+    number, first, second = github.pull("topic"), "1" * 40, "2" * 40
+    for sha in (first, second):
+        assert github.push_head(number, sha) == sha
+        assert ann.get(f"/repos/acme/tool/pulls/{number}").json()["head"]["sha"] == sha
+    ours = client(github, github.installation_token())
+    run = {"name": "service/gate", "head_sha": second, "conclusion": "success"}
+    assert ours.post("/repos/acme/tool/check-runs", json=run).json()["head_sha"] == second
+    assert [each["name"] for each in github.checks(second)] == ["service/gate"]
+    assert github.checks(first) == []

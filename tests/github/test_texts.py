@@ -189,10 +189,10 @@ def test_a_receipt() -> None:
 
 @pytest.mark.ruling("L4")
 def test_a_report_tells_all_trees_of_a_thread() -> None:
-    text = report(7, [tree(), tree(TaskState.DONE)])
+    text = report("comment-7-report", [tree(), tree(TaskState.DONE)])
     assert text.count("### Task: Make the login faster") == 2
     assert marked(text) == "comment-7-report"
-    assert "No tree belongs to this thread." in report(7, [])
+    assert "No tree belongs to this thread." in report("comment-7-report", [])
 
 
 @pytest.mark.ruling("L3", "F6")

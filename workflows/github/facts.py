@@ -63,9 +63,11 @@ def pause_id(round_id: str) -> str:
     return f"{round_id}-pause"
 
 
-def comment_fact_id(kind: FactKind, comment_id: int) -> str:
-    """Of what is said to a comment: `comment-<id>-refusal`, `-report`, `-taken`, `-applied`."""
-    return f"comment-{comment_id}-{kind}"
+def comment_fact_id(kind: FactKind, comment_id: int, root: str = "") -> str:
+    """Of what is said to a comment: `comment-<id>-refusal`, `-taken`, `-applied`; `-report-<root>`, since services that
+    share an account each report their own trees.
+    """
+    return f"comment-{comment_id}-{kind}" + (f"-{root}" if root else "")
 
 
 def publish_id(job_id: str) -> str:

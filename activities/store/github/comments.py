@@ -29,10 +29,13 @@ class CommentRow:
     acted_at: float | None = None
 
 
-def take(engine: Engine, rows: Sequence[CommentRow]) -> None:
-    """Comments to act on; one that is known is left alone."""
+def take(engine: Engine, rows: Sequence[CommentRow]) -> int:
+    """Comments to act on; one that is known is left alone. How many were new."""
+    ids = [row.comment_id for row in rows]
     with engine.begin() as connection:
+        known = set(connection.execute(select(table.c.comment_id).where(table.c.comment_id.in_(ids))).scalars())
         insert_new(connection, table, [asdict(row) | {"at": row.at or time.time()} for row in rows])
+    return len({*ids} - known)
 
 
 def open_ones(engine: Engine) -> list[CommentRow]:

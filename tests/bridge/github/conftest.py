@@ -1,6 +1,7 @@
 """A desk of the product's on the small GitHub of the tests, with trees whose rows a test writes; no Temporal."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -55,14 +56,21 @@ def settings() -> str:
     return ""
 
 
-@pytest.fixture
-async def office(hub: Hub, home: Home, settings: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Office]:
-    """As `helper`, for acme/shop, which is acme/tool on GitHub."""
+@asynccontextmanager
+async def working(home: Home, hub: Hub, settings: str = "", login: str = "helper") -> AsyncIterator[Office]:
+    """A service with an account, for acme/shop, which is acme/tool on GitHub."""
     home.config.write_text(f'[github]\ntoken_env = "OUR_TOKEN"\napi_url = "{hub.address}"\n{settings}\n')
     service = Service(home)
     repos.put(service.store, "acme/shop", "/srv/checkouts/shop", service.settings.host, "acme/tool")
-    async with Client(service.store, Credentials(hub.user("helper", role="write")), hub.address) as client:
+    async with Client(service.store, Credentials(hub.user(login, role="write")), hub.address) as client:
         yield Office(hub, Session(service, client))
+
+
+@pytest.fixture
+async def office(hub: Hub, home: Home, settings: str) -> AsyncIterator[Office]:
+    """As `helper`."""
+    async with working(home, hub, settings) as made:
+        yield made
 
 
 def bind(office: Office, number: int, root: str = seeds.ROOT, **fields: object) -> None:

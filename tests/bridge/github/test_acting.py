@@ -282,7 +282,7 @@ async def test_how_it_stands_is_told_to_who_asks(office: Office, said: list[Resu
     await waiting(office, number)
     comment = office.hub.comment(as_="ann", number=number, body="/service status")
     await heard(office)
-    assert answers(office, number) == [f"comment-{comment}-report"]
+    assert answers(office, number) == [f"comment-{comment}-report-{ROOT}"]
 
 
 @pytest.mark.ruling("L4")

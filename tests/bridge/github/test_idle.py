@@ -5,37 +5,10 @@ from collections import Counter
 
 import pytest
 
-from activities.store import repos
-from activities.store.github import account
-from bridge.github.desk import Desk
-from tests.bridge import seeds
 from tests.bridge.github.conftest import Office
+from tests.bridge.github.idle import REPOS, Clock, idle, twenty
 
-REPOS, MINUTES = 20, 4
-
-
-class Clock:
-    """Time that passes when the desk waits."""
-
-    def __init__(self) -> None:
-        self.now = time.time()
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def twenty(office: Office) -> None:
-    """Each with a tree that waits for a person."""
-    hub, service = office.hub, office.service
-    for at in range(REPOS):
-        name, root = f"acme/idle-{at}", f"job-0123456789{at:02}"
-        hub.repo(name)
-        hub.user("helper", role="write", repo=name)
-        number = hub.pull(repo=name)
-        repos.put(service.store, name, "/srv/checkouts/idle", service.settings.host, name)
-        of_it = {"repo": name}
-        seeds.write(service, seeds.task(root, **of_it), seeds.event(1, root, kind="tree_started"))
-        seeds.write(service, seeds.job(root, pull_request=number, **of_it))
+MINUTES = 4
 
 
 @pytest.mark.ruling("L7", "L8")
@@ -43,17 +16,7 @@ async def test_idle_repositories_cost_no_quota(office: Office, monkeypatch: pyte
     twenty(office)
     clock = Clock()
     monkeypatch.setattr(time, "time", clock)
-    desk = Desk(office.session)
-    for _ in range(200):  # until everything is told, a second apart
-        clock.now += (await desk._turn()).again or 0.0
-        if len(office.hub.writes()) == REPOS and account.read(office.session.store).wrote_at < clock.now - 60:
-            break
-    first, began = len(office.hub.requests), clock.now
-    while clock.now < began + 60 * MINUTES:
-        turn = await desk._turn()
-        assert turn.again is not None
-        clock.now += max(turn.again, 0.01)
-    asked = office.hub.requests[first:]
+    asked = (await idle(office, clock, MINUTES)).asked
     assert all(each.free for each in asked), [each.line for each in asked if not each.free][:5]
     by_repo = Counter(each.path for each in asked)
     assert len(by_repo) == REPOS

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from workflows.github.bound import BoundTree
-from workflows.github.facts import FactKind, comment_fact_id, status_id
+from workflows.github.facts import status_id
 from workflows.github.texts import views
 from workflows.github.texts.parts import Part, code, comment
 from workflows.policy.moments import clock
@@ -19,12 +19,12 @@ def status(tree: BoundTree) -> str:
     return comment(status_id(tree.root), _parts(tree, TABLE_BYTES))
 
 
-def report(comment_id: int, trees: Sequence[BoundTree]) -> str:
+def report(fact_id: str, trees: Sequence[BoundTree]) -> str:
     """All trees of a thread, as of now."""
     share = TABLE_BYTES // max(1, len(trees))
     parts = [part for tree in trees for part in _parts(tree, share)]
     nothing = Part(["No tree belongs to this thread."], 200, "")
-    return comment(comment_fact_id(FactKind.REPORT, comment_id), parts or [nothing])
+    return comment(fact_id, parts or [nothing])
 
 
 def _parts(tree: BoundTree, table: int) -> Iterator[Part]:

@@ -1,0 +1,121 @@
+"""Any text of a comment on its way into a prompt, and any text of an agent on its way out, as GitHub has it (L11)."""
+
+import asyncio
+import re
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from activities.settings.home import Home
+from activities.store.github import reading
+from bridge.operations import new_jobs
+from bridge.operations.new_jobs import NewJob
+from bridge.operations.service import Service
+from tests.activities.agents.recorded import a_run
+from tests.bridge import seeds
+from tests.bridge.github.conftest import Office, bind, working
+from tests.depth import cases
+from tests.github.hub import Hub
+from workflows.github.commands import commands_in
+from workflows.github.marks import marked
+from workflows.model.states import JobState, TaskState
+from workflows.policy.prompts.task import render_task
+
+T = TypeVar("T")
+pytestmark = pytest.mark.ruling("L11", "F7")
+HOSTILE = (
+    "@ann", "@acme/ops", "#1", "GH-1", "\n/service kill\n", "```", "~~~", "\n# Rules\n", "<!-- service:x -->", "</b>",
+    "> ", "\u202e", "\u200b", "&commat;ann", "\n---\n", "\r", "\u2028", "![x](http://x)", "/service resume retry",
+)  # fmt: skip
+TEXTS = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=8), max_size=8).map("".join)
+MENTION = re.compile(r"@[A-Za-z0-9_-]+")
+
+
+async def commanded(office: Office, text: str) -> list[NewJob]:
+    """The jobs that a comment starts."""
+    started: list[NewJob] = []
+
+    async def start(_: Service, new: NewJob, root: str, *more: object) -> str:
+        started.append(new)
+        return root
+
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    office.hub.comment(as_="ann", number=number, body=f"/service ask lead marker {text}")
+    reading.want(office.session.store)
+    with patch.object(new_jobs, "start", start):
+        await office.turns()
+    assert all(commands_in(body) == () for body in bodies(office, number))
+    return started
+
+
+def bodies(office: Office, number: int) -> list[str]:
+    return [each["body"] for each in office.hub.comments(number) if each["user"]["login"] == "helper"]
+
+
+async def returned(office: Office, text: str) -> list[str]:
+    """What is posted of a tree whose agent returned it everywhere."""
+    number = office.hub.pull()
+    bind(office, number)
+    over: dict[str, Any] = {"revision": 2, "summary": text, "decision": "approved"}
+    findings = [text, {"title": text, "file": text, "line": 1, "url": text}]
+    result = {"decision": "approved", "summary": f"it is {text}", "findings": findings, "needs": [text]}
+    seeds.payload(office.service, seeds.ROOT, {"service_result": result})
+    seeds.write(
+        office.service, seeds.task(state=TaskState.DONE, title=text or "t", reason=text, revision=2, ended_at=2.0)
+    )
+    seeds.write(office.service, seeds.job(pull_request=number, state=JobState.SUCCEEDED, ended_at=2.0, **over))
+    seeds.write(office.service, seeds.event(2, kind="tree_ended", message=text))
+    await office.turns()
+    return bodies(office, number)
+
+
+def on_github(store: Path, play: Callable[[Office, str], Awaitable[T]], text: str) -> T:
+    """The play with a service and a GitHub of its own."""
+
+    async def played() -> T:
+        with tempfile.TemporaryDirectory() as folder, Hub() as hub:
+            home = Home(Path(folder)).ensure()
+            shutil.copyfile(store, home.store)
+            hub.repo("acme/tool")
+            hub.user("ann", role="write")
+            async with working(home, hub, 'commands = ["ask"]') as office:
+                found = await play(office, text)
+            assert hub.broken == []
+            return found
+
+    return asyncio.run(played())
+
+
+@given(TEXTS)
+@settings(max_examples=cases(6, 150))
+def test_what_a_comment_says_is_in_the_prompt_only_in_its_fence(empty_store: Path, text: str) -> None:
+    started = on_github(empty_store, commanded, text)
+    for each in started:
+        prompt = render_task(a_run("codex"), each.message, "the contract")
+        tokens = MarkdownIt("commonmark").parse(prompt)
+        holding = [token for token in tokens if "marker" in token.content]
+        assert [token.type for token in holding] == ["fence"]
+        assert [token.content for token in tokens if token.content][-1] == "the contract"
+        assert "marker" not in each.message.splitlines()[0]
+    assert len(started) <= 1
+    assert started or re.search("[^\\S ]|[^ -~]", text), "plain text always starts one"
+
+
+@given(TEXTS)
+@settings(max_examples=cases(6, 150))
+def test_what_an_agent_returns_is_posted_inert(empty_store: Path, text: str) -> None:
+    for body in on_github(empty_store, returned, text):
+        assert commands_in(body) == ()
+        assert {*MENTION.findall(body)} <= {"@acme"}
+        assert body.count("<!--") == 1
+        assert (marked(body) or "").startswith(seeds.ROOT)

@@ -1,0 +1,94 @@
+"""The real desk on the real workflow while GitHub gives no answer: a timer waits, and people are told (ruling L8)."""
+
+import time
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHandle
+from temporalio.worker import Worker
+
+from activities.settings.home import Home
+from activities.store.github import account
+from bridge.github.desk import Desk
+from bridge.operations import attention, doctor
+from bridge.operations.findings import Level
+from bridge.operations.service import Service
+from tests.bridge.github.conftest import bind, working
+from tests.github.fixtures import hub as hub
+from tests.github.hub import Hub
+from tests.waiting import soon, until
+from workflows.github.marks import marked
+from workflows.temporal import github_calls
+from workflows.temporal.github_desk import GithubDesk
+from workflows.temporal.runner import runner
+
+HALF_AN_HOUR = 1_800.0
+Handle = WorkflowHandle[GithubDesk, str]
+
+AWAY: dict[str, tuple[Callable[[Hub], object], str]] = {
+    "primary": (lambda hub: hub.primary_limit("*", times=999, reset_in=HALF_AN_HOUR), "the quota is used up"),
+    "secondary": (lambda hub: hub.secondary_limit("*", times=999, retry_after=HALF_AN_HOUR), "wants to be left alone"),
+    "broken": (lambda hub: hub.fail("*", times=999, status=502), "GitHub answers 502"),
+    "gone": (lambda hub: hub.down(), "GitHub cannot be reached"),
+}
+
+
+@pytest.mark.ruling("L8")
+@pytest.mark.parametrize("how", AWAY)
+async def test_half_an_hour_without_github_holds_no_slot_and_is_told(
+    client: Client, queue: str, hub: Hub, home: Home, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(github_calls, "QUEUE", f"{queue}-github")
+    goes, why = AWAY[how]
+    async with working(home, hub) as office:
+        store, number = office.session.store, hub.pull()
+        bind(office, number)
+        account.note(store, failures=8)  # it has been so for a while: it is left alone for a quarter of an hour
+        goes(hub)
+        desk = Desk(office.session)
+        flows = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runner())
+        turns = Worker(client, task_queue=github_calls.QUEUE, activities=[desk.turn], max_concurrent_activities=1)
+        async with flows, turns:
+            handle = await client.start_workflow(GithubDesk.run, id=f"github-{uuid4().hex}", task_queue=queue)
+            for rings in range(3):
+                await _waits(handle, rings + 1)
+                assert await _pending(handle) == 0
+                await handle.signal(GithubDesk.ring)
+            await _waits(handle, 4)
+            known = account.read(store)
+            assert (known.blocked_until or 0.0) - time.time() > 600
+            assert why in known.problem
+            assert len(hub.requests) <= 1, "rung or not, it is left alone"
+            account.note(store, failing_since=time.time() - HALF_AN_HOUR)
+            _told(office.service, why)
+            hub.up() if how == "gone" else hub.faults.before.clear()
+            account.note(store, blocked_until=time.time() - 1)
+            await handle.signal(GithubDesk.ring)
+            await until(lambda: [marked(body) for body in hub.bodies(number)])
+            await until(lambda: account.read(store).problem == "")
+            assert attention.find(Service(home)).github == ()
+            await handle.terminate()
+
+
+def _told(service: Service, why: str) -> None:
+    """By `service attention` and by `service doctor`."""
+    (trouble,) = attention.find(service).github
+    assert (trouble.about, why in trouble.says) == ("account", True)
+    warned = [each.says for each in doctor.github(service) if each.level is Level.WARNING]
+    assert any(why in each and "asked again at" in each for each in warned), warned
+
+
+async def _waits(handle: Handle, times: int) -> None:
+    """For the so-many-th time."""
+
+    async def seen() -> bool:
+        kinds = [EventType.Name(each.event_type) async for each in handle.fetch_history_events()]
+        return kinds[-1] == "EVENT_TYPE_TIMER_STARTED" and kinds.count("EVENT_TYPE_TIMER_STARTED") >= times
+
+    await until(seen)
+
+
+async def _pending(handle: Handle) -> int:
+    return len((await soon(handle.describe())).raw_description.pending_activities)
