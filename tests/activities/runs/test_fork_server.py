@@ -1,0 +1,367 @@
+"""A supervisor that is forked keeps every promise of one that is started directly, whatever becomes of its forker."""
+
+import asyncio
+import json
+import logging
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from activities.runs import spawn
+from activities.runs.os_processes import descendants, identity
+from activities.runs.supervised_run import Claim, RunEnd, RunRequest, mark_of, run, stop
+from activities.runs.supervisor import EndKind
+from tests.activities.runs.conftest import ENV, RequestFor
+from tests.waiting import until
+
+pytestmark = [
+    pytest.mark.ruling("engine:runs"),
+    pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no fork server"),
+]
+
+SECRET = "SERVICE_TEST_SECRET"
+FACTS = "cat /proc/self/status; echo; env; echo; ls -l /proc/self/fd; echo; umask"
+STAYS = "echo >> up; while [ ! -e go ]; do sleep 0.02; done; exit 5"
+CALLER = """
+import asyncio, sys
+from pathlib import Path
+from activities.runs import spawn
+from activities.runs.supervised_run import RunRequest, run
+print(spawn.current().pid, flush=True)
+asyncio.run(run(RunRequest(Path(sys.argv[1]), ("sh", "-c", sys.argv[2]), Path(sys.argv[3]), {"PATH": sys.argv[4]})))
+"""
+
+
+@pytest.fixture(autouse=True)
+def server() -> Iterator[spawn.ForkServer]:
+    """A fork server that no other test has used."""
+    spawn.current().end()
+    made = spawn.current()
+    yield made
+    made.end()
+
+
+@pytest.fixture(params=["forked", "directly"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways to start a supervisor, of which the same is promised."""
+    if request.param == "directly":
+        without_fork_server(monkeypatch)
+    return str(request.param)
+
+
+def without_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError("Protocol not supported")
+
+    spawn.current().end()
+    monkeypatch.setattr(socket, "socketpair", refused)
+
+
+def renew(way: str) -> None:
+    """The next fork server is started with what is around now."""
+    if way == "forked":
+        spawn.current().end()
+
+
+def supervisor_of(request: RunRequest) -> int:
+    claim = Claim.read(request.run_dir)
+    assert claim is not None
+    assert claim.pid is not None
+    return claim.pid
+
+
+def stat(pid: int) -> list[str]:
+    """What /proc says of a process, from its state and parent on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def parent(pid: int) -> int:
+    return int(stat(pid)[1])
+
+
+def zombies_of(*parents: int) -> set[int]:
+    found = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            state, above, *_ = stat(int(name))
+        except OSError:
+            continue
+        if state == "Z" and int(above) in parents:
+            found.add(int(name))
+    return found
+
+
+def open_in(pid: int) -> dict[int, str]:
+    folder = Path(f"/proc/{pid}/fd")
+    return {int(path.name): os.readlink(path) for path in folder.iterdir()}
+
+
+async def under_way(request: RunRequest) -> "asyncio.Task[RunEnd]":
+    task = asyncio.create_task(run(request))
+    await until(lambda: (request.cwd / "up").exists() or task.done())
+    return task
+
+
+async def test_nothing_of_the_workers_reaches_a_supervisor(
+    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setenv(SECRET, "hidden")
+    ours = os.open(tmp_path / "ours", os.O_RDWR | os.O_CREAT)
+    os.set_inheritable(ours, True)
+    leaky = await asyncio.to_thread(subprocess.Popen, ["sleep", "600"], close_fds=False)
+    await until(lambda: f"{SECRET}=hidden".encode() in Path(f"/proc/{leaky.pid}/environ").read_bytes())  # can be seen
+    assert str(tmp_path / "ours") in open_in(leaky.pid).values()
+    leaky.kill()
+    leaky.wait()
+
+    renew(way)
+    request = request_for(STAYS)
+    task = await under_way(request)
+    supervisor = supervisor_of(request)
+    assert Path(f"/proc/{supervisor}/environ").read_bytes() == b""
+    assert os.readlink(f"/proc/{supervisor}/cwd") == "/"
+    assert os.getsid(supervisor) == supervisor
+    assert parent(supervisor) == (spawn.current().pid if way == "forked" else os.getpid())
+    seen = open_in(supervisor)
+    assert [seen.pop(number) for number in range(3)] == ["/dev/null", "/dev/null", f"{request.run_dir}/supervisor.log"]
+    assert len(seen) == 2  # of the pipe by which its signals wake it
+    assert len(set(seen.values())) == 1
+    assert set(seen.values()) < set(open_in(supervisor).values())
+    if way == "forked":
+        assert Path(f"/proc/{spawn.current().pid}/environ").read_bytes() == b""
+        assert str(tmp_path / "ours") not in open_in(spawn.current().pid).values()
+        assert Path(f"/proc/{supervisor}/comm").read_text() == "supervisor\n"
+    (tmp_path / "go").touch()
+    assert (await task).exit_code == 5
+    os.close(ours)
+
+
+async def test_nothing_of_the_workers_reaches_an_agent(
+    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setenv(SECRET, "hidden")
+    ours = os.open(tmp_path / "ours", os.O_RDWR | os.O_CREAT)
+    os.set_inheritable(ours, True)
+    before, blocked = os.umask(0o027), signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    try:
+        renew(way)
+        end = await run(request_for(FACTS))
+    finally:
+        os.umask(before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        os.close(ours)
+    status, env, descriptors, umask = end.stdout.read_text().split("\n\n")
+    facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert {name: int(facts[name], 16) for name in ("SigBlk", "SigIgn")} == {"SigBlk": 0, "SigIgn": 0}
+    assert int(umask, 8) == 0o027
+    names = {line.partition("=")[0] for line in env.splitlines()}
+    assert names - {"PWD", "_", "SHLVL", "OLDPWD"} == {*ENV, "SERVICE_RUN_MARK"}
+    targets = [line.partition(" -> ")[2] for line in descriptors.splitlines() if " -> " in line]
+    run_dir = end.run_dir
+    assert [each for each in targets if not each.startswith("/proc/")] == [
+        "/dev/null",
+        f"{run_dir}/stdout.log",
+        f"{run_dir}/stderr.log",
+    ]
+
+
+async def test_the_worker_and_the_run_go_on_without_their_fork_server(
+    request_for: RequestFor, server: spawn.ForkServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = request_for(STAYS)
+    task = await under_way(first)
+    supervisor = supervisor_of(first)
+    assert parent(supervisor) == server.pid
+    os.kill(server.pid, signal.SIGKILL)
+    await until(lambda: parent(supervisor) != server.pid)
+    with caplog.at_level(logging.WARNING):
+        assert (await run(request_for("exit 4"))).exit_code == 4
+    assert f"the fork server {server.pid} has ended" in caplog.text
+    assert spawn.current().pid != server.pid
+    assert not spawn.current().ended
+    assert not task.done()
+    (tmp_path / "go").touch()
+    end = await task
+    assert (end.kind, end.exit_code, end.survivors) == (EndKind.EXITED, 5, 0)
+    assert (tmp_path / "up").read_text() == "\n"
+
+
+async def test_a_run_whose_fork_server_is_dead_can_be_stopped(
+    request_for: RequestFor, server: spawn.ForkServer
+) -> None:
+    request = request_for(STAYS)
+    task = await under_way(request)
+    os.kill(server.pid, signal.SIGKILL)
+    assert (await stop(request.run_dir, 0.2)).kind is EndKind.CANCELLED
+    assert (await task).kind is EndKind.CANCELLED
+
+
+def noting_requests(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set once a request has been sent."""
+    sent, send_fds = threading.Event(), socket.send_fds
+
+    def noted(*given: object) -> int:
+        count = send_fds(*given)  # type: ignore[arg-type]
+        sent.set()
+        return count
+
+    monkeypatch.setattr(socket, "send_fds", noted)
+    return sent
+
+
+async def test_a_start_whose_fork_server_dies_before_it_forks_is_tried_again(
+    request_for: RequestFor, server: spawn.ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = noting_requests(monkeypatch)
+    os.kill(server.pid, signal.SIGSTOP)
+    request = request_for("echo ran >> log; exit 3")
+    task = asyncio.create_task(run(request))
+    await until(sent.is_set)
+    assert Claim.read(request.run_dir) is None
+    os.kill(server.pid, signal.SIGKILL)
+    assert (await task).exit_code == 3
+    assert (tmp_path / "log").read_text() == "ran\n"
+    assert spawn.current().pid != server.pid
+
+
+@pytest.fixture
+def held(request_for: RequestFor) -> Callable[[], tuple[RunRequest, bytes]]:
+    """A run whose supervisor waits before its claim, until what it is to do is written to a pipe."""
+
+    def prepare() -> tuple[RunRequest, bytes]:
+        request = request_for("echo ran >> log; exit 3")
+        request.run_dir.mkdir(parents=True)
+        os.mkfifo(request.run_dir / "spec.json")
+        spec = {"mark": mark_of(request.run_dir), "argv": request.argv, "cwd": str(request.cwd), "env": ENV}
+        return request, json.dumps({**spec, "timeout_seconds": None, "grace_seconds": 0.2}).encode()
+
+    return prepare
+
+
+async def test_a_start_whose_fork_server_dies_after_it_forked_is_not_tried_again(
+    held: Callable[[], tuple[RunRequest, bytes]], server: spawn.ForkServer, tmp_path: Path
+) -> None:
+    request, spec = held()
+    starting = asyncio.create_task(asyncio.to_thread(spawn.spawn, request.run_dir))
+    await until(lambda: descendants(server.pid))
+    (supervisor,) = descendants(server.pid)
+    os.kill(server.pid, signal.SIGKILL)
+    await until(lambda: parent(supervisor) != server.pid)
+    assert not starting.done()
+    assert Claim.read(request.run_dir) is None
+    await asyncio.to_thread((request.run_dir / "spec.json").write_bytes, spec)
+    await starting
+    assert supervisor_of(request) == supervisor
+    assert (await run(request)).exit_code == 3
+    assert (tmp_path / "log").read_text() == "ran\n"
+
+
+async def test_starts_do_not_wait_for_each_other(
+    held: Callable[[], tuple[RunRequest, bytes]], request_for: RequestFor, server: spawn.ForkServer
+) -> None:
+    request, spec = held()
+    starting = asyncio.create_task(asyncio.to_thread(spawn.spawn, request.run_dir))
+    await until(lambda: descendants(server.pid))
+    assert (await run(request_for("exit 4"))).exit_code == 4
+    assert not starting.done()
+    await asyncio.to_thread((request.run_dir / "spec.json").write_bytes, spec)
+    await starting
+    assert (await run(request)).exit_code == 3
+
+
+async def test_fork_servers_killed_at_random_moments_run_everything_once(
+    request_for: RequestFor, tmp_path: Path
+) -> None:
+    moments = random.Random(7)
+    requests = [request_for(f"echo ran >> log{number}; exit {number}") for number in range(24)]
+    tasks = [asyncio.create_task(run(request)) for request in requests]
+    killed = set()
+    while not all(task.done() for task in tasks):
+        now = spawn.current()
+        killed.add(now.pid)
+        os.kill(now.pid, signal.SIGKILL)
+        await asyncio.sleep(moments.uniform(0.0, 0.2))
+    assert [task.result().exit_code for task in tasks] == list(range(24))
+    assert {(tmp_path / f"log{number}").read_text() for number in range(24)} == {"ran\n"}
+    assert len(killed) > 1
+
+
+async def test_a_fork_server_that_does_not_answer_is_given_up(
+    request_for: RequestFor, server: spawn.ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spawn, "TAKEN_SECONDS", 0.2)
+    os.kill(server.pid, signal.SIGSTOP)
+    assert (await run(request_for("exit 4"))).exit_code == 4
+    assert server.ended
+
+
+async def test_without_a_fork_server_supervisors_are_started_directly(
+    request_for: RequestFor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_fork_server(monkeypatch)
+    request = request_for(STAYS)
+    task = await under_way(request)
+    assert parent(supervisor_of(request)) == os.getpid()
+    (request.cwd / "go").touch()
+    assert (await task).exit_code == 5
+
+
+async def test_the_fork_server_ends_with_its_worker_and_the_runs_do_not(
+    request_for: RequestFor, tmp_path: Path
+) -> None:
+    request = request_for(STAYS)
+    arguments = [str(request.run_dir), request.argv[2], str(request.cwd), request.env["PATH"]]
+    caller = await asyncio.to_thread(
+        subprocess.Popen, [sys.executable, "-c", CALLER, *arguments], stdout=subprocess.PIPE
+    )
+    assert caller.stdout is not None
+    with caller.stdout as said:
+        pid = int(await asyncio.to_thread(said.readline))
+    await until((tmp_path / "up").exists)
+    supervisor = supervisor_of(request)
+    assert parent(supervisor) == pid
+    assert identity(pid) is not None
+    caller.kill()
+    caller.wait()
+    await until(lambda: identity(pid) is None)
+    assert identity(supervisor) is not None
+    (tmp_path / "go").touch()
+    end = await run(request)
+    assert (end.kind, end.exit_code) == (EndKind.EXITED, 5)
+    assert (tmp_path / "up").read_text() == "\n"
+
+
+async def test_many_starts_at_once_leave_no_zombies(
+    request_for: RequestFor, server: spawn.ForkServer, tmp_path: Path
+) -> None:
+    zombie = await asyncio.to_thread(subprocess.Popen, ["true"])
+    await until(lambda: zombie.pid in zombies_of(os.getpid()))  # one would be seen
+    zombie.wait()
+    requests = [request_for("cut -d ' ' -f 4 /proc/$PPID/stat >> parents; echo >> ran") for _ in range(32)]
+    ends = await asyncio.gather(*(run(request) for request in requests))
+    assert {(end.kind, end.exit_code, end.survivors) for end in ends} == {(EndKind.EXITED, 0, 0)}
+    assert (tmp_path / "ran").read_text() == "\n" * 32
+    assert (tmp_path / "parents").read_text().split() == [str(server.pid)] * 32
+    assert zombies_of(os.getpid(), server.pid) == set()
+    assert not server.ended
+    await until(lambda: not descendants(server.pid))
+
+
+async def test_a_supervisor_that_fails_before_its_claim_says_why_once(
+    request_for: RequestFor, server: spawn.ForkServer
+) -> None:
+    request = request_for("true")
+    request.run_dir.mkdir(parents=True)
+    (request.run_dir / "spec.json").write_text("{")
+    await asyncio.to_thread(spawn.spawn, request.run_dir)
+    assert Claim.read(request.run_dir) is None
+    assert (request.run_dir / "supervisor.log").read_text().count("json.decoder.JSONDecodeError") == 1
+    assert not server.ended
