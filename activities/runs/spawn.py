@@ -103,7 +103,7 @@ def _forked(run_dir: Path, log: int) -> bool:
 
 
 def directly(run_dir: Path, log: int) -> None:
-    """As `spawn`, with a new interpreter for this run alone: some forty times the work."""
+    """As `spawn`, with a new interpreter for this run alone: some eight times the work."""
     process = _isolated(
         Path(supervisor.__file__), str(run_dir), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
     )

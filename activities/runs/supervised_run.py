@@ -184,14 +184,20 @@ def _claim_as_cancelled(run_dir: Path) -> Claim:
 
 
 async def _follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], None] | None) -> RunEnd:
+    progress: Progress | None = None
     while claim.alive and claim.pid is not None:
         if on_progress is not None:
-            stdout = run_dir / "stdout.log"
-            size = stdout.stat().st_size if stdout.exists() else 0
-            on_progress(Progress(claim.pid, size, last_words(stdout)))
+            progress = _look(run_dir / "stdout.log", claim.pid, progress)
+            on_progress(progress)
         await _gone(claim, PROGRESS_SECONDS)
     end = read_end(run_dir)
     return end if end is not None else await asyncio.to_thread(_unknown, run_dir, claim)
+
+
+def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
+    """Reads again only what has grown: to search the last words for secrets takes a millisecond."""
+    size = stdout.stat().st_size if stdout.exists() else 0
+    return known if known is not None and known.stdout_bytes == size else Progress(pid, size, last_words(stdout))
 
 
 def _unknown(run_dir: Path, claim: Claim) -> RunEnd:
