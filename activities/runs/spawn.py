@@ -83,10 +83,11 @@ def current() -> ForkServer:
     """This process's fork server, a new one if it has none that lives."""
     global _server
     with _starting:
-        if _server is None or _server.ended:
-            if _server is not None:
-                log.warning("the fork server %d has ended; the runs go on, and a new one is started", _server.pid)
-                _server.end()
+        if _server is not None and _server.ended:
+            log.warning("the fork server %d has ended; the runs go on, and a new one is started", _server.pid)
+            _server.end()
+            _server = None
+        if _server is None:
             _server = ForkServer()
         return _server
 

@@ -1,4 +1,4 @@
-"""A supervisor that is forked keeps every promise of one that is started directly, whatever becomes of its forker."""
+"""Every run starts once and goes on to its end, whatever becomes of the fork server and the worker."""
 
 import asyncio
 import json
@@ -9,29 +9,34 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from activities.runs import spawn
 from activities.runs.os_processes import descendants, identity
-from activities.runs.supervised_run import Claim, RunEnd, RunRequest, mark_of, run, stop
+from activities.runs.supervised_run import Claim, RunRequest, mark_of, run, stop
 from activities.runs.supervisor import EndKind
 from tests.activities.runs.conftest import ENV, RequestFor
+from tests.activities.runs.processes import (
+    PARENT,
+    STAYS,
+    parent,
+    supervisor_of,
+    under_way,
+    without_fork_server,
+    zombies_of,
+)
 from tests.waiting import until
 
 pytestmark = [
     pytest.mark.ruling("engine:runs"),
+    pytest.mark.usefixtures("server"),
     pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no fork server"),
 ]
 
-SECRET = "SERVICE_TEST_SECRET"
-FACTS = "env; echo; ls -l /proc/self/fd; echo; umask"
-PARENT = "cut -d ' ' -f 4 /proc/$PPID/stat"
-"""Prints the process that has forked the supervisor."""
-STAYS = "echo >> up; while [ ! -e go ]; do sleep 0.02; done; exit 5"
 CALLER = """
 import asyncio, sys
 from pathlib import Path
@@ -40,141 +45,6 @@ from activities.runs.supervised_run import RunRequest, run
 print(spawn.current().pid, flush=True)
 asyncio.run(run(RunRequest(Path(sys.argv[1]), ("sh", "-c", sys.argv[2]), Path(sys.argv[3]), {"PATH": sys.argv[4]})))
 """
-
-
-@pytest.fixture(autouse=True)
-def server() -> Iterator[spawn.ForkServer]:
-    """A fork server that no other test has used."""
-    spawn.current().end()
-    made = spawn.current()
-    yield made
-    made.end()
-
-
-@pytest.fixture(params=["forked", "directly"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to start a supervisor, of which the same is promised."""
-    if request.param == "directly":
-        without_fork_server(monkeypatch)
-    return str(request.param)
-
-
-def without_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> None:
-        raise OSError("Protocol not supported")
-
-    spawn.current().end()
-    monkeypatch.setattr(socket, "socketpair", refused)
-
-
-def renew(way: str) -> None:
-    """The next fork server is started with what is around now."""
-    if way == "forked":
-        spawn.current().end()
-
-
-def supervisor_of(request: RunRequest) -> int:
-    claim = Claim.read(request.run_dir)
-    assert claim is not None
-    assert claim.pid is not None
-    return claim.pid
-
-
-def stat(pid: int) -> list[str]:
-    """What /proc says of a process, from its state and parent on."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-
-
-def parent(pid: int) -> int:
-    return int(stat(pid)[1])
-
-
-def zombies_of(*parents: int) -> set[int]:
-    found = set()
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            state, above, *_ = stat(int(name))
-        except OSError:
-            continue
-        if state == "Z" and int(above) in parents:
-            found.add(int(name))
-    return found
-
-
-def open_in(pid: int) -> dict[int, str]:
-    folder = Path(f"/proc/{pid}/fd")
-    return {int(path.name): os.readlink(path) for path in folder.iterdir()}
-
-
-async def under_way(request: RunRequest) -> "asyncio.Task[RunEnd]":
-    task = asyncio.create_task(run(request))
-    await until(lambda: (request.cwd / "up").exists() or task.done())
-    return task
-
-
-async def test_nothing_of_the_workers_reaches_a_supervisor(
-    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    monkeypatch.setenv(SECRET, "hidden")
-    ours = os.open(tmp_path / "ours", os.O_RDWR | os.O_CREAT)
-    os.set_inheritable(ours, True)
-    leaky = await asyncio.to_thread(subprocess.Popen, ["sleep", "600"], close_fds=False)
-    await until(lambda: f"{SECRET}=hidden".encode() in Path(f"/proc/{leaky.pid}/environ").read_bytes())  # can be seen
-    assert str(tmp_path / "ours") in open_in(leaky.pid).values()
-    leaky.kill()
-    leaky.wait()
-
-    renew(way)
-    request = request_for(STAYS)
-    task = await under_way(request)
-    supervisor = supervisor_of(request)
-    assert Path(f"/proc/{supervisor}/environ").read_bytes() == b""
-    assert os.readlink(f"/proc/{supervisor}/cwd") == "/"
-    assert os.getsid(supervisor) == supervisor
-    assert parent(supervisor) == (spawn.current().pid if way == "forked" else os.getpid())
-    seen = open_in(supervisor)
-    assert [seen.pop(number) for number in range(3)] == ["/dev/null", "/dev/null", f"{request.run_dir}/supervisor.log"]
-    assert len(seen) == 2  # of the pipe by which its signals wake it
-    assert len(set(seen.values())) == 1
-    assert set(seen.values()) < set(open_in(supervisor).values())
-    if way == "forked":
-        assert Path(f"/proc/{spawn.current().pid}/environ").read_bytes() == b""
-        assert str(tmp_path / "ours") not in open_in(spawn.current().pid).values()
-        assert Path(f"/proc/{supervisor}/comm").read_text() == "supervisor\n"
-    (tmp_path / "go").touch()
-    assert (await task).exit_code == 5
-    os.close(ours)
-
-
-async def test_nothing_of_the_workers_reaches_an_agent(
-    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    monkeypatch.setenv(SECRET, "hidden")
-    ours = os.open(tmp_path / "ours", os.O_RDWR | os.O_CREAT)
-    os.set_inheritable(ours, True)
-    before, blocked = os.umask(0o027), signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-    try:
-        renew(way)
-        spawn.current() if way == "forked" else None  # by this thread, whose signals are blocked
-        end = await run(request_for(FACTS))
-        told = await run(request_for("", argv=("cat", "/proc/self/status")))  # a shell unblocks them itself
-    finally:
-        os.umask(before)
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        os.close(ours)
-    facts = dict(line.split(":\t", 1) for line in told.stdout.read_text().splitlines() if ":\t" in line)
-    assert {name: int(facts[name], 16) for name in ("SigBlk", "SigIgn")} == {"SigBlk": 0, "SigIgn": 0}
-    env, descriptors, umask = end.stdout.read_text().split("\n\n")
-    assert int(umask, 8) == 0o027
-    names = {line.partition("=")[0] for line in env.splitlines()}
-    assert names - {"PWD", "_", "SHLVL", "OLDPWD"} == {*ENV, "SERVICE_RUN_MARK"}
-    targets = [line.partition(" -> ")[2] for line in descriptors.splitlines() if " -> " in line]
-    run_dir = end.run_dir
-    assert [each for each in targets if not each.startswith("/proc/")] == [
-        "/dev/null",
-        f"{run_dir}/stdout.log",
-        f"{run_dir}/stderr.log",
-    ]
 
 
 async def test_the_worker_and_the_run_go_on_without_their_fork_server(
@@ -208,27 +78,28 @@ async def test_a_run_whose_fork_server_is_dead_can_be_stopped(
     assert (await task).kind is EndKind.CANCELLED
 
 
-def noting_requests(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Set once a request has been sent."""
-    sent, send_fds = threading.Event(), socket.send_fds
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The requests that were sent to fork servers."""
+    noted: list[bytes] = []
+    send_fds = socket.send_fds
 
-    def noted(*given: object) -> int:
-        count = send_fds(*given)  # type: ignore[arg-type]
-        sent.set()
+    def noting(channel: socket.socket, parts: list[bytes], descriptors: list[int]) -> int:
+        count = send_fds(channel, parts, descriptors)
+        noted.extend(parts)
         return count
 
-    monkeypatch.setattr(socket, "send_fds", noted)
-    return sent
+    monkeypatch.setattr(socket, "send_fds", noting)
+    return noted
 
 
 async def test_a_start_whose_fork_server_dies_before_it_forks_is_tried_again(
-    request_for: RequestFor, server: spawn.ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request_for: RequestFor, server: spawn.ForkServer, tmp_path: Path, sent: list[bytes]
 ) -> None:
-    sent = noting_requests(monkeypatch)
     os.kill(server.pid, signal.SIGSTOP)
     request = request_for(f"{PARENT} >> log; exit 3")
     task = asyncio.create_task(run(request))
-    await until(sent.is_set)
+    await until(lambda: sent)
     assert Claim.read(request.run_dir) is None
     os.kill(server.pid, signal.SIGKILL)
     assert (await task).exit_code == 3
@@ -344,13 +215,18 @@ async def test_the_fork_server_ends_with_its_worker_and_the_runs_do_not(
 
 
 async def test_many_starts_at_once_leave_no_zombies(
-    request_for: RequestFor, server: spawn.ForkServer, tmp_path: Path
+    request_for: RequestFor, server: spawn.ForkServer, tmp_path: Path, sent: list[bytes]
 ) -> None:
     zombie = await asyncio.to_thread(subprocess.Popen, ["true"])
     await until(lambda: zombie.pid in zombies_of(os.getpid()))  # one would be seen
     zombie.wait()
     requests = [request_for(f"{PARENT} >> parents; echo >> ran") for _ in range(32)]
-    ends = await asyncio.gather(*(run(request) for request in requests))
+    os.kill(server.pid, signal.SIGSTOP)  # until it has all of them before it
+    with ThreadPoolExecutor(32) as pool:
+        runs = [pool.submit(asyncio.run, run(request)) for request in requests]
+        await until(lambda: len(sent) == 32)
+        os.kill(server.pid, signal.SIGCONT)
+        ends = await asyncio.gather(*map(asyncio.wrap_future, runs))
     assert {(end.kind, end.exit_code, end.survivors) for end in ends} == {(EndKind.EXITED, 0, 0)}
     assert (tmp_path / "ran").read_text() == "\n" * 32
     assert (tmp_path / "parents").read_text().split() == [str(server.pid)] * 32
