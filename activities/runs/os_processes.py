@@ -17,6 +17,7 @@ MARK = "SERVICE_RUN_MARK"
 """The environment variable by which everything a run started is found again."""
 
 KILL_SECONDS = 10.0
+READ_BYTES = 65_536
 
 
 def identity(pid: int) -> str | None:
@@ -41,8 +42,20 @@ def _boot() -> str:
 
 def _stat(pid: int) -> tuple[str, int, str]:
     """State, parent and start time; the command's name in between may hold blanks and parentheses."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
+    fields = _read(f"/proc/{pid}/stat").decode("latin-1").rpartition(")")[2].split()
     return fields[0], int(fields[1]), fields[19]
+
+
+def _read(path: str) -> bytes:
+    """The whole of a small file, with a third of what `Path` takes: these are read by the hundreds."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while part := os.read(descriptor, READ_BYTES):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
 
 
 def _identity_without_proc(pid: int) -> str | None:
@@ -53,13 +66,16 @@ def _identity_without_proc(pid: int) -> str | None:
     return start.strip() if state and not state.startswith("Z") else None
 
 
+def _pids() -> Iterator[int]:
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
 def _processes() -> Iterator[tuple[int, int]]:
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError):  # it ended meanwhile
-                state, parent, _ = _stat(int(name))
-                if state not in "ZX":
-                    yield int(name), parent
+    for pid in _pids():
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            state, parent, _ = _stat(pid)
+            if state not in "ZX":
+                yield pid, parent
 
 
 def descendants(root: int) -> set[int]:
@@ -85,12 +101,12 @@ def marks() -> Iterator[tuple[int, str]]:
     """Every living process that belongs to some run, with its mark. Nothing where there is no /proc."""
     if not Path("/proc/self/environ").exists():
         return
-    prefix = f"{MARK}=".encode()
-    for pid, _ in _processes():
+    prefix = f"\0{MARK}=".encode()
+    for pid in _pids():
         with contextlib.suppress(OSError):  # it ended meanwhile, or belongs to somebody else
-            for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                if entry.startswith(prefix):
-                    yield pid, os.fsdecode(entry[len(prefix) :])
+            _, found, rest = (b"\0" + _read(f"/proc/{pid}/environ")).partition(prefix)  # empty for a zombie
+            if found:
+                yield pid, os.fsdecode(rest.partition(b"\0")[0])
 
 
 def kill_all(find: Callable[[], set[int]]) -> int:

@@ -10,8 +10,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +20,7 @@ from typing import Any
 from activities.runs import supervisor
 from activities.runs.os_processes import identity, kill_all, marked, send
 from activities.runs.output import last_words, read_bounded
+from activities.runs.spawn import spawn
 from activities.runs.supervisor import EndKind
 from workflows.model.errors import ServiceError
 
@@ -168,37 +167,12 @@ def _start(request: RunRequest) -> Claim:
         "grace_seconds": request.grace_seconds,
     }
     _publish(run_dir / "spec.json", json.dumps(spec).encode())
-    process = _spawn(run_dir)
+    spawn(run_dir)
     claim = Claim.read(run_dir)
     if claim is None:
-        process.wait()
         said = read_bounded(run_dir / "supervisor.log", 0, 2000).text.strip()
         raise RunError(f"the run in {run_dir} could not be started: {said}", "df -h; service job retry <job>")
     return claim
-
-
-_spawned: list[subprocess.Popen[bytes]] = []
-
-
-def _spawn(run_dir: Path) -> subprocess.Popen[bytes]:
-    """Returns once the supervisor has closed its standard output: the claim is settled, or it is dead."""
-    _spawned[:] = [process for process in _spawned if process.poll() is None]  # no zombies pile up
-    program = [sys.executable, "-I", "-S", "-X", "utf8", str(Path(supervisor.__file__).resolve()), str(run_dir)]
-    with (run_dir / "supervisor.log").open("ab") as log:
-        process = subprocess.Popen(
-            program,
-            cwd="/",
-            env={},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-        )
-    _spawned.append(process)
-    assert process.stdout is not None
-    with process.stdout as settled:
-        settled.read()
-    return process
 
 
 def _claim_as_cancelled(run_dir: Path) -> Claim:
@@ -210,14 +184,20 @@ def _claim_as_cancelled(run_dir: Path) -> Claim:
 
 
 async def _follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], None] | None) -> RunEnd:
+    progress: Progress | None = None
     while claim.alive and claim.pid is not None:
         if on_progress is not None:
-            stdout = run_dir / "stdout.log"
-            size = stdout.stat().st_size if stdout.exists() else 0
-            on_progress(Progress(claim.pid, size, last_words(stdout)))
+            progress = _look(run_dir / "stdout.log", claim.pid, progress)
+            on_progress(progress)
         await _gone(claim, PROGRESS_SECONDS)
     end = read_end(run_dir)
     return end if end is not None else await asyncio.to_thread(_unknown, run_dir, claim)
+
+
+def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
+    """Reads again only what has grown: to search the last words for secrets takes a millisecond."""
+    size = stdout.stat().st_size if stdout.exists() else 0
+    return known if known is not None and known.stdout_bytes == size else Progress(pid, size, last_words(stdout))
 
 
 def _unknown(run_dir: Path, claim: Claim) -> RunEnd:

@@ -121,13 +121,17 @@ class Command:
     pid: int
     mark: str
     status: int | None = None
+    childless: bool = False
+    """Whether no child is left, ended or not: then none can come any more, and nothing is below us."""
 
     def reap(self) -> int | None:
         """Collect every ended child, adopted ones too; the command's own wait status once it has ended."""
-        with contextlib.suppress(ChildProcessError):
+        try:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self.pid:
                     self.status = ended[1]
+        except ChildProcessError:
+            self.childless = True
         return self.status
 
     def kill(self) -> int:
@@ -144,7 +148,8 @@ class Command:
     def _alive(self) -> set[int]:
         self.reap()
         if Path("/proc/self/stat").exists():
-            return (descendants(os.getpid()) | marked(self.mark)) - {os.getpid()}
+            below = set() if self.childless else descendants(os.getpid())
+            return (below | marked(self.mark)) - {os.getpid()}
         with contextlib.suppress(OSError):  # without /proc the process group is all that can be found
             os.kill(-self.pid, 0)
             return {-self.pid}
@@ -245,6 +250,7 @@ def main(run_dir: Path) -> None:
         return
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
+    os.close(null)
     become_subreaper()
     record_exit(reserved, supervise(run_dir, spec, signals))
 

@@ -1,22 +1,34 @@
-"""What it costs to run a command under a supervisor that outlives us, as a ratio to a plain subprocess.
+"""What it costs to run a command under a supervisor that outlives us, and to start that supervisor in either way.
 
-Run with `python tests/benchmarks/bench_runs.py`. Both sides start the same command and collect its output from a file.
+Run with `python tests/benchmarks/bench_runs.py`. First whole runs, as a ratio to a plain subprocess; both sides start
+the same command and collect its output from a file. Then starts alone, by the fork server and directly, in turns: the
+time until the claim is settled, and the processor time of all that takes part until the command has begun. Then memory.
 """
 
 import asyncio
+import json
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from activities.runs.supervised_run import RunRequest, run
+from activities.runs import spawn
+from activities.runs.supervised_run import Claim, RunRequest, mark_of, run, stop
+from tests.waiting import until
 
 ROUNDS = 30
 TOGETHER = 8
+SUPERVISORS = 64
 ENV = {"PATH": "/usr/bin:/bin"}
 COMMANDS = {"true": ("true",), "python -c pass": (sys.executable, "-I", "-S", "-c", "pass")}
+STAYS = ("sh", "-c", "echo up; exec sleep 600")
+
+Way = Callable[[Path], None]
 
 
 async def plain(argv: tuple[str, ...], folder: Path, _: int) -> None:
@@ -48,9 +60,107 @@ async def measure(folder: Path) -> None:
             print(f"{name:16} {at_once} at once: {cost / floor:5.1f} x a plain subprocess ({floor * 1000:.0f} ms)")
 
 
+@dataclass(frozen=True)
+class Start:
+    """Milliseconds until the last claim of those started together was settled, and of processors for each."""
+
+    wall: float
+    processor: float
+
+
+def directly(run_dir: Path) -> None:
+    with (run_dir / "supervisor.log").open("ab") as log:
+        spawn.directly(run_dir, log.fileno())
+
+
+WAYS: dict[str, Way] = {"direct": directly, "fork server": spawn.spawn}
+
+
+def prepared(folder: Path) -> Path:
+    """The directory of a run that is about to be started."""
+    run_dir = folder / f"job-{time.monotonic_ns()}.1"
+    run_dir.mkdir()
+    spec = {"mark": mark_of(run_dir), "argv": STAYS, "cwd": str(folder), "env": ENV}
+    (run_dir / "spec.json").write_text(json.dumps({**spec, "timeout_seconds": None, "grace_seconds": 1.0}))
+    return run_dir
+
+
+def processor(pid: int) -> float:
+    """Milliseconds that a process was on a processor."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
+
+
+def supervisor_of(run_dir: Path) -> int:
+    claim = Claim.read(run_dir)
+    assert claim is not None
+    assert claim.pid is not None
+    return claim.pid
+
+
+async def started(way: Way, folder: Path, at_once: int) -> Start:
+    run_dirs = [prepared(folder) for _ in range(at_once)]
+    server = spawn.current()
+    before, begun = time.process_time() * 1000 + processor(server.pid), time.perf_counter()
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(way, run_dirs))
+    wall = time.perf_counter() - begun
+    spent = time.process_time() * 1000 + processor(server.pid) - before
+    await until(
+        lambda: all((each / "stdout.log").exists() and (each / "stdout.log").stat().st_size for each in run_dirs)
+    )
+    spent += sum(processor(supervisor_of(each)) for each in run_dirs)
+    await asyncio.gather(*(stop(each, 1.0) for each in run_dirs))
+    return Start(wall * 1000, spent / at_once)
+
+
+async def starts(folder: Path) -> None:
+    for at_once in (1, TOGETHER):
+        seen: dict[str, list[Start]] = {name: [] for name in WAYS}
+        for _ in range(ROUNDS // at_once + 4):
+            for name, way in WAYS.items():
+                seen[name].append(await started(way, folder, at_once))
+        for name, found in seen.items():
+            wall, work = (least_and_median(numbers) for numbers in zip(*map(astuple, found), strict=True))
+            print(f"{at_once} at once, {name:12} claimed after {wall} ms, {work} ms of processor each")
+
+
+def least_and_median(numbers: tuple[float, ...]) -> str:
+    return f"{min(numbers):5.1f} (median {statistics.median(numbers):5.1f})"
+
+
+def memory_of(pids: list[int]) -> str:
+    """The mean of what they have, in MB: shared pages divided among those that share them, and all of them."""
+    sums = {"Pss": 0, "Private_Dirty": 0, "Rss": 0}
+    for pid in pids:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            name, _, rest = line.partition(":")
+            if name in sums:
+                sums[name] += int(rest.split()[0])
+    shares = {name: kilobytes / 1000 / len(pids) for name, kilobytes in sums.items()}
+    return f"{shares['Pss']:.1f} MB (its own {shares['Private_Dirty']:.1f}, resident {shares['Rss']:.1f})"
+
+
+async def memory(folder: Path) -> None:
+    for name, way in WAYS.items():
+        run_dirs = [prepared(folder) for _ in range(SUPERVISORS)]
+        with ThreadPoolExecutor(TOGETHER) as pool:
+            list(pool.map(way, run_dirs))
+        await until(lambda made=run_dirs: all((each / "stdout.log").exists() for each in made))  # type: ignore[misc]
+        print(f"{SUPERVISORS} running, {name:12} each {memory_of([supervisor_of(each) for each in run_dirs])}")
+        if name != "direct":
+            print(f"the fork server itself {memory_of([spawn.current().pid])}")
+        await asyncio.gather(*(stop(each, 1.0) for each in run_dirs))
+
+
+async def everything(folder: Path) -> None:
+    await starts(folder)
+    await memory(folder)
+    await measure(folder)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(Path(folder)))
+        asyncio.run(everything(Path(folder)))
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 import os
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from activities.runs import spawn
 from activities.runs.supervised_run import RunRequest
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -25,3 +26,12 @@ def request_for(tmp_path: Path) -> RequestFor:
         return RunRequest(**given)  # type: ignore[arg-type]
 
     return build
+
+
+@pytest.fixture
+def server() -> Iterator[spawn.ForkServer]:
+    """A fork server that no other test has used."""
+    spawn.current().end()
+    made = spawn.current()
+    yield made
+    made.end()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.runs.output import last_words
 from activities.runs.supervised_run import PROGRESS_SECONDS, Claim, Progress, RunRequest, run
 from activities.runs.supervisor import EndKind
 from tests.activities.runs.conftest import RequestFor
@@ -91,6 +92,28 @@ async def test_progress_tells_the_last_line(
     claim = Claim.read(request.run_dir)
     assert claim is not None
     assert seen[-1] == Progress(claim.pid or 0, 5, "one")
+
+
+async def test_what_a_silent_run_said_is_not_read_again(
+    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("activities.runs.supervised_run.PROGRESS_SECONDS", PROGRESS_SECONDS / 100)
+    seen: list[Progress] = []
+    read: list[Path] = []
+
+    def reading(stdout: Path) -> str:
+        read.append(stdout)
+        return last_words(stdout)
+
+    def watch(progress: Progress) -> None:
+        seen.append(progress)
+        if len([each for each in seen if each.last_line == "one"]) == 5:
+            (tmp_path / "seen").touch()
+
+    monkeypatch.setattr("activities.runs.supervised_run.last_words", reading)
+    await run(request_for("echo one; while [ ! -e seen ]; do sleep 0.02; done"), watch)
+    assert seen[-1].last_line == "one"
+    assert len(read) <= 2
 
 
 async def test_where_the_kernel_cannot_tell_it_polls(request_for: RequestFor, monkeypatch: pytest.MonkeyPatch) -> None:

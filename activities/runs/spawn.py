@@ -1,0 +1,136 @@
+"""Starting the supervisor of a run: forked by the fork server, or directly where there is none.
+
+Whatever becomes of the fork server, asking again is safe: a run is claimed once, and whoever comes second ends.
+"""
+
+import contextlib
+import logging
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from activities.runs import fork_server, supervisor
+
+log = logging.getLogger(__name__)
+
+ISOLATED = ("-I", "-S", "-X", "utf8")
+TRIES = 2
+TAKEN_SECONDS = 20.0
+"""A fork server that has not forked by then is given up."""
+
+
+def spawn(run_dir: Path) -> None:
+    """Start a supervisor. Returns once it has closed its standard output: the claim is settled, or it is dead."""
+    _spawned[:] = [process for process in _spawned if process.poll() is None]  # no zombies pile up
+    with (run_dir / "supervisor.log").open("ab") as file:
+        if not any(_forked(run_dir, file.fileno()) for _ in range(TRIES)):
+            directly(run_dir, file.fileno())
+
+
+class ForkServer:
+    """The process that forks this one's supervisors. It ends when this one does."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel.setblocking(False)
+        with theirs:
+            self._process = _isolated(Path(fork_server.__file__), stdin=theirs.fileno())
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was ended, or died."""
+        return self._process.poll() is not None
+
+    def fork(self, run_dir: Path, log: int) -> bool:
+        """Have a supervisor forked and wait until its claim is settled, or it is dead. False when none took the run."""
+        read, write = os.pipe()
+        with open(read, "rb", buffering=0) as settled:
+            try:
+                sent = self._send(os.fsencode(run_dir), (write, log))
+            finally:
+                os.close(write)
+            return sent and _within(TAKEN_SECONDS, read) and settled.read().startswith(fork_server.TAKEN)
+
+    def end(self) -> None:
+        """End it; the supervisors that it has forked go on."""
+        self._process.kill()
+        self._process.wait()
+        with self._lock:
+            self._channel.close()
+
+    def _send(self, request: bytes, descriptors: tuple[int, ...]) -> bool:
+        with self._lock, contextlib.suppress(OSError):  # it is dead, or has not read for long
+            socket.send_fds(self._channel, [request], descriptors)
+            return True
+        return False
+
+
+_server: ForkServer | None = None
+_starting = threading.Lock()
+_spawned: list["subprocess.Popen[bytes]"] = []
+
+
+def current() -> ForkServer:
+    """This process's fork server, a new one if it has none that lives."""
+    global _server
+    with _starting:
+        if _server is not None and _server.ended:
+            log.warning("the fork server %d has ended; the runs go on, and a new one is started", _server.pid)
+            _server.end()
+            _server = None
+        if _server is None:
+            _server = ForkServer()
+        return _server
+
+
+def _forked(run_dir: Path, log: int) -> bool:
+    try:
+        server = current()
+    except OSError:  # no fork server on this system, or no process to be had now
+        return False
+    if server.fork(run_dir, log):
+        return True
+    server.end()
+    return False
+
+
+def directly(run_dir: Path, log: int) -> None:
+    """As `spawn`, with a new interpreter for this run alone: some eight times the work."""
+    process = _isolated(
+        Path(supervisor.__file__), str(run_dir), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+    )
+    _spawned.append(process)
+    assert process.stdout is not None
+    with process.stdout as settled:
+        settled.read()
+
+
+def _isolated(
+    program: Path, *arguments: str, stdin: int, stdout: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL
+) -> "subprocess.Popen[bytes]":
+    """One of our programs in a session of its own, with nothing of this process's environment and descriptors."""
+    return subprocess.Popen(
+        [sys.executable, *ISOLATED, str(program.resolve()), *arguments],
+        cwd="/",
+        env={},
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )
+
+
+def _within(seconds: float, descriptor: int) -> bool:
+    """Whether there is something to read, or its end, in that time. No `select`: descriptors may be many."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))

@@ -1,0 +1,63 @@
+"""What /proc says of the processes of runs, and runs that stay until they are told to go."""
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from activities.runs import spawn
+from activities.runs.supervised_run import Claim, RunEnd, RunRequest, run
+from tests.waiting import until
+
+STAYS = "echo >> up; while [ ! -e go ]; do sleep 0.02; done; exit 5"
+PARENT = "cut -d ' ' -f 4 /proc/$PPID/stat"
+"""Prints the process that has forked the supervisor."""
+
+
+def supervisor_of(request: RunRequest) -> int:
+    claim = Claim.read(request.run_dir)
+    assert claim is not None
+    assert claim.pid is not None
+    return claim.pid
+
+
+def stat(pid: int) -> list[str]:
+    """What /proc says of a process, from its state and parent on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def parent(pid: int) -> int:
+    return int(stat(pid)[1])
+
+
+def zombies_of(*parents: int) -> set[int]:
+    found = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            state, above, *_ = stat(int(name))
+        except OSError:
+            continue
+        if state == "Z" and int(above) in parents:
+            found.add(int(name))
+    return found
+
+
+def open_in(pid: int) -> dict[int, str]:
+    folder = Path(f"/proc/{pid}/fd")
+    return {int(path.name): os.readlink(path) for path in folder.iterdir()}
+
+
+async def under_way(request: RunRequest) -> "asyncio.Task[RunEnd]":
+    task = asyncio.create_task(run(request))
+    await until(lambda: (request.cwd / "up").exists() or task.done())
+    return task
+
+
+def without_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError("Protocol not supported")
+
+    spawn.current().end()
+    monkeypatch.setattr(socket, "socketpair", refused)
