@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from activities.store.github import account, facts, reading
+from tests.e2e.conflicts import writes
 from tests.e2e.conftest import Installed, set_up
 from tests.e2e.script import Script, git, leg
 from tests.github.fixtures import GitHub
@@ -163,6 +164,34 @@ def test_a_review_of_a_pull_request_from_its_start_to_its_merge(shop: Shop) -> N
     shop.wait_for(lambda: check(shop, second) == "success" and shop.written())
     assert ("our-service[bot]", "+1") in github.reactions(asked)
     assert check(shop, first) == "failure"
+    assert github.merge(number) == 200
+
+
+@pytest.mark.ruling("L10")
+def test_here_and_there_the_same_tree_is_refused_and_merged(shop: Shop) -> None:
+    github, number, service = shop.github, shop.number, shop.service
+    github.protect("main", ("service/gate",))
+    head, legs = shop.head, [leg("one"), leg("check", "review", deps=["one"])]
+    words = ("agent", "ask", "lead", "Raise the limit", "--repo", "acme/shop", "--pr", str(number))
+
+    def tree(decision: str) -> str:
+        shop.script.answers(none={"delegations": legs}, one=writes(b_txt="100\n"), check={"decision": decision})
+        root = str(service.json(*words)["job_id"])
+        shop.script.until_over(root)
+        shop.wait_for(lambda: shop.written() and check(shop, head) == "failure")
+        assert github.merge(number) == 405
+        return root
+
+    against = tree("changes_requested")
+    no = service("job", "merge", f"{against}.1", code=3).stderr
+    assert "review leg check" in no
+    root = tree("approved")
+    service("job", "merge", f"{root}.1")
+    task = f"service/{shop.script.tree(root)['task']['task_id']}"
+    git(service.repo, "push", "-q", "origin", f"{task}:refs/pull/{number}/head")
+    merged = github.push_head(number, git(service.repo, "rev-parse", task).strip())
+    shop.look()
+    shop.wait_for(lambda: check(shop, merged) == "success")
     assert github.merge(number) == 200
 
 
