@@ -1,0 +1,90 @@
+"""The whole product beside bare Temporal with a process per job: `python -m tests.benchmarks.bench_product`.
+
+    --quick         a short look: fewer rounds
+    --against REV   another revision of the product too, in turns with this one
+
+An installed service (daemon, server, worker, bridge, store, a git repository, worktrees, supervisors) whose agents are
+done at once, and plain workflows of the same shape on the same server, whose activities run the same programs. All
+sides take turns, so that whatever else the machine does falls on all of them. Every ratio is of one side to another:
+of their minima, and the median of the ratios of the single rounds. Figures for people; nothing is asserted but that
+trees end as they should.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks import product
+from tests.benchmarks.own_processes import end_on_signals
+from tests.benchmarks.product_sides import Side
+from tests.benchmarks.product_tables import bursts, stations, trees
+
+SIZES = (1, 4, 16, 62)
+"""Legs: 62 with their coordinator and its continuation are all the jobs that a tree may have by default."""
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How often each is measured."""
+
+    rounds: dict[int, int]
+    stations: int
+    burst: int
+    bursts: int
+
+
+FULL = Depth({1: 15, 4: 9, 16: 7, 62: 5}, stations=20, burst=200, bursts=3)
+QUICK = Depth({1: 5, 4: 3, 16: 2, 62: 1}, stations=7, burst=40, bursts=1)
+
+
+@contextmanager
+def sides(folder: Path, against: str | None) -> Iterator[list[Side]]:
+    """This product, the other revision if there is one, bare Temporal on this product's server."""
+    with ExitStack() as stack:
+        folders = {name: folder / name for name in ("this", "against")}
+        services = [stack.enter_context(product.installed("this", product.ROOT, folders["this"], SIZES))]
+        if against:
+            folders["against"].mkdir()
+            code = stack.enter_context(product.revision(against, folders["against"]))
+            services.append(stack.enter_context(product.installed(against, code, folders["against"], SIZES)))
+        this = services[0]
+        talk, pid = stack.enter_context(product.bare(this.address, this.folder))
+        ours = [Side(each.name, each.talk, each.pids, each.databases) for each in services]
+        pids = {"server": this.pids["server"], "worker": pid}
+        yield [*ours, Side("bare", talk, pids, {"temporal.db": this.databases["temporal.db"]})]
+
+
+def measure(found: Sequence[Side], depth: Depth) -> None:
+    for side in found:
+        side.talk("tree", legs=4)
+        side.talk("burst", count=10)
+    trees(found, depth.rounds)
+    stations(found[:-1], depth.stations)
+    bursts(found, depth.burst, depth.bursts)
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(prog="bench_product", description="The whole product beside bare Temporal.")
+    words.add_argument("--quick", action="store_true", help="a short look: fewer rounds")
+    words.add_argument("--against", metavar="REV", help="another revision of the product, in turns with this one")
+    said = words.parse_args()
+    end_on_signals()
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-product-", ignore_cleanup_errors=True) as folder,
+        sides(Path(folder).resolve(), said.against) as found,
+    ):
+        measure(found, QUICK if said.quick else FULL)
+        load = ", ".join(f"{average:.1f}" for average in os.getloadavg())
+        print(f"{os.cpu_count()} processors; load averages at the end: {load}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

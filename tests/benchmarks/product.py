@@ -1,0 +1,113 @@
+"""Installed services to measure: a daemon and all its members, each on a home of its own, with any revision's code."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks import no_op_agents, product_player
+from tests.benchmarks.own_processes import PATIENCE, Talk, environment, free_port, running, until_gone
+
+ROOT = Path(__file__).parents[2]
+_PORTS = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
+_SETTINGS = f"""\
+[orchestrate]
+max_delegation_width = 64
+max_delegation_total_jobs = 64
+
+[worker]
+max_parallel_jobs = {no_op_agents.AT_ONCE}
+"""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A service that runs, and who asks it."""
+
+    name: str
+    folder: Path
+    address: str
+    """Of its Temporal server."""
+    talk: Talk
+    pids: dict[str, int]
+    """Of the daemon, its members and who asks."""
+
+    @property
+    def databases(self) -> dict[str, Path]:
+        return {"temporal.db": self.folder / "home/temporal.db", "store.db": self.folder / "home/store.db"}
+
+
+@contextmanager
+def revision(name: str, folder: Path) -> Iterator[Path]:
+    """A checkout of another revision, for as long as it is measured."""
+    git, path = ("git", "-C", str(ROOT), "worktree"), folder / "code"
+    subprocess.run([*git, "add", "--quiet", "--detach", str(path), name], check=True)
+    try:
+        yield path
+    finally:
+        subprocess.run([*git, "remove", "--force", str(path)], check=True)
+
+
+@contextmanager
+def installed(name: str, code: Path, folder: Path, sizes: Sequence[int]) -> Iterator[Installed]:
+    """The service of a checkout, with its agents; stopped again with all that it runs."""
+    home = folder / "home"
+    home.mkdir(mode=0o700, parents=True)
+    (home / "config.toml").write_text(_SETTINGS)
+    ports = {port: free_port() for port in _PORTS}
+    given = environment(code, SERVICE_HOME=home, **ports)
+    service = str(Path(sys.executable).with_name("service"))
+    _register(service, folder, given, sizes)
+    try:
+        with running((service, "daemon", "run"), given, folder / "daemon.log") as daemon:
+            state = _until_up(home, daemon, folder / "daemon.log")
+            log = folder / "player.log"
+            with running((sys.executable, "-P", product_player.__file__), given, log, talks=True) as player:
+                members = {child["name"]: int(child["pid"]) for child in state["children"]}
+                pids = members | {"daemon": daemon.pid, "who asks": player.pid}
+                yield Installed(name, folder, state["temporal_address"], Talk(player, log), pids)
+    finally:
+        until_gone(folder)
+
+
+@contextmanager
+def bare(address: str, folder: Path) -> Iterator[tuple[Talk, int]]:
+    """Bare workflows on this server, that run the same programs; who asks, and the process of the workers."""
+    log = folder / "bare.log"
+    words = (sys.executable, "-P", "-m", "tests.benchmarks.bare_player", address, str(folder))
+    with running(words, environment(ROOT), log, talks=True) as player:
+        yield Talk(player, log), player.pid
+
+
+def _register(service: str, folder: Path, given: dict[str, str], sizes: Sequence[int]) -> None:
+    """A repository with a commit, coordinators of so many legs, and who does the legs."""
+    no_op_agents.write(folder, sizes)
+    commit = "git init -q -b main && git -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m one"
+    repo = folder / "shop"
+    repo.mkdir()
+    subprocess.run(["sh", "-c", commit], cwd=repo, check=True)
+    _type(service, given, "repo", "add", product_player.REPO, str(repo))
+    done = no_op_agents.answer_of(folder, None)
+    for name, legs in (("dev", None), *((f"lead-{legs}", legs) for legs in sizes)):
+        program = " ".join(no_op_agents.command(folder, no_op_agents.answer_of(folder, legs), done))
+        words = ("--runtime", "shell", "--command", program, "--repo", product_player.REPO, "--capabilities", "ask")
+        _type(service, given, "agent", "add", name, *words)
+
+
+def _type(service: str, given: dict[str, str], *words: str) -> None:
+    subprocess.run([service, *words], env=given, check=True, stdout=subprocess.DEVNULL)
+
+
+def _until_up(home: Path, daemon: subprocess.Popen[str], log: Path) -> dict[str, Any]:
+    """What the daemon says of itself, once everything runs."""
+    deadline, path = time.monotonic() + PATIENCE, home / "daemon.json"
+    while daemon.poll() is None and time.monotonic() < deadline:
+        if path.exists() and (state := json.loads(path.read_text()))["phase"] == "running":
+            return dict(state)
+        time.sleep(0.05)
+    raise SystemExit(f"the service does not come up:\n{log.read_text()[-3000:]}")

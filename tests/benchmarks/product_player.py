@@ -1,0 +1,124 @@
+"""Asks an installed service for trees and sees in its store when they are over: orders and answers are lines of JSON.
+
+A script that knows the product's own code only, so that it also runs with that of another revision (PYTHONPATH).
+"""
+
+import asyncio
+import json
+import os
+import sqlite3
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bridge.operations import new_jobs
+from bridge.operations.new_jobs import NewJob
+from bridge.operations.service import Service
+
+REPO = "acme/shop"
+PAUSE = 0.005
+"""Seconds between two looks at the store; one that finds nothing new costs some microseconds."""
+
+
+class Store:
+    """The service's database, read without its code."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+
+    async def until_none_open(self) -> None:
+        seen = None
+        while True:
+            if seen != (seen := self._one("PRAGMA data_version")[0]) and not self._open():
+                return
+            await asyncio.sleep(PAUSE)
+
+    def _open(self) -> int:
+        return int(self._one("SELECT count(*) FROM tasks WHERE ended_at IS NULL AND state = 'open'")[0])
+
+    def check(self, root: str) -> None:
+        """It is the real thing that is measured."""
+        state, reason = self._one("SELECT state, reason FROM tasks WHERE root_job_id = ?", root)
+        assert state == "done", f"{root}: {state}: {reason}"
+
+    def jobs(self, root: str) -> int:
+        return int(self._one("SELECT count(*) FROM jobs WHERE root_job_id = ? AND state = 'succeeded'", root)[0])
+
+    def times(self, root: str) -> dict[str, float]:
+        """When the stations of a tree of one job were passed, as rows and the files of its run tell."""
+        opened, recorded, folder = self._one("SELECT started_at, ended_at, run_dir FROM runs WHERE job_id = ?", root)
+        run_dir = Path(folder)
+        end = json.loads((run_dir / "exit.json").read_text())
+        return {
+            "run opened": opened,
+            "worktree and prompt made": (run_dir / "prompt").stat().st_mtime,
+            "supervisor claimed": json.loads((run_dir / "claim").read_text())["at"],
+            "agent started": end["started_at"],
+            "agent has printed": (run_dir / "stdout.log").stat().st_mtime,
+            "nothing of it is left": end["ended_at"],
+            "end published": (run_dir / "exit.json").stat().st_ctime,
+            "outcome recorded": recorded,
+            "task over": self._one("SELECT ended_at FROM tasks WHERE root_job_id = ?", root)[0],
+        }
+
+    def _one(self, query: str, *values: str) -> Any:
+        return self._connection.execute(query, values).fetchone()
+
+
+class Player:
+    """Who asks."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._store = Store(service.home.store)
+
+    async def tree(self, legs: int) -> dict[str, Any]:
+        """A coordinator, so many legs, a continuation."""
+        began = time.perf_counter()
+        root = await self._start(f"lead-{legs}")
+        await self._store.until_none_open()
+        seconds = time.perf_counter() - began
+        self._store.check(root)
+        assert self._store.jobs(root) == legs + 2, f"{root} has other jobs than it should"
+        return {"seconds": seconds}
+
+    async def stations(self) -> dict[str, Any]:
+        """One ask, from its start to its end in the store."""
+        posted = time.time()
+        root = await self._start("dev")
+        returned = time.time()
+        await self._store.until_none_open()
+        seen = time.time()
+        self._store.check(root)
+        times = self._store.times(root) | {"seen in the store": seen, "start returned": returned}
+        return {name: at - posted for name, at in times.items()}
+
+    async def burst(self, count: int) -> dict[str, Any]:
+        """Asks, all at once."""
+        began = time.perf_counter()
+        roots = await asyncio.gather(*(self._start("dev") for _ in range(count)))
+        started = time.perf_counter() - began
+        await self._store.until_none_open()
+        seconds = time.perf_counter() - began
+        for root in roots:
+            self._store.check(root)
+        return {"seconds": seconds, "started": started}
+
+    async def _start(self, agent: str) -> str:
+        return await new_jobs.start(self._service, NewJob(agent, "ask", "reach the goal", REPO))
+
+
+async def main() -> None:
+    assert Path(new_jobs.__file__).is_relative_to(os.environ["PYTHONPATH"]), "another revision's code was imported"
+    player = Player(Service.locate())
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        order = json.loads(line)
+        answer = await getattr(player, order.pop("do"))(**order)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
+    os._exit(0)
