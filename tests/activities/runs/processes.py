@@ -56,8 +56,13 @@ async def under_way(request: RunRequest) -> "asyncio.Task[RunEnd]":
 
 
 def without_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> None:
-        raise OSError("Protocol not supported")
+    """As on a system that has no sockets of the fork server's kind; those of event loops are of another."""
+    socketpair = socket.socketpair
+
+    def refusing(family: int | None = None, kind: int = socket.SOCK_STREAM) -> tuple[socket.socket, socket.socket]:
+        if kind == socket.SOCK_SEQPACKET:
+            raise OSError("Protocol not supported")
+        return socketpair(family, kind)
 
     spawn.current().end()
-    monkeypatch.setattr(socket, "socketpair", refused)
+    monkeypatch.setattr(socket, "socketpair", refusing)

@@ -59,9 +59,10 @@ async def test_nothing_of_the_workers_reaches_a_supervisor(
     assert os.readlink(f"/proc/{supervisor}/cwd") == "/"
     assert os.getsid(supervisor) == supervisor
     assert parent(supervisor) == (spawn.current().pid if way == "forked" else os.getpid())
+    # the three streams, and the pipe by which its signals wake it; the agent's files it closes once that has begun
+    await until(lambda: len(open_in(supervisor)) == 5, lambda: open_in(supervisor))
     seen = open_in(supervisor)
     assert [seen.pop(number) for number in range(3)] == ["/dev/null", "/dev/null", f"{request.run_dir}/supervisor.log"]
-    assert len(seen) == 2  # of the pipe by which its signals wake it
     assert len(set(seen.values())) == 1
     assert set(seen.values()) < set(open_in(supervisor).values())
     if way == "forked":
