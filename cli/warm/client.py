@@ -4,6 +4,7 @@ Until it has said `GO` nothing is begun, and it can turn to a process of its own
 command is carried out twice. The command has its standard streams; signals are passed on.
 """
 
+import io
 import os
 import signal
 import socket
@@ -88,8 +89,9 @@ def _taken(line: socket.socket, words: Sequence[str]) -> int | None:
 
 def _order(words: Sequence[str]) -> bytes | None:
     """None where this process was started with what cannot be handed over: closed streams, texts that are not UTF-8."""
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    if any(stream is None or stream.encoding.lower() != "utf-8" for stream in streams):
+    found = (sys.stdin, sys.stdout, sys.stderr)
+    streams = [stream for stream in found if isinstance(stream, io.TextIOWrapper)]
+    if len(streams) != len(found) or any(stream.encoding.lower() != "utf-8" for stream in streams):
         return None
     umask = os.umask(0o077)
     os.umask(umask)
@@ -124,7 +126,7 @@ class _Followed:
 
     def to_its_end(self) -> int | None:
         """Its exit code; a signal that ended it ends this process too."""
-        handlers = {number: self._pass_on for number in (*_TO_ALL, *_TO_ONE)} | {signal.SIGTSTP: self._suspend}
+        handlers = dict.fromkeys((*_TO_ALL, *_TO_ONE), self._pass_on) | {signal.SIGTSTP: self._suspend}
         before = {number: signal.getsignal(number) for number in handlers}
         for number, handler in handlers.items():
             if before[number] is not signal.SIG_IGN:
@@ -133,8 +135,8 @@ class _Followed:
         try:
             self._line.sendall(GO)
         except OSError:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for number, usual in before.items():
+                signal.signal(number, usual)
             return None
         try:
             said = _word(self._line)
@@ -161,7 +163,7 @@ class _Followed:
         try:
             os.kill(self._pid, number) if number in _TO_ONE else os.killpg(self._pid, number)
         except ProcessLookupError:
-            pass
+            return
 
     def _cut_off(self) -> int:
         if self._passed_on is not None:

@@ -1,5 +1,6 @@
 """One command in a process forked for it: it becomes what the order says, runs, and tells its exit code."""
 
+import contextlib
 import fcntl
 import io
 import os
@@ -116,22 +117,18 @@ def _open_streams(wanted: list[Stream]) -> None:
 
 
 def _end_with(line: socket.socket) -> None:
-    """From here on the kernel kills this process when the one that was typed is gone: it says no more, so it is heard."""
+    """The kernel kills this process when the one that was typed is gone: it says no more, only its end is heard."""
     line.setblocking(False)
     fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(line, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
-    try:
+    with contextlib.suppress(BlockingIOError):
         if not line.recv(1, socket.MSG_PEEK):
             os._exit(0)  # it went before it could be noticed
-    except BlockingIOError:
-        pass
 
 
 def _leave(line: socket.socket, code: int) -> NoReturn:
     """Say how it ended, and end as `service` does: Temporal's threads can crash an orderly exit."""
-    try:
+    with contextlib.suppress(OSError):
         line.sendall(b"%d\n" % code)
-    except OSError:
-        pass
     os._exit(code)

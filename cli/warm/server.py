@@ -74,7 +74,7 @@ def listen(home: Home) -> socket.socket:
 
 
 def _warm_up() -> None:
-    """Import what any command may need, and put aside what was made: the forks share it as long as nobody writes to it."""
+    """Import what any command may need, and put aside what was made: the forks share it while nobody writes to it."""
     for package in (cli, operations):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)

@@ -1,11 +1,11 @@
 """The process of a command that was handed over, beside one that was started: what a command could ask of it."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +43,9 @@ def test_it_is_as_one_that_was_started(tmp_path: Path) -> None:
     typed.home.mkdir()
     typed.folder.mkdir()
     elsewhere = typed.environment | {"TZ": "UTC", "ODD": "other", "ONLY_THERE": "1"}
-    with subprocess.Popen([sys.executable, "-c", PROBE + SERVER], env=elsewhere, stdin=subprocess.DEVNULL, cwd=ROOT) as server:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROBE + SERVER], env=elsewhere, stdin=subprocess.DEVNULL, cwd=ROOT
+    ) as server:
         try:
             wait_for(lambda: typed.socket.exists() or server.poll() is not None)
             handed, started = (_told(typed, how) for how in (AS_TYPED, PROBE + "cli.main.run()"))
@@ -54,11 +56,11 @@ def test_it_is_as_one_that_was_started(tmp_path: Path) -> None:
     assert handed["signals"]["1"] == str(signal.SIG_IGN)
 
 
-def _told(typed: Warm, entry: str) -> dict[str, object]:
+def _told(typed: Warm, entry: str) -> dict[str, Any]:
     """As `nohup` starts it, with a mask of its own."""
     starts = "import os, signal, sys; signal.signal(1, signal.SIG_IGN); os.umask(0o27); sys.argv = {}; {}"
     with typed.begun(entry=starts.format(WORDS, "\n" + entry)) as process:
         out, err = process.communicate("given\r\n")
     assert (process.returncode, err) == (7, "")
-    told: dict[str, object] = json.loads(out)
+    told: dict[str, Any] = json.loads(out)
     return told

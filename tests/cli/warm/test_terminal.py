@@ -7,6 +7,7 @@ import struct
 import termios
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ def terminal() -> Iterator[Terminal]:
 
 
 def printed(shared: Warm, terminal: Terminal, entry: str, *words: str) -> bytes:
-    streams = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.program)
+    streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.program)
     with shared.begun(*words, entry=entry, start_new_session=True, preexec_fn=terminal.owns, **streams) as process:
         process.wait()
     return os.read(terminal.person, 65536)
@@ -70,6 +71,6 @@ def test_ctrl_c_ends_it(shared: Warm, terminal: Terminal) -> None:
 
 
 def test_a_question_is_asked_by_a_process_of_its_own(shared: Warm, terminal: Terminal) -> None:
-    streams = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.program)
+    streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.program)
     with shared.begun("resume", "job-1", start_new_session=True, preexec_fn=terminal.owns, **streams) as process:
         assert process.wait() == NOT_TAKEN
