@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -40,16 +41,20 @@ class Nouns(TyperGroup):
         return list(NOUNS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup | None:
-        if cmd_name not in NOUNS:
-            return None
-        module = importlib.import_module(f"cli.{cmd_name}")
-        command = typer.main.get_command(module.app)
-        command.name = cmd_name
-        return command  # type: ignore[return-value]
+        return command_of(cmd_name) if cmd_name in NOUNS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(NOUNS.items()))
+
+
+@cache
+def command_of(noun: str) -> TyperCommand | TyperGroup:
+    """The command of one noun, with all its verbs and options."""
+    module = importlib.import_module(f"cli.{noun}")
+    command = typer.main.get_command(module.app)
+    command.name = noun
+    return command  # type: ignore[return-value]
 
 
 app = typer.Typer(
@@ -86,7 +91,12 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 
 def run() -> None:
-    """The console script. It leaves by `os._exit`: Temporal's threads can crash an orderly interpreter exit."""
+    """Run the command in this process. It leaves by `os._exit`: Temporal's threads can crash an orderly exit."""
+    os._exit(run_to_code())
+
+
+def run_to_code() -> int:
+    """Run the command that was typed, and return its exit code once all it said is written."""
     code = main()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
@@ -94,7 +104,7 @@ def run() -> None:
                 stream.flush()
             except BrokenPipeError:
                 code = code or 0
-    os._exit(code)
+    return code
 
 
 if __name__ == "__main__":

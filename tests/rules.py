@@ -216,6 +216,7 @@ RULES: dict[str, dict[str, str]] = {
         "K4": "One strict file, environment over it, shown as typed with origins; who works with older settings says so.",
         "K5": "Dated prices by model and tier, of the model that was used; an unknown one's are the mid tier's, and marked.",
         "K6": "Exit codes and `--json` of the command line.",
+        "K7": "A command may be handed to the daemon's warm process: the same comes of it, and it is carried out once.",
         "spec:cli.preflight_failed": "`job list` shows preflight failures and `daemon status` counts them.",
     },
     "GitHub": {

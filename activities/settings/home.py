@@ -90,6 +90,11 @@ class Home:
         return self.root / "github.ready"
 
     @property
+    def commands_socket(self) -> Path:
+        """Where the process that has everything imported takes commands that are typed in this home."""
+        return self.root / "commands.sock"
+
+    @property
     def dashboard_links(self) -> Path:
         """One file for each link to the dashboard that was not opened yet."""
         return self.root / "dashboard-links"

@@ -66,6 +66,7 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
         settings=service.reading.told(DAEMON_READS),
         **_bridge(service.settings.bridge),
         **_github(service.settings.github),
+        **_commands(),
     )
     if external := external_config(service.settings):
         changes = {"embedded": False, "address": external["target_host"], "namespace": external["namespace"]}
@@ -89,3 +90,10 @@ def _github(wanted: Github) -> dict[str, Any]:
     command = (sys.executable, "-P", "-m", "bridge.github")
     secrets = {"github_secret": wanted.token_env, "webhook_secret": wanted.webhook_secret_env}
     return {"github_command": command, **secrets}
+
+
+def _commands() -> dict[str, Any]:
+    """The process that runs the commands that are typed, where it can know who asks."""
+    if sys.platform != "linux":
+        return {}
+    return {"commands_command": (sys.executable, "-P", "-m", "cli.warm")}

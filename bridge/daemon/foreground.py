@@ -132,6 +132,7 @@ def _ours(
         _worker(home, options, plain),
         *_bridge(home, options, given[webhook], state, avoid),
         *_github(home, options, given[token]),
+        *_commands(home, options, plain),
     ]
 
 
@@ -237,6 +238,28 @@ def _github(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Mem
         env={**env, "SERVICE_HOME": str(home.root), **importable()},
         ready=ready,
         log=home.logs / "github.log",
+        cwd=home.root,
+        explain=diagnose_said,
+        umask=0o077,
+    )
+    return [member]
+
+
+def _commands(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
+    """The process that runs commands. Nobody waits for it: while it imports, each is run by a process of its own."""
+    if not options.commands_command:
+        return []
+    home.commands_socket.unlink(missing_ok=True)
+
+    async def ready(_: int) -> None:
+        return
+
+    member = Member(
+        name="commands",
+        argv=options.commands_command,
+        env={**env, "SERVICE_HOME": str(home.root), **importable()},
+        ready=ready,
+        log=home.logs / "commands.log",
         cwd=home.root,
         explain=diagnose_said,
         umask=0o077,

@@ -32,6 +32,8 @@ class DaemonOptions(BaseModel):
     """The variable with the account's token: no other member is handed it."""
     webhook_secret: str = ""
     """The variable with the webhook's secret: no member but the bridge is handed it."""
+    commands_command: tuple[str, ...] = ()
+    """The process that runs the commands that are typed; empty runs none."""
     bridge_addr: str = LOOPBACK
     bridge_port: int = Field(default=8791, ge=0, le=65_535)
     worker_command: tuple[str, ...] = (sys.executable, "-P", "-m", "activities.worker")

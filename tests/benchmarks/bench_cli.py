@@ -1,6 +1,7 @@
-"""What it costs to start: `service` commands as ratios to `python -c pass`, and 200 exits two at a time.
+"""What it costs to type: `service` commands as ratios to `python -c pass`, and 200 exits two at a time.
 
-Run with `python tests/benchmarks/bench_cli.py`; it starts and stops a daemon of its own.
+Each command is measured as it is typed while a daemon runs, whose warm process runs it, and in a process of its own, as
+without a daemon; side by side, in turns. Run with `python -m tests.benchmarks.bench_cli`; the daemon is its own.
 """
 
 import os
@@ -9,69 +10,133 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
-PYTHON = sys.executable
-SERVICE = str(Path(sys.executable).with_name("service"))
-COMMANDS = {
-    "python -c pass": (PYTHON, "-c", "pass"),
-    "service --help": (SERVICE, "--help"),
-    "service repo list": (SERVICE, "repo", "list"),
-    "service agent list": (SERVICE, "agent", "list"),
-    "service job list": (SERVICE, "job", "list"),
-    "service config show": (SERVICE, "config", "show"),
-    "service daemon status": (SERVICE, "daemon", "status"),
-}
-ROUNDS = 15
+from activities.settings.home import Home
+from bridge.operations import rounds
+from bridge.operations.service import Service
+from tests.waiting import wait_for
+
+SERVICE = (str(Path(sys.executable).with_name("service")),)
+ALONE = (sys.executable, "-P", "-m", "cli.main")
+FLOOR = (sys.executable, "-c", "pass")
+READS = ("--help", "repo list", "agent list", "job list", "config show", "daemon status", "attention")
+ASKS = ("agent ask scout hello --repo bench/shop", "resume JOB answer red")
+AT_MOST = {**dict.fromkeys(READS, 12.0), **dict.fromkeys(ASKS, 20.0)}
+"""How often `python -c pass` a command may take while a daemon runs."""
+ROUNDS = int(os.environ.get("ROUNDS", "11"))
 EXITS = 200
+ASKING = """
+if [ "$SERVICE_CONTINUATION" = answered ]; then
+  echo '{"service_result": {"decision": "approved", "summary": "as you said"}}'
+else
+  echo '{"service_result": {"decision": "approved", "human_questions": [{"id": "color", "prompt": "which?"}]}}'
+fi
+"""
 
 
-def seconds(words: tuple[str, ...], environment: dict[str, str]) -> float:
-    begun = time.perf_counter()
-    subprocess.run(words, env=environment, capture_output=True, check=False)
-    return time.perf_counter() - begun
+class Bench:
+    """A service of its own, and the time that commands take there."""
 
+    def __init__(self, folder: Path) -> None:
+        self.environment = {**os.environ, "SERVICE_HOME": f"{folder}/home"}
+        self.home = Home(folder / "home")
+        self.times: dict[tuple[str, bool], list[float]] = {}
+        self._open = self._waiting()
 
-def measure(environment: dict[str, str]) -> None:
-    """Interleaved rounds, so that a slow minute of the machine is everybody's."""
-    times: dict[str, list[float]] = {name: [] for name in COMMANDS}
-    for _ in range(ROUNDS):
-        for name, words in COMMANDS.items():
-            times[name].append(seconds(words, environment))
-    floor = statistics.median(times["python -c pass"])
-    for name, spent in times.items():
-        print(f"{name:24} {statistics.median(spent) * 1000:6.0f} ms  {statistics.median(spent) / floor:5.1f} x")
+    def run(self, *words: str) -> str:
+        return subprocess.run(words, env=self.environment, check=True, capture_output=True, text=True).stdout
 
+    def seconds(self, words: tuple[str, ...]) -> float:
+        begun = time.perf_counter()
+        done = subprocess.run(words, env=self.environment, capture_output=True, check=False)
+        spent = time.perf_counter() - begun
+        assert done.returncode == 0, (words, done.stderr)
+        return spent
 
-def exits(environment: dict[str, str]) -> None:
-    """A command that connects to Temporal must leave without a crash, every time."""
-    words = (SERVICE, "agent", "ask", "scout", "hello", "--repo", "bench/shop")
+    def measure(self) -> None:
+        """In turns, so that a slow minute of the machine is everybody's."""
+        for _ in range(ROUNDS):
+            self.times.setdefault(("", True), []).append(self.seconds(FLOOR))
+            for name in (*READS, *ASKS):
+                for warm in (True, False):
+                    words = [next(self._open) if word == "JOB" else word for word in name.split()]
+                    spent = self.seconds((*(SERVICE if warm else ALONE), *words))
+                    self.times.setdefault((name, warm), []).append(spent)
 
-    def code(_: int) -> int:
-        return subprocess.run(words, env=environment, capture_output=True, check=False).returncode
+    def _waiting(self) -> Iterator[str]:
+        """Jobs that wait for an answer."""
+        service = Service(self.home)
+        for number in count():
+            job = self.run(*SERVICE, "agent", "ask", "asker", f"{number}", "--repo", "bench/shop").split()[0]
+            wait_for(self._waits(service, job), f"{job} to ask")
+            yield job
 
-    with ThreadPoolExecutor(2) as two:
-        codes = list(two.map(code, range(EXITS)))
-    print(f"{EXITS} exits of a Temporal client, two at a time: {sum(c != 0 for c in codes)} other than 0 {set(codes)}")
+    @staticmethod
+    def _waits(service: Service, job: str) -> Callable[[], object]:
+        return lambda: rounds.open_of(service, job)
+
+    def say(self) -> bool:
+        """The table; whether all is within its bounds."""
+        median = {name: statistics.median(spent) for name, spent in self.times.items()}
+        floor = median["", True]
+        print(f"{'python -c pass':44} {floor * 1000:6.0f} ms")
+        print(f"{'service ...':44} {'with a daemon':>18} {'at most':>8} {'without':>18}")
+        for name, bound in AT_MOST.items():
+            cells = [
+                f"{median[name, warm] * 1000:6.0f} ms {median[name, warm] / floor:6.1f} x" for warm in (True, False)
+            ]
+            print(f"{name:44} {cells[0]:>18} {bound:6.0f} x {cells[1]:>18}")
+        return all(median[name, True] / floor <= bound for name, bound in AT_MOST.items())
+
+    def exits(self) -> None:
+        """A command that connects to Temporal must leave without a crash, every time, handed over or not."""
+        for how, entry in (("handed over", SERVICE), ("alone", ALONE)):
+            words = (*entry, "agent", "ask", "scout", "hello", "--repo", "bench/shop")
+
+            def code(_: int, words: tuple[str, ...] = words) -> int:
+                return subprocess.run(words, env=self.environment, capture_output=True, check=False).returncode
+
+            with ThreadPoolExecutor(2) as two:
+                codes = list(two.map(code, range(EXITS)))
+            print(f"{EXITS} exits of a Temporal client, {how}, two at a time: {sum(map(bool, codes))} other than 0")
+
+    def memory(self) -> None:
+        """What the warm process keeps."""
+        status = subprocess.run(
+            [*SERVICE, "daemon", "status"], env=self.environment, capture_output=True, text=True, check=True
+        )
+        pid = next(line.split()[-1] for line in status.stdout.splitlines() if line.startswith("commands "))
+        kept = [line for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines() if line.startswith("Pss:")]
+        print(f"the warm process keeps {int(kept[0].split()[1]) // 1024} MiB")
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "SERVICE_HOME": f"{folder}/home"}
-
-        def run(*words: str) -> None:
-            subprocess.run(words, env=environment, check=True, capture_output=True)
-
-        run("git", "init", "-q", f"{folder}/shop")
-        run(SERVICE, "repo", "add", "bench/shop", f"{folder}/shop")
-        run(SERVICE, "agent", "add", "scout", "--runtime", "shell", "--command", "true", "--repo", "bench/shop")
-        measure(environment)
-        run(SERVICE, "daemon", "start")
+        bench = Bench(Path(folder))
+        Path(folder, "asker.sh").write_text(ASKING)
+        bench.run("git", "init", "-q", f"{folder}/shop")
+        commit = ("-c", "user.name=b", "-c", "user.email=b@example.invalid", "commit", "-q", "--allow-empty", "-m", "1")
+        bench.run("git", "-C", f"{folder}/shop", *commit)
+        bench.run(*SERVICE, "repo", "add", "bench/shop", f"{folder}/shop")
+        for name, command in (("scout", "true"), ("asker", f"sh {folder}/asker.sh")):
+            agent = ("agent", "add", name, "--runtime", "shell", "--command", command, "--repo", "bench/shop")
+            bench.run(*SERVICE, *agent)
+        bench.run(*SERVICE, "daemon", "start")
         try:
-            exits(environment)
+            wait_for(bench.home.commands_socket.exists)
+            bench.measure()
+            within = bench.say()
+            bench.memory()
+            if "--exits" in sys.argv:
+                bench.exits()
         finally:
-            run(SERVICE, "daemon", "stop")
+            bench.run(*SERVICE, "daemon", "stop")
+    if not within:
+        sys.exit("a command takes longer than it may")
 
 
 if __name__ == "__main__":

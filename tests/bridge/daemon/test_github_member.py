@@ -51,7 +51,7 @@ def members(home: Home, lock: FileLock, *, embedded: bool) -> dict[str, Member]:
 
 def test_without_an_account_there_is_no_such_member(home: Home, lock: FileLock) -> None:
     home.config.write_text("[github]\ncheck = true\n")
-    assert list(members(home, lock, embedded=True)) == ["server", "worker", "bridge"]
+    assert list(members(home, lock, embedded=True)) == ["server", "worker", "bridge", "commands"]
     assert options(home).github_command == ()
 
 
@@ -59,7 +59,7 @@ def test_without_an_account_there_is_no_such_member(home: Home, lock: FileLock) 
 def test_each_secret_is_handed_to_the_one_that_needs_it(home: Home, lock: FileLock, embedded: bool) -> None:
     home.config.write_text(ACCOUNT)
     found = members(home, lock, embedded=embedded)
-    assert list(found)[-3:] == ["worker", "bridge", "github"]
+    assert list(found)[-4:] == ["worker", "bridge", "github", "commands"]
     assert {name for name, each in found.items() if TOKEN in each.env.values()} == {"github"}
     assert {name for name, each in found.items() if HOOK in each.env.values()} == {"bridge"}
     assert found["github"].argv[-2:] == ("-m", "bridge.github")

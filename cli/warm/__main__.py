@@ -1,0 +1,24 @@
+"""A member of the daemon's group (`python -m cli.warm`): runs the commands that are typed in this home."""
+
+import sys
+import time
+
+from activities.settings.home import Home
+from cli.warm import server
+
+_A_DAY = 86_400.0
+
+
+def main() -> None:
+    """A home whose disk knows no sockets has no warm process: then every command is run by a process of its own."""
+    home = Home.locate()
+    try:
+        server.serve(home)
+    except OSError as error:
+        print(f"cannot listen at {home.commands_socket}: {error}; commands are run without", file=sys.stderr)  # noqa: T201
+    while True:
+        time.sleep(_A_DAY)
+
+
+if __name__ == "__main__":
+    main()

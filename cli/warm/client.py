@@ -1,0 +1,174 @@
+"""`service` as it is typed: hands the command to the warm process of its home, and stays in its place meanwhile.
+
+Until it has said `GO` nothing is begun, and it can turn to a process of its own; afterwards it never does, so that no
+command is carried out twice. The command has its standard streams; signals are passed on.
+"""
+
+import io
+import os
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from cli.warm import own_process
+from cli.warm.order import SOCKET, Order, stamp
+
+READY = "ready"
+GO = b"!"
+PATIENCE = 1.0
+"""Seconds within which a command must have been taken."""
+CUT_OFF = 5
+_TO_ALL = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+"""A terminal sends them to whatever a command has started too."""
+_TO_ONE = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
+_SAID = (
+    "error: the command was cut off: the process that ran it has ended\n"
+    "try: see what has become of it before you type it again: service job list, service daemon status\n"
+)
+
+
+def hand_over(words: Sequence[str]) -> int | None:
+    """The exit code of the command; None when it was not taken, and nothing of it was begun."""
+    if own_process.needed(words[1:]):
+        return None
+    line = _connected()
+    if line is None:
+        return None
+    with line:
+        pid = _taken(line, words)
+        return None if pid is None else _Followed(line, pid).to_its_end()
+
+
+def _connected() -> socket.socket | None:
+    """The line to the warm process of this home, if it is ours and has room."""
+    home = os.path.expanduser(os.environ.get("SERVICE_HOME") or "~/.service")
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        folder = os.open(home, os.O_PATH | os.O_DIRECTORY)
+        try:
+            line.settimeout(PATIENCE)
+            line.connect(f"/proc/self/fd/{folder}/{SOCKET}")  # a socket's own path may have 107 bytes only
+        finally:
+            os.close(folder)
+        if peer(line)[1] == os.getuid():
+            return line
+    except (OSError, ValueError):
+        pass
+    line.close()
+    return None
+
+
+def peer(line: socket.socket) -> tuple[int, int]:
+    """The process and the user at the other end, as the kernel knows them."""
+    said = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    pid, user, _ = struct.unpack("iii", said)
+    return pid, user
+
+
+def _taken(line: socket.socket, words: Sequence[str]) -> int | None:
+    """The process that will carry the order out once it is told to go."""
+    order = _order(words)
+    if order is None:
+        return None
+    try:
+        pid = _word(line)  # only now: descriptors that nobody takes would keep pipes open that others read to their end
+        folder = os.open(".", os.O_PATH | os.O_DIRECTORY)
+        try:
+            socket.send_fds(line, [struct.pack("Q", len(order))], [0, 1, 2, folder])
+        finally:
+            os.close(folder)
+        line.sendall(order)
+        ready = _word(line) == READY
+    except OSError:
+        return None
+    return int(pid) if ready else None
+
+
+def _order(words: Sequence[str]) -> bytes | None:
+    """None where this process was started with what cannot be handed over: closed streams, texts that are not UTF-8."""
+    found = (sys.stdin, sys.stdout, sys.stderr)
+    streams = [stream for stream in found if isinstance(stream, io.TextIOWrapper)]
+    if len(streams) != len(found) or any(stream.encoding.lower() != "utf-8" for stream in streams):
+        return None
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return Order(
+        stamp(),
+        words,
+        os.environb,
+        streams=[(stream.errors or "strict", stream.line_buffering, stream.write_through) for stream in streams],
+        umask=umask,
+        ignored=[number for number in (*_TO_ALL, *_TO_ONE) if signal.getsignal(number) is signal.SIG_IGN],
+    ).encoded()
+
+
+def _word(line: socket.socket) -> str:
+    """One line; empty when the other side has gone."""
+    said = b""
+    while not said.endswith(b"\n"):
+        more = line.recv(64)
+        if not more:
+            return ""
+        said += more
+    return said.decode("ascii").strip()
+
+
+class _Followed:
+    """The command, while it runs in its own process."""
+
+    def __init__(self, line: socket.socket, pid: int) -> None:
+        self._line = line
+        self._pid = pid
+        self._passed_on: int | None = None
+
+    def to_its_end(self) -> int | None:
+        """Its exit code; a signal that ended it ends this process too."""
+        handlers = dict.fromkeys((*_TO_ALL, *_TO_ONE), self._pass_on) | {signal.SIGTSTP: self._suspend}
+        before = {number: signal.getsignal(number) for number in handlers}
+        for number, handler in handlers.items():
+            if before[number] is not signal.SIG_IGN:
+                signal.signal(number, handler)
+        self._line.settimeout(None)
+        try:
+            self._line.sendall(GO)
+        except OSError:
+            for number, usual in before.items():
+                signal.signal(number, usual)
+            return None
+        try:
+            said = _word(self._line)
+        except OSError:
+            said = ""
+        return int(said) if said else self._cut_off()
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if number != signal.SIGWINCH:
+            self._passed_on = number
+        self._signal(number)
+
+    def _suspend(self, number: int, frame: FrameType | None) -> None:
+        """Stop, and what runs for us with us, until somebody lets us go on."""
+        del frame
+        self._signal(signal.SIGSTOP)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        signal.signal(number, self._suspend)
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        try:
+            os.kill(self._pid, number) if number in _TO_ONE else os.killpg(self._pid, number)
+        except ProcessLookupError:
+            return
+
+    def _cut_off(self) -> int:
+        if self._passed_on is not None:
+            signal.signal(self._passed_on, signal.SIG_DFL)
+            os.kill(os.getpid(), self._passed_on)
+        sys.stderr.write(_SAID)
+        sys.stderr.flush()
+        return CUT_OFF

@@ -1,0 +1,94 @@
+"""What `service` hands to the warm process: all that a process of its own would have been started with.
+
+Both sides import this, and it imports nothing: the side that is typed has no time for it.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+SOCKET = "commands.sock"
+FILES = 4
+"""Standard input, output and error, and the working folder, handed over beside the order."""
+READ_AT_START = ("PYTHON", "TYPER_", "PYDANTIC_", "LD_", "MALLOC_", "GLIBC_")
+"""Variables by which a process goes as it starts, or as it imports: it is too late for them in one that has."""
+Stream = tuple[str, bool, bool]
+"""What a standard stream does about text that cannot be encoded, whether it writes each line at once, or each word."""
+PACKAGES = ("cli", "bridge", "activities", "workflows")
+_HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Order:
+    """A command as it was typed, and what surrounds it."""
+
+    def __init__(
+        self,
+        stamp: str,
+        words: Sequence[str],
+        environment: Mapping[bytes, bytes],
+        *,
+        streams: Sequence[Stream],
+        umask: int,
+        ignored: Sequence[int],
+    ) -> None:
+        self.stamp = stamp
+        self.words = list(words)
+        self.environment = dict(environment)
+        self.streams = list(streams)
+        self.umask = umask
+        self.ignored = list(ignored)
+        """Signals that whoever typed it had switched off, as `nohup` does."""
+
+    def encoded(self) -> bytes:
+        """No part of it can contain a NUL."""
+        streams = " ".join(f"{errors}:{line:d}:{through:d}" for errors, line, through in self.streams)
+        head = [self.stamp, streams, str(self.umask), " ".join(map(str, self.ignored))]
+        parts = [os.fsencode(part) for part in (*head, str(len(self.words)), *self.words)]
+        return b"\0".join([*parts, *(name + b"=" + value for name, value in self.environment.items())])
+
+    @classmethod
+    def decoded(cls, said: bytes) -> "Order":
+        """What `encoded` made."""
+        parts = said.split(b"\0")
+        stamp, streams, umask, ignored, count = map(os.fsdecode, parts[:5])
+        words, variables = parts[5 : 5 + int(count)], parts[5 + int(count) :]
+        return cls(
+            stamp,
+            [os.fsdecode(word) for word in words],
+            {name: value for name, _, value in (each.partition(b"=") for each in variables)},
+            streams=[_stream(each) for each in streams.split()],
+            umask=int(umask),
+            ignored=[int(each) for each in ignored.split()],
+        )
+
+
+def _stream(said: str) -> Stream:
+    errors, line, through = said.split(":")
+    return errors, line == "1", through == "1"
+
+
+def stamp() -> str:
+    """Which installation this is, as it is on the disk now: another one, or another state of it, has another."""
+    installed = [path for path in sys.path if os.path.basename(path) == "site-packages"]
+    changed = [os.stat(path).st_mtime_ns for path in installed if os.path.isdir(path)]
+    code = [_sum(os.path.join(_HERE, package)) for package in PACKAGES]
+    return repr((sys.prefix, sys.version, sys.getfilesystemencoding(), _HERE, changed, code))
+
+
+def _sum(folder: str) -> tuple[int, int, int]:
+    """How many files, their sizes and the times of their changes."""
+    count = size = changed = 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name == "__pycache__":
+                continue
+            seen = entry.stat()
+            found = _sum(entry.path) if entry.is_dir() else (1, seen.st_size, seen.st_mtime_ns)
+            count, size, changed = count + found[0], size + found[1], changed + found[2]
+    return count, size, changed
+
+
+def read_at_start(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """The part of an environment that must be the same in the warm process."""
+    names = tuple(os.fsencode(each) for each in READ_AT_START)
+    return {name: value for name, value in environment.items() if name.startswith(names)}

@@ -1,0 +1,92 @@
+"""The warm process: everything imported, no thread, no event loop, no open store; it forks for each command."""
+
+import gc
+import importlib
+import os
+import pkgutil
+import signal
+import socket
+import sys
+from types import FrameType
+from typing import NoReturn
+
+import cli
+from activities.settings.home import Home
+from bridge import operations
+from cli.main import NOUNS, command_of
+from cli.warm.client import peer
+from cli.warm.command import Server, carry_out
+from cli.warm.order import read_at_start, stamp
+
+_BACKLOG = 128
+_NAMESPACES = ("mnt", "pid", "net", "user")
+
+
+def serve(home: Home) -> NoReturn:
+    """Take commands for as long as this process lives."""
+    this = Server(os.getpid(), stamp(), read_at_start(os.environb))
+    _warm_up()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for what was forked
+    signal.signal(signal.SIGHUP, _begin_anew)
+    listener = listen(home)
+    while True:
+        line, _ = listener.accept()
+        with line:
+            if is_allowed(*peer(line)) and _forked():
+                listener.close()
+                carry_out(line, this)
+
+
+def is_allowed(pid: int, user: int) -> bool:
+    """Whether who asks may have commands run here: the same user, in the same container."""
+    return user == os.getuid() and all(_namespace(pid, each) == _namespace(os.getpid(), each) for each in _NAMESPACES)
+
+
+def _namespace(pid: int, name: str) -> str:
+    """Which one it is; none that is ours where it cannot be known."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/{name}")
+    except OSError:
+        return f"process {pid}"
+
+
+def _forked() -> bool:
+    """True in the child. Where there is no room for one, who asks sees the line end, and runs its command itself."""
+    try:
+        return os.fork() == 0
+    except OSError:
+        return False
+
+
+def listen(home: Home) -> socket.socket:
+    """The socket in the home, the owner's alone; what was left of the last one is replaced."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    folder = os.open(home.root, os.O_PATH | os.O_DIRECTORY)
+    try:
+        draft = f".{home.commands_socket.name}.{os.getpid()}"
+        os.umask(0o077)
+        listener.bind(f"/proc/self/fd/{folder}/{draft}")  # a socket's own path may have 107 bytes only
+        listener.listen(_BACKLOG)
+        os.replace(draft, home.commands_socket.name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
+    return listener
+
+
+def _warm_up() -> None:
+    """Import what any command may need, and put aside what was made: the forks share it while nobody writes to it."""
+    for package in (cli, operations):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    for noun in NOUNS:
+        command_of(noun)
+    gc.collect()
+    gc.freeze()
+
+
+def _begin_anew(number: int, frame: FrameType | None) -> None:
+    """The installation has changed: import it again, in the same process, so that the daemon has nothing to do."""
+    del frame
+    signal.signal(number, signal.SIG_IGN)  # until the new one can hear it
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606

@@ -1,0 +1,47 @@
+"""Which commands are never handed over."""
+
+import os
+
+import pytest
+
+from cli.warm import own_process
+
+pytestmark = pytest.mark.ruling("K7")
+
+
+@pytest.mark.parametrize(
+    ("words", "anywhere", "on_a_terminal"),
+    [
+        ("", False, False),
+        ("--help", False, False),
+        ("job list --json", False, False),
+        ("daemon status", False, False),
+        ("daemon start", True, True),
+        ("daemon start --strict-ports", True, True),
+        ("daemon stop", True, True),
+        ("daemon run", True, True),
+        ("bridge serve --addr :0", True, True),
+        ("bridge token", False, False),
+        ("dashboard", True, True),
+        ("dashboard --print", True, True),
+        ("job tree job-1 --web", True, True),
+        ("job tree job-1 --watch", False, True),
+        ("job events job-1 --follow", False, True),
+        ("job diff job-1", False, True),
+        ("agent ask scout hello --repo a/b", False, False),
+        ("agent ask scout hello --repo a/b --wait", False, True),
+        ("agent ask scout - --repo a/b", False, True),
+        ("resume job-1", False, True),
+        ("resume job-1 --round 3", False, True),
+        ("resume job-1 answer yes", False, False),
+        ("resume job-1 retry --file /dev/fd/63", True, True),
+        ("result check /proc/self/fd/3", True, True),
+    ],
+)
+def test_what_needs_a_process_of_its_own(
+    words: str, anywhere: bool, on_a_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "isatty", lambda number: False)
+    assert own_process.needed(words.split()) is anywhere
+    monkeypatch.setattr(os, "isatty", lambda number: number == 1)
+    assert own_process.needed(words.split()) is on_a_terminal

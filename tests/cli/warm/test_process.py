@@ -1,0 +1,66 @@
+"""The process of a command that was handed over, beside one that was started: what a command could ask of it."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.warm.conftest import AS_TYPED, ROOT, Warm
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.ruling("K7")
+
+WORDS = ["service", "é", "two words", ""]
+PROBE = """
+import json, os, signal, sys, time
+def main():
+    streams = [sys.stdin, sys.stdout, sys.stderr]
+    print(json.dumps({
+        "words": sys.argv, "folder": os.getcwd(), "environment": dict(os.environ), "umask": os.umask(0o22),
+        "streams": [(s.encoding, s.errors, s.line_buffering, s.isatty(), s.fileno()) for s in streams],
+        "signals": {n: str(signal.getsignal(n)) for n in range(1, 32)},
+        "blocked": [int(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, [])],
+        "zone": time.tzname, "given": sys.stdin.read(), "threads": len(os.listdir("/proc/self/task")),
+        "again": [a is b for a, b in zip(streams, [sys.__stdin__, sys.__stdout__, sys.__stderr__])],
+    }))
+    return 7
+import cli.main
+cli.main.main = main
+"""
+"""A stand-in for every command."""
+SERVER = (
+    "from cli.warm import server; from activities.settings.home import Home; "
+    "server._warm_up = lambda: None; server.serve(Home.locate())"
+)
+
+
+def test_it_is_as_one_that_was_started(tmp_path: Path) -> None:
+    typed = Warm(tmp_path / "home", tmp_path / "some where", {"TZ": "Asia/Tokyo", "ODD": "ünï", "NO_COLOR": "1"})
+    typed.home.mkdir()
+    typed.folder.mkdir()
+    elsewhere = typed.environment | {"TZ": "UTC", "ODD": "other", "ONLY_THERE": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-c", PROBE + SERVER], env=elsewhere, stdin=subprocess.DEVNULL, cwd=ROOT
+    ) as server:
+        try:
+            wait_for(lambda: typed.socket.exists() or server.poll() is not None)
+            handed, started = (_told(typed, how) for how in (AS_TYPED, PROBE + "cli.main.run()"))
+        finally:
+            server.kill()
+    assert handed == started
+    assert (handed["zone"][0], handed["umask"], handed["given"]) == ("JST", 0o027, "given\r\n")
+    assert handed["signals"]["1"] == str(signal.SIG_IGN)
+
+
+def _told(typed: Warm, entry: str) -> dict[str, Any]:
+    """As `nohup` starts it, with a mask of its own."""
+    starts = "import os, signal, sys; signal.signal(1, signal.SIG_IGN); os.umask(0o27); sys.argv = {}; {}"
+    with typed.begun(entry=starts.format(WORDS, "\n" + entry)) as process:
+        out, err = process.communicate("given\r\n")
+    assert (process.returncode, err) == (7, "")
+    told: dict[str, Any] = json.loads(out)
+    return told

@@ -1,0 +1,255 @@
+"""Whatever happens to the warm process, a command is carried out once, or it is said that nobody knows."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from cli.warm import client, server
+from tests.cli.warm.conftest import AS_TYPED, FRESH, NOT_TAKEN, ONLY_HANDED, ROOT, Warm
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.ruling("K7")
+
+LASTING = ("result", "check")
+"""A command that lasts as long as its standard input."""
+IMPATIENT = AS_TYPED.replace("from cli.start", "from cli.warm import client; client.PATIENCE = 0.3; from cli.start")
+
+
+def running(warm: Warm) -> list[int]:
+    """The processes that run commands: forked by the warm process."""
+    assert warm.process is not None
+    below = Path(f"/proc/{warm.process.pid}/task/{warm.process.pid}/children")
+    return [int(each) for each in below.read_text().split()]
+
+
+def lasting(warm: Warm, entry: str = ONLY_HANDED) -> "tuple[subprocess.Popen[str], int]":
+    """A command that runs, and the process that runs it."""
+    typed = warm.begun(*LASTING, entry=entry)
+
+    def has_begun() -> bool:
+        return any(os.getsid(each) == each for each in running(warm))
+
+    wait_for(has_begun)
+    return typed, running(warm)[0]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_without_one_a_command_is_run_here(tmp_path: Path) -> None:
+    nobody = Warm(tmp_path / "none", tmp_path)
+    assert nobody.type("job", "--help").returncode == NOT_TAKEN
+    assert nobody.type("job", "--help", entry=AS_TYPED).returncode == 0
+
+
+def test_it_has_one_thread_and_what_it_forks_is_gone_when_it_ends(shared: Warm) -> None:
+    assert shared.process is not None
+    assert os.listdir(f"/proc/{shared.process.pid}/task") == [str(shared.process.pid)]
+    assert shared.type("job", "list").returncode == 0
+    wait_for(lambda: not running(shared))
+
+
+def test_the_socket_is_its_owner_s_alone(shared: Warm) -> None:
+    assert shared.socket.stat().st_mode & 0o777 == 0o700
+    assert not list(shared.home.glob(".commands*"))
+
+
+@pytest.mark.long
+def test_a_home_with_a_long_name(tmp_path: Path) -> None:
+    long = Warm(tmp_path / ("n" * 120), tmp_path)
+    long.home.mkdir()
+    long.start()
+    try:
+        assert long.type("repo", "list").returncode == 0
+    finally:
+        long.end()
+
+
+def test_a_command_outlives_the_warm_process(warm: Warm) -> None:
+    typed, _ = lasting(warm)
+    warm.end()
+    out, err = typed.communicate("no result")
+    assert typed.returncode == 1
+    assert "holds no JSON object" in out + err
+    assert warm.type("repo", "list").returncode == NOT_TAKEN
+    assert warm.type("repo", "list", entry=AS_TYPED).returncode == 0
+    warm.start()
+    assert warm.type("repo", "list").returncode == 0
+
+
+def test_a_command_that_is_cut_off_is_not_run_again(warm: Warm) -> None:
+    typed, pid = lasting(warm, AS_TYPED)
+    os.kill(pid, signal.SIGKILL)
+    out, err = typed.communicate("")
+    assert (typed.returncode, out) == (5, "")
+    assert err.startswith("error: the command was cut off")
+    assert "try: see what has become of it before you type it again" in err
+
+
+def test_a_command_ends_with_the_one_that_was_typed(warm: Warm) -> None:
+    typed, pid = lasting(warm)
+    typed.kill()
+    wait_for(lambda: gone(pid))
+    typed.communicate()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT])
+def test_signals_are_passed_on(warm: Warm, number: signal.Signals) -> None:
+    typed, pid = lasting(warm, AS_TYPED)
+    typed.send_signal(number)
+    typed.communicate()
+    assert typed.returncode == (130 if number is signal.SIGINT else -number)
+    wait_for(lambda: gone(pid))
+
+
+@pytest.mark.long
+def test_stopping_stops_the_command_too(warm: Warm) -> None:
+    typed, pid = lasting(warm)
+
+    def state(of: int) -> str:
+        return Path(f"/proc/{of}/stat").read_text().rpartition(")")[2].split()[0]
+
+    typed.send_signal(signal.SIGTSTP)
+    wait_for(lambda: (state(typed.pid), state(pid)) == ("T", "T"))
+    typed.send_signal(signal.SIGCONT)
+    wait_for(lambda: state(pid) == "S")
+    typed.communicate("no result")
+    assert typed.returncode == 1
+
+
+def test_one_that_hangs_is_left_before_anything_is_begun(warm: Warm) -> None:
+    warm.type("repo", "list")
+    assert warm.process is not None
+    warm.process.send_signal(signal.SIGSTOP)
+    add = ("agent", "add", "once", "--runtime", "shell", "--command", "true")
+    assert warm.type(*add, entry=IMPATIENT).returncode == 0
+    warm.process.send_signal(signal.SIGCONT)
+    assert "once" in warm.type("agent", "list").stdout
+    wait_for(lambda: not running(warm))
+
+
+@pytest.mark.long
+def test_one_that_has_no_room_is_left_at_once(warm: Warm) -> None:
+    assert warm.process is not None
+    warm.process.send_signal(signal.SIGSTOP)
+    waiting = []
+    try:
+        while True:
+            line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            line.settimeout(0)
+            waiting.append(line)
+            line.connect(str(warm.socket))
+    except BlockingIOError:
+        pass
+    assert len(waiting) > server._BACKLOG
+    assert warm.type("repo", "list").returncode == NOT_TAKEN
+    for line in waiting:
+        line.close()
+    warm.process.send_signal(signal.SIGCONT)
+    assert warm.type("repo", "list").returncode == 0
+
+
+@pytest.mark.parametrize("said", [b"", b"\x01", b"\xff" * 8, b"\x05" + b"\0" * 7 + b"a\0b\0c"])
+def test_nonsense_harms_nobody(shared: Warm, said: bytes) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.connect(str(shared.socket))
+        line.sendall(said)
+        line.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionResetError):
+            while line.recv(64):
+                pass
+    assert shared.type("repo", "list").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["PYTHONUTF8", "LD_LIBRARY_PATH"])
+def test_what_python_reads_as_it_starts_must_be_the_same(shared: Warm, name: str) -> None:
+    other = Warm(shared.home, shared.folder, {name: "0"})
+    assert other.type("repo", "list").returncode == NOT_TAKEN
+
+
+def test_another_version_is_refused_and_one_that_was_updated_begins_anew(tmp_path: Path) -> None:
+    """The code is a copy, whose `service` says something else after it was changed."""
+    code = tmp_path / "code"
+    for package in ("cli", "bridge", "activities", "workflows"):
+        shutil.copytree(ROOT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
+    copied = Warm(tmp_path / "home", tmp_path, {"PYTHONPATH": str(code)})
+    copied.home.mkdir()
+    copied.start()
+    try:
+        ours = Warm(copied.home, tmp_path, {"PYTHONPATH": str(ROOT)})
+        assert ours.type("job", "list").returncode == NOT_TAKEN
+        assert copied.type("job", "list").returncode == 0
+        changed = code / "cli" / "job.py"
+        changed.write_text(changed.read_text().replace("no jobs; start one", "nothing yet"))
+        assert copied.type("job", "list").returncode == NOT_TAKEN
+        assert copied.type("job", "list", entry=AS_TYPED).stdout.startswith("nothing yet")
+        wait_for(lambda: copied.type("job", "list").stdout.startswith("nothing yet"))
+        assert copied.process is not None
+        assert copied.process.poll() is None
+    finally:
+        copied.end()
+
+
+def test_only_the_same_user_in_the_same_container_is_allowed() -> None:
+    assert server.is_allowed(os.getpid(), os.getuid())
+    assert not server.is_allowed(os.getpid(), os.getuid() + 1)
+    assert not server.is_allowed(2**22 + 1, os.getuid()), "a process that is gone, or hidden from us"
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="only root can be somebody else")
+def test_somebody_else_is_refused_even_where_the_socket_is_open(warm: Warm) -> None:
+    warm.socket.chmod(0o777)
+    for folder in (warm.home, *warm.home.parents):
+        if folder.stat().st_mode & 0o001 == 0 and folder.is_relative_to("/tmp"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    asks = (
+        "import socket, sys; line = socket.socket(socket.AF_UNIX); line.connect(sys.argv[1]); "
+        "line.settimeout(60); print(repr(line.recv(8)))"
+    )
+    become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    python = shutil.which("python3", path="/usr/bin") or sys.executable
+    done = subprocess.run([*become, python, "-c", asks, str(warm.socket)], capture_output=True, text=True, check=False)
+    assert done.stdout == "b''\n", done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("unshare") or os.getuid() != 0, reason="only root can make a namespace")
+def test_who_is_boxed_is_refused(shared: Warm) -> None:
+    boxed = ["unshare", "--mount", *shared.command(["repo", "list"])]
+    done = subprocess.run(boxed, env=shared.environment, capture_output=True, check=False)
+    if b"unshare" in done.stderr:
+        pytest.skip("namespaces are not allowed here")
+    assert done.returncode == NOT_TAKEN
+
+
+def test_a_socket_of_somebody_else_is_not_talked_to(shared: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_HOME", str(shared.home))
+    found = client._connected()
+    assert found is not None
+    found.close()
+    monkeypatch.setattr(client, "peer", lambda line: (1, os.getuid() + 1))
+    assert client._connected() is None
+
+
+@pytest.mark.long
+def test_fifty_at_once(warm: Warm) -> None:
+    def add(number: int) -> int:
+        return warm.type("agent", "add", f"a{number}", "--runtime", "shell", "--command", "true").returncode
+
+    assert warm.type("agent", "list").returncode == 0
+    with ThreadPoolExecutor(50) as many:
+        assert list(many.map(add, range(50))) == [0] * 50
+    listed = warm.type("agent", "list", entry=FRESH).stdout
+    assert listed.count("shell") == 50
