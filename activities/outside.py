@@ -26,6 +26,7 @@ from workflows.pipeline.records import RunRecord
 from workflows.policy import bindings
 from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.temporal import search
+from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.notify import Notify
 from workflows.tree.state import TreeInput, TreeState
@@ -166,6 +167,7 @@ async def _tell_people(client: Client, task_queue: str, rows: Records) -> None:
                 event.event_id,
                 id=f"notify-{event.event_id}",
                 task_queue=task_queue,
+                task_timeout=TASK_TIMEOUT,
                 static_summary=event.kind,
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                 rpc_timeout=RPC_TIMEOUT,

@@ -13,8 +13,9 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities import cluster
+from activities import cluster, takeover
 from activities.agents.registry import adapters_of
+from activities.host import worker_identity
 from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
@@ -34,7 +35,7 @@ from workflows.temporal.calls import agents_queue
 from workflows.temporal.runner import WORKFLOWS, runner
 
 STICKY_TIMEOUT = timedelta(seconds=2)
-"""How long a task waits for a worker that died before another one takes it."""
+"""How long a task waits for a worker that died before another one takes it, unless `takeover` was sooner."""
 
 SHUTDOWN = timedelta(seconds=5)
 CACHED_TREES = 24
@@ -51,6 +52,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="activity")
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
+    kept = max(CACHED_TREES, 2 * context.settings.worker.max_parallel_jobs)
     jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
     trees = Worker(
         client,
@@ -64,7 +66,9 @@ def workers(client: Client, context: Context) -> list[Worker]:
         ],
         activity_executor=threads,
         workflow_runner=runner(),
-        max_cached_workflows=max(CACHED_TREES, 2 * context.settings.worker.max_parallel_jobs),
+        max_cached_workflows=kept,
+        max_concurrent_workflow_tasks=kept,
+        identity=worker_identity.own(context.host),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=SHUTDOWN,
     )
@@ -73,6 +77,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         task_queue=agents_queue(context.host),
         activities=[jobs.run_job, Stages(context, slots).run_stage],
         max_concurrent_activities=WAITING_ROOM,
+        identity=worker_identity.own(context.host),
         max_heartbeat_throttle_interval=timedelta(seconds=2),
         graceful_shutdown_timeout=timedelta(seconds=1),
     )
@@ -88,6 +93,7 @@ async def serve(home: Home) -> None:
     await cluster.require(client)
     context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))
     await end_orphans(context)
+    taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -97,7 +103,7 @@ async def serve(home: Home) -> None:
         await stack.enter_async_context(seen(context))
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")
-        chores = [asyncio.create_task(chore) for chore in (keep_tidy(context), keep_true(client, context))]
+        chores = [taking, *map(asyncio.create_task, (keep_tidy(context), keep_true(client, context)))]
         await stop.wait()
         for chore in chores:
             chore.cancel()

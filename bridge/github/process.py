@@ -13,9 +13,10 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
-from activities import cluster
+from activities import cluster, takeover
 from activities.github.account import credentials
 from activities.github.client import Client
+from activities.host import worker_identity
 from activities.settings import ready
 from activities.temporal import RPC_TIMEOUT, connect
 from bridge.github.desk import Desk
@@ -23,6 +24,7 @@ from bridge.github.session import Session
 from bridge.github.telling import is_news
 from bridge.operations.service import Service
 from workflows.model.errors import UnreachableError
+from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.github_calls import QUEUE, pushing_queue
 from workflows.temporal.github_desk import WORKFLOW_ID, GithubDesk
 
@@ -43,6 +45,7 @@ async def serve(service: Service) -> None:
         os.environ.pop(name, None)
     temporal = await connect(service.home, settings)
     await cluster.require(temporal)
+    taking = await takeover.begun(temporal, settings.host, settings.temporal.task_queue, GithubDesk.__name__)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -55,6 +58,7 @@ async def serve(service: Service) -> None:
                 activities=[work],
                 max_concurrent_activities=1,
                 graceful_shutdown_timeout=timedelta(seconds=5),
+                identity=worker_identity.own(settings.host),
             )
             await stack.enter_async_context(worker)
         ready.say(service.home.github_ready, service.reading.told())
@@ -62,6 +66,7 @@ async def serve(service: Service) -> None:
         bell = asyncio.create_task(_ring_for_news(service, temporal))
         await stop.wait()
         bell.cancel()
+        taking.cancel()
 
 
 async def ring(temporal: TemporalClient, task_queue: str) -> None:
@@ -71,6 +76,7 @@ async def ring(temporal: TemporalClient, task_queue: str) -> None:
             GithubDesk.run,
             id=WORKFLOW_ID,
             task_queue=task_queue,
+            task_timeout=TASK_TIMEOUT,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             start_signal="ring",

@@ -30,6 +30,7 @@ from workflows.contract.durations import parse_duration
 from workflows.model.errors import UsageError
 from workflows.pipeline import definition, ids
 from workflows.pipeline.definition import Definition
+from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.pipeline_calls import Firing
 from workflows.temporal.pipeline_schedule import PipelineFiring
 
@@ -91,6 +92,7 @@ def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) 
             Firing(pipeline=pipeline.name),
             id=f"firing-{pipeline.name}",
             task_queue=task_queue,
+            task_timeout=TASK_TIMEOUT,
             static_summary=f"the schedule of {pipeline.name}",
         ),
         spec=ScheduleSpec(

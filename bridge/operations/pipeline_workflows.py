@@ -26,6 +26,7 @@ from workflows.pipeline.records import RunRecord
 from workflows.pipeline.rows import first_rows
 from workflows.policy import bindings
 from workflows.temporal import search
+from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.pipeline_run import PipelineRun
 
 CLOSING_TRIES, CLOSING_SECONDS = 40, 0.05
@@ -61,6 +62,7 @@ async def _started(client: Client, service: Service, run: RunInput) -> bool:
                 id=ids.workflow_id(run.pipeline),
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                 task_queue=service.settings.temporal.task_queue,
+                task_timeout=TASK_TIMEOUT,
                 static_summary=search.run_summary(run),
                 static_details=seen,
                 search_attributes=search.run_attributes(run),

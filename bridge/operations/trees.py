@@ -32,6 +32,7 @@ from workflows.model.rows import Records
 from workflows.model.states import JobState, TaskState
 from workflows.policy import bindings, lost_trees
 from workflows.temporal import search
+from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import TreeStart
 from workflows.tree.events import RetryRequested, TreeTakenUp
@@ -204,6 +205,7 @@ async def _start_workflow(
             id=root,
             id_reuse_policy=reuse,
             task_queue=service.settings.temporal.task_queue,
+            task_timeout=TASK_TIMEOUT,
             static_summary=summary[:SUMMARY_LIMIT],
             static_details=elsewhere.told(service, f"service job tree {root} --watch", f"/ui/trees/{root}", github),
             search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),

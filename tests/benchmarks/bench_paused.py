@@ -154,7 +154,7 @@ class Stage:
 
     async def answer(self, tree: str) -> float:
         """As the command line does; the seconds until what follows is dispatched."""
-        handle = self.client.get_workflow_handle_for(DelegationTree.run, tree)
+        handle = self.client.get_workflow_handle(tree)
         order = ResumeOrder(actor="bench", job_id=tree, verb="answer", text="store: redis", request_id=uuid4().hex)
         began = time.time()
         _: Any = await handle.execute_update("resume", order, id=order.request_id)

@@ -2,8 +2,6 @@
 
 import asyncio
 import random
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,12 +10,12 @@ import pytest
 from activities.runs.os_processes import marks
 from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
-from activities.settings.ready import pid_of
 from activities.store import attempts
 from bridge.operations import jobs, new_jobs
 from bridge.operations.new_jobs import NewJob
 from bridge.operations.service import Service
-from tests.e2e.conftest import Installed, set_up
+from tests.e2e.conftest import set_up
+from tests.e2e.killed_worker import KilledWorker, use_default_namespace
 from tests.temporal.server import serve
 from tests.waiting import until
 from workflows.model.states import JobState
@@ -33,28 +31,6 @@ echo '{"service_result": {"decision": "approved", "summary": "survived"}}'
 """
 
 
-class Killed:
-    """A worker that is killed and started again."""
-
-    def __init__(self, installed: Installed, address: str) -> None:
-        self._home = Home(installed.home)
-        self._environment = installed.environment | {"SERVICE_TEMPORAL_ADDRESS": address}
-        self._process: subprocess.Popen[bytes] | None = None
-
-    async def start(self) -> None:
-        """Start it, and wait until it polls."""
-        command = [sys.executable, "-P", "-m", "activities.worker"]
-        process = await asyncio.to_thread(subprocess.Popen, command, env=self._environment, stderr=subprocess.DEVNULL)
-        self._process = process
-        await until(lambda: process.poll() is not None or pid_of(self._home.worker_ready) == process.pid)
-        assert process.poll() is None
-
-    def kill(self) -> None:
-        assert self._process is not None
-        self._process.kill()
-        assert self._process.wait() == -signal.SIGKILL
-
-
 async def all_ended(service: Service, started: list[str]) -> None:
     await until(lambda: all(jobs.get(service, job).ended_at for job in started))
 
@@ -64,13 +40,12 @@ async def test_twenty_kills_at_random_moments(tmp_path: Path, monkeypatch: pytes
     moments = random.Random(7)
     installed = await asyncio.to_thread(set_up, tmp_path)
     await asyncio.to_thread(installed.agent, "scout", AGENT)
-    with (installed.home / "config.toml").open("a") as config:
-        config.write('[temporal]\nnamespace = "default"\n')
+    use_default_namespace(installed)
     service = Service(Home(installed.home))
     async with serve() as client:
         address = client.service_client.config.target_host
         monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", address)
-        worker = Killed(installed, address)
+        worker = KilledWorker(installed, address)
         started = []
         await worker.start()
         for number in range(KILLS):

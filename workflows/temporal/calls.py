@@ -27,7 +27,12 @@ FOREVER = timedelta(days=365)
 """A run may wait for its place for any time; its own timeout counts from its begin, and is its supervisor's."""
 
 HEARTBEAT = timedelta(seconds=15)
-"""How long a host may be silent before its runs are offered to it again: it re-attaches, it does not repeat."""
+"""How long a host may be silent before its runs are offered to it again: it re-attaches, it does not repeat. A worker
+that starts does not wait for that: `activities.takeover` has what a dead one held offered again at once."""
+
+TASK_TIMEOUT = timedelta(seconds=4)
+"""How long a step of a workflow may take, and so how long one waits that died with its worker. Steps take some
+milliseconds, and one that waits for the store says in between that it is alive; one that takes longer is done again."""
 
 WAITS = "RuntimeWaits"
 """The error type by which a run asks to be called again when its program can work."""

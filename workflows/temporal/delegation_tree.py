@@ -249,6 +249,7 @@ class DelegationTree:
                 Delegation.run,
                 DelegationInput(run=run, host=self._start.host),
                 id=run.job_id,
+                task_timeout=calls.TASK_TIMEOUT,
                 static_summary=summary,
                 search_attributes=search.attributes(run, JobState.RUNNING.value),
             )

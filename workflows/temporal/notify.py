@@ -41,6 +41,7 @@ async def tell_people(rows: Records, shift: int) -> None:
                 Notify.run,
                 stored,
                 id=f"notify-{stored}",
+                task_timeout=calls.TASK_TIMEOUT,
                 static_summary=event.kind,
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,

@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.policy.moments import clock
     from workflows.temporal import closing, pipeline_calls, search
     from workflows.temporal.by_hand import UnreadableError, between_ours, cancel_read, takes_anything
+    from workflows.temporal.calls import TASK_TIMEOUT
     from workflows.temporal.delegation_tree import DelegationTree
     from workflows.temporal.loop import Loop, unless_cancelled
     from workflows.temporal.messages import Attention, Outcome, TreeStart
@@ -121,6 +122,7 @@ class PipelineRun:
                 DelegationTree.run,
                 TreeStart(input=command.tree, host=start.host),
                 id=root,
+                task_timeout=TASK_TIMEOUT,
                 static_summary=f"{command.stage_id}: {asked.action} - {asked.worker.name}",
                 static_details="\n\n".join([f"In a terminal: `service job tree {root} --watch`", *_on_github(asked)]),
                 search_attributes=search.stage_attributes(command.tree, start.pipeline),

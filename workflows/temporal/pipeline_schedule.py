@@ -9,6 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.plan import RunState
     from workflows.pipeline.rows import skipped_rows
     from workflows.temporal import pipeline_calls, search
+    from workflows.temporal.calls import TASK_TIMEOUT
     from workflows.temporal.pipeline_calls import Firing
     from workflows.temporal.pipeline_run import PipelineRun
 
@@ -30,6 +31,7 @@ class PipelineFiring:
                 PipelineRun.run,
                 start,
                 id=ids.workflow_id(start.pipeline),
+                task_timeout=TASK_TIMEOUT,
                 id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 static_summary=search.run_summary(start),

@@ -1,0 +1,60 @@
+"""A step that dies with its worker is missed soon, whatever workflow it is of."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from temporalio.client import Client
+
+from activities.settings.home import Home
+from bridge.operations import new_jobs
+from bridge.operations.new_jobs import NewJob
+from tests.temporal.host import Host, ended, script, serving, start
+from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
+from tests.temporal.server import histories
+from tests.tree.simulator import delegation
+from workflows.temporal.calls import TASK_TIMEOUT
+
+pytestmark = pytest.mark.ruling("engine:restores")
+
+
+@pytest_asyncio.fixture
+async def host(
+    client: Client, queue: str, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[PipelineHost]:
+    monkeypatch.setenv("STAGE", str(tmp_path / "stage"))
+    made = pipeline_host(client, queue, home, tmp_path)
+    yield made
+    made.touch("go")
+
+
+async def timeouts(client: Client, queue: str) -> dict[str, timedelta]:
+    """By type of workflow: how long a step may take."""
+    begun = [found.events[0].workflow_execution_started_event_attributes async for found in histories(client, queue)]
+    return {each.workflow_type.name: each.workflow_task_timeout.ToTimedelta() for each in begun}
+
+
+async def test_of_a_tree_that_was_just_started(client: Client, queue: str, host: PipelineHost) -> None:
+    await new_jobs.start(host.service, NewJob("dev", "ask", "go", "acme/shop"))
+    assert await timeouts(client, queue) == {"DelegationTree": TASK_TIMEOUT}
+
+
+async def test_of_what_a_tree_starts(client: Client, queue: str) -> None:
+    said = script({"root": (delegation("a"),), "a": "failed"})
+    async with serving(client, queue, Host(said)):
+        await ended(await start(client, queue, task_timeout=TASK_TIMEOUT))
+        found = await timeouts(client, queue)
+    assert {"Delegation", "Notify"} <= set(found)
+    assert set(found.values()) == {TASK_TIMEOUT}
+
+
+async def test_of_a_run_and_its_stages(client: Client, queue: str, host: PipelineHost) -> None:
+    stage = "{id: s, kind: agent, agent: dev, action: ask, prompt: go}"
+    await host.add(f"name: p\nrepo: acme/shop\nstages:\n  - {stage}\n")
+    async with host.working():
+        await host.until_over(await host.run())
+        found = await timeouts(client, queue)
+    assert {"PipelineRun", "DelegationTree"} <= set(found)
+    assert set(found.values()) == {TASK_TIMEOUT}
