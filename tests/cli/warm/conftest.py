@@ -19,7 +19,7 @@ ONLY_HANDED = (
     "import os, sys; from cli.warm import client; client.PATIENCE = 300; code = client.hand_over(sys.argv); "
     f"os._exit({NOT_TAKEN} if code is None else code)"
 )
-AS_TYPED = "from cli.start import run; run()"
+AS_TYPED = "from cli.warm.start import run; run()"
 FRESH = "from cli.main import run; run()"
 
 

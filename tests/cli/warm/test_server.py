@@ -20,7 +20,9 @@ pytestmark = pytest.mark.ruling("K7")
 
 LASTING = ("result", "check")
 """A command that lasts as long as its standard input."""
-IMPATIENT = AS_TYPED.replace("from cli.start", "from cli.warm import client; client.PATIENCE = 0.3; from cli.start")
+IMPATIENT = AS_TYPED.replace(
+    "from cli.warm.start", "from cli.warm import client; client.PATIENCE = 0.3; from cli.warm.start"
+)
 
 
 def running(warm: Warm) -> list[int]:
