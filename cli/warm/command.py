@@ -104,7 +104,7 @@ def _open_streams(wanted: list[Stream]) -> None:
     """As Python opens them when it starts."""
     streams = [
         io.TextIOWrapper(
-            open(number, mode, closefd=False),  # noqa: SIM115
+            open(number, mode, buffering=0 if through and number else -1, closefd=False),  # noqa: SIM115
             encoding="utf-8",
             errors=error,
             newline="\n",

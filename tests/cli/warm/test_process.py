@@ -21,7 +21,8 @@ def main():
     streams = [sys.stdin, sys.stdout, sys.stderr]
     print(json.dumps({
         "words": sys.argv, "folder": os.getcwd(), "environment": dict(os.environ), "umask": os.umask(0o22),
-        "streams": [(s.encoding, s.errors, s.line_buffering, s.isatty(), s.fileno()) for s in streams],
+        "streams": [(s.encoding, s.errors, s.line_buffering, s.isatty(), s.fileno(), type(s.buffer).__name__)
+                    for s in streams],
         "signals": {n: str(signal.getsignal(n)) for n in range(1, 32)},
         "blocked": [int(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, [])],
         "zone": time.tzname, "given": sys.stdin.read(), "threads": len(os.listdir("/proc/self/task")),
@@ -38,8 +39,10 @@ SERVER = (
 )
 
 
-def test_it_is_as_one_that_was_started(tmp_path: Path) -> None:
-    typed = Warm(tmp_path / "home", tmp_path / "some where", {"TZ": "Asia/Tokyo", "ODD": "ünï", "NO_COLOR": "1"})
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_it_is_as_one_that_was_started(tmp_path: Path, unbuffered: str) -> None:
+    extra = {"TZ": "Asia/Tokyo", "ODD": "ünï", "NO_COLOR": "1", "PYTHONUNBUFFERED": unbuffered}
+    typed = Warm(tmp_path / "home", tmp_path / "some where", extra)
     typed.home.mkdir()
     typed.folder.mkdir()
     elsewhere = typed.environment | {"TZ": "UTC", "ODD": "other", "ONLY_THERE": "1"}
