@@ -113,7 +113,8 @@ def test_signals_are_passed_on(warm: Warm, number: signal.Signals) -> None:
     typed, pid = lasting(warm, AS_TYPED)
     typed.send_signal(number)
     typed.communicate()
-    assert typed.returncode == (130 if number is signal.SIGINT else -number)
+    ends = {130, 1} if number is signal.SIGINT else {-number}  # 1: before the command itself minds an interrupt
+    assert typed.returncode in ends
     wait_for(lambda: gone(pid))
 
 
