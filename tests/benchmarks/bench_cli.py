@@ -33,7 +33,8 @@ ASKING = """
 if [ "$SERVICE_CONTINUATION" = answered ]; then
   echo '{"service_result": {"decision": "approved", "summary": "as you said"}}'
 else
-  echo '{"service_result": {"decision": "approved", "human_questions": [{"id": "color", "prompt": "which?"}]}}'
+  echo '{"service_result": {"decision": "approved", "summary": "a question",
+    "human_questions": [{"id": "color", "prompt": "which?"}]}}'
 fi
 """
 

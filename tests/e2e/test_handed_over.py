@@ -13,7 +13,9 @@ from tests.e2e.conftest import Installed
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("K7")]
 
-SLOW = 'while [ ! -e "$PROOF" ]; do sleep 0.1; done; echo \'{"service_result": {"decision": "approved"}}\''
+SLOW = (
+    'while [ ! -e "$PROOF" ]; do sleep 0.1; done; echo \'{"service_result": {"decision": "approved", "summary": "s"}}\''
+)
 ASK = ("agent", "ask", "slow", "hello", "--repo", "acme/shop")
 
 
