@@ -4,8 +4,9 @@ import sys
 import time
 
 from activities.settings.home import Home
-from cli.warm import server
+from cli.warm.listening import until_the_first
 
+AT_ONCE = "now"
 _A_DAY = 86_400.0
 
 
@@ -13,6 +14,10 @@ def main() -> None:
     """A home whose disk knows no sockets has no warm process: then every command is run by a process of its own."""
     home = Home.locate()
     try:
+        if sys.argv[1:] != [AT_ONCE]:
+            until_the_first(home)
+        from cli.warm import server  # it imports all that a command may need
+
         server.serve(home)
     except OSError as error:
         print(f"cannot listen at {home.commands_socket}: {error}; commands are run without", file=sys.stderr)  # noqa: T201

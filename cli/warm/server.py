@@ -5,7 +5,6 @@ import importlib
 import os
 import pkgutil
 import signal
-import socket
 import sys
 from types import FrameType
 from typing import NoReturn
@@ -16,9 +15,9 @@ from bridge import operations
 from cli.main import NOUNS, command_of
 from cli.warm.client import peer
 from cli.warm.command import Server, carry_out
+from cli.warm.listening import listen
 from cli.warm.order import read_at_start, stamp
 
-_BACKLOG = 128
 _NAMESPACES = ("mnt", "pid", "net", "user")
 
 
@@ -56,21 +55,6 @@ def _forked() -> bool:
         return os.fork() == 0
     except OSError:
         return False
-
-
-def listen(home: Home) -> socket.socket:
-    """The socket in the home, the owner's alone; what was left of the last one is replaced."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    folder = os.open(home.root, os.O_PATH | os.O_DIRECTORY)
-    try:
-        draft = f".{home.commands_socket.name}.{os.getpid()}"
-        os.umask(0o077)
-        listener.bind(f"/proc/self/fd/{folder}/{draft}")  # a socket's own path may have 107 bytes only
-        listener.listen(_BACKLOG)
-        os.replace(draft, home.commands_socket.name, src_dir_fd=folder, dst_dir_fd=folder)
-    finally:
-        os.close(folder)
-    return listener
 
 
 def _warm_up() -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from activities.settings.home import Home
 from bridge.operations import rounds
 from bridge.operations.service import Service
+from tests.cli.warm.warming import warmed
 from tests.waiting import wait_for
 
 SERVICE = (str(Path(sys.executable).with_name("service")),)
@@ -128,7 +129,7 @@ def main() -> None:
             bench.run(*SERVICE, *agent)
         bench.run(*SERVICE, "daemon", "start")
         try:
-            wait_for(bench.home.commands_socket.exists)
+            warmed(bench.home.commands_socket)
             bench.measure()
             within = bench.say()
             bench.memory()

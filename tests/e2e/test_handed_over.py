@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.warm.conftest import FRESH, ONLY_HANDED
+from tests.cli.warm.warming import warmed
 from tests.e2e.conftest import Installed
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("K7")]
@@ -23,7 +24,7 @@ ASK = ("agent", "ask", "slow", "hello", "--repo", "acme/shop")
 def typed(installed: Installed) -> Iterator[Installed]:
     installed.agent("slow", SLOW)
     installed("daemon", "start")
-    installed.wait_for(installed.seen.home.commands_socket.is_socket)
+    warmed(installed.seen.home.commands_socket)
     yield installed
     Path(installed.environment["PROOF"]).touch()
 

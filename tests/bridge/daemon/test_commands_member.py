@@ -11,6 +11,7 @@ from bridge.daemon import background
 from bridge.daemon.options import DaemonOptions
 from bridge.machine.daemon_state import Phase, status
 from tests.bridge.daemon.conftest import children, is_gone
+from tests.cli.warm.warming import warmed
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("K7")]
@@ -26,6 +27,7 @@ def test_it_listens_comes_back_and_goes_with_the_others(home: Home, options: Dae
     state = status(home).state
     assert state is not None
     wait_for(lambda: (status(home).state or state).phase is Phase.RUNNING)
+    warmed(home.commands_socket)
     pids = list(children(home).values())
     assert len(pids) == 3
     assert background.stop(home)

@@ -44,7 +44,10 @@ class Warm:
     def start(self) -> None:
         self.socket.unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "cli.warm"], env=self.environment, stdin=subprocess.DEVNULL, cwd=self.home
+            [sys.executable, "-P", "-m", "cli.warm", "now"],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            cwd=self.home,
         )
         wait_for(self.socket.exists, "the warm process to listen")
 

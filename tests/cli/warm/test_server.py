@@ -157,7 +157,7 @@ def test_one_that_has_no_room_is_left_at_once(warm: Warm) -> None:
             line.connect(str(warm.socket))
     except BlockingIOError:
         pass
-    assert len(waiting) > server._BACKLOG
+    assert len(waiting) > listening._BACKLOG
     assert warm.type("repo", "list").returncode == NOT_TAKEN
     for line in waiting:
         line.close()
