@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.warm import client, server
+from cli.warm import client, listening, server
 from tests.cli.warm.conftest import AS_TYPED, FRESH, NOT_TAKEN, ONLY_HANDED, ROOT, Warm
 from tests.waiting import wait_for
 
