@@ -44,6 +44,7 @@ def test_a_tree_becomes_ready_by_the_commands_the_gate_prints(script: Script) ->
     assert f"the head is {head[:7]}; next: git -C " in said
 
 
+@pytest.mark.long
 def test_what_a_reviewer_is_against_is_merged_only_by_somebody_who_insists(script: Script) -> None:
     job, service = verified(script, decision="changes_requested"), script.service
     assert f"review leg check ({job}.3) decided changes_requested" in service("job", "gate", job, code=3).stdout
@@ -60,6 +61,7 @@ def test_what_a_reviewer_is_against_is_merged_only_by_somebody_who_insists(scrip
     assert told["message"].startswith(told["data"]["actor"])
 
 
+@pytest.mark.long
 def test_the_printed_way_out_of_a_conflict_is_taken_whatever_a_leg_decided(script: Script) -> None:
     """Its first leg is not content with its own work."""
     job, service = conflicting(script, left={"decision": "changes_requested"}), script.service

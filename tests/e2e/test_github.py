@@ -168,6 +168,7 @@ def test_a_review_of_a_pull_request_from_its_start_to_its_merge(shop: Shop) -> N
 
 
 @pytest.mark.ruling("L10")
+@pytest.mark.long
 def test_here_and_there_the_same_tree_is_refused_and_merged(shop: Shop) -> None:
     github, number, service = shop.github, shop.number, shop.service
     github.protect("main", ("service/gate",))
@@ -196,6 +197,7 @@ def test_here_and_there_the_same_tree_is_refused_and_merged(shop: Shop) -> None:
 
 
 @pytest.mark.ruling("L1", "L3", "L4")
+@pytest.mark.long
 def test_an_issue_is_a_place_to_work_from_too(shop: Shop) -> None:
     github = shop.github
     number = github.issue("Raise the limit")
@@ -213,6 +215,7 @@ def test_an_issue_is_a_place_to_work_from_too(shop: Shop) -> None:
 
 
 @pytest.mark.ruling("L2", "L3", "L5")
+@pytest.mark.long
 def test_killed_at_every_step_each_fact_is_told_once_and_each_command_acts_once(shop: Shop) -> None:
     github, number = shop.github, shop.number
     shop.script.answers(none={"delegations": [leg("one", "ask")]} | ASKS, answered={"decision": "approved"})
@@ -268,6 +271,7 @@ def test_killed_ten_times_at_moments_of_chance_all_is_told_and_done_once(shop: S
 
 
 @pytest.mark.ruling("L9")
+@pytest.mark.long
 def test_however_often_it_is_published_and_killed_there_is_one_pull_request(shop: Shop) -> None:
     github = shop.github
     follow(github, shop.remote)
@@ -347,6 +351,7 @@ print(json.dumps({"service_result": {"decision": "approved", "summary": "looked 
 
 
 @pytest.mark.ruling("L2")
+@pytest.mark.long
 def test_the_token_is_nowhere_but_where_it_is_used(hub: Hub, installed: Installed) -> None:
     """Not before an agent, in no environment it can read, in no file of the home; with everything traced, too."""
     token, number = hub.user("helper", role="write"), hub.pull()
@@ -379,6 +384,7 @@ def test_the_token_is_nowhere_but_where_it_is_used(hub: Hub, installed: Installe
         assert token not in said.stdout + said.stderr, words
 
 
+@pytest.mark.long
 def test_without_an_account_no_such_process_runs(installed: Installed) -> None:
     installed("daemon", "start")
     assert "github" not in installed("daemon", "status").stdout

@@ -98,6 +98,7 @@ def on_github(store: Path, play: Callable[[Office, str], Awaitable[T]], text: st
 
 @given(TEXTS)
 @settings(max_examples=cases(6, 150))
+@pytest.mark.long
 def test_what_a_comment_says_is_in_the_prompt_only_in_its_fence(empty_store: Path, text: str) -> None:
     started = on_github(empty_store, commanded, text)
     for each in started:
@@ -113,6 +114,7 @@ def test_what_a_comment_says_is_in_the_prompt_only_in_its_fence(empty_store: Pat
 
 @given(TEXTS)
 @settings(max_examples=cases(6, 150))
+@pytest.mark.long
 def test_what_an_agent_returns_is_posted_inert(empty_store: Path, text: str) -> None:
     for body in on_github(empty_store, returned, text):
         assert commands_in(body) == ()

@@ -40,6 +40,7 @@ SERVER = (
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.long
 def test_it_is_as_one_that_was_started(tmp_path: Path, unbuffered: str) -> None:
     extra = {"TZ": "Asia/Tokyo", "ODD": "ünï", "NO_COLOR": "1", "PYTHONUNBUFFERED": unbuffered}
     typed = Warm(tmp_path / "home", tmp_path / "some where", extra)

@@ -56,6 +56,7 @@ def test_without_one_a_command_is_run_here(tmp_path: Path) -> None:
     assert nobody.type("job", "--help", entry=AS_TYPED).returncode == 0
 
 
+@pytest.mark.long
 def test_it_has_one_thread_and_what_it_forks_is_gone_when_it_ends(shared: Warm) -> None:
     assert shared.process is not None
     assert os.listdir(f"/proc/{shared.process.pid}/task") == [str(shared.process.pid)]
@@ -63,6 +64,7 @@ def test_it_has_one_thread_and_what_it_forks_is_gone_when_it_ends(shared: Warm) 
     wait_for(lambda: not running(shared))
 
 
+@pytest.mark.long
 def test_the_socket_is_its_owner_s_alone(shared: Warm) -> None:
     assert shared.socket.stat().st_mode & 0o777 == 0o700
     assert not list(shared.home.glob(".commands*"))
@@ -79,6 +81,7 @@ def test_a_home_with_a_long_name(tmp_path: Path) -> None:
         long.end()
 
 
+@pytest.mark.long
 def test_a_command_outlives_the_warm_process(warm: Warm) -> None:
     typed, _ = lasting(warm)
     warm.end()
@@ -100,6 +103,7 @@ def test_a_command_that_is_cut_off_is_not_run_again(warm: Warm) -> None:
     assert "try: see what has become of it before you type it again" in err
 
 
+@pytest.mark.long
 def test_a_command_ends_with_the_one_that_was_typed(warm: Warm) -> None:
     typed, pid = lasting(warm)
     typed.kill()
@@ -133,6 +137,7 @@ def test_stopping_stops_the_command_too(warm: Warm) -> None:
     assert typed.returncode == 1
 
 
+@pytest.mark.long
 def test_one_that_hangs_is_left_before_anything_is_begun(warm: Warm) -> None:
     warm.type("repo", "list")
     assert warm.process is not None
@@ -166,6 +171,7 @@ def test_one_that_has_no_room_is_left_at_once(warm: Warm) -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"\x01", b"\xff" * 8, b"\x05" + b"\0" * 7 + b"a\0b\0c"])
+@pytest.mark.long
 def test_nonsense_harms_nobody(shared: Warm, said: bytes) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.connect(str(shared.socket))
@@ -178,6 +184,7 @@ def test_nonsense_harms_nobody(shared: Warm, said: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["PYTHONUTF8", "LD_LIBRARY_PATH"])
+@pytest.mark.long
 def test_what_python_reads_as_it_starts_must_be_the_same(shared: Warm, name: str) -> None:
     other = Warm(shared.home, shared.folder, {name: "0"})
     assert other.type("repo", "list").returncode == NOT_TAKEN
@@ -213,6 +220,7 @@ def test_only_the_same_user_in_the_same_container_is_allowed() -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="only root can be somebody else")
+@pytest.mark.long
 def test_somebody_else_is_refused_even_where_the_socket_is_open(warm: Warm) -> None:
     warm.socket.chmod(0o777)
     for folder in (warm.home, *warm.home.parents):
@@ -229,6 +237,7 @@ def test_somebody_else_is_refused_even_where_the_socket_is_open(warm: Warm) -> N
 
 
 @pytest.mark.skipif(not shutil.which("unshare") or os.getuid() != 0, reason="only root can make a namespace")
+@pytest.mark.long
 def test_who_is_boxed_is_refused(shared: Warm) -> None:
     boxed = ["unshare", "--mount", *shared.command(["repo", "list"])]
     done = subprocess.run(boxed, env=shared.environment, capture_output=True, check=False)
@@ -237,6 +246,7 @@ def test_who_is_boxed_is_refused(shared: Warm) -> None:
     assert done.returncode == NOT_TAKEN
 
 
+@pytest.mark.long
 def test_a_socket_of_somebody_else_is_not_talked_to(shared: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_HOME", str(shared.home))
     found = client._connected()

@@ -47,12 +47,14 @@ def printed(shared: Warm, terminal: Terminal, entry: str, *words: str) -> bytes:
 
 
 @pytest.mark.parametrize("words", ["job list --help", "agent ask nobody hi --repo acme/shop"])
+@pytest.mark.long
 def test_it_is_as_wide_as_the_terminal(shared: Warm, terminal: Terminal, words: str) -> None:
     handed, fresh = (printed(shared, terminal, each, *words.split()) for each in (ONLY_HANDED, FRESH))
     assert handed == fresh
     assert max(map(len, handed.decode().splitlines())) <= 80
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_it(shared: Warm, terminal: Terminal) -> None:
     assert shared.process is not None
     children = f"/proc/{shared.process.pid}/task/{shared.process.pid}/children"
@@ -70,6 +72,7 @@ def test_ctrl_c_ends_it(shared: Warm, terminal: Terminal) -> None:
     typed.communicate()
 
 
+@pytest.mark.long
 def test_a_question_is_asked_by_a_process_of_its_own(shared: Warm, terminal: Terminal) -> None:
     streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.program)
     with shared.begun("resume", "job-1", start_new_session=True, preexec_fn=terminal.owns, **streams) as process:
