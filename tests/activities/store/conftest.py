@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.pool import NullPool
 
 from activities.settings.home import Home
 from activities.store.database import open_store
@@ -40,6 +41,7 @@ def postgres() -> Iterator[str]:
         data = str(folder / "data")
         run("initdb", "-D", data, "-U", "service", "--auth=trust", "--no-sync")
         options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
+        options += " -c max_connections=30"
         run("pg_ctl", "-D", data, "-o", options, "-w", "-l", str(folder / "log"), "start")
         try:
             yield f"postgresql+psycopg://service@127.0.0.1:{port}/postgres"
@@ -57,12 +59,19 @@ def _unprivileged(folder: Path) -> list[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, home: Home) -> Engine:
-    """An empty store, on each database it must work on."""
-    if request.param == "sqlite":
-        return open_store(home)
-    url: str = request.getfixturevalue("postgres")
-    with create_engine(url).begin() as connection:
+def store(request: pytest.FixtureRequest, home: Home) -> Iterator[Engine]:
+    """An empty store, on each database it must work on. Its connections are closed afterwards."""
+    url = ""
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres")
+        _emptied(url)
+    engine = open_store(home, url)
+    yield engine
+    engine.dispose()
+
+
+def _emptied(url: str) -> None:
+    engine = create_engine(url, poolclass=NullPool)
+    with engine.begin() as connection:
         connection.execute(text("DROP SCHEMA public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))
-    return open_store(home, url)
