@@ -16,11 +16,10 @@ from activities.store.github.account import Account
 from bridge.github import acting, identity, publishing, telling, writing
 from bridge.github import reading as comments
 from bridge.github.session import Session
+from bridge.github.wrote import APART
 from workflows.policy.moments import clock
+from workflows.policy.waits import doubled
 from workflows.temporal.github_calls import Push, Turn
-
-APART = 1.0
-"""Seconds between two writes (ruling L8)."""
 
 FIRST_WAIT, LONGEST_WAIT = 5.0, 900.0
 """How long GitHub is left alone when it is away; twice as long each time."""
@@ -55,7 +54,7 @@ class Desk:
             await identity.look(self._session)
             did += await comments.read(self._session)
             did += await acting.act(self._session)
-            did += await writing.write_one(self._session, APART)
+            did += await writing.write_one(self._session)
         except LimitedError as error:
             await asyncio.to_thread(_block, store, known, str(error), error.until)
         except AwayError as error:
@@ -89,7 +88,7 @@ def _block(store: Engine, known: Account, why: str, until: float) -> None:
 
 def _leave_alone(store: Engine, known: Account, why: str) -> None:
     """Twice as long each time."""
-    wait = min(FIRST_WAIT * 2 ** min(known.failures, 10), LONGEST_WAIT)
+    wait = doubled(FIRST_WAIT, known.failures, LONGEST_WAIT)
     since = known.failing_since or time.time()
     until = time.time() + wait
     account.note(store, blocked_until=until, failing_since=since, failures=known.failures + 1, problem=why)

@@ -5,12 +5,11 @@ import time
 
 from activities.github import api
 from activities.github.client import DeclinedError
-from activities.github.models import Comment
 from activities.store.github import account
 from activities.store.github.facts import FactRow
 from bridge.github.bodies import body_of
 from bridge.github.session import Session
-from bridge.github.wrote import Needless, Never, Wrote
+from bridge.github.wrote import APART, Later, Needless, Never, Wrote
 from workflows.github.facts import FactKind
 from workflows.github.marks import marked
 from workflows.model.digests import digest
@@ -29,7 +28,7 @@ CLOCKS_APART = 3600.0
 """How far GitHub's clock and ours may differ, generously: a comment of ours is looked for from so long before."""
 
 LONG_AGO = 10.0
-"""A look this old is made again before a comment is: the process may have been stopped in between."""
+"""A look that took longer is made again before a comment is: the process may have been stopped in between."""
 
 
 async def comment(session: Session, fact: FactRow) -> Wrote:
@@ -58,21 +57,16 @@ async def _edit(session: Session, fact: FactRow, there: str, body: str, said: st
 
 
 async def _ours(session: Session, fact: FactRow) -> str:
-    """The comment that tells this fact already; of several, the first stays and the others go."""
-    login = (await asyncio.to_thread(account.read, session.store)).login
-    while True:
-        began = time.monotonic()
-        all_of_it = await api.comments_of(session.client, fact.github, fact.number, fact.at - CLOCKS_APART)
-        mine = [each for each in all_of_it if each.user.login == login and marked(each.body) == fact.fact_id]
-        if mine or time.monotonic() - began < LONG_AGO:
-            break
-    for double in mine[1:]:
-        await api.delete_comment(session.client, fact.github, double.id)
-    return str(_first(mine).id) if mine else ""
-
-
-def _first(comments: list[Comment]) -> Comment:
-    return min(comments, key=lambda each: each.id)
+    """The comment that tells this fact already. Of several, the first stays, and the others go one after the other."""
+    login, began = (await asyncio.to_thread(account.read, session.store)).login, time.monotonic()
+    all_of_it = await api.comments_of(session.client, fact.github, fact.number, fact.at - CLOCKS_APART)
+    mine = [each.id for each in all_of_it if each.user.login == login and marked(each.body) == fact.fact_id]
+    if len(mine) > 1:
+        await api.delete_comment(session.client, fact.github, max(mine))
+        raise Later("one of two comments that told the same is gone", time.time() + APART)
+    if not mine and time.monotonic() - began > LONG_AGO:
+        raise Later("it took too long to see whether the comment is there", time.time() + APART)
+    return str(mine[0]) if mine else ""
 
 
 async def reaction(session: Session, fact: FactRow) -> Wrote:

@@ -25,8 +25,8 @@ from bridge.github.telling import is_news
 from bridge.operations.service import Service
 from workflows.model.errors import UnreachableError
 from workflows.temporal.calls import TASK_TIMEOUT
-from workflows.temporal.github_calls import QUEUE, pushing_queue
-from workflows.temporal.github_desk import WORKFLOW_ID, GithubDesk
+from workflows.temporal.github_calls import pushing_queue, turns_queue
+from workflows.temporal.github_desk import GithubDesk, desk_id
 
 log = logging.getLogger("service")
 
@@ -51,7 +51,8 @@ async def serve(service: Service) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with Client(service.store, known, settings.github.api_url) as client, AsyncExitStack() as stack:
         desk = Desk(Session(service, client))
-        for queue, work in ((QUEUE, desk.turn), (pushing_queue(settings.host), desk.push)):
+        ours = settings.temporal.task_queue
+        for queue, work in ((turns_queue(ours), desk.turn), (pushing_queue(ours, settings.host), desk.push)):
             worker = Worker(
                 temporal,
                 task_queue=queue,
@@ -74,7 +75,7 @@ async def ring(temporal: TemporalClient, task_queue: str) -> None:
     try:
         await temporal.start_workflow(
             GithubDesk.run,
-            id=WORKFLOW_ID,
+            id=desk_id(task_queue),
             task_queue=task_queue,
             task_timeout=TASK_TIMEOUT,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,

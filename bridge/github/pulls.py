@@ -14,7 +14,7 @@ from activities.store import attempts, jobs
 from activities.store.github import facts
 from activities.store.github.facts import FactRow
 from bridge.github.session import Session
-from bridge.github.wrote import Later, Never, Wrote
+from bridge.github.wrote import APART, Later, Never, Wrote
 from bridge.operations.publish import publication
 from workflows.contract.models import ServiceResult
 from workflows.github.bound import BoundTree, last_job
@@ -25,9 +25,8 @@ from workflows.github.texts.pull import Told
 from workflows.model.digests import digest
 from workflows.model.rows import JobRecord
 from workflows.model.states import TaskState
+from workflows.policy.waits import doubled
 
-APART = 1.0
-"""Seconds between two writes (ruling L8)."""
 NOT_SEEN_YET = 4
 """So often GitHub may not know a branch that was just pushed."""
 
@@ -80,7 +79,7 @@ async def _declined(session: Session, fact: FactRow, what: Publication, error: D
         hint = f"service job publish {what.job_id} --base BRANCH"
         raise Never(f"{fact.github} has no branch {base} to take it; to go on: {hint}") from None
     if "'head'" in why and fact.attempts < NOT_SEEN_YET:
-        raise Later("GitHub does not know the branch yet", time.time() + 5 * 2**fact.attempts) from None
+        raise Later("GitHub does not know the branch yet", time.time() + doubled(5.0, fact.attempts)) from None
     raise error
 
 

@@ -12,14 +12,18 @@ from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
 from bridge.github import checks, posting, pulls
 from bridge.github.session import Session
-from bridge.github.wrote import Later, Needless, Never, Wrote
+from bridge.github.wrote import APART, Later, Needless, Never, Wrote
 from workflows.github.facts import FactKind
+from workflows.policy.waits import doubled
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 60.0
 AWAY_SECONDS, LONGEST_AWAY = 5.0, 1800.0
 """What GitHub fails at is tried again behind all else that is due: one thing that never works holds up nothing."""
+
+FOR_GOOD = frozenset({404, 410, 422})
+"""Answers that do not change: there is no such thing (any more), or it is not possible."""
 
 MOST_ATTEMPTS = 8
 """So often something is tried that GitHub declines for a reason that may pass."""
@@ -34,11 +38,11 @@ WRITERS: Mapping[str, Writer] = {
 }
 
 
-async def write_one(session: Session, apart: float) -> list[str]:
+async def write_one(session: Session) -> list[str]:
     """Write the first fact that is due, when the last write is long enough ago."""
     store = session.store
     known, now = await asyncio.to_thread(account.read, store), time.time()
-    if known.wrote_at + apart > now:
+    if known.wrote_at + APART > now:
         return []
     fact = await asyncio.to_thread(facts.next_due, store, now)
     if fact is None:
@@ -47,42 +51,44 @@ async def write_one(session: Session, apart: float) -> list[str]:
 
 
 async def _write(session: Session, fact: FactRow) -> list[str]:
-    store, where = session.store, fact.where
     try:
         wrote = await WRITERS[fact.kind](session, fact)
-    except (AwayError, LimitedError) as error:  # whether it has happened is looked for first, next time
-        wait = min(AWAY_SECONDS * 2**fact.attempts, LONGEST_AWAY) if isinstance(error, AwayError) else 0.0
-        again = time.time() + wait
-        await asyncio.to_thread(facts.put_off, store, fact.fact_id, again, str(error))
+    except LimitedError as error:
+        await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, time.time(), str(error))
+        raise
+    except AwayError as error:  # whether it has happened is looked for first, next time
+        again = time.time() + doubled(AWAY_SECONDS, fact.attempts, LONGEST_AWAY)
+        await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, again, str(error))
         raise
     except Needless:
         wrote = Wrote()
     except Later as later:
-        await asyncio.to_thread(facts.put_off, store, fact.fact_id, later.until, str(later))
+        await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, later.until, str(later))
         return []
     except (DeclinedError, Never) as error:
-        await asyncio.to_thread(_declined, session, fact, error)
-        return [f"{fact.kind} on {where} is declined: {error}"]
+        final = isinstance(error, Never) or error.status in FOR_GOOD
+        return await asyncio.to_thread(_declined, session, fact, str(error), final=final)
     except SQLAlchemyError:
         raise
     except Exception as error:
         log.exception("a fault of ours with %s", fact.fact_id)
-        await asyncio.to_thread(_declined, session, fact, DeclinedError(0, f"a fault of ours: {type(error).__name__}"))
-        return [f"{fact.kind} on {where}: a fault of ours, see the log"]
-    written = lambda: facts.written(  # noqa: E731
-        store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest="" if wrote.more else wrote.digest
-    )
-    await asyncio.to_thread(written)
+        return await asyncio.to_thread(_declined, session, fact, f"a fault of ours: {type(error).__name__}")
+    await asyncio.to_thread(_written, session, fact, wrote)
+    return [f"wrote {fact.kind} on {fact.where}"]
+
+
+def _written(session: Session, fact: FactRow, wrote: Wrote) -> None:
+    said = "" if wrote.more else wrote.digest
+    facts.written(session.store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest=said)
     if wrote.more:
-        await asyncio.to_thread(facts.again, store, fact.fact_id)
-    return [f"wrote {fact.kind} on {where}"]
+        facts.again(session.store, fact.fact_id)
 
 
-def _declined(session: Session, fact: FactRow, error: DeclinedError | Never) -> None:
+def _declined(session: Session, fact: FactRow, why: str, *, final: bool = False) -> list[str]:
     """What can never be is given up at once, the rest after some attempts; people are told of both."""
-    final = isinstance(error, Never) or error.status in {404, 410, 422} or fact.attempts + 1 >= MOST_ATTEMPTS
-    if final:
-        facts.give_up(session.store, fact.fact_id, str(error))
+    if final or fact.attempts + 1 >= MOST_ATTEMPTS:
+        facts.give_up(session.store, fact.fact_id, why)
     else:
-        wait = RETRY_SECONDS * 2**fact.attempts
-        facts.put_off(session.store, fact.fact_id, time.time() + wait, str(error))
+        again = time.time() + doubled(RETRY_SECONDS, fact.attempts)
+        facts.put_off(session.store, fact.fact_id, again, why)
+    return [f"{fact.kind} on {fact.where} is declined: {why}"]

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+APART = 1.0
+"""Seconds between two writes (ruling L8)."""
+
 
 @dataclass(frozen=True)
 class Wrote:

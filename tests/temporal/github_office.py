@@ -10,8 +10,7 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
-from workflows.temporal import github_calls
-from workflows.temporal.github_calls import Turn
+from workflows.temporal.github_calls import Turn, pushing_queue, turns_queue
 from workflows.temporal.github_desk import GithubDesk
 from workflows.temporal.runner import runner
 
@@ -44,7 +43,7 @@ class Office:
 async def at_desk(client: Client, queue: str, office: Office) -> AsyncIterator[Handle]:
     """The desk with this office, for as long as the test needs it."""
     desk = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runner())
-    turns = Worker(client, task_queue=github_calls.QUEUE, activities=[office.turn])
-    pushes = Worker(client, task_queue=github_calls.pushing_queue("here"), activities=[office.push])
+    turns = Worker(client, task_queue=turns_queue(queue), activities=[office.turn])
+    pushes = Worker(client, task_queue=pushing_queue(queue, "here"), activities=[office.push])
     async with desk, turns, pushes:
         yield await client.start_workflow(GithubDesk.run, id=f"github-{uuid4().hex}", task_queue=queue)

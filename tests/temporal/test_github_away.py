@@ -20,7 +20,7 @@ from tests.github.fixtures import hub as hub
 from tests.github.hub import Hub
 from tests.waiting import soon, until
 from workflows.github.marks import marked
-from workflows.temporal import github_calls
+from workflows.temporal.github_calls import turns_queue
 from workflows.temporal.github_desk import GithubDesk
 from workflows.temporal.runner import runner
 
@@ -38,9 +38,8 @@ AWAY: dict[str, tuple[Callable[[Hub], object], str]] = {
 @pytest.mark.ruling("L8")
 @pytest.mark.parametrize("how", AWAY)
 async def test_half_an_hour_without_github_holds_no_slot_and_is_told(
-    client: Client, queue: str, hub: Hub, home: Home, monkeypatch: pytest.MonkeyPatch, how: str
+    client: Client, queue: str, hub: Hub, home: Home, how: str
 ) -> None:
-    monkeypatch.setattr(github_calls, "QUEUE", f"{queue}-github")
     goes, why = AWAY[how]
     async with working(home, hub) as office:
         store, number = office.session.store, hub.pull()
@@ -49,7 +48,7 @@ async def test_half_an_hour_without_github_holds_no_slot_and_is_told(
         goes(hub)
         desk = Desk(office.session)
         flows = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runner())
-        turns = Worker(client, task_queue=github_calls.QUEUE, activities=[desk.turn], max_concurrent_activities=1)
+        turns = Worker(client, task_queue=turns_queue(queue), activities=[desk.turn], max_concurrent_activities=1)
         async with flows, turns:
             handle = await client.start_workflow(GithubDesk.run, id=f"github-{uuid4().hex}", task_queue=queue)
             for rings in range(3):

@@ -10,7 +10,6 @@ from temporalio.client import Client
 
 from tests.temporal.github_office import Handle, Office, at_desk
 from tests.waiting import soon, until
-from workflows.temporal import github_calls
 from workflows.temporal.github_calls import Push, Turn
 from workflows.temporal.github_desk import GithubDesk
 
@@ -18,9 +17,8 @@ AtWork = Callable[[Office], AbstractAsyncContextManager[Handle]]
 
 
 @pytest.fixture
-def at_work(client: Client, queue: str, monkeypatch: pytest.MonkeyPatch) -> AtWork:
+def at_work(client: Client, queue: str) -> AtWork:
     """The desk with an office, on queues of the test's own."""
-    monkeypatch.setattr(github_calls, "QUEUE", f"{queue}-github")
     return lambda office: at_desk(client, queue, office)
 
 

@@ -8,9 +8,6 @@ from temporalio.exceptions import ActivityError
 
 from workflows.model.wire import Wire
 
-QUEUE = "github"
-"""Where the one process works that has the account; a host's own queue adds its name."""
-
 SILENT = timedelta(seconds=30)
 """How long that process may be silent before a turn is taken by the next one."""
 
@@ -35,9 +32,14 @@ class Turn(Wire):
     pushes: tuple[Push, ...] = ()
 
 
-def pushing_queue(host: str) -> str:
+def turns_queue(task_queue: str) -> str:
+    """Where the process works that has the account: its own for each service of a cluster, as its trees' queue is."""
+    return f"{task_queue}-github"
+
+
+def pushing_queue(task_queue: str, host: str) -> str:
     """The queue of the process on that host."""
-    return f"{QUEUE}-{host}"
+    return f"{turns_queue(task_queue)}-{host}"
 
 
 @activity.defn
@@ -57,7 +59,7 @@ async def turn() -> Turn | None:
     try:
         return await workflow.execute_activity(
             github_turn,
-            task_queue=QUEUE,
+            task_queue=turns_queue(workflow.info().task_queue),
             start_to_close_timeout=timedelta(minutes=5),
             heartbeat_timeout=SILENT,
             schedule_to_start_timeout=WAITED_FOR,
@@ -72,7 +74,7 @@ async def push(wanted: Push) -> None:
     await workflow.execute_activity(
         github_push,
         wanted.fact_id,
-        task_queue=pushing_queue(wanted.host),
+        task_queue=pushing_queue(workflow.info().task_queue, wanted.host),
         start_to_close_timeout=timedelta(minutes=5),
         heartbeat_timeout=SILENT,
         schedule_to_start_timeout=timedelta(seconds=30),

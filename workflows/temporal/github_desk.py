@@ -11,8 +11,12 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal import github_calls as calls
     from workflows.temporal.by_hand import takes_anything
 
-WORKFLOW_ID = "github"
 LONGEST = timedelta(hours=1)
+
+
+def desk_id(task_queue: str) -> str:
+    """The one desk of a service, which its task queue tells from others of the same cluster."""
+    return f"github-{task_queue}"
 
 
 @workflow.defn
