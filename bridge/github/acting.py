@@ -22,6 +22,7 @@ from workflows.github.comment import Comment as Written
 from workflows.github.comment import why_ignored
 from workflows.github.facts import FactKind, comment_fact_id
 from workflows.github.permitted import MAY_COMMAND, refusal, silent
+from workflows.github.refused import Refused
 from workflows.github.texts.refusal import as_comment
 from workflows.model.errors import ServiceError, UnreachableError
 
@@ -123,9 +124,9 @@ def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
         _declare(session, row, FactKind.APPLIED)
     if outcome.reports:
         _declare(session, row, FactKind.REPORT, "\n".join(outcome.reports))
-    refused = "\n".join([*outcome.refused, *(f"{orders.INSTEAD}{line}" for line in outcome.instead)])
     if outcome.refused and not silent(facts.refusals(store, row.github, row.number, time.time() - HOUR)):
-        _declare(session, row, FactKind.REFUSAL, refused)
+        refused = Refused(why=tuple(outcome.refused), instead=tuple(outcome.instead))
+        _declare(session, row, FactKind.REFUSAL, refused.model_dump_json())
     state = comments.REFUSED if outcome.refused else comments.DONE if outcome.done else comments.IGNORED
     said = "; ".join([*outcome.done, *outcome.refused]) or "for another service"
     comments.acted(store, row.comment_id, state, said, outcome.job_id)

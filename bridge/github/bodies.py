@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from activities.store.github import comments
 from activities.store.github.facts import FactRow
-from bridge.github.orders import INSTEAD
 from bridge.github.session import Session
 from bridge.github.wrote import Never
 from bridge.operations.github_tree import bound_tree
 from workflows.github.bound import BoundTree
 from workflows.github.facts import FactKind, due
+from workflows.github.refused import Refused
 from workflows.github.texts.bodies import body
 from workflows.github.texts.refusal import refusal
 from workflows.github.texts.status import report
@@ -41,9 +41,8 @@ def _answer(session: Session, fact: FactRow) -> str:
     who = row.author if row else ""
     if fact.kind == FactKind.REPORT:
         return report(fact.fact_id, [_tree(session, root) for root in fact.text.split()])
-    lines = fact.text.splitlines()
-    instead = [line.removeprefix(INSTEAD) for line in lines if line.startswith(INSTEAD)]
-    return refusal(fact.fact_id, who, [line for line in lines if not line.startswith(INSTEAD)], instead)
+    refused = Refused.model_validate_json(fact.text)
+    return refusal(fact.fact_id, who, refused.why, refused.instead)
 
 
 def _tree(session: Session, root: str) -> BoundTree:

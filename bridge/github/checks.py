@@ -5,7 +5,6 @@ An account that is no GitHub App may make no check runs: its verdict is a commit
 
 import asyncio
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,8 +18,8 @@ from bridge.github.session import Session
 from bridge.github.wrote import Needless, Wrote
 from bridge.operations import gate
 from bridge.operations.github_tree import result_of
-from workflows.contract.models import Action
 from workflows.github.bound import BoundTree
+from workflows.github.checks import deciding, queued_number
 from workflows.github.facts import FactKind, check_id
 from workflows.github.gate import GateState, Verdict
 from workflows.github.texts import verdict as texts
@@ -31,8 +30,6 @@ NAME = "service/gate"
 FORBIDDEN = 403
 CONCLUSIONS = {GateState.PASSING: "success", GateState.FAILING: "failure"}
 STATUSES = {GateState.PASSING: "success", GateState.FAILING: "failure", GateState.PENDING: "pending"}
-_QUEUED = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-(\d+)-[0-9a-f]+")
-"""How a merge queue names the commit it wants checked."""
 
 
 def wanted(session: Session, thread: Thread, tree: BoundTree) -> list[FactRow]:
@@ -57,26 +54,30 @@ async def look(session: Session, github: str) -> int:
     mine = await asyncio.to_thread(threads.watched, store, github) if session.settings.check else []
     if not mine:
         return 0
-    heads = {each.number: each.head.sha for each in await api.open_pulls(session.client, github)}
+    heads: dict[int, str | None] = {each.number: each.head.sha for each in await api.open_pulls(session.client, github)}
     asked = 1
     for number in {each.number for each in mine} - heads.keys():
         found = await api.pull(session.client, github, number)  # closed, or one of very many
-        heads[number] = found.head.sha if found.state == "open" else threads.CLOSED
+        heads[number] = found.head.sha if found.state == "open" else None
         asked += 1
     await asyncio.to_thread(_saw, session, mine, heads)
     for ref in await api.queued(session.client, github):
-        if (at := _QUEUED.fullmatch(ref.ref)) and int(at[1]) in heads:
-            await asyncio.to_thread(_queue, session, github, int(at[1]), ref.object.sha)
+        tried = queued_number(ref.ref)
+        if tried is not None and tried in heads:
+            await asyncio.to_thread(_queue, session, github, tried, ref.object.sha)
     return asked + 1
 
 
-def _saw(session: Session, mine: list[Thread], heads: Mapping[int, str]) -> None:
+def _saw(session: Session, mine: list[Thread], heads: Mapping[int, str | None]) -> None:
     """A new head is to be judged anew: the check on it is pending until somebody has looked at it."""
     for each in mine:
         head = heads[each.number]
+        if head is None:
+            threads.saw_closed(session.store, each.github, each.number)
+            continue
         if head != each.head_sha:
             threads.saw_head(session.store, each.github, each.number, head)
-        if head != threads.CLOSED and _decides(session, each):
+        if _decides(session, each):
             facts.declare(session.store, [_fact(each, head)])
 
 
@@ -91,17 +92,15 @@ def _fact(thread: Thread, sha: str) -> FactRow:
 
 
 def _decides(session: Session, thread: Thread) -> bool:
-    """Of several trees the newest that works or reviews; a question that was asked later says nothing of a merge."""
-    mine = threads.of_number(session.store, thread.github, thread.number)
-    roots = [each.root_job_id for each in mine]
-    works = (root for root in roots if any(job.action is not Action.ASK for job in jobs.tree(session.store, root)))
-    return thread.root_job_id == next(works, roots[0])
+    mine = (each.root_job_id for each in threads.of_number(session.store, thread.github, thread.number))
+    trees = ((root, [job.action for job in jobs.tree(session.store, root)]) for root in mine)
+    return thread.root_job_id == deciding(trees)
 
 
 async def write(session: Session, fact: FactRow) -> Wrote:
     """Make or change the check; what it says already is left alone."""
     thread = await asyncio.to_thread(threads.get, session.store, fact.root_job_id)
-    if thread is None or thread.head_sha == threads.CLOSED or not await asyncio.to_thread(_decides, session, thread):
+    if thread is None or thread.closed or not await asyncio.to_thread(_decides, session, thread):
         raise Needless
     verdict = await asyncio.to_thread(_verdict, session, thread)
     if fact.subject == thread.head_sha and verdict.head not in {None, fact.subject}:

@@ -29,9 +29,6 @@ from workflows.model.states import TaskState
 _PAUSE = re.compile(r"(job-[0-9a-z]+).*-r[0-9]+-pause")
 """The mark of a comment that tells of a pause; while it is open, the comment says what to write."""
 
-INSTEAD = "> "
-"""Before a line of a refusal's text that is to be written in its place."""
-
 
 class NotOursError(Exception):
     """It speaks to another service that works on the same repository."""

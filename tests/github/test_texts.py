@@ -21,7 +21,7 @@ from workflows.github.marks import marked
 from workflows.github.said import Resume
 from workflows.github.texts.bodies import body
 from workflows.github.texts.parts import MOST_BYTES, Part, comment, tag
-from workflows.github.texts.refusal import receipt, refusal
+from workflows.github.texts.refusal import refusal
 from workflows.github.texts.status import report
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import FailingRecord, QuestionRecord
@@ -178,13 +178,6 @@ def test_a_refusal_says_what_is_open_and_what_to_write() -> None:
     text = texts(tree(rounds=(ask(),), events=(refused,)))[FactKind.REFUSAL]
     assert "- no such round" in text
     assert f'\n/service resume {ROOT} answer "color: <text>" "build.size: <text>"\n' in text
-
-
-@pytest.mark.ruling("L6")
-def test_a_receipt() -> None:
-    text = receipt("comment-7-applied", "jo", ["color: red"], applied=False)
-    assert lines(text)[0] == "Recorded, what jo wrote. No worker is there: it takes effect when one comes."
-    assert "- color: red" in text
 
 
 @pytest.mark.ruling("L4")

@@ -29,6 +29,8 @@ class Thread:
     """The tree is over and that is told: nothing is looked at any more until it is opened again."""
     head_sha: str | None = None
     """The pull request's head as it was seen last."""
+    closed: bool = False
+    """The pull request was closed when it was seen last: no check is wanted of it."""
 
 
 def bind_new(engine: Engine, served: Collection[str] = ()) -> int:
@@ -52,6 +54,7 @@ def bind_new(engine: Engine, served: Collection[str] = ()) -> int:
                 "bound_at": row.queued_at,
                 "told_seq": -1,
                 "over": False,
+                "closed": False,
             }
             for row in connection.execute(query)
         ]
@@ -95,21 +98,26 @@ def told(engine: Engine, root: str, seq: int, *, over: bool) -> None:
         connection.execute(update(table).where(table.c.root_job_id == root).values(told_seq=seq, over=over))
 
 
-CLOSED = ""
-"""In place of a head: the pull request is closed, and no check is wanted of it any more."""
-
-
 def watched(engine: Engine, github: str = "") -> list[Thread]:
     """Trees of pull requests that are not known to be closed."""
-    query = select(table).where(table.c.kind == "pull_request", func.coalesce(table.c.head_sha, "?") != CLOSED)
+    query = select(table).where(table.c.kind == "pull_request", table.c.closed.is_(False))
     return _read(engine, query.where(table.c.github == github) if github else query)
 
 
 def saw_head(engine: Engine, github: str, number: int, head_sha: str) -> None:
-    """The pull request's head is this now."""
+    """The pull request is open, and its head is this now."""
+    _saw(engine, github, number, head_sha=head_sha, closed=False)
+
+
+def saw_closed(engine: Engine, github: str, number: int) -> None:
+    """The pull request is closed, or merged."""
+    _saw(engine, github, number, closed=True)
+
+
+def _saw(engine: Engine, github: str, number: int, **values: object) -> None:
     where = (table.c.github == github, table.c.number == number)
     with engine.begin() as connection:
-        connection.execute(update(table).where(*where).values(head_sha=head_sha))
+        connection.execute(update(table).where(*where).values(**values))
 
 
 def _read(engine: Engine, query: Select[tuple[object, ...]]) -> list[Thread]:

@@ -16,6 +16,7 @@ github_threads = Table(
     Column("told_seq", Integer, nullable=False),
     Column("over", Boolean, nullable=False),
     Column("head_sha", String(64)),
+    Column("closed", Boolean, nullable=False),
     Index("github_threads_by_number", "github", "number"),
     Index("github_threads_open", "root_job_id", **only("NOT over")),
 )

@@ -1,4 +1,4 @@
-"""Why a command was not carried out, and what to write instead; what was recorded of one that was."""
+"""Why a command was not carried out, and what to write instead."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,6 @@ def refusal(fact_id: str, who: str, whys: Sequence[str], commands: Sequence[str]
     head = f"Not carried out, what {line(who, 60) or 'somebody'} wrote:"
     instead = ["Write instead, in a comment of its own:", "", *to_copy(map(as_comment, commands))] if commands else []
     return comment(fact_id, [Part([head, "", *lines], ANSWER_BYTES, ""), Part(instead, ANSWER_BYTES, "")])
-
-
-def receipt(fact_id: str, who: str, recorded: Sequence[str], *, applied: bool = True) -> str:
-    """What was recorded of a resume, for where the pause itself does not say so."""
-    when = "" if applied else " No worker is there: it takes effect when one comes."
-    lines = [each for text in recorded for each in item("", text, 600)]
-    head = f"Recorded, what {line(who, 60) or 'somebody'} wrote.{when}"
-    return comment(fact_id, [Part([head, "", *lines], ANSWER_BYTES, "")])
 
 
 def as_comment(command: str) -> str:
