@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import os
 import signal
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -13,7 +11,7 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities import cluster, takeover
+from activities import cluster, member, takeover
 from activities.agents.registry import adapters_of
 from activities.host import worker_identity
 from activities.host.context import Context
@@ -30,7 +28,6 @@ from activities.settings.home import Home
 from activities.settings.load import load
 from activities.store.database import open_store
 from activities.temporal import connect
-from workflows.model.errors import ServiceError
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.runner import WORKFLOWS, runner
 
@@ -109,19 +106,5 @@ async def serve(home: Home) -> None:
             chore.cancel()
 
 
-def main() -> int:
-    """`python -m activities.worker`."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    try:
-        asyncio.run(serve(Home.locate()))
-    except ServiceError as error:
-        sys.stderr.write(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else ""))
-        return error.exit_code
-    return 0
-
-
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    member.run(lambda: asyncio.run(serve(Home.locate())))

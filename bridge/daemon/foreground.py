@@ -176,20 +176,7 @@ def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: F
 
 
 def _worker(home: Home, options: DaemonOptions, env: dict[str, str]) -> Member:
-    home.worker_ready.unlink(missing_ok=True)
-
-    async def ready(pid: int) -> None:
-        await until(lambda: pid_of(home.worker_ready) == pid)
-
-    return Member(
-        name="worker",
-        argv=options.worker_command,
-        env={**env, "SERVICE_HOME": str(home.root), **importable()},
-        ready=ready,
-        log=home.logs / "worker.log",
-        cwd=home.root,
-        explain=diagnose_said,
-    )
+    return _program(home, "worker", options.worker_command, env, ready=home.worker_ready, umask=-1)
 
 
 def _bridge(
@@ -198,7 +185,6 @@ def _bridge(
     """The HTTP bridge, if it is wanted, on its port or the next free one."""
     if not options.bridge_command:
         return []
-    home.bridge_ready.unlink(missing_ok=True)
     host = options.bridge_addr
     port = choose_port(options.bridge_port, "the bridge", strict=options.strict_ports, avoid=avoid, host=host)
     if note := port.note("the bridge"):
@@ -206,65 +192,51 @@ def _bridge(
         state.update(notes=(*state.state.notes, note))
     where = f"[{host}]:{port.port}" if ":" in host else f"{host}:{port.port}"
     state.update(bridge_url=f"http://{where}")
-
-    async def ready(pid: int) -> None:
-        await until(lambda: pid_of(home.bridge_ready) == pid)
-
-    bridge = Member(
-        name="bridge",
-        argv=(*options.bridge_command, where),
-        env={**env, "SERVICE_HOME": str(home.root), **importable()},
-        ready=ready,
-        log=home.logs / "bridge.log",
-        cwd=home.root,
-        explain=diagnose_bridge,
-        umask=0o077,
-    )
-    return [bridge]
+    argv = (*options.bridge_command, where)
+    return [_program(home, "bridge", argv, env, ready=home.bridge_ready, explain=diagnose_bridge)]
 
 
 def _github(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
     """The process that speaks to GitHub, if there is an account."""
-    if not options.github_command:
-        return []
-    home.github_ready.unlink(missing_ok=True)
-
-    async def ready(pid: int) -> None:
-        await until(lambda: pid_of(home.github_ready) == pid)
-
-    member = Member(
-        name="github",
-        argv=options.github_command,
-        env={**env, "SERVICE_HOME": str(home.root), **importable()},
-        ready=ready,
-        log=home.logs / "github.log",
-        cwd=home.root,
-        explain=diagnose_said,
-        umask=0o077,
-    )
-    return [member]
+    argv = options.github_command
+    return [_program(home, "github", argv, env, ready=home.github_ready)] if argv else []
 
 
 def _commands(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
     """The process that runs commands. Nobody waits for it: while it imports, each is run by a process of its own."""
-    if not options.commands_command:
-        return []
     home.commands_socket.unlink(missing_ok=True)
+    argv = options.commands_command
+    return [_program(home, "commands", argv, env, ready=None)] if argv else []
 
-    async def ready(_: int) -> None:
-        return
 
-    member = Member(
-        name="commands",
-        argv=options.commands_command,
+def _program(
+    home: Home,
+    name: str,
+    argv: tuple[str, ...],
+    env: dict[str, str],
+    *,
+    ready: Path | None,
+    explain: Callable[[str], ServiceError | None] = diagnose_said,
+    umask: int = 0o077,
+) -> Member:
+    """A program of ours. It works once it has written its pid to the file `ready`; at once where there is none."""
+    if ready is not None:
+        ready.unlink(missing_ok=True)
+
+    async def works(pid: int) -> None:
+        if ready is not None:
+            await until(lambda: pid_of(ready) == pid)
+
+    return Member(
+        name=name,
+        argv=argv,
         env={**env, "SERVICE_HOME": str(home.root), **importable()},
-        ready=ready,
-        log=home.logs / "commands.log",
+        ready=works,
+        log=home.logs / f"{name}.log",
         cwd=home.root,
-        explain=diagnose_said,
-        umask=0o077,
+        explain=explain,
+        umask=umask,
     )
-    return [member]
 
 
 def importable() -> dict[str, str]:

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from cli.warm import own_process
+from workflows.policy.verbs import Verb
 
 pytestmark = pytest.mark.ruling("K7")
 
@@ -45,3 +46,8 @@ def test_what_needs_a_process_of_its_own(
     assert own_process.needed(words.split()) is anywhere
     monkeypatch.setattr(os, "isatty", lambda number: number == 1)
     assert own_process.needed(words.split()) is on_a_terminal
+
+
+def test_a_resume_that_names_a_verb_asks_nothing() -> None:
+    """The starter imports nothing of ours, so it has the verbs written down once more."""
+    assert {verb.value for verb in Verb} == own_process._VERBS

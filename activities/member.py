@@ -1,0 +1,32 @@
+"""A process of ours as the daemon runs it: what it logs, and how it ends."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from workflows.model.errors import ServiceError
+
+
+def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
+    """Serve to the end, then leave by `os._exit`: Temporal's threads can crash an orderly exit.
+
+    An error that people can change something about is said as the `service` command says it, with its exit code.
+    `quiet`: loggers that tell of warnings only.
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    for name in quiet:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    code = 0
+    try:
+        serve()
+    except ServiceError as error:
+        sys.stderr.write(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else ""))
+        code = error.exit_code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
