@@ -1,6 +1,6 @@
 """What is known of GitHub: trees and where they are discussed, what is to be written there, comments, quota."""
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, String, Table, Text, false
 
 from activities.store.schema.columns import metadata, of, only
 
@@ -16,7 +16,7 @@ github_threads = Table(
     Column("told_seq", Integer, nullable=False),
     Column("over", Boolean, nullable=False),
     Column("head_sha", String(64)),
-    Column("closed", Boolean, nullable=False),
+    Column("closed", Boolean, nullable=False, server_default=false()),
     Index("github_threads_by_number", "github", "number"),
     Index("github_threads_open", "root_job_id", **only("NOT over")),
 )

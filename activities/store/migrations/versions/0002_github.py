@@ -46,7 +46,7 @@ def _threads() -> None:
         sa.Column("told_seq", sa.Integer, nullable=False),
         sa.Column("over", sa.Boolean, nullable=False),
         sa.Column("head_sha", sa.String(64)),
-        sa.Column("closed", sa.Boolean, nullable=False),
+        sa.Column("closed", sa.Boolean, nullable=False, server_default=sa.false()),
     )
     op.create_index("github_threads_by_number", "github_threads", ["github", "number"])
     op.create_index("github_threads_open", "github_threads", ["root_job_id"], **only("NOT over"))
