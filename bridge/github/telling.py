@@ -22,7 +22,7 @@ def is_news(service: Service) -> bool:
     store, now = service.store, time.time()
     if (account.read(store).blocked_until or 0.0) > now:
         return False
-    if threads.bind_new(store, service.settings.github.repos) or threads.untold(store) or comments.open_ones(store):
+    if _bound_new(service) or threads.untold(store) or comments.open_ones(store):
         return True
     interest = of_interest(service)
     if any(each.wanted_at > each.polled_at and each.github in interest for each in reading.every(store)):
@@ -31,10 +31,18 @@ def is_news(service: Service) -> bool:
     return (first is not None and first.attempts == 0) or publishing.is_news(service, now)
 
 
+def _bound_new(service: Service) -> bool:
+    """Take up new trees. Their repositories are looked at at once: where the heads of pull requests are may be old."""
+    new = threads.bind_new(service.store, service.settings.github.repos)
+    for github in new:
+        reading.want(service.store, github)
+    return bool(new)
+
+
 def declare(session: Session) -> None:
     """Declare what is to be told of every tree of which more has happened."""
     store = session.store
-    threads.bind_new(store, session.settings.repos)
+    _bound_new(session.service)
     for thread in threads.untold(store):
         tree = bound_tree(session.service, thread.root_job_id)
         if tree is not None:

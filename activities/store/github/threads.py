@@ -33,8 +33,11 @@ class Thread:
     """The pull request was closed when it was seen last: no check is wanted of it."""
 
 
-def bind_new(engine: Engine, served: Collection[str] = ()) -> int:
-    """Take up trees that were started for a pull request or issue since. `served`: the repositories; empty: all."""
+def bind_new(engine: Engine, served: Collection[str] = ()) -> set[str]:
+    """Take up trees that were started for a pull request or issue since; the names on GitHub of where that was.
+
+    `served`: the repositories; empty: all.
+    """
     root = jobs.c.job_id == jobs.c.root_job_id
     bound = jobs.c.pull_request.is_not(None) | jobs.c.issue.is_not(None)
     first = jobs.c.continuation == "none"
@@ -59,7 +62,7 @@ def bind_new(engine: Engine, served: Collection[str] = ()) -> int:
             for row in connection.execute(query)
         ]
         insert_new(connection, table, rows)
-    return len(rows)
+    return {row["github"] for row in rows}
 
 
 def get(engine: Engine, root: str) -> Thread | None:

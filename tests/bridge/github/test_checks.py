@@ -72,3 +72,15 @@ async def test_a_question_that_is_asked_later_does_not_decide(office: Office) ->
     kinds = {each.fact_id.partition("-check")[0] for each in facts.of_root(office.session.store, ROOT)}
     assert any("check" in each.fact_id for each in facts.of_root(office.session.store, ROOT)), kinds
     assert not any("check" in each.fact_id for each in facts.of_root(office.session.store, other))
+
+
+@pytest.mark.ruling("L10")
+async def test_a_tree_that_is_started_between_two_looks_is_judged_without_waiting_for_the_next(office: Office) -> None:
+    """Where the head is, is only known of trees that were there at the last look."""
+    number = office.hub.pull()
+    await ended(office, number)
+    await office.turns()
+    later = "job-9123456789cd"
+    bind(office, number, later, action="review")
+    await office.turns()
+    assert [each.kind for each in facts.of_root(office.session.store, later) if "check" in each.fact_id] == ["check"]
