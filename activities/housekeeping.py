@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 from activities.host.context import Context
 from activities.outside import OutsideWatch
 from activities.runs import orphans
-from activities.runs.orphans import Key
+from activities.runs.run_folders import Key
 from activities.store import attempts, hosts
 from workflows.model.errors import ServiceError
 

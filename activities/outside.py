@@ -15,6 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.runs import orphans
+from activities.runs.run_folders import key_of
 from activities.store import attempts, jobs, pipeline_runs, trees, writers
 from activities.temporal import RPC_TIMEOUT
 from workflows.model.jobs import JobOutcome
@@ -191,7 +192,7 @@ async def end_abandoned(context: Context) -> int:
         return 0
     keys = {(run.job_id, run.attempt): run for run in left}
     alive = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set())
-    found = [orphan for orphan in alive if orphans.key_of(orphan.run_dir.name) in keys]
+    found = [orphan for orphan in alive if key_of(orphan.run_dir.name) in keys]
     await orphans.end(found, context.home.orphans, context.settings.worker.stop_grace)
     for run in left:
         outcome = JobOutcome(

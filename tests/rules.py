@@ -242,6 +242,9 @@ RULES: dict[str, dict[str, str]] = {
         "M7": "Made of templates and one vendored file with a known hash, one stylesheet, one short script.",
         "M8": "Proven in a browser, and without one; the first page is small and quick however much waits.",
     },
+    "Trust": {
+        "N4": "Runs cannot be forged: folders nobody can guess, sealed records, logs read as regular files only.",
+    },
     "The engine's own promises": {
         "engine:total": "Any event in any state is taken; senseless ones change nothing.",
         "engine:restores": "A tree written down and read again goes on as if nothing had happened.",

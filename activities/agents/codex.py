@@ -6,7 +6,7 @@ from glob import escape
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import InstalledProgram
-from activities.agents.streams import Messages, chunks, model_of, records, text_of, usage_of
+from activities.agents.streams import Messages, chunks, kept, model_of, records, text_of, usage_of
 from activities.runs.output import read_bounded
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
@@ -83,25 +83,25 @@ class Codex:
         for event in records(chunks(end.stdout)):
             _take(stream, event)
         session = stream.session or call.session
-        kept = self._kept(session)
-        usage = stream.usage if stream.finished else kept.usage
+        told = self._kept(session)
+        usage = stream.usage if stream.finished else told.usage
         fault = self._fault(call, end, stream)
         text = stream.messages.text
         if not stream.events and fault is None:  # a version without events: its output is its text, and uses nothing
             text = read_bounded(end.stdout, 0, PLAIN_LIMIT).tail
-        return self._installed.report(text, usage, session, kept.model, fault)
+        return self._installed.report(text, usage, session, told.model, fault)
 
     def _kept(self, session: str | None) -> _Kept:
         """What the session's file has: a turn that failed used tokens, and its events do not tell them."""
-        home, kept = self._installed.program.home(self._installed.environ), _Kept()
+        home, found = self._installed.program.home(self._installed.environ), _Kept()
         files = home.glob(f"sessions/*/*/*/rollout-*{escape(session)}.jsonl") if session else ()
-        for line in (line for file in files for line in records(chunks(file))):
+        for line in (line for file in files for line in records(kept(file))):
             match line.get("type"), line.get("payload"):
                 case "turn_context", {"model": named}:
-                    kept.model = model_of(named) or kept.model
+                    found.model = model_of(named) or found.model
                 case _, {"type": "token_count", "info": {"total_token_usage": total}}:
-                    kept.usage = usage_of(total)
-        return kept
+                    found.usage = usage_of(total)
+        return found
 
     def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
         if early := self._installed.early_fault(call, end):

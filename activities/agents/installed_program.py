@@ -12,6 +12,7 @@ from activities.agents.environment import environment
 from activities.agents.faults import Blocker, BlockerKind, Failed, Fault, SessionLost, cut, kind_of
 from activities.agents.limit_resets import reset_time
 from activities.runs.output import read_bounded
+from activities.runs.regular_files import size_of
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from activities.runtimes.programs import Counts, Program
@@ -86,7 +87,7 @@ class InstalledProgram:
         if call.session and (said := next((line for line in self.stderr(end).splitlines() if lost.search(line)), "")):
             return SessionLost(f"{self.program.name} on {self.runtime} cannot go on in its session: {cut(said)}")
         refused = next((line for line in self.stderr(end).splitlines() if any(w in line for w in _REFUSED_CALL)), "")
-        if not refused or (end.stdout.exists() and end.stdout.stat().st_size):
+        if not refused or size_of(end.stdout):
             return None
         message = f"{name} on {self.runtime} does not take the call: {cut(refused)}"
         hint = f"{self.program.install}; or correct [runtimes.{self.runtime}].arguments; then: service runtime check"

@@ -8,7 +8,8 @@ from activities.agents import kimi_home
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import InstalledProgram
-from activities.agents.streams import Messages, busiest, chunks, count, model_of, records, text_of
+from activities.agents.streams import Messages, busiest, chunks, count, kept, model_of, records, text_of
+from activities.runs.regular_files import created
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.models import AutonomyPolicy
@@ -58,9 +59,9 @@ class Kimi:
         """A usage object on any line is taken, the last if there are several; else what the session's file tells."""
         stream = _read(end)
         session = stream.session or call.session or _session_in(self._home(call), call.cwd)
-        kept, model = _from_session(self._home(call), session, end.started_at)
+        used, model = _from_session(self._home(call), session, end.started_at)
         fault = self._fault(call, end, stream)
-        return self._installed.report(stream.messages.text, stream.usage or kept, session, model, fault)
+        return self._installed.report(stream.messages.text, stream.usage or used, session, model, fault)
 
     @property
     def _users_home(self) -> Path:
@@ -90,7 +91,9 @@ def _prompt(call: ProgramCall) -> str:
         return call.prompt.decode()
     file = call.run_dir / "prompt.md"
     call.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file.write_bytes(call.prompt)
+    file.unlink(missing_ok=True)  # never through a link that stands there
+    with open(created(file), "wb") as made:
+        made.write(call.prompt)
     return f"Your instructions are in the file {file}. Read the whole of it first, then do what it says."
 
 
@@ -114,7 +117,7 @@ def _usage(value: object) -> Usage:
 def _session_in(home: Path, cwd: Path) -> str | None:
     """The session begun last in a folder: a run that fails does not say its own."""
     places = {str(cwd), str(cwd.resolve())}
-    lines = records(chunks(home / "session_index.jsonl"))
+    lines = records(kept(home / "session_index.jsonl"))
     found = [text_of(line, "sessionId") for line in lines if line.get("workDir") in places]
     return found[-1] if found else None
 
@@ -128,7 +131,7 @@ def _from_session(home: Path, session: str | None, since: float | None) -> tuple
         return Usage(), None
     total, names, used = Usage(), dict[str, str | None](), Counter[str]()
     files = home.glob(f"sessions/*/{session}/agents/*/wire.jsonl")
-    for line in (line for file in files for line in records(chunks(file))):
+    for line in (line for file in files for line in records(kept(file))):
         match line:
             case {"type": "llm.request", "modelAlias": str(alias)}:
                 names[alias] = model_of(line.get("model"))

@@ -12,6 +12,7 @@ from activities.agents.environment import environment
 from activities.agents.faults import Failed
 from activities.agents.streams import busiest, model_of
 from activities.runs.output import read_bounded
+from activities.runs.regular_files import opened
 from activities.runs.supervised_run import RunEnd
 from workflows.model.spend import Usage
 
@@ -46,7 +47,7 @@ class Shell:
             lines = read_bounded(end.stderr, 0, STDERR_LIMIT).text.strip().splitlines()
             fault = Failed(f"the agent's program ended with {how}{f': {lines[-1][:300]}' if lines else ''}")
         try:
-            file = end.stdout.open("rb")
+            file = opened(end.stdout)
         except FileNotFoundError:
             return ProgramReport(b"", Usage(), fault=fault)
         with file:

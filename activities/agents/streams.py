@@ -7,8 +7,9 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from activities.runs.regular_files import NotRegularError, opened
 from workflows.contract.locate import KEY, locate
 from workflows.contract.strings import MOST_TOKENS
 from workflows.model.spend import Usage
@@ -27,11 +28,24 @@ Record = dict[str, Any]
 
 
 def chunks(path: Path) -> Iterator[bytes]:
-    """A file piece by piece; nothing when there is none."""
+    """What a run printed, piece by piece; nothing when there is no file. NotRegularError when it is none of ours."""
     try:
-        file = path.open("rb")
+        file = opened(path)
     except FileNotFoundError:
         return
+    yield from _pieces(file)
+
+
+def kept(path: Path) -> Iterator[bytes]:
+    """A file that a program keeps for itself, in the same way; nothing when it is a link or a pipe."""
+    try:
+        file = opened(path, ours=False)
+    except (FileNotFoundError, NotRegularError):
+        return
+    yield from _pieces(file)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
     with file:
         while piece := file.read(CHUNK):
             yield piece

@@ -18,7 +18,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat, beating
 from activities.host.slots import Need, Slots
-from activities.runs.supervised_run import Claim
+from activities.runs import run_folders
+from activities.runs.supervised_run import Claim, give_up
 from activities.store import attempts, claims, refusals
 from activities.store.attempts import AttemptRow
 from activities.store.claims import Offered
@@ -119,11 +120,11 @@ class Attempts:
         runs_already = row is not None and Claim.read(await asyncio.to_thread(work.run_dir, row)) is not None
         async with self._slots.taken(work.need, runs_already=runs_already):
             beat.begun()
-            return await self._from_begin_to_end(work, beat)
+            return await self._from_begin_to_end(work, row, beat)
 
-    async def _from_begin_to_end(self, work: Work[T], beat: Heartbeat) -> T:
+    async def _from_begin_to_end(self, work: Work[T], found: AttemptRow | None, beat: Heartbeat) -> T:
         """Begin it and play it. An order to stop that comes in between finds something that can be stopped."""
-        beginning = asyncio.create_task(asyncio.to_thread(self._begin, work, beat))
+        beginning = asyncio.create_task(asyncio.to_thread(self._begin, work, found, beat))
         try:
             attempt = await asyncio.shield(beginning)
         except asyncio.CancelledError:
@@ -133,17 +134,32 @@ class Attempts:
             await attempt.stop()
         return await to_its_end(attempt)
 
-    def _begin(self, work: Work[T], beat: Heartbeat) -> Attempt[T]:
+    def _begin(self, work: Work[T], found: AttemptRow | None, beat: Heartbeat) -> Attempt[T]:
         """Its claim first: what was taken back leaves no trace (ruling B5)."""
-        offered = work.offered
-        run_dir = self._context.home.runs / f"{offered.job_id}.{offered.attempt}"
-        row = claims.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
+        row = self._opened(work.offered, found)
         if row is None:
             return _Over(work.taken_back())
         try:
             return work.prepare(row, beat)
         except ServiceError as fault:
             return _Over(work.refuse(row, fault))
+
+    def _opened(self, offered: Offered, found: AttemptRow | None) -> AttemptRow | None:
+        """The attempt's row. It names a folder that was made before it (ruling N4).
+
+        One that is gone is made again as long as nothing can have begun in it.
+        """
+        run_dir = Path(found.run_dir) if found else run_folders.new(self._context.home.runs, *offered.key)
+        row = claims.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
+        if found is None and (row is None or row.run_dir != str(run_dir)):
+            run_dir.rmdir()
+        elif row is not None and not Path(row.run_dir).exists():
+            if row.worktree is None:
+                run_folders.ready(Path(row.run_dir))
+            else:
+                why = f"its folder {row.run_dir} is gone, so nobody can tell whether it had begun"
+                give_up(Path(row.run_dir), why)
+        return row
 
 
 async def to_its_end(attempt: Attempt[T]) -> T:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from activities.agents.adapter import Adapter, CannotLaunchError, ProgramCall, ProgramReport
-from activities.agents.faults import Blocker, BlockerKind, SessionLost
+from activities.agents.adapter import Adapter, CannotLaunchError, Launch, ProgramCall, ProgramReport
+from activities.agents.faults import Blocker, BlockerKind, Failed, SessionLost
 from activities.host.context import Context
 from activities.jobs.resumption import Resumption
 from activities.runs import supervised_run as runs
 from activities.runs.output import read_bounded
+from activities.runs.regular_files import NotRegularError
+from activities.runs.run_folders import ready
 from activities.runs.supervised_run import Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.store import sessions
@@ -78,7 +80,7 @@ class Execution:
         home = self.context.home.runtimes / self.run.assignment.worker.runtime
         call = ProgramCall(self.run, prompt.encode(), session, self._dir(suffix), self.cwd, home)
         try:
-            launch = await asyncio.to_thread(self.adapter.launch, call)
+            launch = await asyncio.to_thread(self._launch, call)
         except CannotLaunchError as refused:
             fault = Blocker(BlockerKind.PROGRAM, refused.message, hint=refused.hint)
             not_started = RunEnd(EndKind.NOT_STARTED, call.run_dir, error=refused.message)
@@ -95,9 +97,16 @@ class Execution:
         end = await runs.run(request, self.on_progress)
         return await asyncio.to_thread(self._read, call, end)
 
+    def _launch(self, call: ProgramCall) -> Launch:
+        ready(call.run_dir)
+        return self.adapter.launch(call)
+
     def _read(self, call: ProgramCall, end: RunEnd) -> Executed:
-        stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
-        report = self.adapter.read(call, end)
+        try:
+            stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
+            report = self.adapter.read(call, end)
+        except NotRegularError as error:
+            stderr, report = "", ProgramReport(b"", Usage(), fault=Failed(f"what the agent printed is lost: {error}"))
         shutil.rmtree(call.run_dir / "tmp", ignore_errors=True)
         return Executed(end, replace(report, usage=self._spent(call, report)), stderr)
 

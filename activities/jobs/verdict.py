@@ -45,7 +45,8 @@ def judge(executed: Executed, timeout_seconds: float | None, *, after_repair: bo
         case EndKind.NOT_STARTED:
             return Failure(f"the agent's program could not be started: {end.error}")
         case EndKind.UNKNOWN:
-            return Failure("nobody saw how the agent's run ended (was the machine restarted?); what it left is kept")
+            why = end.problem or "was the machine restarted?"
+            return Failure(f"nobody saw how the agent's run ended ({why}); what it left is kept")
 
 
 def as_failure(blocker: Blocker) -> Failure:

@@ -192,6 +192,6 @@ def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
         case EndKind.NOT_STARTED:
             reason = f"the command could not be started: {end.error}"
         case EndKind.UNKNOWN:
-            reason = "nobody saw how the command ended (was the machine restarted?)"
+            reason = f"nobody saw how the command ended ({end.problem or 'was the machine restarted?'})"
     last = redact(last_words(end.stderr))[:SUMMARY_LIMIT]
     return StageOutcome(state=StageState.FAILED, reason=f"{reason}{f': {last}' if last else ''}", summary=said)

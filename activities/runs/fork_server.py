@@ -2,8 +2,8 @@
 
 No library, nor `multiprocessing.forkserver`: that one keeps a descriptor for each child and starts its children as
 parts of one program, here each must outlive the server and the worker. A program of its own, standard library only:
-`python -I -S fork_server.py`, with its end of a socket pair as standard input. A request is one packet: the run's
-directory, with two descriptors: what becomes the supervisor's standard output, and its log. It ends with the worker.
+`python -I -S fork_server.py`, with its end of a socket pair as standard input. A request is one packet: the run's key
+and folder, with two descriptors: what becomes the supervisor's standard output, and its log. It ends with the worker.
 """
 
 import contextlib
@@ -24,6 +24,7 @@ TAKEN = b"1"
 """What a supervisor writes first: from here on the run is its affair, and not the fork server's."""
 
 LONGEST_REQUEST = 8192
+KEY_BYTES = 32
 STANDARD_OUTPUT = 1
 
 
@@ -31,17 +32,17 @@ def serve(channel: socket.socket) -> None:
     """Fork a supervisor for each request until the worker's end of the channel closes. Nothing here waits for a run."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel keeps no zombies for us
     while True:
-        run_dir, descriptors, *_ = socket.recv_fds(channel, LONGEST_REQUEST, 2)
-        if not run_dir:
+        request, descriptors, *_ = socket.recv_fds(channel, LONGEST_REQUEST, 2)
+        if not request:
             return
         with contextlib.suppress(OSError):  # no process to be had: the closed descriptors tell the worker
             if os.fork() == 0:
-                _be_supervisor(channel, Path(os.fsdecode(run_dir)), *descriptors)
+                _be_supervisor(channel, request, *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _be_supervisor(channel: socket.socket, run_dir: Path, settled: int, log: int) -> None:
+def _be_supervisor(channel: socket.socket, request: bytes, settled: int, log: int) -> None:
     """All of this process from here on. It has nothing of the fork server's but the program in memory."""
     status = 1
     try:
@@ -50,7 +51,7 @@ def _be_supervisor(channel: socket.socket, run_dir: Path, settled: int, log: int
         _name("supervisor")
         with contextlib.suppress(OSError):  # the worker is dead, the run goes on
             os.write(STANDARD_OUTPUT, TAKEN)
-        supervisor.main(run_dir)
+        supervisor.main(Path(os.fsdecode(request[KEY_BYTES:])), request[:KEY_BYTES])
         status = 0
     except BaseException:
         sys.excepthook(*sys.exc_info())

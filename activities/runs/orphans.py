@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -13,20 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from activities.runs.os_processes import kill_all, marked, marks
+from activities.runs.run_folders import Key, key_of
 from activities.runs.supervised_run import Claim, home_mark, mark_of, stop
 
 log = logging.getLogger(__name__)
-
-_RUN = re.compile(r"(?P<job>.+)\.(?P<attempt>\d+)(?:\.[a-z]+\d*)*")
-
-Key = tuple[str, int]
-"""Job and attempt."""
-
-
-def key_of(name: str) -> Key | None:
-    """Whose run a directory, or a mark without its home, belongs to; `<job>.<attempt>.again` is of the same attempt."""
-    match = _RUN.fullmatch(name)
-    return (match["job"], int(match["attempt"])) if match else None
 
 
 @dataclass(frozen=True)

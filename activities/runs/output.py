@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.runs.regular_files import NotRegularError, opened
 from workflows.contract.redact import redact
 
 LAST_WORDS_WINDOW = 16_384
@@ -34,9 +35,12 @@ class Excerpt:
 
 
 def read_bounded(path: Path, head: int, tail: int) -> Excerpt:
-    """At most `head` bytes from the start and `tail` from the end; empty when there is no such file."""
+    """At most `head` bytes from the start and `tail` from the end; empty when there is no such file.
+
+    NotRegularError when it is something else than a file of ours: a link is not followed, a pipe not waited for.
+    """
     try:
-        file = path.open("rb")
+        file = opened(path)
     except FileNotFoundError:
         return Excerpt(b"", b"", 0)
     with file:
@@ -48,7 +52,7 @@ def read_bounded(path: Path, head: int, tail: int) -> Excerpt:
 
 def last_lines(path: Path, limit: int) -> str:
     """The last lines, `limit` letters at most and without secrets, not even the rest of one that began before them."""
-    end = read_bounded(path, 0, 2 * limit + LONGEST_SECRET)
+    end = _end(path, 2 * limit + LONGEST_SECRET)
     text = redact(end.tail.decode("utf-8", "replace"))
     if end.omitted:
         text = text[LONGEST_SECRET:]
@@ -59,9 +63,18 @@ def last_lines(path: Path, limit: int) -> str:
     return f"[{end.size - len(shown.encode())} bytes left out]\n{shown}"
 
 
+def _end(path: Path, tail: int) -> Excerpt:
+    """For people: a sentence in place of what is not read."""
+    try:
+        return read_bounded(path, 0, tail)
+    except NotRegularError as error:
+        said = f"[{error}]".encode()
+        return Excerpt(b"", said, len(said))
+
+
 def last_words(path: Path) -> str:
     """The last line that says something, cut to a line's length and without secrets (ruling A12)."""
-    end = read_bounded(path, 0, LAST_WORDS_WINDOW)
+    end = _end(path, LAST_WORDS_WINDOW)
     lines = redact(end.tail.decode("utf-8", "replace")).split("\n")
     said = next((line for line in reversed(lines) if line.strip()), "")
     if end.omitted and said is lines[0]:  # its beginning, which may be that of a secret, was not seen

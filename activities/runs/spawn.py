@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 
 from activities.runs import fork_server, supervisor
+from activities.runs.regular_files import appended
 
 log = logging.getLogger(__name__)
 
@@ -23,12 +24,12 @@ TAKEN_SECONDS = 20.0
 """A fork server that has not forked by then is given up."""
 
 
-def spawn(run_dir: Path) -> None:
+def spawn(run_dir: Path, key: bytes) -> None:
     """Start a supervisor. Returns once it has closed its standard output: the claim is settled, or it is dead."""
     _spawned[:] = [process for process in _spawned if process.poll() is None]  # no zombies pile up
-    with (run_dir / "supervisor.log").open("ab") as file:
-        if not any(_forked(run_dir, file.fileno()) for _ in range(TRIES)):
-            directly(run_dir, file.fileno())
+    with appended(run_dir / "supervisor.log") as file:
+        if not any(_forked(run_dir, key, file.fileno()) for _ in range(TRIES)):
+            directly(run_dir, key, file.fileno())
 
 
 class ForkServer:
@@ -50,12 +51,12 @@ class ForkServer:
         """Whether it was ended, or died."""
         return self._process.poll() is not None
 
-    def fork(self, run_dir: Path, log: int) -> bool:
+    def fork(self, run_dir: Path, key: bytes, log: int) -> bool:
         """Have a supervisor forked and wait until its claim is settled, or it is dead. False when none took the run."""
         read, write = os.pipe()
         with open(read, "rb", buffering=0) as settled:
             try:
-                sent = self._send(os.fsencode(run_dir), (write, log))
+                sent = self._send(key + os.fsencode(run_dir), (write, log))
             finally:
                 os.close(write)
             return sent and _within(TAKEN_SECONDS, read) and settled.read().startswith(fork_server.TAKEN)
@@ -92,24 +93,27 @@ def current() -> ForkServer:
         return _server
 
 
-def _forked(run_dir: Path, log: int) -> bool:
+def _forked(run_dir: Path, key: bytes, log: int) -> bool:
     try:
         server = current()
     except OSError:  # no fork server on this system, or no process to be had now
         return False
-    if server.fork(run_dir, log):
+    if server.fork(run_dir, key, log):
         return True
     server.end()
     return False
 
 
-def directly(run_dir: Path, log: int) -> None:
+def directly(run_dir: Path, key: bytes, log: int) -> None:
     """As `spawn`, with a new interpreter for this run alone: some eight times the work."""
     process = _isolated(
-        Path(supervisor.__file__), str(run_dir), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+        Path(supervisor.__file__), str(run_dir), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
     )
     _spawned.append(process)
+    assert process.stdin is not None
     assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError), process.stdin as told:
+        told.write(key)
     with process.stdout as settled:
         settled.read()
 

@@ -38,7 +38,7 @@ def look(run_dir: Path) -> RunStatus:
     stage = Stage.RUNNING if claim is not None and claim.alive else Stage.ENDED
     stdout = newest / "stdout.log"
     try:
-        seen = stdout.stat()
+        seen = stdout.lstat()
     except FileNotFoundError:
         return RunStatus(stage)
     return RunStatus(stage, seen.st_size, last_words(stdout), seen.st_mtime if seen.st_size else None)
@@ -46,5 +46,6 @@ def look(run_dir: Path) -> RunStatus:
 
 def newest_program(run_dir: Path) -> Path | None:
     """The folder of the program that an attempt has started last."""
-    programs = [path for path in (run_dir, *run_dir.parent.glob(f"{run_dir.name}.[a-z]*")) if Claim.read(path)]
-    return max(programs, key=lambda path: (path / "claim").stat().st_mtime, default=None)
+    folders = (run_dir, *run_dir.parent.glob(f"{run_dir.name}.[a-z]*"))
+    begun = {path: claim.at for path in folders if (claim := Claim.read(path))}
+    return max(begun, key=lambda path: begun[path], default=None)

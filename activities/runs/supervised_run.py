@@ -17,27 +17,25 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from activities.runs import supervisor
+from activities.runs import records, supervisor
 from activities.runs.os_processes import identity, kill_all, marked, send
-from activities.runs.output import last_words, read_bounded
+from activities.runs.output import last_lines, last_words
+from activities.runs.records import Kind, UnbelievedError
+from activities.runs.regular_files import NotRegularError, size_of
+from activities.runs.run_folders import RunError, made_run_key, ready, run_key
 from activities.runs.spawn import spawn
 from activities.runs.supervisor import EndKind
-from workflows.model.errors import ServiceError
+from activities.seal_key import SealKeyError
 
 PROGRESS_SECONDS = 2.0
 POLL_SECONDS = 0.1
 STOP_MARGIN_SECONDS = 20.0
-
-
-class RunError(ServiceError):
-    """The supervisor could not take the run; nothing was started."""
-
-    code = "run_not_started"
+SAID_LIMIT = 2000
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to run, and in which directory the run itself is kept, `<job>.<attempt>`."""
+    """What to run, and in which directory the run itself is kept (`run_folders`)."""
 
     run_dir: Path
     argv: tuple[str, ...]
@@ -59,6 +57,8 @@ class RunEnd:
     signal: int | None = None
     error: str = ""
     """Why it was not started, or why its end is unknown."""
+    problem: str = ""
+    """Why what its folder says is not believed."""
     started_at: float | None = None
     ended_at: float | None = None
     survivors: int = 0
@@ -85,17 +85,22 @@ class Progress:
 
 @dataclass(frozen=True)
 class Claim:
-    """Who took the run. No pid: it was cancelled before anything started."""
+    """Who took the run. No pid: it was cancelled before anything started, or there is a problem."""
 
     at: float
     pid: int | None = None
     start: str | None = None
     mark: str | None = None
+    problem: str = ""
+    """Why nobody can know what became of the run: it is never started again, and never taken for ended well."""
 
     @classmethod
     def read(cls, run_dir: Path) -> "Claim | None":
         """None when nobody has claimed the run yet. In a copy of a home, the original's supervisors are not ours."""
-        content = _read_json(run_dir / "claim")
+        try:
+            content = _read(run_dir, Kind.CLAIM)
+        except UnbelievedError as error:
+            return cls(0.0, problem=str(error))
         if content is None:
             return None
         claim = cls(**content)
@@ -108,7 +113,7 @@ class Claim:
 
 
 def mark_of(run_dir: Path) -> str:
-    """What everything of a run carries in its environment, `<job>.<attempt>@<home>`: unique on the host (ruling B1)."""
+    """What everything of a run carries in its environment, `<folder>@<home>`: unique on the host (ruling B1)."""
     return f"{run_dir.name}@{home_mark(run_dir.parent)}"
 
 
@@ -135,7 +140,7 @@ async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
         claim = await asyncio.to_thread(_claim_as_cancelled, run_dir)
     if claim.alive and claim.pid is not None:
         with contextlib.suppress(OSError):  # on a full disk the run's own grace holds
-            _publish(run_dir / "stop", str(grace).encode())
+            _publish(run_dir, Kind.STOP, records.sealed(made_run_key(run_dir), run_dir, Kind.STOP, str(grace).encode()))
         send(claim.pid, signal.SIGTERM)
         if not await _gone(claim, grace + STOP_MARGIN_SECONDS):
             send(claim.pid, signal.SIGKILL)
@@ -143,22 +148,30 @@ async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
 
 
 def read_end(run_dir: Path) -> RunEnd | None:
-    """The recorded end of a run, if it has one."""
-    if (end := _read_json(run_dir / "exit.json")) is not None:
-        return RunEnd(**{**end, "kind": EndKind(end["kind"]), "run_dir": run_dir})
+    """The recorded end of a run, if it has one that is believed."""
+    with contextlib.suppress(UnbelievedError):
+        if (end := _read(run_dir, Kind.EXIT)) is not None:
+            return RunEnd(**{**end, "kind": EndKind(end["kind"]), "run_dir": run_dir})
     claim = Claim.read(run_dir)
-    if claim is not None and claim.pid is None:
+    if claim is not None and claim.pid is None and not claim.problem:
         return RunEnd(EndKind.CANCELLED, run_dir, ended_at=claim.at)
     return None
 
 
-def _start(request: RunRequest) -> Claim:
-    """Spawn a supervisor and wait until the run is claimed, by it or by one that was faster."""
-    run_dir = request.run_dir.absolute()
-    run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+def give_up(run_dir: Path, why: str) -> None:
+    """Nobody knows whether the run was started: it never is again. A claim that is there stands."""
+    ready(run_dir)
+    supervisor.claim(run_dir, made_run_key(run_dir), {"at": time.time(), "problem": why})
+
+
+def prepared(request: RunRequest) -> bytes:
+    """Its folder with all that a supervisor reads, and the key it reads that with."""
+    run_dir = ready(request.run_dir)
+    key = made_run_key(run_dir)
     if request.prompt is not None:
-        _publish(run_dir / "prompt", request.prompt)
+        _publish(run_dir, "prompt", request.prompt)
     spec = {
+        "prompt": None if request.prompt is None else hashlib.sha256(request.prompt).hexdigest(),
         "mark": mark_of(request.run_dir),
         "argv": request.argv,
         "cwd": str(request.cwd.absolute()),
@@ -166,18 +179,27 @@ def _start(request: RunRequest) -> Claim:
         "timeout_seconds": request.timeout_seconds,
         "grace_seconds": request.grace_seconds,
     }
-    _publish(run_dir / "spec.json", json.dumps(spec).encode())
-    spawn(run_dir)
+    _publish(run_dir, Kind.SPEC, records.sealed(key, run_dir, Kind.SPEC, json.dumps(spec).encode()))
+    return key
+
+
+def _start(request: RunRequest) -> Claim:
+    """Spawn a supervisor and wait until the run is claimed, by it or by one that was faster."""
+    key, run_dir = prepared(request), request.run_dir.absolute()
+    try:
+        spawn(run_dir, key)
+    except NotRegularError as error:
+        raise RunError(f"the run could not be started: {error}", f"ls -l {run_dir}") from None
     claim = Claim.read(run_dir)
     if claim is None:
-        said = read_bounded(run_dir / "supervisor.log", 0, 2000).text.strip()
+        said = _said(run_dir)
         raise RunError(f"the run in {run_dir} could not be started: {said}", "df -h; service job retry <job>")
     return claim
 
 
 def _claim_as_cancelled(run_dir: Path) -> Claim:
-    run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    supervisor.claim(run_dir, {"at": time.time()})
+    ready(run_dir)
+    supervisor.claim(run_dir, made_run_key(run_dir), {"at": time.time()})
     claim = Claim.read(run_dir)
     assert claim is not None
     return claim
@@ -196,16 +218,16 @@ async def _follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress],
 
 def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
     """Reads again only what has grown: to search the last words for secrets takes a millisecond."""
-    size = stdout.stat().st_size if stdout.exists() else 0
+    size = size_of(stdout)
     return known if known is not None and known.stdout_bytes == size else Progress(pid, size, last_words(stdout))
 
 
 def _unknown(run_dir: Path, claim: Claim) -> RunEnd:
-    """The supervisor is dead and left no record: whatever it started must not go on unseen."""
+    """The supervisor is dead and left no record that is believed: whatever it started must not go on unseen."""
     survivors = kill_all(lambda: marked(mark_of(run_dir)))
-    said = read_bounded(run_dir / "supervisor.log", 0, 2000).text.strip()
-    error = f"the supervisor {claim.pid} died without recording an end. {said}".strip()
-    return RunEnd(EndKind.UNKNOWN, run_dir, error=error, started_at=claim.at, survivors=survivors)
+    problem = claim.problem or _forged_end(run_dir)
+    error = problem or f"the supervisor {claim.pid} died without recording an end. {_said(run_dir)}".strip()
+    return RunEnd(EndKind.UNKNOWN, run_dir, error=error, problem=problem, started_at=claim.at, survivors=survivors)
 
 
 async def _gone(claim: Claim, seconds: float) -> bool:
@@ -245,15 +267,39 @@ async def _poll(claim: Claim, seconds: float) -> bool:
     return not claim.alive
 
 
-def _publish(path: Path, data: bytes) -> None:
-    """Complete or not at all, whoever else writes the same."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False) as file:
-        file.write(data)
-    os.replace(file.name, path)
-
-
-def _read_json(path: Path) -> dict[str, Any] | None:
+def _forged_end(run_dir: Path) -> str:
     try:
-        return json.loads(path.read_bytes())  # type: ignore[no-any-return]
+        _read(run_dir, Kind.EXIT)
+    except UnbelievedError as error:
+        return str(error)
+    return ""
+
+
+def _said(run_dir: Path) -> str:
+    """The supervisor's own last words."""
+    return last_lines(run_dir / "supervisor.log", SAID_LIMIT).strip()
+
+
+def _publish(run_dir: Path, name: str, data: bytes) -> None:
+    """Complete or not at all, whoever else writes the same."""
+    with NamedTemporaryFile(dir=run_dir, prefix=f"{name}.", delete=False) as file:
+        file.write(data)
+    os.replace(file.name, run_dir / name)
+
+
+def _read(run_dir: Path, kind: Kind) -> dict[str, Any] | None:
+    """A record's content, None when there is none; UnbelievedError when it is not the service's."""
+    try:
+        key = run_key(run_dir)
+    except SealKeyError as error:
+        key, problem = None, str(error)
+    else:
+        problem = f"{run_dir / kind.value} cannot be checked: the service home has no seal key"
+    if key is None:
+        if (run_dir / kind.value).exists():
+            raise UnbelievedError(problem)
+        return None
+    try:
+        return json.loads(records.read(key, run_dir, kind))  # type: ignore[no-any-return]
     except FileNotFoundError:
         return None

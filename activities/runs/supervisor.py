@@ -4,11 +4,13 @@ No library: process managers restart what ends; this must start a command once, 
 A program of its own, standard library only: `python -I -S supervisor.py <run_dir>`. The run directory is the whole
 interface: `spec.json` and `prompt` go in; `claim`, `stdout.log`, `stderr.log` and `exit.json` come out. The claim is
 made once, before the command starts, and never taken back: so no command ever starts twice. When `exit.json` is
-there, nothing that the command started is alive any more.
+there, nothing that the command started is alive any more. Records are sealed with the run's key, which comes on
+standard input: it stands in no argument, no environment and no file of the run.
 """
 
 import contextlib
 import ctypes
+import hashlib
 import json
 import os
 import select
@@ -19,13 +21,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
+from activities.runs import records
 from activities.runs.os_processes import MARK, descendants, identity, kill_all, marked, send
+from activities.runs.records import Kind, UnbelievedError
+from activities.runs.regular_files import created, opened
 
 RESERVED_BYTES = 8192
 ERROR_CHARS = 1000
@@ -42,12 +48,12 @@ class EndKind(StrEnum):
     UNKNOWN = "unknown"
 
 
-def claim(run_dir: Path, content: dict[str, Any]) -> bool:
+def claim(run_dir: Path, key: bytes, content: dict[str, Any]) -> bool:
     """Take the run, once and for all: whoever gets False must start nothing. The claim appears with all its content."""
     draft = run_dir / f"claim.{os.getpid()}.{time.monotonic_ns()}"
-    _write(draft, json.dumps(content).encode())
+    _write(draft, records.sealed(key, run_dir, Kind.CLAIM, json.dumps(content).encode()))
     try:
-        os.link(draft, run_dir / "claim")
+        os.link(draft, run_dir / Kind.CLAIM.value)
     except FileExistsError:
         return False
     finally:
@@ -58,25 +64,25 @@ def claim(run_dir: Path, content: dict[str, Any]) -> bool:
 
 def reserve(run_dir: Path) -> Path:
     """Take the disk space of the exit record in advance: a full disk must not lose the outcome."""
-    path = run_dir / f"exit.{os.getpid()}"
+    path = run_dir / f"exit.{os.getpid()}.{time.monotonic_ns()}"
     _write(path, b" " * RESERVED_BYTES)
     return path
 
 
-def record_exit(reserved: Path, end: dict[str, Any]) -> None:
+def record_exit(reserved: Path, key: bytes, end: dict[str, Any]) -> None:
     """Publish the outcome atomically, into the space reserved for it."""
-    data = json.dumps(end).encode()
-    with reserved.open("r+b") as file:
+    data = records.sealed(key, reserved.parent, Kind.EXIT, json.dumps(end).encode())
+    with open(os.open(reserved, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC), "r+b") as file:
         file.write(data)
         file.truncate(len(data))
         file.flush()
         os.fsync(file.fileno())
-    reserved.rename(reserved.with_name("exit.json"))
+    reserved.rename(reserved.parent / Kind.EXIT.value)
     _sync_directory(reserved.parent)
 
 
 def _write(path: Path, data: bytes) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    with open(created(path), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -160,12 +166,10 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
     """Start the command in a session of its own, its streams on files."""
     if not Path(spec["cwd"]).is_dir():
         raise NotADirectoryError(f"the working directory {spec['cwd']} is missing")
-    prompt = run_dir / "prompt"
-    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     with (
-        open(prompt if prompt.exists() else os.devnull, "rb") as stdin,
-        open(os.open(run_dir / "stdout.log", append, 0o600), "ab") as stdout,
-        open(os.open(run_dir / "stderr.log", append, 0o600), "ab") as stderr,
+        _prompt(run_dir, spec["prompt"]) as stdin,
+        open(created(run_dir / "stdout.log"), "ab") as stdout,
+        open(created(run_dir / "stderr.log"), "ab") as stderr,
     ):
         process = subprocess.Popen(
             spec["argv"],
@@ -178,6 +182,18 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
         )
     process.returncode = 0  # reaping is ours: as a subreaper we collect every child
     return Command(process.pid, spec["mark"])
+
+
+def _prompt(run_dir: Path, digest: str | None) -> BufferedReader:
+    """What the command reads, from its beginning; another text than the one it was asked to run is refused."""
+    if digest is None:
+        return open(os.devnull, "rb")
+    file = opened(run_dir / "prompt")
+    if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+        file.close()
+        raise ValueError(f"{run_dir / 'prompt'} is not what the service wrote")
+    os.lseek(file.fileno(), 0, os.SEEK_SET)
+    return file
 
 
 def watch(command: Command, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float]) -> EndKind:
@@ -206,7 +222,7 @@ def ask_to_end(command: Command, signals: Signals, grace: float) -> None:
             signals.wait(asked + patience)
 
 
-def supervise(run_dir: Path, spec: dict[str, Any], signals: Signals) -> dict[str, Any]:
+def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals) -> dict[str, Any]:
     """The whole run, as the exit record tells it."""
     end: dict[str, Any] = {"kind": EndKind.CANCELLED, "started_at": time.time(), "error": ""}
     if signals.stop:
@@ -216,7 +232,7 @@ def supervise(run_dir: Path, spec: dict[str, Any], signals: Signals) -> dict[str
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return {**end, "kind": EndKind.NOT_STARTED, "error": str(error)[:ERROR_CHARS], "ended_at": time.time()}
     try:
-        end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, spec["grace_seconds"]))
+        end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, key, spec["grace_seconds"]))
     finally:
         end["survivors"] = command.kill()
     code = None if command.status is None else os.waitstatus_to_exitcode(command.status)
@@ -225,11 +241,11 @@ def supervise(run_dir: Path, spec: dict[str, Any], signals: Signals) -> dict[str
     return {**end, "ended_at": time.time()}
 
 
-def _stop_grace(run_dir: Path, default: float) -> float:
+def _stop_grace(run_dir: Path, key: bytes, default: float) -> float:
     """Whoever asks for a stop may say how long to wait, in the file `stop`."""
     try:
-        return float((run_dir / "stop").read_text())
-    except (OSError, ValueError):
+        return float(records.read(key, run_dir, Kind.STOP))
+    except (OSError, ValueError, UnbelievedError):
         return default
 
 
@@ -239,21 +255,32 @@ def become_subreaper() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def main(run_dir: Path) -> None:
+def main(run_dir: Path, key: bytes) -> None:
     """Claim, run, tell. Standard output closes as soon as the claim is settled: that is the starter's cue."""
     signals = Signals()
-    spec = json.loads((run_dir / "spec.json").read_bytes())
+    spec = json.loads(records.read(key, run_dir, Kind.SPEC))
     reserved = reserve(run_dir)
     ours = {"pid": os.getpid(), "start": identity(os.getpid()), "at": time.time(), "mark": spec["mark"]}
-    if not claim(run_dir, ours):
+    if not claim(run_dir, key, ours):
         reserved.unlink()
         return
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)
     become_subreaper()
-    record_exit(reserved, supervise(run_dir, spec, signals))
+    record_exit(reserved, key, supervise(run_dir, key, spec, signals))
+
+
+def _key_from_standard_input() -> bytes:
+    """All of it; afterwards standard input is empty."""
+    key = b""
+    while part := os.read(0, 4096):
+        key += part
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    return key
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), _key_from_standard_input())

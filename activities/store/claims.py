@@ -18,6 +18,11 @@ class Offered:
     attempt: int
     offer: int = 1
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Whose run it is."""
+        return self.job_id, self.attempt
+
 
 def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> AttemptRow | None:
     """Take it, and open its run; the same again is the same run. None: it was taken back before.

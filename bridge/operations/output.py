@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.runs.output import last_lines
+from activities.runs.regular_files import size_of
 from activities.runs.status import newest_program
 from activities.store import attempts as stored_runs
 from bridge.operations import jobs
@@ -32,9 +33,9 @@ def of_job(service: Service, job_id: str, limit: int) -> Output:
     if runs[-1].host != service.settings.host:
         return Output(problem=f"it is on the host {runs[-1].host}, not here")
     program = newest_program(Path(runs[-1].run_dir))
+    file = (program or Path(runs[-1].run_dir)) / "stdout.log"
     try:
-        file = (program or Path(runs[-1].run_dir)) / "stdout.log"
-        size = file.stat().st_size
+        file.lstat()
     except FileNotFoundError:
         return Output(problem="nothing yet" if job.ended_at is None else "it is not kept any more")
-    return Output(last_lines(file, limit), size, str(file))
+    return Output(last_lines(file, limit), size_of(file), str(file))

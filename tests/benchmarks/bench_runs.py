@@ -6,7 +6,6 @@ time until the claim is settled, and the processor time of all that takes part u
 """
 
 import asyncio
-import json
 import statistics
 import subprocess
 import sys
@@ -18,7 +17,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from activities.runs import spawn
-from activities.runs.supervised_run import Claim, RunRequest, mark_of, run, stop
+from activities.runs.run_folders import made_run_key
+from activities.runs.supervised_run import Claim, RunRequest, prepared, run, stop
 from tests.waiting import until
 
 ROUNDS = 30
@@ -70,18 +70,20 @@ class Start:
 
 def directly(run_dir: Path) -> None:
     with (run_dir / "supervisor.log").open("ab") as log:
-        spawn.directly(run_dir, log.fileno())
+        spawn.directly(run_dir, made_run_key(run_dir), log.fileno())
 
 
-WAYS: dict[str, Way] = {"direct": directly, "fork server": spawn.spawn}
+def forked(run_dir: Path) -> None:
+    spawn.spawn(run_dir, made_run_key(run_dir))
 
 
-def prepared(folder: Path) -> Path:
-    """The directory of a run that is about to be started."""
-    run_dir = folder / f"job-{time.monotonic_ns()}.1"
-    run_dir.mkdir()
-    spec = {"mark": mark_of(run_dir), "argv": STAYS, "cwd": str(folder), "env": ENV}
-    (run_dir / "spec.json").write_text(json.dumps({**spec, "timeout_seconds": None, "grace_seconds": 1.0}))
+WAYS: dict[str, Way] = {"direct": directly, "fork server": forked}
+
+
+def about_to_start(folder: Path) -> Path:
+    """The folder of a run that is about to be started."""
+    run_dir = folder / "runs" / f"job-{time.monotonic_ns()}.1"
+    prepared(RunRequest(run_dir, STAYS, folder, ENV, grace_seconds=1.0))
     return run_dir
 
 
@@ -98,7 +100,7 @@ def supervisor_of(run_dir: Path) -> int:
 
 
 async def started(way: Way, folder: Path, at_once: int) -> Start:
-    run_dirs = [prepared(folder) for _ in range(at_once)]
+    run_dirs = [about_to_start(folder) for _ in range(at_once)]
     server = spawn.current()
     before, begun = time.process_time() * 1000 + processor(server.pid), time.perf_counter()
     with ThreadPoolExecutor(at_once) as pool:
@@ -142,7 +144,7 @@ def memory_of(pids: list[int]) -> str:
 
 async def memory(folder: Path) -> None:
     for name, way in WAYS.items():
-        run_dirs = [prepared(folder) for _ in range(SUPERVISORS)]
+        run_dirs = [about_to_start(folder) for _ in range(SUPERVISORS)]
         with ThreadPoolExecutor(TOGETHER) as pool:
             list(pool.map(way, run_dirs))
         await until(lambda made=run_dirs: all((each / "stdout.log").exists() for each in made))  # type: ignore[misc]

@@ -21,6 +21,12 @@ PAUSE = 0.005
 """Seconds between two looks at the store; one that finds nothing new costs some microseconds."""
 
 
+def _record(path: Path) -> dict[str, Any]:
+    """Its first line; what is below is its seal."""
+    found: dict[str, Any] = json.loads(path.read_text().splitlines()[0])
+    return found
+
+
 class Store:
     """The service's database, read without its code."""
 
@@ -49,11 +55,11 @@ class Store:
         """When the stations of a tree of one job were passed, as rows and the files of its run tell."""
         opened, recorded, folder = self._one("SELECT started_at, ended_at, run_dir FROM runs WHERE job_id = ?", root)
         run_dir = Path(folder)
-        end = json.loads((run_dir / "exit.json").read_text())
+        end = _record(run_dir / "exit.json")
         return {
             "run opened": opened,
             "worktree and prompt made": (run_dir / "prompt").stat().st_mtime,
-            "supervisor claimed": json.loads((run_dir / "claim").read_text())["at"],
+            "supervisor claimed": _record(run_dir / "claim")["at"],
             "agent started": end["started_at"],
             "agent has printed": (run_dir / "stdout.log").stat().st_mtime,
             "nothing of it is left": end["ended_at"],

@@ -12,7 +12,7 @@ from activities.agents.faults import Blocker, BlockerKind
 from activities.jobs import deferral as deferring
 from activities.runs.status import Stage as LiveStage
 from activities.settings.model import RuntimeSection
-from activities.store import deferrals
+from activities.store import attempts, deferrals
 from activities.store import jobs as stored
 from activities.store.deferrals import Deferral
 from bridge.operations import jobs as shown
@@ -70,10 +70,9 @@ async def test_a_limit_puts_the_run_off_and_the_next_try_starts_the_program_anew
     outcome = await after(driven, job, wait)
     assert (outcome.state, outcome.summary) == (JobState.SUCCEEDED, "fine")
     assert outcome.usage == Usage(input_tokens=13, output_tokens=2), "what the first try used counts"
-    assert sorted(path.name for path in stage.context.home.runs.iterdir()) == [
-        f"{job.job_id}.1",
-        f"{job.job_id}.1.try2",
-    ]
+    [run] = attempts.of_job(stage.context.store, job.job_id)
+    first = Path(run.run_dir).name
+    assert sorted(path.name for path in stage.context.home.runs.iterdir()) == [first, f"{first}.try2"]
     assert calls(users_home) == 2
     assert await driven.play(job) == outcome
 

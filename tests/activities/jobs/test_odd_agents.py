@@ -14,10 +14,12 @@ from temporalio.testing import ActivityEnvironment
 from activities.agents.shell import Shell
 from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
+from activities.runs import run_folders
 from activities.runs.os_processes import identity, marked
 from activities.runs.supervised_run import mark_of, stop
 from activities.settings.model import Settings
-from activities.store import attempts
+from activities.store import attempts, claims
+from activities.store.claims import Offered
 from tests.activities.jobs.conftest import Stage
 from tests.waiting import until
 from workflows.contract.models import Action
@@ -165,7 +167,9 @@ async def test_what_it_printed_before_its_deadline_is_evidence(impatient: Stage)
 async def test_stopped_before_it_began_it_is_cancelled(impatient: Stage, own_home: Path) -> None:
     """There is no output to read."""
     job = impatient.job(START + "good()")
-    await stop(impatient.context.home.runs / f"{job.job_id}.{job.attempt}", 0.1)
+    folder = run_folders.new(impatient.context.home.runs, job.job_id, job.attempt)
+    assert claims.begin(impatient.context.store, Offered(job.job_id, job.attempt), host="here", run_dir=str(folder))
+    await stop(folder, 0.1)
     outcome = await impatient.play(job)
     assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")
     assert not (own_home / "count").exists()

@@ -1,7 +1,6 @@
 """Every run starts once and goes on to its end, whatever becomes of the fork server and the worker."""
 
 import asyncio
-import json
 import logging
 import os
 import random
@@ -9,17 +8,18 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from activities.runs import spawn
 from activities.runs.os_processes import descendants, identity
-from activities.runs.supervised_run import Claim, RunRequest, mark_of, run, stop
+from activities.runs.supervised_run import Claim, RunRequest, prepared, run, stop
 from activities.runs.supervisor import EndKind
-from tests.activities.runs.conftest import ENV, RequestFor
+from tests.activities.runs.conftest import RequestFor
 from tests.activities.runs.processes import (
     PARENT,
     STAYS,
@@ -107,47 +107,53 @@ async def test_a_start_whose_fork_server_dies_before_it_forks_is_tried_again(
     assert (tmp_path / "log").read_text() == f"{spawn.current().pid}\n"
 
 
+@dataclass(frozen=True)
+class Held:
+    """A run whose supervisor waits before it looks at anything, until it is let go."""
+
+    request: RunRequest
+    key: bytes
+    server: spawn.ForkServer
+
+    async def let_go(self) -> None:
+        await asyncio.to_thread((self.request.run_dir / "held").write_text, "go")
+
+
 @pytest.fixture
-def held(request_for: RequestFor) -> Callable[[], tuple[RunRequest, bytes]]:
-    """A run whose supervisor waits before its claim, until what it is to do is written to a pipe."""
-
-    def prepare() -> tuple[RunRequest, bytes]:
-        request = request_for("echo ran >> log; exit 3")
-        request.run_dir.mkdir(parents=True)
-        os.mkfifo(request.run_dir / "spec.json")
-        spec = {"mark": mark_of(request.run_dir), "argv": request.argv, "cwd": str(request.cwd), "env": ENV}
-        return request, json.dumps({**spec, "timeout_seconds": None, "grace_seconds": 0.2}).encode()
-
-    return prepare
+def held(request_for: RequestFor, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+    """With a fork server whose supervisors wait where a pipe says so."""
+    monkeypatch.setattr("activities.runs.fork_server.__file__", str(Path(__file__).parent / "holding_fork_server.py"))
+    spawn.current().end()
+    request = request_for("echo ran >> log; exit 3")
+    key = prepared(request)
+    os.mkfifo(request.run_dir / "held")
+    yield Held(request, key, spawn.current())
+    spawn.current().end()
 
 
-async def test_a_start_whose_fork_server_dies_after_it_forked_is_not_tried_again(
-    held: Callable[[], tuple[RunRequest, bytes]], server: spawn.ForkServer, tmp_path: Path
-) -> None:
-    request, spec = held()
-    starting = asyncio.create_task(asyncio.to_thread(spawn.spawn, request.run_dir))
-    await until(lambda: descendants(server.pid))
-    (supervisor,) = descendants(server.pid)
-    os.kill(server.pid, signal.SIGKILL)
-    await until(lambda: parent(supervisor) != server.pid)
+async def test_a_start_whose_fork_server_dies_after_it_forked_is_not_tried_again(held: Held, tmp_path: Path) -> None:
+    request = held.request
+    starting = asyncio.create_task(asyncio.to_thread(spawn.spawn, request.run_dir, held.key))
+    await until(lambda: descendants(held.server.pid))
+    (supervisor,) = descendants(held.server.pid)
+    os.kill(held.server.pid, signal.SIGKILL)
+    await until(lambda: parent(supervisor) != held.server.pid)
     assert not starting.done()
     assert Claim.read(request.run_dir) is None
-    await asyncio.to_thread((request.run_dir / "spec.json").write_bytes, spec)
+    await held.let_go()
     await starting
     assert supervisor_of(request) == supervisor
     assert (await run(request)).exit_code == 3
     assert (tmp_path / "log").read_text() == "ran\n"
 
 
-async def test_starts_do_not_wait_for_each_other(
-    held: Callable[[], tuple[RunRequest, bytes]], request_for: RequestFor, server: spawn.ForkServer
-) -> None:
-    request, spec = held()
-    starting = asyncio.create_task(asyncio.to_thread(spawn.spawn, request.run_dir))
-    await until(lambda: descendants(server.pid))
+async def test_starts_do_not_wait_for_each_other(held: Held, request_for: RequestFor) -> None:
+    request = held.request
+    starting = asyncio.create_task(asyncio.to_thread(spawn.spawn, request.run_dir, held.key))
+    await until(lambda: descendants(held.server.pid))
     assert (await run(request_for("exit 4"))).exit_code == 4
     assert not starting.done()
-    await asyncio.to_thread((request.run_dir / "spec.json").write_bytes, spec)
+    await held.let_go()
     await starting
     assert (await run(request)).exit_code == 3
 
@@ -239,9 +245,9 @@ async def test_a_supervisor_that_fails_before_its_claim_says_why_once(
     request_for: RequestFor, server: spawn.ForkServer
 ) -> None:
     request = request_for("true")
-    request.run_dir.mkdir(parents=True)
-    (request.run_dir / "spec.json").write_text("{")
-    await asyncio.to_thread(spawn.spawn, request.run_dir)
+    key = prepared(request)
+    (request.run_dir / "spec.json").unlink()
+    await asyncio.to_thread(spawn.spawn, request.run_dir, key)
     assert Claim.read(request.run_dir) is None
-    assert (request.run_dir / "supervisor.log").read_text().count("json.decoder.JSONDecodeError") == 1
+    assert (request.run_dir / "supervisor.log").read_text().count("FileNotFoundError") == 1
     assert not server.ended

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.orphans import Key, find_orphans, key_of, kill_orphan, report, tidy
+from activities.runs.orphans import find_orphans, kill_orphan, report, tidy
 from activities.runs.os_processes import marked
+from activities.runs.run_folders import Key, key_of
 from activities.runs.supervised_run import Claim, RunRequest, mark_of, run, stop
 from activities.runs.supervisor import EndKind
 from tests.activities.runs.conftest import RequestFor

@@ -1,0 +1,86 @@
+"""The folders of runs: each is the service's own, private, and has a name that nobody can guess (ruling N4)."""
+
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+
+from activities import seal_key
+from workflows.model.errors import ServiceError
+
+_RUN = re.compile(r"(?P<job>.+)\.(?P<attempt>\d+)(?:-[0-9a-f]{32})?(?:\.[a-z]+\d*)*")
+_TRIES = 8
+
+Key = tuple[str, int]
+"""Job and attempt."""
+
+
+class RunError(ServiceError):
+    """The run could not be prepared, or its supervisor could not take it; nothing was started."""
+
+    code = "run_not_started"
+
+
+def key_of(name: str) -> Key | None:
+    """Whose run a folder, or a mark without its home, belongs to.
+
+    `<job>.<attempt>-<random>` is that of its first program, `<job>.<attempt>-<random>.again` that of a further one.
+    """
+    match = _RUN.fullmatch(name)
+    return (match["job"], int(match["attempt"])) if match else None
+
+
+def new(runs: Path, job_id: str, attempt: int) -> Path:
+    """Make the folder of an attempt. A name that is taken is never used, whoever made what is there."""
+    for _ in range(_TRIES):
+        run_dir = runs / f"{job_id}.{attempt}-{secrets.token_hex(16)}"
+        if _made(run_dir):
+            return run_dir
+    raise RunError(f"no folder for a run can be made in {runs}", f"ls -ld {runs}")
+
+
+def ready(run_dir: Path) -> Path:
+    """Make the folder if there is none; one that is not the service's own is refused."""
+    run_dir = run_dir.absolute()
+    if not _made(run_dir):
+        _check(run_dir)
+    return run_dir
+
+
+def run_key(run_dir: Path) -> bytes | None:
+    """What this run's records are sealed with; None when the home has no key."""
+    key = seal_key.read(run_dir.absolute().parent.parent)
+    return None if key is None else _derived(key, run_dir)
+
+
+def made_run_key(run_dir: Path) -> bytes:
+    """The same; the home has a key afterwards."""
+    return _derived(seal_key.ensure(run_dir.absolute().parent.parent), run_dir)
+
+
+def _derived(key: bytes, run_dir: Path) -> bytes:
+    return seal_key.derived(key, "run", run_dir.name)
+
+
+def _made(run_dir: Path) -> bool:
+    run_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_runs(run_dir.parent)
+    try:
+        run_dir.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _check(run_dir: Path) -> None:
+    found = run_dir.lstat()
+    if not (stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077):
+        why = "is not a folder that is this account's alone: the service has not made it"
+        raise RunError(f"{run_dir} {why}", f"ls -ld {run_dir}; mv {run_dir} {run_dir}.strange")
+
+
+def _check_runs(runs: Path) -> None:
+    """The home itself may be a link; what is in it is the service's own."""
+    if not stat.S_ISDIR(runs.lstat().st_mode):
+        raise RunError(f"{runs} is a link or a file: runs are kept in a folder of the service home", f"ls -l {runs}")

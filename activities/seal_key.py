@@ -1,0 +1,75 @@
+"""The key in the service home by which the service knows what it has written itself: made once, its owner's alone.
+
+Nothing is sealed with the key itself: each purpose has a key of its own that is derived from it. Programs of the same
+account can read the file, unless they run in a box that hides the home.
+"""
+
+import contextlib
+import errno
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from workflows.model.errors import ServiceError
+
+FILE = "seal.key"
+BYTES = 32
+
+
+class SealKeyError(ServiceError):
+    """The key in the service home cannot be used."""
+
+    code = "seal_key"
+
+
+def ensure(home: Path) -> bytes:
+    """The home's key, made now if there is none. Whoever makes one at the same time gets the same."""
+    if (key := read(home)) is None:
+        _make(home / FILE)
+        key = read(home)
+    assert key is not None
+    return key
+
+
+def read(home: Path) -> bytes | None:
+    """None when there is no key; one that others could read or may have made is refused."""
+    path = home / FILE
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
+            raise
+        raise SealKeyError(f"{path} is a link or a socket", f"ls -l {path}") from None
+    with open(descriptor, "rb") as file:
+        found, key = os.fstat(descriptor), file.read(BYTES + 1)
+    private = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    if not private:
+        raise SealKeyError(f"{path} is not a file of this account's alone", f"chmod 600 {path}")
+    if len(key) != BYTES:
+        raise SealKeyError(f"{path} holds no key of {BYTES} bytes", f"rm {path}; service daemon restart")
+    return key
+
+
+def derived(key: bytes, purpose: str, *of: str) -> bytes:
+    """The key for one purpose, and for one thing of that purpose: none tells anything about another."""
+    label = b"\0".join(os.fsencode(each) for each in (purpose, *of))
+    return hmac.new(key, label, hashlib.sha256).digest()
+
+
+def _make(path: Path) -> None:
+    """It appears with all its bytes, once."""
+    draft = path.with_name(f"{FILE}.{secrets.token_hex(8)}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()

@@ -1,0 +1,23 @@
+"""The fork server with supervisors that wait where a run's folder holds a pipe called `held`."""
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).resolve().parents[3]))
+
+from activities.runs import fork_server, supervisor
+
+supervise = supervisor.main
+
+
+def hold(run_dir: Path, key: bytes) -> None:
+    """Until something is written to the pipe."""
+    if (run_dir / "held").exists():
+        (run_dir / "held").read_text()
+    supervise(run_dir, key)
+
+
+if __name__ == "__main__":
+    supervisor.main = hold
+    fork_server.main()
