@@ -20,6 +20,7 @@ from typing import Any
 from activities.runs import records, supervisor
 from activities.runs.os_processes import identity, kill_all, marked, send
 from activities.runs.output import last_lines, last_words
+from activities.runs.process_end import gone
 from activities.runs.records import Kind, UnbelievedError
 from activities.runs.regular_files import NotRegularError, size_of
 from activities.runs.run_folders import RunError, made_run_key, ready, run_key
@@ -28,7 +29,6 @@ from activities.runs.supervisor import EndKind
 from activities.seal_key import SealKeyError
 
 PROGRESS_SECONDS = 2.0
-POLL_SECONDS = 0.1
 STOP_MARGIN_SECONDS = 20.0
 SAID_LIMIT = 2000
 
@@ -142,7 +142,7 @@ async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
         with contextlib.suppress(OSError):  # on a full disk the run's own grace holds
             _publish(run_dir, Kind.STOP, records.sealed(made_run_key(run_dir), run_dir, Kind.STOP, str(grace).encode()))
         send(claim.pid, signal.SIGTERM)
-        if not await _gone(claim, grace + STOP_MARGIN_SECONDS):
+        if not await gone(claim.pid, lambda: claim.alive, grace + STOP_MARGIN_SECONDS):
             send(claim.pid, signal.SIGKILL)
     return await _follow(run_dir, claim, None)
 
@@ -185,7 +185,10 @@ def prepared(request: RunRequest) -> bytes:
 
 def _start(request: RunRequest) -> Claim:
     """Spawn a supervisor and wait until the run is claimed, by it or by one that was faster."""
-    key, run_dir = prepared(request), request.run_dir.absolute()
+    run_dir = request.run_dir.absolute()
+    if (claim := _lost_claim(run_dir)) is not None:
+        return claim
+    key = prepared(request)
     try:
         spawn(run_dir, key)
     except NotRegularError as error:
@@ -194,6 +197,16 @@ def _start(request: RunRequest) -> Claim:
     if claim is None:
         said = _said(run_dir)
         raise RunError(f"the run in {run_dir} could not be started: {said}", "df -h; service job retry <job>")
+    return claim
+
+
+def _lost_claim(run_dir: Path) -> Claim | None:
+    """The claim of a run that was about to be started before; one that goes on without any is not started again."""
+    if not (run_dir / Kind.SPEC.value).exists() or not marked(mark_of(run_dir)):
+        return None
+    if (claim := Claim.read(run_dir)) is None:
+        give_up(run_dir, f"what was started in {run_dir} goes on, and its claim is gone")
+        claim = Claim.read(run_dir)
     return claim
 
 
@@ -211,7 +224,7 @@ async def _follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress],
         if on_progress is not None:
             progress = _look(run_dir / "stdout.log", claim.pid, progress)
             on_progress(progress)
-        await _gone(claim, PROGRESS_SECONDS)
+        await gone(claim.pid, lambda: claim.alive, PROGRESS_SECONDS)
     end = read_end(run_dir)
     return end if end is not None else await asyncio.to_thread(_unknown, run_dir, claim)
 
@@ -228,43 +241,6 @@ def _unknown(run_dir: Path, claim: Claim) -> RunEnd:
     problem = claim.problem or _forged_end(run_dir)
     error = problem or f"the supervisor {claim.pid} died without recording an end. {_said(run_dir)}".strip()
     return RunEnd(EndKind.UNKNOWN, run_dir, error=error, problem=problem, started_at=claim.at, survivors=survivors)
-
-
-async def _gone(claim: Claim, seconds: float) -> bool:
-    """Wait for the supervisor's end, at most so long; wakes at once where the kernel can tell."""
-    assert claim.pid is not None
-    try:
-        descriptor = os.pidfd_open(claim.pid)
-    except ProcessLookupError:
-        return True
-    except (AttributeError, OSError):
-        return await _poll(claim, seconds)
-    try:
-        # looked at after opening, so that a reused pid is not waited for
-        return not claim.alive or await _readable(descriptor, seconds)
-    finally:
-        os.close(descriptor)
-
-
-async def _readable(descriptor: int, seconds: float) -> bool:
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(descriptor, ready.set)
-    try:
-        await asyncio.wait_for(ready.wait(), seconds)
-    except TimeoutError:
-        return False
-    finally:
-        loop.remove_reader(descriptor)
-    return True
-
-
-async def _poll(claim: Claim, seconds: float) -> bool:
-    for _ in range(max(1, round(seconds / POLL_SECONDS))):
-        if not claim.alive:
-            return True
-        await asyncio.sleep(POLL_SECONDS)
-    return not claim.alive
 
 
 def _forged_end(run_dir: Path) -> str:

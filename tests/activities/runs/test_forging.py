@@ -99,6 +99,18 @@ async def test_a_claim_that_is_written_over_does_not_start_it_twice(request_for:
     assert marked(mark_of(request.run_dir)) == set()
 
 
+async def test_a_claim_that_was_removed_does_not_start_it_twice(request_for: RequestFor, tmp_path: Path) -> None:
+    request = request_for("echo >> ran; while :; do sleep 0.02; done")
+    task = asyncio.create_task(run(request))
+    await until((tmp_path / "ran").exists)
+    (request.run_dir / "claim").unlink()
+    end = await run(request)
+    assert (end.kind, "its claim is gone" in end.problem) == (EndKind.UNKNOWN, True)
+    await task
+    assert (tmp_path / "ran").read_text() == "\n"
+    assert marked(mark_of(request.run_dir)) == set()
+
+
 async def test_records_of_another_run_are_not_believed_for_this_one(request_for: RequestFor, tmp_path: Path) -> None:
     good, other = request_for("exit 0"), request_for("echo >> ran")
     assert (await run(good)).exit_code == 0
