@@ -95,9 +95,9 @@ def says_yes(where: Path, *arguments: str) -> bool:
     return process.returncode == 0
 
 
-def answer(where: Path, *arguments: str) -> tuple[bool, bytes]:
+def answer(where: Path, *arguments: str, env: Mapping[str, str] | None = None) -> tuple[bool, bytes]:
     """For commands that answer yes (0) or no (1) and print something either way; the rest is GitError."""
-    process = _popen(where, arguments, {}, ())
+    process = _popen(where, arguments, env or {}, ())
     stdout, stderr = _finish(process, where, arguments, b"")
     if process.returncode not in (0, 1):
         raise GitError(where, arguments, process.returncode, _last_lines(stderr or stdout))
