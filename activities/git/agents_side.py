@@ -38,7 +38,7 @@ def read(path: Path, branch: str | None) -> AgentsSide:
             own = _reference(git, f"refs/heads/{branch}") if branch else None
             merging = tuple(_COMMIT.findall(plain_files.text(git, "MERGE_HEAD", _SMALL) or ""))
             fault = "" if head else "its HEAD names no commit"
-            return AgentsSide(head, own, merging, _tracked(git), fault)
+            return AgentsSide(head or own, own, merging, _tracked(git), fault)
     except FileNotFoundError:
         return AgentsSide(fault="it is gone")
     except OSError:

@@ -21,12 +21,13 @@ LEFT_OUT = "left-out"
 
 def fill(common: Path, path: Path, side: Path, commit: str) -> None:
     """The work folder has the files of the commit, and its index says so; ignored files that were there stay."""
-    clear_the_way(path)
     (side / "index.lock").unlink(missing_ok=True)  # of one that was killed: nobody else writes it
     pygit2, repository = library(), opened(side)
     ways = pygit2.enums.CheckoutStrategy
     with _missing_said(common), faults_said(common):
         tree = repository.revparse_single(commit).peel(pygit2.Commit).tree
+        if any(path.iterdir()):
+            clear_the_way(path, [os.fsdecode(name) for name in names(tree)])
         out = _left_out(side, tree)
         repository.workdir = str(path)
         if out:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ MOST_ENTRIES = 2_000_000
 LONGEST_PATH = 4000
 """Bytes of a path below the work folder."""
 
+RULES = (".gitignore", ".gitattributes", ".gitmodules")
 _INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 """Characters that some file systems leave out when they compare names."""
 
@@ -107,13 +108,43 @@ def is_gits(name: str) -> bool:
     return plain.partition(":")[0].rstrip(" .") == ".git" or plain == "git~1"
 
 
-def clear_the_way(path: Path) -> None:
-    """Remove what would be waited for or followed when files are written here: pipes, devices, links as git's files."""
+def clear_the_way(path: Path, written: Collection[str]) -> None:
+    """Remove what would be waited for, or written through, when files of these names are written here.
+
+    These are pipes and devices anywhere, links where a file or a folder of the names belongs, and files that have
+    another name too.
+    """
+    taken = set(written) | folders_above(written)
     walk = Walk(path)
     for folder in walk.folders():
         for name, found in folder.entries:
+            place = folder.path + name
             if stat.S_ISDIR(found.st_mode):
-                if not is_gits(name):
-                    walk.enter(folder.path + name)
-            elif kind(found) or (name.startswith(".git") and not stat.S_ISREG(found.st_mode)):
+                if place != ".git":
+                    walk.enter(place)
+            elif kind(found) or (place in taken and _leads_elsewhere(found)) or (is_rules(name) and _is_link(found)):
                 os.unlink(name, dir_fd=folder.descriptor)
+
+
+def is_rules(name: str) -> bool:
+    """Whether git and libgit2 read the file for how they treat others."""
+    return name in RULES
+
+
+def _is_link(found: os.stat_result) -> bool:
+    return stat.S_ISLNK(found.st_mode)
+
+
+def _leads_elsewhere(found: os.stat_result) -> bool:
+    return _is_link(found) or found.st_nlink > 1
+
+
+def folders_above(names: Iterable[str]) -> set[str]:
+    """The folders that the files are in."""
+    found: set[str] = set()
+    for name in names:
+        folder = name.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found

@@ -18,7 +18,7 @@ from activities.git import plain_files
 from activities.git.filling import is_ignored, left_out
 from activities.git.index_file import GITLINK, Row, looks, rows
 from activities.git.library import library, opened
-from activities.git.look_around import Folder, Odd, Walk, is_gits, kind
+from activities.git.look_around import Folder, Odd, Walk, folders_above, is_gits, kind
 from activities.git.own_side import side_of_submodule
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class _Look:
     ) -> None:
         self._path, self._side, self._known, self._repository, self._shadow = path, side, known, repository, shadow
         self._tracked = tracked | known.keys()
-        self._above = _folders_above(self._tracked)
+        self._above = folders_above(self._tracked)
         self._modes = "core.filemode" not in repository.config or repository.config.get_bool("core.filemode")
         self._walk = Walk(path)
         self._seen = Snapshot()
@@ -215,16 +215,6 @@ class _Look:
         place = self._shadow / path
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
-
-
-def _folders_above(names: Iterable[str]) -> set[str]:
-    found: set[str] = set()
-    for name in names:
-        folder = name.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
-            folder = folder.rpartition("/")[0]
-    return found
 
 
 def _named(data: bytes) -> bytes:
