@@ -232,6 +232,9 @@ RULES: dict[str, dict[str, str]] = {
         "L10": "The gate judges one head, with a reason a line; a check says the same; merges respect it.",
         "L11": "What comes from GitHub is fenced data; what agents wrote is harmless there.",
     },
+    "Trust": {
+        "N3": "A job works in a repository of its own; what it writes there is data, never run, waited for or followed.",
+    },
     "Dashboard": {
         "M1": "The first page is what waits for people, oldest first, each with its actions in place.",
         "M2": "What is done on a page carries the round and digest that were seen; what is out of date is refused, text kept.",

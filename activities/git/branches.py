@@ -1,9 +1,18 @@
 """What a repository says of the branches that hold legs' work (rulings I1, I5). Nothing here touches a checkout."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from activities.git.command import GitError, git, line, paths, says_yes
+from activities.git.command import printable
+from activities.git.library import ObjectsError, library, opened
+from activities.git.registered import common_directory, git_directory
+from workflows.model.errors import RefusedError
+
+if TYPE_CHECKING:
+    from pygit2 import Patch, Repository
 
 
 @dataclass(frozen=True)
@@ -23,6 +32,34 @@ class FileChange:
     removed: int | None
 
 
+@contextlib.contextmanager
+def reading(repo: Path) -> Iterator["Repository"]:
+    """The repository; what cannot be read of it is an ObjectsError with a sentence."""
+    repository = opened(repo)
+    try:
+        with faults_said(repo):
+            yield repository
+    finally:
+        repository.free()
+
+
+@contextlib.contextmanager
+def faults_said(where: Path) -> Iterator[None]:
+    """What libgit2 says of objects that are missing or broken, as an error of ours."""
+    try:
+        yield
+    except (library().GitError, KeyError, ValueError) as error:
+        shown = printable(str(where))
+        said = str(error.args[0] if error.args else error)
+        raise ObjectsError(f"git failed in {shown}: {said}", f"git -C {shown} fsck --connectivity-only") from None
+
+
+def check_name(repo: Path, branch: str) -> None:
+    """Refuse what can be no branch."""
+    if not library().reference_is_valid_name(f"refs/heads/{branch}"):
+        raise RefusedError(f"{branch} is no name for a branch", f"git -C {printable(str(repo))} branch --list")
+
+
 def tip(repo: Path, branch: str) -> str | None:
     """The commit a branch points at; None when there is no such branch."""
     return commit(repo, f"refs/heads/{branch}")
@@ -30,52 +67,107 @@ def tip(repo: Path, branch: str) -> str | None:
 
 def commit(repo: Path, revision: str) -> str | None:
     """The commit, as long as the repository still has it."""
+    pygit2, repository = library(), opened(repo)
     try:
-        return line(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    except GitError:
+        return str(repository.revparse_single(revision).peel(pygit2.Commit).id)
+    except (KeyError, ValueError, pygit2.GitError):
         return None
+    finally:
+        repository.free()
+
+
+def has_commits(repo: Path) -> bool:
+    """Whether any reference of the repository names something."""
+    with reading(repo) as repository:
+        return any(True for _ in repository.raw_listall_references())
 
 
 def contains(repo: Path, newer: str, older: str) -> bool:
     """Whether everything that is in `older` is in `newer`."""
-    return says_yes(repo, "merge-base", "--is-ancestor", older, newer)
+    with reading(repo) as repository:
+        return holds_all(repository, newer, older)
+
+
+def holds_all(repository: "Repository", newer: str, older: str) -> bool:
+    """The same in an open repository."""
+    above = repository.revparse_single(newer).peel(library().Commit).id
+    below = repository.revparse_single(older).peel(library().Commit).id
+    return above == below or repository.descendant_of(above, below)
+
+
+def merge_base(repo: Path, one: str, other: str) -> str | None:
+    """The last commit that both have."""
+    with reading(repo) as repository:
+        kind = library().Commit
+        found = repository.merge_base(*(repository.revparse_single(each).peel(kind).id for each in (one, other)))
+        return str(found) if found else None
 
 
 def distance(repo: Path, branch: str, other: str) -> Distance:
     """How far apart two commits are."""
-    behind, ahead = line(repo, "rev-list", "--left-right", "--count", f"{other}...{branch}").split()
-    return Distance(int(ahead), int(behind))
+    with reading(repo) as repository:
+        kind = library().Commit
+        ends = (repository.revparse_single(each).peel(kind).id for each in (branch, other))
+        return Distance(*repository.ahead_behind(*ends))
 
 
 def checkout_of(repo: Path, branch: str) -> Path | None:
-    """The worktree, the main one included, that has the branch checked out."""
-    for record in git(repo, "worktree", "list", "--porcelain", "-z").split(b"\0\0"):
-        fields = dict(field.decode("utf-8", "surrogateescape").partition(" ")[::2] for field in record.split(b"\0"))
-        if fields.get("branch") == f"refs/heads/{branch}" and Path(fields["worktree"]).exists():
-            return Path(fields["worktree"])
+    """The checkout or worktree of a person that has the branch checked out, from git's own files."""
+    common = common_directory(repo)
+    places = [(common, common.parent)] if common.name == ".git" else []
+    for own in sorted((common / "worktrees").glob("*")):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            places.append((own, Path((own / "gitdir").read_text().strip()).parent))
+    if (own := git_directory(repo)) == common and common.name != ".git" and common != repo.resolve():
+        places.append((own, repo))
+    for own, where in places:
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            if (own / "HEAD").read_text().strip() == f"ref: refs/heads/{branch}" and where.exists():
+                return where
     return None
 
 
 def move(repo: Path, branch: str, new: str, old: str | None, why: str) -> bool:
     """Point a branch at a commit, if it still is where it was; False when somebody else was faster."""
-    try:
-        git(repo, "update-ref", "-m", why, f"refs/heads/{branch}", new, old or "0" * len(new))
-    except GitError:
-        if tip(repo, branch) == old:
-            raise
-        return False
-    return True
+    pygit2, name = library(), f"refs/heads/{branch}"
+    with reading(repo) as repository:
+        try:
+            if old is None:
+                repository.create_reference_direct(name, pygit2.Oid(hex=new), False, why)
+                return True
+            there = repository.lookup_reference(name)
+            if str(there.target) == old:
+                there.set_target(pygit2.Oid(hex=new), why)
+                return True
+        except (pygit2.GitError, KeyError, ValueError):
+            if tip(repo, branch) == old:
+                raise
+    return False
 
 
 def delete(repo: Path, branch: str, old: str) -> None:
     """Remove a branch that is where we saw it."""
-    git(repo, "update-ref", "-d", f"refs/heads/{branch}", old)
+    with reading(repo) as repository:
+        there = repository.lookup_reference(f"refs/heads/{branch}")
+        if str(there.target) != old:
+            raise RefusedError(f"{branch} is at {there.target} by now, not at {old}", "service job branches JOB")
+        there.delete()
 
 
 def changes(repo: Path, base: str, head: str) -> tuple[FileChange, ...]:
     """The files that differ, each with its lines added and removed; a rename is its two paths."""
-    options = ("--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", "-z")
-    listed = (entry.split("\t", 2) for entry in paths(git(repo, "diff", *options, base, head)))
-    return tuple(
-        FileChange(path, *(None if count == "-" else int(count) for count in counts)) for *counts, path in listed
-    )
+    with reading(repo) as repository:
+        kind = library().Commit
+        ends = (repository.revparse_single(each).peel(kind).tree for each in (base, head))
+        found = repository.diff(*ends)
+        return tuple(_counted(patch) for patch in found if patch is not None)
+
+
+def _counted(patch: "Patch") -> FileChange:
+    delta = patch.delta
+    raw = delta.new_file.raw_path or delta.old_file.raw_path
+    path = raw.decode("utf-8", "surrogateescape")
+    if delta.is_binary:
+        return FileChange(path, None, None)
+    _, added, removed = patch.line_stats
+    return FileChange(path, added, removed)

@@ -1,13 +1,17 @@
 """The one way to run git: the repository's own configuration only, no hooks, no prompts, no network helpers.
 
-No library: GitPython starts the same program in the caller's environment, pygit2 reads fewer kinds of repository.
+Most is done by libgit2 (`library`), which runs nothing. The program is for what that cannot do: speak to other
+machines, check objects, and have the last word on a conflict. It is never run in a folder that agents write.
 Names of files cross as `surrogateescape` text, so that any bytes survive; `printable` makes them fit for records.
 """
 
 import os
+import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from workflows.model.errors import ServiceError
@@ -95,9 +99,9 @@ def says_yes(where: Path, *arguments: str) -> bool:
     return process.returncode == 0
 
 
-def answer(where: Path, *arguments: str) -> tuple[bool, bytes]:
+def answer(where: Path, *arguments: str, env: Mapping[str, str] | None = None) -> tuple[bool, bytes]:
     """For commands that answer yes (0) or no (1) and print something either way; the rest is GitError."""
-    process = _popen(where, arguments, {}, ())
+    process = _popen(where, arguments, env or {}, ())
     stdout, stderr = _finish(process, where, arguments, b"")
     if process.returncode not in (0, 1):
         raise GitError(where, arguments, process.returncode, _last_lines(stderr or stdout))
@@ -106,7 +110,7 @@ def answer(where: Path, *arguments: str) -> tuple[bool, bytes]:
 
 def git_stream(where: Path, *arguments: str) -> Iterator[bytes]:
     """What git prints, piece by piece, however much it is."""
-    process = _popen(where, arguments, {}, ())
+    process = _popen(where, arguments, {}, (), dies=False)  # it may be read by other threads than started it
     assert process.stdout is not None
     try:
         while piece := process.stdout.read(1 << 16):
@@ -181,9 +185,11 @@ def _popen(
     arguments: Collection[str],
     env: Mapping[str, str],
     holding: Collection[int],
+    *,
+    dies: bool = True,
 ) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        ["git", "-C", str(where), *arguments],
+        [*(_dying() if dies else ()), "git", "-C", str(where), *arguments],
         env={**_environment(where), **env},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -191,6 +197,13 @@ def _popen(
         pass_fds=tuple(holding),
         start_new_session=True,
     )
+
+
+@cache
+def _dying() -> tuple[str, ...]:
+    """What starts a program that ends with the thread that waits for it, however that ends; nothing, off Linux."""
+    setpriv = shutil.which("setpriv")
+    return (setpriv, "--pdeathsig", "KILL") if setpriv and sys.platform == "linux" else ()
 
 
 def _environment(where: Path) -> dict[str, str]:

@@ -1,41 +1,63 @@
 """Keeping what an agent left uncommitted (ruling I1)."""
 
-from activities.git.branches import contains
-from activities.git.command import git, line, printable, says_yes
-from activities.git.locks import clear_stale_locks
-from activities.git.worktree_changes import FROM_STDIN, addable
-from activities.git.worktrees import Worktree, commit_of
+from activities.git import branches
+from activities.git.branches import faults_said
+from activities.git.command import printable
+from activities.git.handing_over import hand_over
+from activities.git.library import library, opened, signature
+from activities.git.locks import clear_ref_lock
+from activities.git.own_side import side_of
+from activities.git.worktree_changes import Seen, look
+from activities.git.worktrees import Worktree
 from workflows.model.errors import RefusedError
 
 
-def commit_all(worktree: Worktree, job_id: str, subject: str) -> str | None:
-    """Commit everything but ignored files, and return the head; None when the job changed nothing.
+def commit_all(worktree: Worktree, job_id: str, subject: str, seen: Seen | None = None) -> str | None:
+    """Commit everything but ignored files on the job's branch, and return its head; None when the job changed nothing.
 
-    The agent's own commits stay. Call it when the run is over: it takes stale locks away. Repositories that the agent
-    made inside the worktree are left out, because a commit cannot hold them.
+    The agent's own commits stay. Call it when the run is over. Repositories that the agent made inside the work folder
+    are left out, because a commit cannot hold them.
     """
-    clear_stale_locks(worktree.path, worktree.branch)
-    git(worktree.path, "add", "--all", "--sparse", *FROM_STDIN, stdin=addable(worktree.path))
-    if not says_yes(worktree.path, "diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"):
-        message = f"{' '.join(subject.split())[:200] or job_id}\n\nService-Job: {job_id}\n"
-        options = ("--quiet", "--no-verify", "--cleanup=verbatim", "--file=-")
-        git(worktree.path, "commit", *options, stdin=message.encode("utf-8", "replace"))
-    head = line(worktree.path, "rev-parse", "HEAD")
-    _bring_home(worktree, head)
+    seen = seen or look(worktree)
+    if seen.refused is not None:
+        raise seen.refused
+    message = f"{' '.join(subject.split())[:200] or job_id}\n\nService-Job: {job_id}\n"
+    head = _committed(worktree, seen, message)
+    _bring_home(worktree, seen, head)
     return None if head == worktree.base else head
 
 
-def _bring_home(worktree: Worktree, head: str) -> None:
-    """When the agent switched to another branch, the job's own branch follows, as long as nothing gets lost."""
+def _committed(worktree: Worktree, seen: Seen, message: str) -> str:
+    with faults_said(worktree.path):
+        repository = opened(side_of(worktree.path))
+        try:
+            pygit2 = library()
+            before = repository.revparse_single(seen.head).peel(pygit2.Commit)
+            merging = [each for each in seen.merging if not branches.holds_all(repository, seen.head, each)]
+            if str(before.tree_id) == seen.tree and not merging:
+                return seen.head
+            parents, who = [before.id, *(pygit2.Oid(hex=each) for each in merging)], signature()
+            text = message.encode("utf-8", "replace").decode()
+            return str(repository.create_commit(None, who, who, text, pygit2.Oid(hex=seen.tree), parents))
+        finally:
+            repository.free()
+
+
+def _bring_home(worktree: Worktree, seen: Seen, head: str) -> None:
+    """The branch follows in the registered repository, as long as nothing gets lost, there or in the work folder."""
     if worktree.branch is None:
         return
-    tip = commit_of(worktree.path, f"refs/heads/{worktree.branch}")
-    if tip == head:
-        return
-    if not contains(worktree.path, head, tip):
-        where = printable(str(worktree.path))
-        raise RefusedError(
-            f"the job left {where} at {head}, which does not contain its branch {worktree.branch}",
-            f"git -C {where} log --oneline --graph HEAD {worktree.branch}",
-        )
-    git(worktree.path, "update-ref", f"refs/heads/{worktree.branch}", head, tip)
+    common, side = seen.common, side_of(worktree.path)
+    tip = branches.tip(common, worktree.branch) or worktree.base
+    for each in {tip, seen.own} - {head}:
+        if not branches.contains(side, head, each):
+            where = printable(str(worktree.path))
+            raise RefusedError(
+                f"the job left {where} at {head}, which does not contain its branch {worktree.branch}",
+                f"git -C {where} log --oneline --graph HEAD {worktree.branch}",
+            )
+    hand_over(side, common, head)
+    clear_ref_lock(common, worktree.branch)
+    old = branches.tip(common, worktree.branch)
+    if head != old and not branches.move(common, worktree.branch, head, old, "service: the work of a job"):
+        raise RefusedError(f"{worktree.branch} is being changed by somebody else", f"git log {worktree.branch}")

@@ -9,10 +9,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from activities.git.command import line
-
-_DIRECTORIES = ("--path-format=absolute", "--git-dir", "--git-common-dir")
-
 
 @contextlib.contextmanager
 def held(file: Path) -> Iterator[int]:
@@ -50,15 +46,6 @@ def is_free(file: Path) -> bool:
 def clear_ref_lock(common: Path, branch: str) -> None:
     """Remove what a killed git left of a change of one branch; only where nobody else writes that branch."""
     (common / "refs/heads" / f"{branch}.lock").unlink(missing_ok=True)
-
-
-def clear_stale_locks(worktree: Path, branch: str | None) -> None:
-    """Remove what killed git processes left locked in a worktree and on its branch; only where nothing runs."""
-    private, common = map(Path, line(worktree, "rev-parse", *_DIRECTORIES).split("\n"))
-    for lock in (*private.glob("*.lock"), *private.glob("refs/**/*.lock")):
-        lock.unlink(missing_ok=True)
-    if branch:
-        clear_ref_lock(common, branch)
 
 
 def _names(file: Path, lock: int) -> bool:

@@ -2,20 +2,24 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import JsonValue
 
-from activities.git.branches import contains
-from activities.git.command import GitError, all_printable, git, paths
-from activities.git.locks import clear_stale_locks
-from activities.git.worktrees import Worktree, commit_of, mark_base
+from activities.git.branches import changes, contains, merge_base, move, tip
+from activities.git.command import all_printable
+from activities.git.locks import clear_ref_lock
+from activities.git.merging import Conflict, commit_merge, merged_tree
+from activities.git.own_side import place_at, side_of
+from activities.git.submodules import fill_all
+from activities.git.worktrees import Worktree, commit_of, common_directory, start_from
 from workflows.model.errors import RefusedError
 
 _LEG = re.compile(r"service/job-[0-9a-v]{12}(?:\.\d+)?-(?P<leg>.+?)(?:-attempt\d+)?")
 
 
 class MergeConflict(RefusedError):  # noqa: N818
-    """Two legs changed the same thing: which branches, which files. The worktree is as it was before this merge."""
+    """Two legs changed the same thing: which branches, which files. The work folder is as it was before."""
 
     code = "merge_conflict"
 
@@ -48,35 +52,38 @@ def _leg(branch: str) -> str:
 def merge(worktree: Worktree, branches: Sequence[str]) -> Worktree:
     """Merge one after another; the result is what the job starts from.
 
-    Does nothing once the recorded base has it all: a job may be running in the worktree by then.
+    Does nothing once the recorded base has it all: a job may be running in the work folder by then. Everything is
+    merged in the object store first; then the files are written once.
     """
-    wanted = [commit_of(worktree.path, branch) for branch in branches]  # all of them, before anything is merged
-    if all(contains(worktree.path, worktree.base, commit) for commit in wanted):
+    repo = place_at(worktree.path).repo
+    wanted = [(branch, commit_of(repo, branch)) for branch in branches]  # all of them, before anything is merged
+    if all(contains(repo, worktree.base, commit) for _, commit in wanted):
         return worktree
-    clear_stale_locks(worktree.path, worktree.branch)
-    # A killed merge leaves half of its files behind; no job has worked here yet.
-    git(worktree.path, "reset", "--quiet", "--hard")
-    git(worktree.path, "clean", "--quiet", "-ffd")
-    for done, branch in enumerate(branches):
-        _merge_one(worktree, branch, branches[:done])
-    return mark_base(worktree.path)
+    old = tip(repo, worktree.branch) if worktree.branch else None
+    head = old or worktree.base
+    for done, (branch, commit) in enumerate(wanted):
+        head = _merge_one(repo, worktree.base, head, branch, commit, wanted[:done])
+    if worktree.branch and old != head:
+        clear_ref_lock(common_directory(repo), worktree.branch)
+        if not move(repo, worktree.branch, head, old, f"service: merged {', '.join(branches)}"):
+            raise RefusedError(f"{worktree.branch} is being changed by somebody else", f"git log {worktree.branch}")
+    fill_all(common_directory(repo), worktree.path, side_of(worktree.path), head)
+    return start_from(repo, worktree, head)
 
 
-def _merge_one(worktree: Worktree, branch: str, earlier: Sequence[str]) -> None:
-    commit = commit_of(worktree.path, branch)
-    options = ("--quiet", "--ff", "--no-edit", "--no-verify", "--no-stat", "--no-autostash")
-    try:
-        git(worktree.path, "merge", *options, "-m", f"Merge {branch}", commit)
-    except GitError:
-        unmerged = paths(git(worktree.path, "ls-files", "--unmerged", "-z"))
-        files = {entry.partition("\t")[2] for entry in unmerged}
-        git(worktree.path, "reset", "--quiet", "--hard")
-        if not files:
-            raise
-        against = tuple(other for other in earlier if _touched_by(worktree, other) & files)
-        raise MergeConflict(branch, against, all_printable(files)) from None
+def _merge_one(repo: Path, base: str, head: str, branch: str, commit: str, earlier: Sequence[tuple[str, str]]) -> str:
+    if contains(repo, head, commit):
+        return head
+    if contains(repo, commit, head):
+        return commit
+    tree = merged_tree(repo, head, commit)
+    if isinstance(tree, Conflict):
+        files = set(tree.files)
+        against = tuple(name for name, other in earlier if _touched_by(repo, base, other) & files)
+        raise MergeConflict(branch, against, all_printable(files))
+    return commit_merge(repo, tree, (head, commit), f"Merge {branch}\n")
 
 
-def _touched_by(worktree: Worktree, branch: str) -> set[str]:
-    since = f"{worktree.base}...{commit_of(worktree.path, branch)}"
-    return set(paths(git(worktree.path, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", since)))
+def _touched_by(repo: Path, base: str, commit: str) -> set[str]:
+    start = merge_base(repo, base, commit)
+    return {change.path for change in changes(repo, start, commit)} if start else set()

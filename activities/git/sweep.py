@@ -1,29 +1,26 @@
 """What killed processes left behind: listed before anything is removed, and never work that is nowhere else."""
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from activities.git.command import GitError, git, line, paths, printable
+from activities.git import branches
+from activities.git.command import printable
+from activities.git.library import library
 from activities.git.locks import held, is_free
-from activities.git.worktrees import (
-    ASIDE,
-    BASE_REF,
-    LOCK_FILE,
-    LOCK_PREFIX,
-    commit_of,
-    common_directory,
-    dispose,
-    entries,
-    find,
-)
+from activities.git.own_side import FOLDER, recorded, side_of
+from activities.git.registered import references
+from activities.git.worktree_changes import look
+from activities.git.worktrees import ASIDE, BRANCHES_LOCK, common_directory, dispose, find, holders
 from workflows.model.errors import ServiceError
 
 STALE_SECONDS = 600.0
-LEG_BRANCHES = "refs/heads/service/job-"
+OURS = "refs/heads/service/"
+LEG_BRANCHES = f"{OURS}job-"
 
 Busy = Callable[[str], bool]
 """Whether a job is, or may soon be, at work under this name of a worktree or branch."""
@@ -49,12 +46,17 @@ class Leftover:
 
 @dataclass(frozen=True)
 class Ground:
-    """Where to look: a repository, and the worktrees of it that are ours, which begin with `prefix`."""
+    """Where to look: a repository, and the work folders of it that are ours, which begin with `prefix`."""
 
     repo: Path
     worktrees: Path
     prefix: str
     busy: Busy
+
+    @property
+    def sides(self) -> Path:
+        """Where the service's sides of those are."""
+        return self.worktrees.parent / FOLDER
 
 
 def leftovers(ground: Ground) -> list[Leftover]:
@@ -81,102 +83,122 @@ def remove(ground: Ground, leftover: Leftover) -> Leftover:
 
 
 def _worktrees(ground: Ground) -> Iterator[Leftover]:
-    root = ground.worktrees.resolve()
-    known = {Path(entry).name for entry in entries(ground.repo) if Path(entry).parent.resolve() == root}
-    there = {path.name for path in root.iterdir()} if root.is_dir() else set()
+    known = {side.name.removesuffix(".git") for side in ground.sides.glob("*.git")}
+    there = {path.name for path in ground.worktrees.iterdir()} if ground.worktrees.is_dir() else set()
     for name in sorted({name.removesuffix(ASIDE) for name in known | there}):
         if name.startswith(ground.prefix) and not ground.busy(name):
             path = ground.worktrees / name
-            yield Leftover(Kind.WORKTREE, str(path), worth_keeping(ground.repo, path, known=name in known))
+            yield Leftover(Kind.WORKTREE, str(path), worth_keeping(ground.repo, path))
 
 
-def worth_keeping(repo: Path, path: Path, *, known: bool = True) -> str:
-    """Why a worktree must stay: what is in it is nowhere else, or nobody can tell."""
+def worth_keeping(repo: Path, path: Path) -> str:
+    """Why a work folder must stay: what is in it is nowhere else, or nobody can tell."""
     if not path.exists():
-        return _commit_of_the_gone(repo, path)
+        return ""
     if not any(entry.name != ".git" for entry in path.iterdir()):
         return ""
-    if not known or find(path) is None:
-        return "it cannot be read as a worktree of the repository: look into it, then delete it"
+    if (path / ".git").is_file() and not side_of(path).exists():
+        where, shown = printable(str(repo)), printable(str(path))
+        return f"an earlier release made it: look into it, then git -C {where} worktree remove --force {shown}"
+    worktree = find(path)
+    if worktree is None:
+        known = recorded(path) is not None or side_of(path).exists()
+        return "" if known else "it cannot be read as a worktree of the repository: look into it, then delete it"
     try:
-        status = ("--porcelain", "--untracked-files=all", "--ignore-submodules=none", "--no-renames", "-z")
-        if changes := paths(git(path, "status", *status)):
-            return f"{len(changes)} uncommitted files"
-        only_here = ("rev-list", "--max-count=1", "HEAD", "--not", BASE_REF, "--branches", "--tags")
-        return f"commits on no branch: git -C {printable(str(path))} branch NAME" if git(path, *only_here) else ""
-    except GitError as error:
-        return f"it cannot be read: {error.said}"
+        return _only_here(repo, path)
+    except (ServiceError, OSError) as error:
+        return f"it cannot be read: {error}"
 
 
-def _commit_of_the_gone(repo: Path, path: Path) -> str:
-    """A worktree without a folder may be the last thing that holds a commit."""
-    for record in (common_directory(repo) / "worktrees").glob(f"{path.name}*"):
-        if (record / "gitdir").is_file() and (record / "gitdir").read_text().strip() == str(path / ".git"):
-            base, head = (f"worktrees/{record.name}/{ref}" for ref in (BASE_REF, "HEAD"))
-            commit = commit_of(repo, head)
-            if git(repo, "rev-list", "--max-count=1", head, "--not", base, "--branches", "--tags"):
-                return f"its commit {commit} is on no branch: git -C {printable(str(repo))} branch NAME {commit}"
-    return ""
+def _only_here(repo: Path, path: Path) -> str:
+    worktree = find(path)
+    if worktree is None:
+        return ""
+    seen = look(worktree)
+    if seen.refused is not None:
+        return f"its commits were not taken over: {seen.refused.message}"
+    if seen.dirty:
+        return f"{len(seen.dirty)} uncommitted files"
+    ends = [*references_of(repo), worktree.base]
+    lost = [each for each in {seen.head, seen.own} if _count_beyond(side_of(path), each, ends)]
+    return f"commits on no branch: git -C {printable(str(path))} branch NAME {lost[0]}" if lost else ""
+
+
+def references_of(repo: Path, besides: str = "refs/none/") -> list[str]:
+    """The commits at the repository's branches and tags, besides those whose name begins so."""
+    found = references(common_directory(repo))
+    return [
+        each
+        for name, each in found.items()
+        if name.startswith(("refs/heads/", "refs/tags/")) and not name.startswith(besides)
+    ]
+
+
+def _count_beyond(repository: Path, commit: str, ends: list[str]) -> int:
+    """How many commits can be reached from one and from none of the ends."""
+    pygit2 = library()
+    with branches.reading(repository) as opened:
+        walk = opened.walk(pygit2.Oid(hex=commit))
+        for each in set(ends):
+            with contextlib.suppress(KeyError, ValueError, pygit2.GitError):
+                walk.hide(opened[pygit2.Oid(hex=each)].peel(pygit2.Commit).id)
+        return sum(1 for _ in walk)
 
 
 def _remove_worktree(ground: Ground, path: Path) -> str:
     def unless() -> str:
-        if ground.busy(path.name):
-            return "a job works there now"
-        known = any(Path(entry).resolve() == path.resolve() for entry in entries(ground.repo))
-        return worth_keeping(ground.repo, path, known=known)
+        return "a job works there now" if ground.busy(path.name) else worth_keeping(ground.repo, path)
 
     return dispose(ground.repo, path, unless=unless)
 
 
 def _branches(ground: Ground) -> Iterator[Leftover]:
-    listing = git(ground.repo, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/service/")
-    held_in = {branch: path for path, branch in entries(ground.repo).items() if branch}
-    for entry in listing.decode("utf-8", "surrogateescape").splitlines():
-        commit, _, ref = entry.partition(" ")
-        if ref.startswith(LEG_BRANCHES) and not ground.busy(ref.removeprefix("refs/heads/")):
-            name = ref.removeprefix("refs/heads/")
-            keep = _unmerged(ground.repo, commit) or _held(ground, held_in.get(ref))
-            yield Leftover(Kind.BRANCH, name, keep, commit)
+    held_in = holders(ground.worktrees)
+    for ref, commit in references(common_directory(ground.repo)).items():
+        name = ref.removeprefix("refs/heads/")
+        if ref.startswith(LEG_BRANCHES) and not ground.busy(name):
+            place = held_in.get(name) or branches.checkout_of(ground.repo, name)
+            yield Leftover(Kind.BRANCH, name, _unmerged(ground.repo, commit) or _held(ground, place), commit)
 
 
 def _unmerged(repo: Path, commit: str) -> str:
     """Why a branch must stay: no branch of people or of a task has its commits. Other legs' branches do not count."""
-    elsewhere = ("--not", f"--exclude={LEG_BRANCHES}*", "--exclude=service/job-*", "--branches")
-    count = int(line(repo, "rev-list", "--count", commit, *elsewhere))
+    elsewhere = [each for name, each in references(common_directory(repo)).items() if _is_peoples(name)]
+    count = _count_beyond(repo, commit, elsewhere)
     return f"{count} commits that are merged nowhere" if count else ""
 
 
-def _held(ground: Ground, path: str | None) -> str:
-    """Why a checked-out branch must stay; a worktree that is itself removed first is no reason."""
-    if path is None or not Path(path).exists():
+def _is_peoples(name: str) -> bool:
+    return name.startswith("refs/heads/") and not name.startswith(LEG_BRANCHES)
+
+
+def _held(ground: Ground, path: Path | None) -> str:
+    """Why a checked-out branch must stay; a work folder that is itself removed first is no reason."""
+    if path is None or not path.exists():
         return ""
-    swept = Path(path).parent.resolve() == ground.worktrees.resolve() and not ground.busy(Path(path).name)
-    if swept and not worth_keeping(ground.repo, Path(path), known=True):
+    swept = path.parent.resolve() == ground.worktrees.resolve() and not ground.busy(path.name)
+    if swept and not worth_keeping(ground.repo, path):
         return ""
-    return f"checked out in {printable(path)}"
+    return f"checked out in {printable(str(path))}"
 
 
 def _remove_branch(ground: Ground, leftover: Leftover) -> str:
-    ref = f"refs/heads/{leftover.name}"
-    with held(common_directory(ground.repo) / LOCK_FILE):
-        for path, branch in entries(ground.repo).items():
-            if branch == ref and Path(path).exists():
-                return f"checked out in {printable(path)}"
+    ground.sides.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with held(ground.sides / BRANCHES_LOCK):
+        place = holders(ground.worktrees).get(leftover.name) or branches.checkout_of(ground.repo, leftover.name)
+        if place is not None and place.exists():
+            return f"checked out in {printable(str(place))}"
         if ground.busy(leftover.name):
             return "a job works on it now"
         if reason := _unmerged(ground.repo, leftover.commit):
             return reason
-        git(ground.repo, "update-ref", "-d", ref, leftover.commit)
+        branches.delete(ground.repo, leftover.name, leftover.commit)
     return ""
 
 
 def _locks(ground: Ground, common: Path) -> Iterator[Leftover]:
-    for lock in sorted(common.glob(f"{LOCK_PREFIX}*.lock")) + sorted(common.glob(LOCK_FILE)):
+    for lock in sorted(ground.sides.glob(f"{ground.prefix}*.lock")) + sorted(ground.sides.glob(BRANCHES_LOCK)):
         yield Leftover(Kind.LOCK, str(lock), "" if is_free(lock) else "held at this moment")
-    for lock in sorted((common / "worktrees").glob(f"{ground.prefix}*/*.lock")):
-        if not ground.busy(lock.parent.name):
-            yield Leftover(Kind.LOCK, str(lock), _fresh(lock))
     for lock in sorted((common / "refs/heads/service").glob("**/*.lock")):
         if not ground.busy(f"service/{lock.name}"):
             yield Leftover(Kind.LOCK, str(lock), _fresh(lock))
@@ -192,9 +214,9 @@ def _fresh(lock: Path) -> str:
 
 
 def _remove_lock(ground: Ground, lock: Path) -> str:
-    if lock.parent != common_directory(ground.repo):
+    if lock.parent != ground.sides:
         lock.unlink(missing_ok=True)
-    elif lock.exists():
+    elif os.path.lexists(lock):
         with held(lock):  # takes the file away
             pass
     return ""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import branches
-from activities.git.command import OLDEST_GIT, GitError, all_printable, answer, git, paths
+from activities.git.command import all_printable
+from activities.git.merging import Conflict, commit_merge, merged_tree
 from workflows.model.errors import RefusedError
 
 TRIES = 5
@@ -72,15 +73,7 @@ def merge_all(repo: Path, branch: str, start: str, legs: Sequence[Contribution])
 
 def _merge_one(repo: Path, branch: str, head: str, leg: Contribution, before: Sequence[Contribution]) -> str:
     """A merge commit of its own for every leg: the first-parent history of the task branch is the list of legs."""
-    try:
-        clean, said = answer(repo, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", head, leg.commit)
-    except GitError as error:
-        if "usage:" not in error.said and "unknown option" not in error.said:
-            raise
-        oldest = ".".join(map(str, OLDEST_GIT))
-        raise RefusedError(f"merging needs git {oldest} or newer here: {error.said}", "service doctor") from None
-    tree, *files = paths(said)
-    if not clean:
-        raise TaskBranchConflict(branch, leg, tuple(before), all_printable(files))
-    command = ("commit-tree", tree, "-p", head, "-p", leg.commit, "-F", "-")
-    return git(repo, *command, stdin=leg.message.encode("utf-8", "replace")).decode().strip()
+    tree = merged_tree(repo, head, leg.commit)
+    if isinstance(tree, Conflict):
+        raise TaskBranchConflict(branch, leg, tuple(before), all_printable(tree.files))
+    return commit_merge(repo, tree, (head, leg.commit), leg.message)

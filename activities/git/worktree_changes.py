@@ -1,22 +1,34 @@
-"""What a job changed in its worktree: files nobody told git of, files it touched, the text of it (ruling I4).
+"""What a job changed in its work folder: files nobody told git of, files it touched, the text of it (ruling I4).
 
-Ignored files are never part of it.
+Ignored files are never part of it. The folder is looked at once, as data (`snapshot`); whoever asks several questions
+asks them of one `Seen`.
 """
 
-import shutil
+import contextlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from activities.git.command import all_printable, git, git_capped, line, paths
+from activities.git import branches
+from activities.git.agents_side import AgentsSide, read
+from activities.git.branches import faults_said
+from activities.git.command import all_printable
+from activities.git.library import library, opened
+from activities.git.look_around import Odd
+from activities.git.own_side import place_at, side_of
+from activities.git.snapshot import Snapshot, snapshot
+from activities.git.taking_over import take_over
 from activities.git.worktrees import Worktree
+from workflows.model.errors import RefusedError, ServiceError
 from workflows.policy.observation import Touched
 
-FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
+if TYPE_CHECKING:
+    from pygit2 import Diff as Difference
+    from pygit2 import Repository
+
 MAX_FILES = 2000
 MAX_BYTES = 256_000
-
-_DIFF = ("diff", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "-z")
 
 
 @dataclass(frozen=True)
@@ -27,41 +39,157 @@ class Diff:
     cut: bool
 
 
-def untracked(path: Path) -> tuple[str, ...]:
-    """Untracked files. A repository somebody made inside the worktree is one name that ends with a slash."""
-    return paths(git(path, "ls-files", "--others", "--exclude-standard", "-z"))
+@dataclass(frozen=True)
+class Seen:
+    """A work folder as it was found."""
+
+    common: Path
+    """Where the registered repository keeps everything."""
+    head: str
+    """What its files are a change of: the commit the agent left, or what the service made of it before."""
+    own: str
+    """Where the agent left the job's branch."""
+    merging: tuple[str, ...]
+    tree: str
+    """Its files as a tree."""
+    touched: tuple[str, ...]
+    dirty: tuple[str, ...] = ()
+    """The files that differ from the head."""
+    odd: tuple[Odd, ...] = ()
+    refused: ServiceError | None = None
+    """Why the agent's commits are not taken over."""
 
 
-def addable(path: Path) -> bytes:
-    """Pathspecs for `git add`: everything but repositories made inside, which a commit cannot hold."""
-    nested = [name.rstrip("/") for name in untracked(path) if name.endswith("/")]
-    specs = [".", *(f":(exclude,literal){name}" for name in nested)]
-    return "\0".join(specs).encode("utf-8", "surrogateescape")
+def look(worktree: Worktree) -> Seen:
+    """Look at the files and take over the agent's commits, into objects of the service's side only."""
+    path, place = worktree.path, place_at(worktree.path)
+    agents = read(path, worktree.branch)
+    with faults_said(path):
+        repository = opened(side_of(path))
+        try:
+            agents, refused = _taken_over(repository, worktree, place.common, agents)
+            seen = snapshot(path, side_of(path), agents.tracked)
+            head = agents.head or worktree.base
+            tree = _tree(repository, worktree.base, head, seen)
+            head = _committed(repository, worktree, place.common, head, tree)
+            dirty = _between(repository, head, tree) | set(seen.nested)
+            names = _between(repository, worktree.base, head) | dirty
+        finally:
+            repository.free()
+    odd = [*seen.odd, *([Odd(".git", agents.fault)] if agents.fault else [])]
+    return Seen(
+        common=place.common,
+        head=head,
+        own=agents.branch or worktree.base,
+        merging=agents.merging,
+        tree=tree,
+        touched=tuple(sorted(names | {each.path for each in seen.odd})),
+        dirty=tuple(sorted(dirty)),
+        odd=tuple(odd),
+        refused=refused,
+    )
 
 
-def touched_files(worktree: Worktree, limit: int = MAX_FILES) -> Touched:
-    """The working-tree diff against HEAD plus untracked files, as the spec says, plus what the agent committed itself.
+def touched_files(worktree: Worktree, limit: int = MAX_FILES, seen: Seen | None = None) -> Touched:
+    """The files that differ from the head, plus what the agent committed itself, as the spec says.
 
     Without rename detection a rename is a deletion and an addition: both paths count. Ignored files never do. Call it
     before the service commits.
     """
-    names = {
-        *paths(git(worktree.path, *_DIFF, "HEAD")),
-        *paths(git(worktree.path, *_DIFF, worktree.base, "HEAD")),
-        *(name.rstrip("/") for name in untracked(worktree.path)),
-    }
-    files = all_printable(names)
+    files = all_printable((seen or look(worktree)).touched)
     return Touched(files=files[:limit], complete=len(files) <= limit)
 
 
-def capture_diff(worktree: Worktree, limit: int = MAX_BYTES) -> Diff:
-    """Everything since the job's base, untracked files too. The worktree and its index stay as they are."""
-    with TemporaryDirectory() as folder:
-        index = Path(folder) / "index"
-        # With its time: to a copy that is newer, a file changed within a second of its checkout looks unchanged.
-        shutil.copy2(line(worktree.path, "rev-parse", "--path-format=absolute", "--git-path", "index"), index)
-        env = {"GIT_INDEX_FILE": str(index)}
-        git(worktree.path, "add", "--intent-to-add", *FROM_STDIN, stdin=addable(worktree.path), env=env)
-        options = ("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short")
-        data, cut = git_capped(worktree.path, "diff", *options, worktree.base, limit=limit, env=env)
-    return Diff(data.decode("utf-8", "replace"), cut)
+def capture_diff(worktree: Worktree, limit: int = MAX_BYTES, seen: Seen | None = None) -> Diff:
+    """Everything since the job's base, untracked files too. The work folder stays as it is."""
+    with faults_said(worktree.path):
+        repository = opened(side_of(worktree.path))
+        try:
+            tree = seen.tree if seen else _files(repository, worktree)
+            difference = _difference(repository, worktree.base, tree)
+            difference.find_similar()
+            return _text(difference, limit)
+        finally:
+            repository.free()
+
+
+def _files(repository: "Repository", worktree: Worktree) -> str:
+    """The files alone: it may be looked at while the agent is at work, whose commits are taken over at the end."""
+    tracked = read(worktree.path, None).tracked
+    seen = snapshot(worktree.path, side_of(worktree.path), tracked)
+    return _tree(repository, worktree.base, worktree.base, seen)
+
+
+def _text(difference: "Difference", limit: int) -> Diff:
+    data = b""
+    for patch in difference:
+        data += patch.data if patch is not None else b""
+        if len(data) > limit:
+            return Diff(data[:limit].decode("utf-8", "replace"), cut=True)
+    return Diff(data.decode("utf-8", "replace"), cut=False)
+
+
+def _taken_over(
+    repository: "Repository", worktree: Worktree, common: Path, agents: AgentsSide
+) -> tuple[AgentsSide, ServiceError | None]:
+    """The agent's commits are there from now on; or only what was known before counts, with the reason."""
+    wanted = {each for each in (agents.head, agents.branch, *agents.merging) if each}
+    new = sorted(each for each in wanted - {worktree.base} if library().Oid(hex=each) not in repository)
+    try:
+        if new:
+            take_over(worktree.path, common, new)
+        for each in wanted:
+            if branches.commit(side_of(worktree.path), each) is None:
+                raise RefusedError(f"{each} is no commit", f"git -C {worktree.path} log -1 {each}")
+    except (ServiceError, OSError) as fault:
+        refused = fault if isinstance(fault, ServiceError) else RefusedError(f"its commits cannot be read: {fault}")
+        return AgentsSide(tracked=agents.tracked), refused
+    return agents, None
+
+
+def _committed(repository: "Repository", worktree: Worktree, common: Path, head: str, tree: str) -> str:
+    """The branch, when the service has committed exactly these files on top of what the agent left before."""
+    kept = branches.tip(common, worktree.branch) if worktree.branch else None
+    if kept is None or kept == head or not branches.holds_all(repository, kept, head):
+        return head
+    return kept if str(repository.revparse_single(kept).peel(library().Tree).id) == tree else head
+
+
+def _tree(repository: "Repository", base: str, head: str, seen: Snapshot) -> str:
+    """The tree of a folder's files: the head's, but for what is known to be otherwise."""
+    pygit2 = library()
+    index = pygit2.Index()
+    index.read_tree(repository.revparse_single(head).peel(pygit2.Commit).tree)
+    moved = set() if head == base else _moved(repository, base, head)
+    there = seen.changed.keys() | seen.same.keys()
+    for name in seen.gone | {each for each in moved if each not in there and not seen.keeps(each)}:
+        with contextlib.suppress(OSError, KeyError):
+            index.remove(os.fsencode(name))
+    for name, (stored, mode) in sorted(seen.changed.items()):
+        index.add(pygit2.IndexEntry(os.fsencode(name), stored, mode))
+    for name in sorted(moved & seen.same.keys()):
+        row = seen.same[name]
+        index.add(pygit2.IndexEntry(os.fsencode(name), pygit2.Oid(raw=row.object_id), row.mode))
+    return str(index.write_tree(repository))
+
+
+def _moved(repository: "Repository", base: str, head: str) -> set[str]:
+    """The files that the agent's commits changed; submodules that came with them are none."""
+    deltas = _difference(repository, base, head).deltas
+    link = library().enums.FileMode.COMMIT
+    return {os.fsdecode(each.new_file.raw_path or b"") for each in deltas if each.new_file.mode != link}
+
+
+def _between(repository: "Repository", one: str, other: str) -> set[str]:
+    """The names that differ between two commits or trees."""
+    found: set[str] = set()
+    for delta in _difference(repository, one, other).deltas:
+        found |= {os.fsdecode(file.raw_path) for file in (delta.old_file, delta.new_file)}
+    return found
+
+
+def _difference(repository: "Repository", one: str, other: str) -> "Difference":
+    tree = library().Tree
+    ends = (repository.revparse_single(each).peel(tree) for each in (one, other))
+    found: Difference = repository.diff(*ends)
+    return found

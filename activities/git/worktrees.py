@@ -1,7 +1,7 @@
-"""A worktree per job (rulings I1, I2): made and removed any number of times, whatever was killed in between.
+"""A work folder per job (rulings I1, I2, N3): made and removed any number of times, whatever was killed in between.
 
-What a job starts from is recorded in the worktree itself, in per-worktree references that vanish with it. The base is
-recorded last, so a worktree that has one is complete.
+A folder is a repository of its own for the agent (`job_repository`), and the service has a side of it that no agent
+writes (`own_side`). The registered repository learns of a job's branch, and of nothing else.
 """
 
 import contextlib
@@ -11,30 +11,28 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git.command import GitError, git, line, printable, says_yes
+from activities.git import agents_side, branches, job_repository, own_side
+from activities.git.command import printable
+from activities.git.filling import refresh
+from activities.git.library import RepositoryError
 from activities.git.locks import clear_ref_lock, held
-from activities.git.submodules import fill_submodules
+from activities.git.own_side import FOLDER, Place, lock_of, read_record, recorded, side_of
+from activities.git.registered import common_directory, git_directory
+from activities.git.submodules import fill_all
 from workflows.contract.worktree_names import RULE, stays_below
 from workflows.model.errors import NotFoundError, RefusedError
 
-BASE_REF = "refs/worktree/service-base"
-BRANCH_REF = "refs/worktree/service-branch"
-LOCK_FILE = "service-worktrees.lock"
-LOCK_PREFIX = "service-worktree-"
+__all__ = ["RepositoryError", "common_directory"]
+
+BRANCHES_LOCK = "branches.lock"
 ASIDE = ".disposed"
+LONGEST_FOLDER = 220
+"""Bytes of a work folder's name: what is built from it (its lock, its name while it is removed) is one too."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-LONGEST_FOLDER = 220
-"""Bytes of a worktree's folder name: what is built from it (its lock, its name while it is removed) is one too."""
-
-
-class RepositoryError(RefusedError):
-    """The place is no repository that a worktree can be made from."""
-
-    code = "repository_unusable"
 
 
 @dataclass(frozen=True)
@@ -70,213 +68,208 @@ def worktree_prefix(repo: str) -> str:
 
 
 def add_branch(repo: Path, path: Path, branch: str, base: str) -> Worktree:
-    """A worktree on the branch, which is made at `base` unless it is there already (ruling I1)."""
-    with _at(repo, path) as (common, lock):
-        git(repo, "check-ref-format", f"refs/heads/{branch}")
+    """A work folder on the branch, which is made at `base` unless it is there already (ruling I1)."""
+    branches.check_name(repo, branch)
+    with _at(repo, path) as common:
         if (there := _existing(repo, path, common)) is not None:
             return there
-        with held(common / LOCK_FILE) as changing:
+        with held(side_of(path).parent / BRANCHES_LOCK):
+            _remove(path)
+            _refuse_held(repo, path, branch)
             clear_ref_lock(common, branch)
-            known = _remove(repo, path, common, changing)
-            _release_branch(repo, branch, known, changing)
-            fresh = not says_yes(repo, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
-            start = commit_of(repo, base if fresh else f"refs/heads/{branch}")
-            _register(repo, path, ("-b", branch, str(path), start) if fresh else (str(path), branch), changing)
-        _fill(path, common, lock)
-        git(path, "symbolic-ref", BRANCH_REF, f"refs/heads/{branch}")
-        return _mark(Worktree(path, start, branch))
+            start = branches.tip(repo, branch) or _started(repo, branch, base)
+            own_side.begin(repo, side_of(path))
+            (side_of(path) / "branch").write_text(branch)
+        return _made(repo, common, Worktree(path, start, branch))
 
 
 def add_detached(repo: Path, path: Path, base: str) -> Worktree:
-    """A worktree at `base`, on no branch (ruling I2)."""
-    with _at(repo, path) as (common, lock):
+    """A work folder at `base`, on no branch (ruling I2)."""
+    with _at(repo, path) as common:
         if (there := _existing(repo, path, common)) is not None:
             return there
-        with held(common / LOCK_FILE) as changing:
-            _remove(repo, path, common, changing)
-            start = commit_of(repo, base)
-            _register(repo, path, ("--detach", str(path), start), changing)
-        _fill(path, common, lock)
-        return _mark(Worktree(path, start))
+        _remove(path)
+        start = commit_of(repo, base)
+        own_side.begin(repo, side_of(path))
+        return _made(repo, common, Worktree(path, start))
 
 
 def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str) -> str:
-    """No worktree is at the path any more, `unless` there is a reason. Branches stay: they hold the work."""
-    if not repo.exists():
-        _delete(path, registered=False)
+    """No work folder is at the path any more, `unless` there is a reason. Branches stay: they hold the work."""
+    if not side_of(path).parent.exists() and not os.path.lexists(path) and not os.path.lexists(_aside(path)):
         return ""
-    with _at(repo, path) as (common, _):
-        if reason := unless():
+    side_of(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with held(lock_of(path)):
+        if repo.exists() and (reason := unless()):
             return reason
-        with held(common / LOCK_FILE) as changing:
-            _remove(repo, path, common, changing)
+        _remove(path)
         _delete_tree(_aside(path))
     return ""
 
 
 def repair(repo: Path, path: Path) -> None:
-    """Tie a worktree to its repository again: its `.git` file was deleted, or the repository was moved."""
-    if path.is_dir() and find(path) is None:
-        with contextlib.suppress(GitError):
-            git(repo, "worktree", "repair", str(path))
+    """Have a work folder read the objects of its repository where that is now: it may have been moved."""
+    known, common = recorded(path), common_directory(repo)
+    if known is None or known.common == common or (known.common / "objects").is_dir():
+        return
+    own_side.lend(common, side_of(path))
+    with contextlib.suppress(OSError):
+        job_repository.furnish(repo, common, path, side_of(path), known.base, known.branch)
+    own_side.record(path, replace(known, repo=repo, common=common))
 
 
 def find(path: Path) -> Worktree | None:
-    """The complete worktree at the path, as it was recorded when it was made."""
-    if not (path / ".git").is_file():
-        return None
-    try:
-        base = line(path, "rev-parse", "--verify", "--quiet", BASE_REF)
-    except GitError:
-        return None
-    try:
-        branch = line(path, "symbolic-ref", "--quiet", BRANCH_REF).removeprefix("refs/heads/")
-    except GitError:
-        branch = None
-    return Worktree(path, base, branch)
+    """The complete work folder at the path, as it was recorded when it was made."""
+    known = recorded(path) if path.is_dir() and not path.is_symlink() else None
+    return Worktree(path, known.base, known.branch) if known else None
 
 
 def mark_base(path: Path) -> Worktree:
-    """What is checked out now is what the job starts from: call it before a run starts, never after (ruling I4)."""
-    git(path, "update-ref", BASE_REF, "HEAD")
-    worktree = find(path)
-    assert worktree is not None
-    return worktree
+    """What the branch has now is what the next job in the folder starts from: call it before a run starts.
+
+    The agent before may have left commits that were not taken over: nobody throws them away unseen.
+    """
+    known = own_side.place_at(path)
+    start = (branches.tip(known.repo, known.branch) if known.branch else None) or known.base
+    agents = agents_side.read(path, known.branch)
+    for each in filter(None, (agents.head, agents.branch)):
+        if branches.commit(known.repo, each) is None:
+            where = printable(str(path))
+            raise RefusedError(
+                f"{where} holds the commit {each}, which was not taken over", f"git -C {where} log {each}"
+            )
+    refresh(side_of(path), start)
+    return start_from(known.repo, Worktree(path, known.base, known.branch), start)
 
 
-def _mark(worktree: Worktree) -> Worktree:
-    git(worktree.path, "update-ref", BASE_REF, worktree.base)
-    return worktree
+def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
+    """Record what the job starts from, and give the agent a fresh `.git` there; never once its run has begun."""
+    common = common_directory(repo)
+    job_repository.furnish(repo, common, worktree.path, side_of(worktree.path), commit, worktree.branch)
+    own_side.record(worktree.path, Place(repo, common, commit, worktree.branch))
+    return replace(worktree, base=commit)
 
 
 def commit_of(repo: Path, revision: str) -> str:
     """The commit a revision names, or the reason why there is none."""
-    try:
-        return line(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    except GitError:
-        if not git(repo, "rev-list", "--all", "--max-count=1"):
-            hint = f"git -C {printable(str(repo))} commit --allow-empty -m start"
-            raise RepositoryError(f"the repository {printable(str(repo))} has no commit yet", hint) from None
-        hint = f"git -C {printable(str(repo))} branch --all"
-        raise NotFoundError(f"there is no commit {revision} in {printable(str(repo))}", hint) from None
+    if found := branches.commit(repo, revision):
+        return found
+    if not branches.has_commits(repo):
+        hint = f"git -C {printable(str(repo))} commit --allow-empty -m start"
+        raise RepositoryError(f"the repository {printable(str(repo))} has no commit yet", hint)
+    hint = f"git -C {printable(str(repo))} branch --all"
+    raise NotFoundError(f"there is no commit {revision} in {printable(str(repo))}", hint)
 
 
 def tip(repo: Path) -> str:
-    """The commit that is checked out, from git's own files where they tell: a process of git takes much longer."""
+    """The commit that is checked out, from git's own files where they tell: the library takes longer."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        head = (repo / ".git" / "HEAD").read_text().strip()
+        own = git_directory(repo)
+        head = (own / "HEAD").read_text().strip()
         branch = head.removeprefix("ref: ")
-        found = head if branch == head else (repo / ".git" / branch).read_text().strip()
+        found = head if branch == head else (own / branch).read_text().strip()
         if _COMMIT.fullmatch(found):
             return found
     return commit_of(repo, "HEAD")
 
 
-def common_directory(repo: Path) -> Path:
-    """Where the repository keeps what its worktrees share."""
-    if not repo.exists():
-        raise NotFoundError(
-            f"there is no repository at {printable(str(repo))}: the path is missing",
-            "service repo add OWNER/NAME PATH, with the path it is at now",
-        )
-    try:
-        return Path(line(repo, "rev-parse", "--path-format=absolute", "--git-common-dir"))
-    except GitError as error:
-        hint = f"git -C {printable(str(repo))} init"
-        raise RepositoryError(
-            f"{printable(str(repo))} is not the root of a git repository: {error.said}", hint
-        ) from None
-
-
 @contextlib.contextmanager
-def _at(repo: Path, path: Path) -> Iterator[tuple[Path, int]]:
-    """One caller at a time per worktree; the repository itself is locked only while git changes what it shares."""
+def _at(repo: Path, path: Path) -> Iterator[Path]:
+    """One caller at a time per work folder."""
     common = common_directory(repo)
-    with held(common / f"{LOCK_PREFIX}{path.name}.lock") as lock:
-        yield common, lock
+    side_of(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with held(lock_of(path)):
+        yield common
 
 
 def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
     repair(repo, path)
-    worktree = find(path)
-    if worktree is not None and common_directory(path) != common:
-        raise RefusedError(f"{printable(str(path))} is a worktree of another repository, {common_directory(path)}")
-    return worktree
+    there, known = find(path), recorded(path)
+    if there is None or known is None:
+        return None
+    if known.common != common:
+        raise RefusedError(f"{printable(str(path))} is a worktree of another repository, {known.common}")
+    if not os.path.lexists(path / ".git"):
+        start = (branches.tip(repo, there.branch) if there.branch else None) or there.base
+        job_repository.furnish(repo, common, path, side_of(path), start, there.branch)
+    return there
 
 
-def _register(repo: Path, path: Path, arguments: tuple[str, ...], lock: int) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    git(repo, "worktree", "add", "--quiet", "--no-checkout", *arguments, holding=(lock,))
+def _made(repo: Path, common: Path, worktree: Worktree) -> Worktree:
+    """Write the files: the long part."""
+    _delete_tree(_aside(worktree.path))
+    worktree.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    worktree.path.mkdir(mode=0o700)
+    fill_all(common, worktree.path, side_of(worktree.path), worktree.base)
+    return start_from(repo, worktree, worktree.base)
 
 
-def _fill(path: Path, common: Path, lock: int) -> None:
-    """Write the files: the long part, and the worktree's own affair."""
-    _delete_tree(_aside(path))
-    git(path, "reset", "--quiet", "--hard", "--no-recurse-submodules", holding=(lock,))
-    fill_submodules(path, common)
+def _started(repo: Path, branch: str, base: str) -> str:
+    start = commit_of(repo, base)
+    branches.move(repo, branch, start, None, "service: a job begins")
+    return start
 
 
-def _remove(repo: Path, path: Path, common: Path, lock: int) -> dict[str, str | None]:
-    """Also what a killed `worktree add` left half-made, locked or not; `worktree prune` would touch other people's.
-
-    Its files are moved aside only. Returns the worktrees that are left, with their branches.
-    """
-    known = entries(repo)
-    mine = [entry for entry in known if os.path.realpath(entry) == os.path.realpath(path)]
-    _delete(path, registered=bool(mine), later=True)
-    for entry in mine:
-        git(repo, "worktree", "remove", "--force", "--force", str(path), holding=(lock,))
-        del known[entry]
-    for record in (common / "worktrees").glob(f"{path.name}*"):
-        if not (record / "gitdir").exists():
-            shutil.rmtree(record)
-    return known
+def _refuse_held(repo: Path, path: Path, branch: str) -> None:
+    """Refuse a branch that somebody works on elsewhere; a work folder that is gone holds none."""
+    where = branches.checkout_of(repo, branch)
+    hint = f"git -C {printable(str(repo))} worktree remove {printable(str(where))}"
+    if where is None and (where := _holder(path, branch)) is not None:
+        hint = "service repo sweep"
+    if where is not None:
+        raise RefusedError(f"branch {branch} is checked out in {printable(str(where))}", hint)
 
 
-def entries(repo: Path) -> dict[str, str | None]:
-    """Path and branch of every worktree the repository knows."""
-    known: dict[str, str | None] = {}
-    for record in git(repo, "worktree", "list", "--porcelain", "-z").split(b"\0\0"):
-        fields = record.decode("utf-8", "surrogateescape").split("\0")
-        entry = dict(field.partition(" ")[::2] for field in fields)
-        if "worktree" in entry:
-            known[entry["worktree"]] = entry.get("branch")
-    return known
+def _holder(path: Path, branch: str) -> Path | None:
+    """The other work folder that is on the branch."""
+    for side in side_of(path).parent.glob("*.git"):
+        other = path.with_name(side.name.removesuffix(".git"))
+        if other != path and other.exists() and _branch_of(side) == branch:
+            return other
+    return None
 
 
-def _release_branch(repo: Path, branch: str, known: dict[str, str | None], lock: int) -> None:
-    """Forget worktrees that hold the branch but are gone; refuse when one is alive."""
-    for path, held_branch in known.items():
-        if held_branch == f"refs/heads/{branch}":
-            if Path(path).exists():
-                hint = f"git -C {printable(str(repo))} worktree remove {printable(path)}"
-                raise RefusedError(f"branch {branch} is checked out in {printable(path)}", hint)
-            git(repo, "worktree", "remove", "--force", "--force", path, holding=(lock,))
+def _branch_of(side: Path) -> str | None:
+    known = read_record(side)
+    if known:
+        return known.branch
+    with contextlib.suppress(OSError):
+        return (side / "branch").read_text()
+    return None
+
+
+def holders(worktrees: Path) -> dict[str, Path]:
+    """The branches that work folders below this one are on."""
+    found = {}
+    for side in (worktrees.parent / FOLDER).glob("*.git"):
+        branch, path = _branch_of(side), worktrees / side.name.removesuffix(".git")
+        if branch and path.exists():
+            found[branch] = path
+    return found
+
+
+def _remove(path: Path) -> None:
+    """Take away what is there, complete or not; its files are moved aside only. What is not ours stays."""
+    side = side_of(path)
+    if os.path.lexists(path):
+        ours = side.is_dir() or (path.is_dir() and not path.is_symlink() and not any(path.iterdir()))
+        if path.is_symlink() or not path.is_dir() or not ours:
+            raise RefusedError(
+                f"{printable(str(path))} is not a worktree of this service: it stays as it is",
+                f"ls -la {printable(str(path))}",
+            )
+        _delete_tree(_aside(path))
+        path.rename(_aside(path))
+    _delete_tree(side)
 
 
 def _aside(path: Path) -> Path:
     return path.with_name(f"{path.name}{ASIDE}")
 
 
-def _delete(path: Path, *, registered: bool, later: bool = False) -> None:
-    """Remove a worktree's files: moved aside first, so that a half-deleted one cannot be mistaken for anything else."""
-    aside = _aside(path)
-    if not path.exists() and not path.is_symlink():
-        if not later:
-            _delete_tree(aside)
-        return
-    is_worktree = registered or (path / ".git").is_file() or not any(path.iterdir())
-    if path.is_symlink() or not path.is_dir() or not is_worktree:
-        raise RefusedError(f"{printable(str(path))} is not a worktree: it stays as it is")
-    _delete_tree(aside)
-    path.rename(aside)
-    if not later:
-        _delete_tree(aside)
-
-
 def _delete_tree(path: Path) -> None:
     """By a program, because many are deleted at once and a folder of many files keeps the interpreter busy."""
-    if not path.is_symlink() and not path.exists():
+    if not os.path.lexists(path):
         return
     if subprocess.run(["rm", "-rf", "--", str(path)], stderr=subprocess.DEVNULL, check=False).returncode:
         for folder, _, _ in os.walk(path):  # tools leave read-only folders behind

@@ -14,6 +14,9 @@ from workflows.contract.notices import Notice
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobRun
 
+SHOWN, MOST = 5, 50
+"""Oddities in a sentence, and in an event."""
+
 
 def of_attempt(run: JobRun, row: AttemptRow, before: Sequence[Deferral], goes_on: Resumption) -> tuple[Notice, ...]:
     """Read from the folders of all its tries, so that it is told whatever became of the attempt."""
@@ -38,11 +41,14 @@ def of_attempt(run: JobRun, row: AttemptRow, before: Sequence[Deferral], goes_on
 
 
 def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
-    """A reader moved what it was only to look at."""
-    if not evidence.put_back:
+    """What in the work folder is no file that a commit can hold."""
+    if not evidence.odd:
         return ()
-    message = f"{run.job_id} moved what it was only to look at; put back: {', '.join(evidence.put_back)}"
-    return (Notice(kind=EventKind.BRANCH_PUT_BACK, message=message, data={"branches": list(evidence.put_back)}),)
+    shown = "; ".join(evidence.odd[:SHOWN]) + (
+        f"; and {len(evidence.odd) - SHOWN} more" if evidence.odd[SHOWN:] else ""
+    )
+    message = f"{run.job_id} left in its work folder what is looked at no further: {shown}"
+    return (Notice(kind=EventKind.WORK_LEFT_OUT, message=message, data={"found": list(evidence.odd[:MOST])}),)
 
 
 def _started(run_dir: Path, suffix: str) -> bool:

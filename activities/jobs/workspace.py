@@ -1,16 +1,16 @@
-"""Where a job works: on a branch of its own when it may write, else in a throwaway worktree (rulings I1 to I3)."""
+"""Where a job works: on a branch of its own when it may write, else in a throwaway one (rulings I1 to I3, N3)."""
 
 import contextlib
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import guard, worktrees
-from activities.git.command import GitError, line, says_yes
+from activities.git import branches, worktrees
 from activities.git.commit import commit_all
 from activities.git.merge import merge
+from activities.git.registered import object_folders
 from activities.git.sweep import worth_keeping
-from activities.git.worktree_changes import Diff, capture_diff, touched_files
+from activities.git.worktree_changes import Diff, capture_diff, look, touched_files
 from activities.git.worktrees import Worktree
 from activities.host.context import Context
 from activities.jobs.dependencies import needed
@@ -31,6 +31,8 @@ class Workspace:
 
     repo: Path
     worktree: Worktree
+    lent: tuple[Path, ...] = ()
+    """The folders of objects that its repository reads: a box has them for reading only."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class Evidence:
     observation: Observation | None = None
     head_sha: str | None = None
     head_tree: str | None = None
-    put_back: tuple[str, ...] = ()
-    """Branches that a reader moved although it was only to look at them."""
+    odd: tuple[str, ...] = ()
+    """What is in the work folder and was left out, or what a person should know of it."""
     problem: str = ""
     """Why the work could not be kept on its branch; the worktree then stays as it is."""
 
@@ -61,16 +63,18 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
     if begun:  # for a writer also by an earlier try, whose work stays; a reader's later try begins anew
-        return Workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
+        return _workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
     worktree = worktrees.add_branch(repo, path, branch, base) if branch else worktrees.add_detached(repo, path, base)
     worktree = worktrees.mark_base(path) if run.shared_worktree else replace(worktree, base=base)
     wanted = needed(context, repo, run)
     given = [worktrees.commit_of(repo, each) for each in wanted]  # before they are merged: never more than it sees
-    merged = Workspace(repo, merge(worktree, wanted))
+    merged = _workspace(repo, merge(worktree, wanted))
     attempts.give(context.store, row, given)
-    if not branch:
-        guard.remember(merged.worktree, run.branch_deps)
     return merged
+
+
+def _workspace(repo: Path, worktree: Worktree) -> Workspace:
+    return Workspace(repo, worktree, object_folders(worktrees.common_directory(repo)))
 
 
 def branch_name(run: JobRun) -> str | None:
@@ -97,23 +101,30 @@ def task_branch(run: JobRun) -> str:
 
 def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
     """Observe first, then commit what the agent left (ruling I4)."""
-    worktrees.repair(place.repo, place.worktree.path)
     try:
-        touched = touched_files(place.worktree)
-    except GitError as error:
+        worktrees.repair(place.repo, place.worktree.path)
+        seen = look(place.worktree)
+    except (ServiceError, OSError) as error:
         observed = observe(result.changes_made, None) if result else None
-        return Evidence(None, observation=observed, problem=f"the worktree cannot be read: {error.message}")
+        return Evidence(None, observation=observed, problem=f"the worktree cannot be read: {said(error)}")
+    touched, odd = touched_files(place.worktree, seen=seen), tuple(each.told for each in seen.odd)
     if run.assignment.action is not Action.IMPLEMENT:
-        put_back = guard.put_back(place.worktree, run.branch_deps)
-        return Evidence(touched, capture_diff(place.worktree) if touched.files else None, put_back=put_back)
+        refused = (f"what was committed there: {seen.refused.message}",) if seen.refused else ()
+        diff = capture_diff(place.worktree, seen=seen) if touched.files else None
+        return Evidence(touched, diff, odd=odd + refused)
     observed = observe(result.changes_made, touched) if result else None
     try:
         subject = f"{run.assignment.action} for {run.job_id} by {run.assignment.worker.name}"
-        head = commit_all(place.worktree, run.job_id, subject)
-        tree = line(place.worktree.path, "rev-parse", "HEAD^{tree}")
-        return Evidence(touched, observation=observed, head_sha=head, head_tree=tree)
-    except ServiceError as error:
-        return Evidence(touched, observation=observed, problem=f"the work could not be committed: {error.message}")
+        head = commit_all(place.worktree, run.job_id, subject, seen)
+        return Evidence(touched, observation=observed, head_sha=head, head_tree=seen.tree, odd=odd)
+    except (ServiceError, OSError) as error:
+        problem = f"the work could not be committed: {said(error)}"
+        return Evidence(touched, observation=observed, odd=odd, problem=problem)
+
+
+def said(error: ServiceError | OSError) -> str:
+    """A fault as a part of a sentence."""
+    return error.message if isinstance(error, ServiceError) else str(error)
 
 
 def dispose(place: Workspace, run: JobRun, evidence: Evidence) -> None:
@@ -156,8 +167,4 @@ def _name(run: JobRun) -> str:
 
 def _base(repo: Path, run: JobRun) -> str:
     branch = task_branch(run)
-    return (
-        branch
-        if says_yes(repo, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
-        else run.assignment.base or "HEAD"
-    )
+    return branch if branches.tip(repo, branch) else run.assignment.base or "HEAD"

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from activities.git.command import OLDEST_GIT
@@ -67,6 +68,29 @@ def git(_: Service) -> Iterator[Finding]:
     version = re.search(r"(\d+)\.(\d+)", said)
     good = version is not None and (int(version[1]), int(version[2])) >= OLDEST_GIT
     yield Finding("git", Level.OK if good else Level.WRONG, f"{said}, {path}", "" if good else fix)
+
+
+def libgit2(_: Service) -> Iterator[Finding]:
+    from activities.git import limits
+
+    yield Finding("libgit2", Level.OK, limits.version())
+
+
+def repositories(service: Service) -> Iterator[Finding]:
+    """What cannot be done with which repository of this host; without a store, which has its own finding, none."""
+    from activities.git.limits import limits
+    from activities.store import repos
+
+    if not service.settings.store.url and not service.home.store.exists():
+        return
+    try:
+        here = [repo for repo in repos.every(service.store) if repo.host == service.settings.host]
+    except Exception:
+        return
+    for repo in here:
+        for limit in limits(Path(repo.path)):
+            level = Level.WRONG if limit.unusable else Level.WARNING
+            yield Finding(f"repository {repo.name}", level, limit.says, limit.fix)
 
 
 def home(service: Service) -> Iterator[Finding]:
@@ -183,7 +207,7 @@ def github(service: Service) -> Iterator[Finding]:
 Check = Callable[[Service], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     *(python, git, home, disk, settings, stale, store, temporal, daemon),
-    *(github, runtimes, leftovers),
+    *(github, libgit2, repositories, runtimes, leftovers),
 )
 
 

@@ -55,4 +55,4 @@ class EventKind(StrEnum):
     RUN_STARTED_AGAIN = "run_started_again"
     SESSION_NOT_RESUMED = "session_not_resumed"
     TREE_CAVEAT = "tree_caveat"
-    BRANCH_PUT_BACK = "branch_put_back"
+    WORK_LEFT_OUT = "work_left_out"

@@ -35,10 +35,10 @@ class CaveatPayload(Payload):
     caveat: str
 
 
-class BranchesPayload(Payload):
-    """Branches that a reader had moved (ruling I2)."""
+class LeftOutPayload(Payload):
+    """What a work folder held that no commit can hold, or that a person should know of (ruling N3)."""
 
-    branches: list[str]
+    found: list[str]
 
 
 class SessionPayload(Payload):

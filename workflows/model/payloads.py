@@ -5,9 +5,9 @@ from pydantic import ValidationError
 from workflows.model.event_kinds import EventKind
 from workflows.model.job_payloads import (
     AmbiguousPayload,
-    BranchesPayload,
     CaveatPayload,
     KeysDroppedPayload,
+    LeftOutPayload,
     RecordRefusedPayload,
     RunAgainPayload,
     SessionPayload,
@@ -95,7 +95,7 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.RUN_STARTED_AGAIN: RunAgainPayload,
     EventKind.SESSION_NOT_RESUMED: SessionPayload,
     EventKind.TREE_CAVEAT: CaveatPayload,
-    EventKind.BRANCH_PUT_BACK: BranchesPayload,
+    EventKind.WORK_LEFT_OUT: LeftOutPayload,
 }
 
 

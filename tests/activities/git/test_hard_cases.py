@@ -1,25 +1,25 @@
 """Repositories, settings and agents that make it hard: it works, or says clearly why not."""
 
 import os
+import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from activities.git.command import GitError
 from activities.git.commit import commit_all
+from activities.git.library import ObjectsError, RepositoryError
 from activities.git.locks import held
 from activities.git.merge import merge
 from activities.git.worktree_changes import touched_files
 from activities.git.worktrees import (
-    LOCK_FILE,
+    BRANCHES_LOCK,
     Worktree,
     add_branch,
     add_detached,
     dispose,
     find,
-    repair,
 )
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from workflows.model.errors import NotFoundError, RefusedError
@@ -46,10 +46,25 @@ def round_trip(repo: Path, trees: Path) -> None:
 
 
 class TestRepositories:
-    def test_sha256(self, tmp_path: Path, trees: Path) -> None:
+    def test_sha256_is_refused_with_a_way_out(self, tmp_path: Path, trees: Path) -> None:
         run_git(tmp_path, "init", "-q", "-b", "main", "--object-format=sha256", "repo")
         assert len(commit_file(tmp_path / "repo", "a", "x")) == 64
-        round_trip(tmp_path / "repo", trees)
+        with pytest.raises(RepositoryError, match="keeps its objects by SHA-256") as refused:
+            add_detached(tmp_path / "repo", trees / "w", "main")
+        assert "fast-export --all" in refused.value.hint
+
+    def test_a_partial_clone_works_as_far_as_its_objects_go_and_says_what_brings_the_rest(
+        self, repo: Path, tmp_path: Path, trees: Path
+    ) -> None:
+        run_git(repo, "config", "uploadpack.allowFilter", "true")
+        run_git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{repo}", "partial")
+        round_trip(tmp_path / "partial", trees)
+        run_git(tmp_path, "clone", "-q", "--filter=blob:none", "--no-checkout", f"file://{repo}", "empty")
+        with pytest.raises(RepositoryError, match="is a partial clone") as refused:
+            add_detached(tmp_path / "empty", trees / "w", "main")
+        dispose(tmp_path / "empty", trees / "w")
+        run_git(tmp_path / "empty", *refused.value.hint.split()[3:])
+        round_trip(tmp_path / "empty", trees)
 
     def test_bare_shallow_and_detached(self, repo: Path, tmp_path: Path, trees: Path) -> None:
         commit_file(repo, "two", "2")
@@ -74,7 +89,7 @@ class TestRepositories:
         leg = add_branch(repo, trees / "w", "leg", "main")
         (leg.path / "x").write_text("x")
         moved = repo.rename(tmp_path / "moved")
-        with pytest.raises(GitError, match="not a git repository"):
+        with pytest.raises(ObjectsError, match="git failed in"):
             touched_files(leg)
         with pytest.raises(NotFoundError, match="the path is missing"):
             add_branch(repo, leg.path, "leg", "main")
@@ -105,14 +120,16 @@ class TestRepositories:
         assert touched_files(leg).files == ("x",)
         assert commit_all(leg, JOB, "x")
 
-    def test_a_required_filter_that_is_missing_is_named(self, tmp_path: Path, trees: Path) -> None:
+    def test_a_filter_is_not_run_and_files_stay_as_they_are_stored(self, tmp_path: Path, trees: Path) -> None:
         repo = make_repository(tmp_path / "repo", **{"s.key": "x", ".gitattributes": "*.key filter=crypt\n"})
         run_git(repo, "config", "filter.crypt.smudge", "no-such-crypt")
         run_git(repo, "config", "filter.crypt.required", "true")
-        with pytest.raises(GitError, match="smudge filter crypt failed"):
-            add_branch(repo, trees / "w", "leg", "main")
-        dispose(repo, trees / "w")
-        assert os.listdir(trees) == []
+        leg = add_branch(repo, trees / "w", "leg", "main")
+        assert (leg.path / "s.key").read_text() == "x"
+        assert touched_files(leg).files == ()
+        (leg.path / "s.key").write_text("y")
+        commit_all(leg, JOB, "x")
+        assert run_git(repo, "show", "leg:s.key") == "y"
 
 
 class TestSettings:
@@ -174,42 +191,44 @@ class TestAgents:
 
     def test_deletes_the_git_file(self, repo: Path, leg: Worktree) -> None:
         (leg.path / "x").write_text("x")
-        (leg.path / ".git").unlink()
-        repair(repo, leg.path)
+        shutil.rmtree(leg.path / ".git")
         assert find(leg.path) == leg
         assert touched_files(leg).files == ("x",)
 
     def test_its_work_in_a_shared_worktree_survives_that(self, repo: Path, leg: Worktree) -> None:
         (leg.path / "x").write_text("x")
-        (leg.path / ".git").unlink()
+        shutil.rmtree(leg.path / ".git")
         assert add_branch(repo, leg.path, "leg", "main") == leg
         assert (leg.path / "x").exists()
 
     def test_makes_the_worktree_a_repository_of_its_own(self, repo: Path, leg: Worktree) -> None:
-        (leg.path / ".git").unlink()
-        run_git(leg.path, "init", "-q")
+        shutil.rmtree(leg.path / ".git")
+        run_git(leg.path, "init", "-q", "-b", "leg")
         commit_file(leg.path, "x", "x")
-        repair(repo, leg.path)
-        with pytest.raises(GitError):
-            touched_files(leg)
+        assert touched_files(leg).files == ("x",)
+        with pytest.raises(RefusedError, match="does not contain its branch leg"):
+            commit_all(leg, JOB, "x")
         assert (leg.path / "x").exists()
+        assert run_git(repo, "rev-parse", "leg") == leg.base
 
     def test_rebases(self, repo: Path, leg: Worktree) -> None:
         commit_file(leg.path, "mine", "x")
         newer = commit_file(repo, "theirs", "x")
-        run_git(leg.path, "rebase", "-q", "main")
+        run_git(leg.path, "fetch", "-q", str(repo), "main")
+        run_git(leg.path, "rebase", "-q", "FETCH_HEAD")
         head = commit_all(leg, JOB, "x")
         assert run_git(repo, "rev-parse", "leg", "leg^").split() == [head, newer]
 
     def test_stops_in_the_middle_of_a_rebase(self, repo: Path, leg: Worktree) -> None:
         commit_file(leg.path, "readme.md", "mine")
         own = commit_file(leg.path, "more", "x")
-        commit_file(repo, "readme.md", "theirs")
+        theirs = commit_file(repo, "readme.md", "theirs")
         with pytest.raises(subprocess.CalledProcessError):
-            run_git(leg.path, "rebase", "-q", "main")
+            run_git(leg.path, "rebase", "-q", theirs)
         with pytest.raises(RefusedError, match="does not contain its branch leg"):
             commit_all(leg, JOB, "x")
-        assert run_git(repo, "rev-parse", "leg") == own
+        assert run_git(repo, "rev-parse", "leg") == leg.base
+        assert run_git(leg.path, "rev-parse", "leg") == own, "it is still there"
 
     def test_fills_it_with_ignored_files(self, leg: Worktree) -> None:
         (leg.path / "build").mkdir()
@@ -221,8 +240,8 @@ class TestAgents:
     def test_its_killed_git_left_locks_everywhere(self, repo: Path, leg: Worktree) -> None:
         (leg.path / "x").write_text("x")
         run_git(leg.path, "checkout", "-q", "-b", "idea")
-        for lock in ("index.lock", "HEAD.lock", "refs/worktree/service-base.lock"):
-            (repo / ".git/worktrees/w" / lock).touch()
+        for lock in ("index.lock", "HEAD.lock", "refs/heads/idea.lock"):
+            (leg.path / ".git" / lock).touch()
         (repo / ".git/refs/heads/leg.lock").touch()
         head = commit_all(leg, JOB, "x")
         assert run_git(repo, "rev-parse", "leg") == head
@@ -245,15 +264,15 @@ class TestTogether:
     def test_files_are_written_while_somebody_else_changes_worktrees(
         self, repo: Path, trees: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The long part of the set-up does not keep the repository's lock."""
+        """The long part of the set-up does not keep the lock that all branches share."""
         seen: list[bool] = []
 
-        def fill(worktree: Path, common: Path) -> None:
-            with held(common / LOCK_FILE):
-                seen.append(worktree.is_dir())
+        def fill(common: Path, path: Path, side: Path, commit: str) -> None:
+            with held(side.parent / BRANCHES_LOCK):
+                seen.append(path.is_dir())
 
-        monkeypatch.setattr("activities.git.worktrees.fill_submodules", fill)
-        add_detached(repo, trees / "w", "main")
+        monkeypatch.setattr("activities.git.worktrees.fill_all", fill)
+        add_branch(repo, trees / "w", "leg", "main")
         assert seen == [True]
 
     def test_a_lock_is_one_holders_even_while_its_file_comes_and_goes(self, tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def play(where: Path, write: Write) -> None:
                 run_git(where, "commit", "-q", "--allow-empty", "-m", "by the agent")
 
 
-def plumbing(worktree: Worktree) -> set[bytes]:
-    """What differs from the base, seen through a tree written from a fresh index; and HEAD's own difference."""
+def plumbing(worktree: Worktree) -> tuple[set[bytes], str]:
+    """What differs from the base, seen through a tree that git writes from a fresh index; and that tree."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**ENV, "GIT_INDEX_FILE": f"{folder}/index"}
 
@@ -93,7 +93,7 @@ def plumbing(worktree: Worktree) -> set[bytes]:
         raw("read-tree", "HEAD")
         raw("add", "-A")
         tree = raw("write-tree").decode().strip()
-        return between(worktree.base, "HEAD") | between("HEAD", tree)
+        return between(worktree.base, "HEAD") | between("HEAD", tree), tree
 
 
 def state(repo: Path) -> tuple[object, ...]:
@@ -128,20 +128,23 @@ def check(folder: Path, batch: list[Leg]) -> None:
         for write in leg.writes:
             play(path, write)
         seen = touched_files(worktree)
-        assert seen.files == all_printable(os.fsdecode(name) for name in plumbing(worktree))
+        differs, tree = plumbing(worktree)
+        assert seen.files == all_printable(os.fsdecode(name) for name in differs)
         assert not any(name.endswith(".log") or name.startswith("build/") for name in seen.files)
         binds_as_told(seen.files)
         if not leg.reads:
             own += run_git(path, "rev-list", "HEAD").splitlines()
             kept[branch] = commit_all(worktree, f"job-{number}", "work") or worktree.base
-            assert run_git(path, "status", "--porcelain") == ""
+            assert run_git(repo, "rev-parse", f"{branch}^{{tree}}") == tree
+            assert touched_files(worktree).files == seen.files, "what was committed is what was seen"
         dispose(repo, path)
     together(repo, trees, list(kept))
     assert state(repo) == before
     assert {branch: run_git(repo, "rev-parse", branch) for branch in kept} == kept
     assert set(own) <= set(run_git(repo, "rev-list", "--all").splitlines())
     assert os.listdir(trees) == []
-    assert not [*(repo / ".git").glob("worktrees/*"), *(repo / ".git").glob("**/*.lock")]
+    assert os.listdir(folder / "checkouts") == []
+    assert not list((repo / ".git").glob("**/*.lock"))
 
 
 def binds_as_told(files: tuple[str, ...]) -> None:
@@ -164,7 +167,7 @@ def together(repo: Path, trees: Path, branches: list[str]) -> None:
     try:
         merged = merge(worktree, branches)
         for branch in branches:
-            run_git(worktree.path, "merge-base", "--is-ancestor", branch, merged.base)
+            run_git(repo, "merge-base", "--is-ancestor", branch, merged.base)
     except MergeConflict:
         assert run_git(worktree.path, "status", "--porcelain") == ""
     dispose(repo, worktree.path)

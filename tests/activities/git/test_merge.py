@@ -4,20 +4,29 @@ from pathlib import Path
 
 import pytest
 
+from activities.git.commit import commit_all
 from activities.git.merge import MergeConflict, merge
-from activities.git.worktrees import add_branch, add_detached, find
+from activities.git.worktrees import add_branch, add_detached, dispose, find
 from tests.activities.git.conftest import commit_file, run_git
 from workflows.model.errors import NotFoundError
 
 pytestmark = pytest.mark.ruling("I1", "I2")
 
 
+def made(repo: Path, trees: Path, leg: str, name: str, content: str) -> None:
+    """A leg that ended: its branch has one commit, and its work folder is gone."""
+    worktree = add_branch(repo, trees / leg, leg, "main")
+    (worktree.path / name).write_text(content)
+    commit_all(worktree, "job-a", leg)
+    dispose(repo, worktree.path)
+
+
 @pytest.fixture
 def legs(repo: Path, trees: Path) -> Path:
     """The repository with four legs: one and two are apart, three clashes with one, four with the base's readme."""
     for leg, name, content in (("one", "1.txt", "1"), ("two", "2.txt", "2"), ("three", "1.txt", "3")):
-        commit_file(add_branch(repo, trees / leg, leg, "main").path, name, content, leg)
-    commit_file(add_branch(repo, trees / "four", "four", "main").path, "readme.md", "four's\n")
+        made(repo, trees, leg, name, content)
+    made(repo, trees, "four", "readme.md", "four's\n")
     commit_file(repo, "readme.md", "main's\n")
     return repo
 
@@ -60,9 +69,10 @@ def test_merging_again_leaves_the_job_that_runs_there_alone(legs: Path, trees: P
 
 def test_a_killed_merge_is_taken_up_again(legs: Path, trees: Path) -> None:
     worktree = add_detached(legs, trees / "w", "main")
-    run_git(worktree.path, "merge", "--no-commit", "--no-ff", "one")
     (worktree.path / "2.txt").write_text("half writ")
-    (legs / ".git/worktrees/w/index.lock").touch()
+    (worktree.path / "src/a.py").unlink()
+    (trees.parent / "checkouts/w.git/index.lock").touch()
+    (legs / ".git/refs/heads/leg.lock").touch()
     done = merge(worktree, ("one", "two"))
     assert (done.path / "2.txt").read_text() == "2"
     assert run_git(done.path, "status", "--porcelain") == ""
@@ -70,8 +80,10 @@ def test_a_killed_merge_is_taken_up_again(legs: Path, trees: Path) -> None:
 
 def test_a_merge_whose_record_was_lost_is_recorded_again(legs: Path, trees: Path) -> None:
     worktree = add_detached(legs, trees / "w", "main")
+    record = trees.parent / "checkouts/w.git/place.json"
+    before = record.read_text()
     merge(worktree, ("one", "two"))
-    run_git(worktree.path, "update-ref", "refs/worktree/service-base", worktree.base)
+    record.write_text(before)
     again = merge(worktree, ("one", "two"))
     assert again.base == run_git(worktree.path, "rev-parse", "HEAD") != worktree.base
 

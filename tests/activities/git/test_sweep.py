@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from activities.git.commit import commit_all
 from activities.git.sweep import Ground, Kind, Leftover, leftovers, remove
-from activities.git.worktrees import LOCK_FILE, add_branch, add_detached, dispose, find
+from activities.git.worktrees import BRANCHES_LOCK, add_branch, add_detached, dispose, find
 from tests.activities.git.conftest import commit_file, run_git
 
 pytestmark = pytest.mark.ruling("I1", "I2")
@@ -51,19 +52,21 @@ def test_work_that_is_nowhere_else_stays(repo: Path, trees: Path, ground: Ground
     dirty = add_branch(repo, trees / "shop+dirty", "service/job-dirty", "main")
     (dirty.path / "new.txt").write_text("x")
     lost = add_detached(repo, trees / "shop+lost", "main")
-    commit_file(lost.path, "own.txt", "x")
+    only = commit_file(lost.path, "own.txt", "x")
     unmerged = add_branch(repo, trees / "shop+done", "service/job-unmerged", "main")
-    head = commit_file(unmerged.path, "done.txt", "x")
+    (unmerged.path / "done.txt").write_text("x")
+    head = commit_all(unmerged, "job-a", "x") or ""
     nested = add_branch(repo, trees / "shop+nested", "service/job-nested", "main")
     run_git(nested.path, "init", "-q", "inner")
     commit_file(nested.path / "inner", "x", "x")
     broken = add_detached(repo, trees / "shop+broken", "main")
-    (broken.path / ".git").unlink()
+    (broken.path / "x").write_text("x")
+    shutil.rmtree(trees.parent / "checkouts/shop+broken.git")
     swept(ground)
     assert listed(ground) == {
         "shop+broken": "it cannot be read as a worktree of the repository: look into it, then delete it",
         "shop+dirty": "1 uncommitted files",
-        "shop+lost": f"commits on no branch: git -C {lost.path} branch NAME",
+        "shop+lost": f"commits on no branch: git -C {lost.path} branch NAME {only}",
         "shop+nested": "1 uncommitted files",
         "job-dirty": f"checked out in {dirty.path}",
         "job-nested": f"checked out in {nested.path}",
@@ -79,7 +82,6 @@ def test_work_that_is_nowhere_else_stays(repo: Path, trees: Path, ground: Ground
 
 def test_what_a_job_owns_is_not_even_listed(repo: Path, trees: Path, ground: Ground) -> None:
     add_branch(repo, trees / "shop+busy", "service/job-busy", "main")
-    (repo / ".git/worktrees/shop+busy/index.lock").touch()
     add_detached(repo, trees / "other+job", "main")
     run_git(repo, "branch", "service-of-people")
     assert leftovers(ground) == []
@@ -99,7 +101,8 @@ def test_a_branch_that_moved_after_the_listing_stays(repo: Path, trees: Path, gr
     run_git(repo, "branch", "service/job-a", "main")
     (found,) = leftovers(ground)
     worktree = add_branch(repo, trees / "w", "service/job-a", "main")
-    head = commit_file(worktree.path, "x", "x")
+    (worktree.path / "x").write_text("x")
+    head = commit_all(worktree, "job-a", "x")
     dispose(repo, worktree.path)
     assert "could not be removed" in remove(ground, found).keep
     assert run_git(repo, "rev-parse", "service/job-a") == head
@@ -111,32 +114,37 @@ def test_registered_but_gone_and_half_disposed(repo: Path, trees: Path, ground: 
     assert listed(ground) == {"shop+gone": "", "shop+half": ""}
     swept(ground)
     assert os.listdir(trees) == []
-    assert run_git(repo, "worktree", "list").count("\n") == 0
+    assert os.listdir(trees.parent / "checkouts") == []
 
 
-def test_a_commit_of_a_worktree_whose_folder_is_gone_stays(repo: Path, trees: Path, ground: Ground) -> None:
-    lost = add_detached(repo, trees / "shop+lost", "main")
-    head = commit_file(lost.path, "own.txt", "x")
-    shutil.rmtree(lost.path)
-    assert listed(ground) == {"shop+lost": f"its commit {head} is on no branch: git -C {repo} branch NAME {head}"}
+def test_a_worktree_that_an_earlier_release_made_is_shown_with_the_way_to_remove_it(
+    repo: Path, trees: Path, ground: Ground
+) -> None:
+    old = trees / "shop+job-old-1"
+    run_git(repo, "worktree", "add", "-q", "-b", "service/job-old", str(old))
+    (old / "x").write_text("x")
+    way = f"git -C {repo} worktree remove --force {old}"
+    assert listed(ground)["shop+job-old-1"] == f"an earlier release made it: look into it, then {way}"
     swept(ground)
-    assert run_git(repo, "worktree", "list").count("\n") == 1
+    assert (old / "x").exists()
+    run_git(repo, "worktree", "remove", "--force", str(old))
+    swept(ground)
+    assert leftovers(ground) == []
 
 
 def test_locks(repo: Path, trees: Path, ground: Ground) -> None:
     worktree = add_detached(repo, trees / "shop+dirty", "main")
     (worktree.path / "x").write_text("x")
-    git_folder = repo / ".git"
-    old, fresh = git_folder / "worktrees/shop+dirty/index.lock", git_folder / "worktrees/shop+dirty/HEAD.lock"
+    git_folder, sides = repo / ".git", trees.parent / "checkouts"
+    old, fresh = sides / "shop+dirty.lock", git_folder / "refs/heads/service/job-b.lock"
     branch, own = git_folder / "refs/heads/service/job-a.lock", git_folder / "index.lock"
     branch.parent.mkdir()
-    for lock in (old, fresh, branch, own, git_folder / LOCK_FILE):
+    for lock in (old, fresh, branch, own, sides / BRANCHES_LOCK):
         lock.touch()
-    for lock in (old, branch):
-        os.utime(lock, (LONG_AGO, LONG_AGO))
+    os.utime(branch, (LONG_AGO, LONG_AGO))
     holder = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print(1, flush=True); input()"
     with subprocess.Popen(
-        [sys.executable, "-c", holder, git_folder / LOCK_FILE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", holder, sides / BRANCHES_LOCK], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -144,9 +152,9 @@ def test_locks(repo: Path, trees: Path, ground: Ground) -> None:
             str(old): "",
             str(branch): "",
             str(fresh): "git may be at work: look again in ten minutes",
-            str(git_folder / LOCK_FILE): "held at this moment",
+            str(sides / BRANCHES_LOCK): "held at this moment",
             str(own): "it is the checkout's own: when no git runs there, rm it",
         }
         process.kill()
     swept(ground)
-    assert [lock.exists() for lock in (old, branch, fresh, own, git_folder / LOCK_FILE)] == [0, 0, 1, 1, 0]
+    assert [lock.exists() for lock in (old, branch, fresh, own, sides / BRANCHES_LOCK)] == [0, 0, 1, 1, 0]

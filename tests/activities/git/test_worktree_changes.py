@@ -70,7 +70,8 @@ def test_too_many_files_are_incomplete(worktree: Worktree) -> None:
 
 
 def test_the_merged_work_of_others_does_not_count(repo: Path, worktree: Worktree, trees: Path) -> None:
-    commit_file(worktree.path, "theirs.txt", "x")
+    (worktree.path / "theirs.txt").write_text("x")
+    commit_all(worktree, "job-b", "x")
     dependent = merge(add_detached(repo, trees / "d", "main"), ("leg",))
     (dependent.path / "mine.txt").write_text("x")
     assert touched_files(dependent).files == ("mine.txt",)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.git.command import GitError, git
+from activities.git.commit import commit_all
 from activities.git.worktrees import (
     RepositoryError,
     Worktree,
@@ -40,6 +41,12 @@ from workflows.model.workers import Assignment, Worker
 pytestmark = pytest.mark.ruling("I1", "I2")
 
 
+def sides(trees: Path) -> list[str]:
+    """What the service keeps beside the work folders."""
+    beside = trees.parent / "checkouts"
+    return sorted(os.listdir(beside)) if beside.exists() else []
+
+
 def registered(repo: Path) -> int:
     return run_git(repo, "worktree", "list", "--porcelain").count("worktree ")
 
@@ -58,10 +65,10 @@ def test_adding_again_leaves_what_is_there_alone(repo: Path, trees: Path) -> Non
     first = add_branch(repo, trees / "w", "leg", "main")
     commit_file(first.path, "mine.txt", "by the agent")
     (first.path / "dirty.txt").write_text("x")
-    (repo / ".git/worktrees/w/index.lock").touch()  # the agent's git may be at work
+    (first.path / ".git/index.lock").touch()  # the agent's git may be at work
     assert add_branch(repo, first.path, "leg", "main") == first
     assert (first.path / "dirty.txt").exists()
-    assert (repo / ".git/worktrees/w/index.lock").exists()
+    assert (first.path / ".git/index.lock").exists()
 
 
 def test_a_detached_worktree_is_on_no_branch(repo: Path, trees: Path) -> None:
@@ -73,11 +80,12 @@ def test_a_detached_worktree_is_on_no_branch(repo: Path, trees: Path) -> None:
 
 def test_dispose_keeps_the_branch_and_may_be_repeated(repo: Path, trees: Path) -> None:
     worktree = add_branch(repo, trees / "w", "leg", "main")
-    head = commit_file(worktree.path, "mine.txt", "work")
+    (worktree.path / "mine.txt").write_text("work")
+    head = commit_all(worktree, "job-a", "x")
     (worktree.path / "untracked.txt").write_text("x")
     for _ in range(2):
         dispose(repo, worktree.path)
-        assert list(trees.iterdir()) == []
+        assert os.listdir(trees) == sides(trees) == []
         assert registered(repo) == 1
     assert run_git(repo, "rev-parse", "leg") == head
     assert add_branch(repo, worktree.path, "leg", "main").base == head
@@ -89,52 +97,51 @@ def test_dispose_keeps_the_branch_and_may_be_repeated(repo: Path, trees: Path) -
         "rm-all",
         "rm-dotgit",
         "rm-base",
-        "no-admin",
-        "locked",
+        "half-filled",
         "rm-head",
         "empty-dir",
         "half-disposed",
-        "dotgit-folder",
-        "half-registered",
+        "dotgit-file",
+        "side-alone",
     ],
 )
 def test_what_a_kill_left_is_repaired(repo: Path, trees: Path, damage: str) -> None:
     worktree = add_branch(repo, trees / "w", "leg", "main")
-    admin = repo / ".git/worktrees/w"
+    side = trees.parent / "checkouts/w.git"
     match damage:
         case "rm-all":
             shutil.rmtree(worktree.path)
         case "rm-dotgit":
-            (worktree.path / ".git").unlink()
+            shutil.rmtree(worktree.path / ".git")
         case "rm-base":
-            run_git(worktree.path, "update-ref", "-d", "refs/worktree/service-base")
-        case "no-admin":
-            shutil.rmtree(admin)
-        case "locked":
-            (admin / "locked").write_text("initializing")
+            (side / "place.json").unlink()
+        case "half-filled":
             (worktree.path / "readme.md").unlink()
-            run_git(worktree.path, "update-ref", "-d", "refs/worktree/service-base")
+            (side / "index").unlink()
+            (side / "place.json").unlink()
         case "rm-head":
-            (admin / "HEAD").unlink()
+            (side / "HEAD").unlink()
+            (side / "place.json").write_text("{")
         case "empty-dir":
             dispose(repo, worktree.path)
             worktree.path.mkdir()
         case "half-disposed":
             worktree.path.rename(trees / "w.disposed")
-            (trees / "w.disposed/.git").unlink()
-        case "half-registered":
+            shutil.rmtree(trees / "w.disposed/.git")
+        case "side-alone":
             dispose(repo, worktree.path)
-            admin.mkdir(parents=True)
-            (admin / "locked").write_text("initializing")
-        case "dotgit-folder":
-            (worktree.path / ".git").unlink()
-            run_git(worktree.path, "init", "-q")
+            side.mkdir(parents=True)
+            (side / "branch").write_text("leg")
+        case "dotgit-file":
+            shutil.rmtree(worktree.path / ".git")
+            (worktree.path / ".git").write_text("gitdir: /nowhere\n")
+            (side / "place.json").unlink()
     assert add_branch(repo, worktree.path, "leg", "main") == worktree
     assert run_git(worktree.path, "status", "--porcelain") == ""
-    assert registered(repo) == 2
+    assert run_git(worktree.path, "rev-parse", "HEAD") == worktree.base
     dispose(repo, worktree.path)
-    assert os.listdir(trees) == []
-    assert list((repo / ".git").glob("worktrees/*")) == []
+    assert os.listdir(trees) == sides(trees) == []
+    assert registered(repo) == 1
 
 
 def test_a_disposal_killed_half_way_is_finished(
@@ -145,7 +152,7 @@ def test_a_disposal_killed_half_way_is_finished(
 
     def killed(path: Path) -> None:
         if path.exists():
-            (path / ".git").unlink()
+            shutil.rmtree(path / ".git", ignore_errors=True)
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -191,17 +198,17 @@ def test_killing_it_at_any_moment_leaves_nothing_that_stays_broken(tmp_path: Pat
         adder.communicate()
         worktree = add_branch(repo, trees / "w", "leg", "main")
         assert run_git(worktree.path, "status", "--porcelain") == ""
-        assert registered(repo) == 2
+        assert registered(repo) == 1
     dispose(repo, trees / "w")
-    assert os.listdir(trees) == []
-    assert not list((repo / ".git").glob("worktrees/*"))
+    assert os.listdir(trees) == sides(trees) == []
+    assert not list((repo / ".git").glob("**/*.lock"))
 
 
 def test_many_at_once(repo: Path, trees: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         made = list(pool.map(lambda n: add_branch(repo, trees / f"w{n % 4}", f"leg{n % 4}", "main"), range(8)))
     assert len({worktree.path for worktree in made}) == 4
-    assert registered(repo) == 5
+    assert sides(trees) == [f"w{number}.git" for number in range(4)]
 
 
 class TestRepositories:
@@ -228,7 +235,7 @@ class TestRepositories:
             add_detached(repo, trees / "w", "--all")
 
     def test_bad_branch_name(self, repo: Path, trees: Path) -> None:
-        with pytest.raises(GitError, match="exit code 1"):
+        with pytest.raises(RefusedError, match="no name for a branch"):
             add_branch(repo, trees / "w", "a..b", "main")
 
     def test_bare(self, repo: Path, tmp_path: Path, trees: Path) -> None:
@@ -279,8 +286,8 @@ class TestSubmodules:
         worktree = add_branch(repo, trees / "w", "leg", "main")
         assert (worktree.path / "deps/lib/lib.c").exists()
         assert run_git(worktree.path, "status", "--porcelain") == ""
+        assert run_git(worktree.path / "deps/lib", "status", "--porcelain") == ""
         dispose(repo, worktree.path)
-        assert registered(repo) == 1
 
         left = add_branch(tmp_path / "plain", trees / "x", "leg", "main")
         assert os.listdir(left.path / "deps/lib") == []
@@ -410,13 +417,17 @@ def test_the_longest_names_are_worktrees_of_their_own(repo: Path, tmp_path: Path
 def test_a_worktree_and_one_below_its_name_have_branches_beside_each_other(repo: Path, trees: Path) -> None:
     for name in ("a", "a/b"):
         add_branch(repo, place(trees, name), f"service/job-0123456789ab-shared-{name.replace('/', '+')}", "main")
-    assert registered(repo) == 3
+    assert len(sides(trees)) == 2
 
 
 def test_the_base_of_a_shared_worktree_moves_when_told(repo: Path, trees: Path) -> None:
     worktree = add_branch(repo, trees / "w", "leg", "main")
-    head = commit_file(worktree.path, "x", "by the leg before")
+    commit_file(worktree.path, "x", "by the leg before")
+    with pytest.raises(RefusedError, match="was not taken over"):
+        mark_base(worktree.path)
+    head = commit_all(worktree, "job-a", "x")
     assert mark_base(worktree.path).base == head
+    assert run_git(worktree.path, "status", "--porcelain") == ""
     found = find(worktree.path)
     assert found is not None
     assert found.base == head
@@ -450,7 +461,9 @@ def test_the_tip_is_what_git_says_however_its_refs_are_kept(repo: Path, trees: P
     run_git(repo, "checkout", "-q", "--detach", "HEAD~1")
     assert tip(repo) == told(), "detached"
     other = add_branch(repo, trees / "w", "leg", "main").path
-    assert tip(other) == run_git(repo, "rev-parse", "main").strip(), "a worktree's .git is a file"
+    assert tip(other) == run_git(repo, "rev-parse", "main").strip(), "a work folder"
+    run_git(repo, "worktree", "add", "-q", "--detach", str(trees / "theirs"), "main")
+    assert tip(trees / "theirs") == run_git(repo, "rev-parse", "main").strip(), "a worktree's .git is a file"
     run_git(repo, "symbolic-ref", "HEAD", "refs/heads/unborn")
     with pytest.raises(NotFoundError):
         tip(repo)

@@ -14,6 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.agents.shell import Shell
+from activities.git.worktrees import add_branch, add_detached
 from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.runs.os_processes import marked
@@ -277,7 +278,7 @@ async def test_a_reader_s_worktree_is_gone_however_it_ended(stage: Stage, script
     assert [path.name for path in stage.context.home.worktrees.glob("*")] == []
 
 
-@pytest.mark.ruling("I2", "spec:orchestrate.verifier")
+@pytest.mark.ruling("I2", "N3", "spec:orchestrate.verifier")
 @pytest.mark.parametrize("way", ["update-ref refs/heads/{0} HEAD~1", "checkout -q {0}"])
 async def test_a_reader_that_may_run_anything_does_not_move_the_branch_it_checks(stage: Stage, way: str) -> None:
     made = await stage.play(stage.job("open('a', 'w').write('x')\n" + APPROVED, Action.IMPLEMENT))
@@ -289,7 +290,7 @@ async def test_a_reader_that_may_run_anything_does_not_move_the_branch_it_checks
     outcome = await stage.play(check)
     assert outcome.state is JobState.SUCCEEDED, outcome.reason
     assert git(stage.repo, "rev-parse", branch).strip() == made.head_sha
-    assert [(notice.kind, notice.data) for notice in outcome.notices] == [("branch_put_back", {"branches": [branch]})]
+    assert (outcome.notices, outcome.touched_files) == ((), ("b",))
     assert git(stage.repo, "worktree", "list").count("\n") == 1
 
 
@@ -385,11 +386,14 @@ async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: St
 
 async def test_work_that_cannot_be_committed_stays_where_it_is_and_the_job_says_so(stage: Stage) -> None:
     result = APPROVED.replace("approved", "implemented")
-    script = "import os, subprocess; open('limiter.py', 'w').write('x'); os.remove('.git')\n"
-    script += "subprocess.run(['git', 'init', '-q'], check=True)\n" + result
+    script = "import os, shutil, subprocess; open('limiter.py', 'w').write('x'); shutil.rmtree('.git')\n"
+    script += (
+        "subprocess.run('git init -q && git add . && git -c user.name=x -c user.email=x commit -qm x', shell=True)\n"
+    )
+    script += result
     outcome = await stage.play(stage.job(script, Action.IMPLEMENT))
     assert outcome.state is JobState.FAILED
-    assert outcome.reason.startswith("the worktree cannot be read: ")
+    assert re.match(r"the work could not be committed: the job left \S+ at \w+, which does not", outcome.reason)
     run = kept(stage, outcome)
     assert (Path(run.worktree or "") / "limiter.py").read_text() == "x"
     assert (run.payload or {})["service_result"]["decision"] == "implemented"
@@ -402,13 +406,14 @@ async def test_a_worktree_that_outlived_its_record_goes_but_work_stays(stage: St
     run = kept(stage, await stage.play(job))
     assert run.worktree is not None
     left = Path(run.worktree)
-    git(stage.repo, "worktree", "add", "-q", str(left), run.branch or "HEAD", "--force")
-    git(left, "update-ref", "refs/worktree/service-base", "HEAD")
     if run.branch:
+        add_branch(stage.repo, left, run.branch, "HEAD")
         (left / "work.txt").write_text("not committed yet")
         await stage.play(job)
         assert (left / "work.txt").exists()
         (left / "work.txt").unlink()
+    else:
+        add_detached(stage.repo, left, "HEAD")
     await stage.play(job)
     assert not left.exists()
     assert git(stage.repo, "worktree", "list").count("\n") == 1
@@ -416,9 +421,13 @@ async def test_a_worktree_that_outlived_its_record_goes_but_work_stays(stage: St
 
 async def test_an_agent_that_breaks_the_tie_to_its_repository_loses_nothing(stage: Stage) -> None:
     result = APPROVED.replace("approved", "implemented")
-    script = "open('limiter.py', 'w').write('x'); open('.git', 'w').write('gone')\n" + result
+    script = "import shutil; open('limiter.py', 'w').write('x'); shutil.rmtree('.git')\n"
+    script += "open('.git', 'w').write('gone')\n" + result
     outcome = await stage.play(stage.job(script, Action.IMPLEMENT))
     assert (outcome.state, outcome.touched_files) == (JobState.SUCCEEDED, ("limiter.py",))
+    (notice,) = outcome.notices
+    assert (notice.kind, notice.data) == ("work_left_out", {"found": [".git: it is no folder any more"]})
+    assert git(stage.repo, "show", f"{outcome.branch}:limiter.py") == "x"
 
 
 @pytest.mark.ruling("B6")

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import time
 from collections import namedtuple
 from pathlib import Path
@@ -10,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
+from activities.store import repos
 from bridge.operations import doctor
 from bridge.operations.doctor import Finding, Level
 from bridge.operations.service import Service
 from cli.main import main
+from tests.activities.git.conftest import make_repository, run_git
 
 pytestmark = pytest.mark.ruling("engine:doctor")
 
@@ -87,6 +90,30 @@ def test_an_old_git_is_wrong(
     assert found(home)["git"].level is level
     program.unlink()
     assert found(home)["git"].says == "there is no git on the PATH"
+
+
+@pytest.mark.ruling("N3")
+def test_what_libgit2_cannot_do_with_a_repository_is_said_with_what_to_type(home: Home, tmp_path: Path) -> None:
+    service = Service(home)
+    plain = make_repository(tmp_path / "plain")
+    odd, other = make_repository(tmp_path / "odd"), tmp_path / "other"
+    for name, value in (("filter.crypt.clean", "crypt"), ("filter.lfs.clean", "lfs"), ("merge.po.driver", "po")):
+        run_git(odd, "config", name, value)
+    subprocess.run(["git", "init", "-q", "--object-format=sha256", str(other)], check=True)
+    for path in (plain, odd, other, tmp_path / "gone"):
+        path.mkdir(exist_ok=True)
+        repos.put(service.store, f"acme/{path.name}", str(path), service.settings.host)
+    said = [each for each in doctor.examine(service) if each.about.startswith("repository ")]
+    assert [(each.about, each.level) for each in said] == [
+        ("repository acme/gone", Level.WRONG),
+        ("repository acme/odd", Level.WARNING),
+        ("repository acme/odd", Level.WARNING),
+        ("repository acme/other", Level.WRONG),
+    ]
+    assert "its filter crypt is not run" in said[1].says
+    assert "its merge driver po is not run" in said[2].says
+    assert "SHA-256" in said[3].says
+    assert found(home)["libgit2"].says.startswith("libgit2 1.")
 
 
 def test_a_store_of_another_program_is_wrong_and_the_rest_is_looked_at(home: Home) -> None:

@@ -1,0 +1,111 @@
+"""Writing the files of a commit into a work folder, by libgit2 and the service's own side: no program is run."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from activities.git.branches import faults_said
+from activities.git.command import printable
+from activities.git.library import ObjectsError, RepositoryError, library, opened
+from activities.git.look_around import clear_the_way
+from activities.git.own_side import SPARSE
+
+if TYPE_CHECKING:
+    from pygit2 import Repository, Tree
+
+LEFT_OUT = "left-out"
+"""Where the names are kept of files that the registered checkout leaves out too: their absence is no deletion."""
+
+
+def fill(common: Path, path: Path, side: Path, commit: str) -> None:
+    """The work folder has the files of the commit, and its index says so; ignored files that were there stay."""
+    (side / "index.lock").unlink(missing_ok=True)  # of one that was killed: nobody else writes it
+    pygit2, repository = library(), opened(side)
+    ways = pygit2.enums.CheckoutStrategy
+    with _missing_said(common), faults_said(common):
+        tree = repository.revparse_single(commit).peel(pygit2.Commit).tree
+        if any(path.iterdir()):
+            clear_the_way(path, [os.fsdecode(name) for name in names(tree)])
+        out = _left_out(side, tree)
+        repository.workdir = str(path)
+        if out:
+            paths = [name.decode() for name in names(tree) if os.fsdecode(name) not in out]
+            how = ways.FORCE | ways.REMOVE_UNTRACKED | ways.DISABLE_PATHSPEC_MATCH
+            repository.checkout_tree(tree, strategy=how, paths=paths)  # type: ignore[no-untyped-call]
+            repository.index.read_tree(tree)
+            repository.index.write()
+        else:
+            repository.checkout_tree(tree, strategy=ways.FORCE | ways.REMOVE_UNTRACKED)  # type: ignore[no-untyped-call]
+    (side / LEFT_OUT).write_bytes(b"\0".join(map(os.fsencode, sorted(out))))
+    (side / "HEAD").write_text(f"{commit}\n")
+
+
+def refresh(side: Path, commit: str) -> None:
+    """The index is that of the commit; files that are the same in it need not be read again."""
+    repository = opened(side)
+    with faults_said(side):
+        repository.index.read_tree(repository.revparse_single(commit).peel(library().Tree))
+        repository.index.write()
+    repository.free()
+    (side / "HEAD").write_text(f"{commit}\n")
+
+
+def is_ignored(repository: "Repository", name: bytes) -> bool:
+    """Whether the rules for ignored files name it. libgit2 is asked by text only: other bytes match any character."""
+    return repository.path_is_ignored(name.decode("utf-8", "replace"))
+
+
+def left_out(side: Path) -> frozenset[str]:
+    """The names of files that were not written."""
+    kept = side / LEFT_OUT
+    data = kept.read_bytes() if kept.is_file() else b""
+    return frozenset(os.fsdecode(name) for name in data.split(b"\0") if name)
+
+
+def names(tree: "Tree") -> list[bytes]:
+    """Every file of a tree."""
+    index = library().Index()
+    index.read_tree(tree)
+    return [os.fsencode(entry.path) for entry in index]
+
+
+def _left_out(side: Path, tree: "Tree") -> frozenset[str]:
+    """A list of what is checked out has the form of a list of what is ignored: libgit2 reads it as that."""
+    if not (side / SPARSE).is_file():
+        return frozenset()
+    reader = side / "sparse"
+    for name in ("objects", "refs", "info", "none"):
+        (reader / name).mkdir(parents=True, exist_ok=True)
+    (reader / "HEAD").write_text("ref: refs/heads/none\n")
+    (reader / "config").write_text("[core]\n\tbare = false\n")
+    (reader / "info" / "exclude").write_bytes((side / SPARSE).read_bytes())
+    repository = opened(reader)
+    repository.workdir = str(reader / "none")
+    listed = (name for name in names(tree) if not (_is_text(name) and is_ignored(repository, name)))
+    return frozenset(map(os.fsdecode, listed))
+
+
+def _is_text(name: bytes) -> bool:
+    """Whether libgit2 can be told to check out this very file."""
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _missing_said(common: Path) -> Iterator[None]:
+    """A partial clone lacks objects that only its own git fetches."""
+    try:
+        yield
+    except ObjectsError as error:
+        if "promisor" not in (common / "config").read_text(errors="replace"):
+            raise
+        where = printable(str(common.parent if common.name == ".git" else common))
+        raise RepositoryError(
+            f"{where} is a partial clone, and objects that the work needs were never fetched: {error.message}",
+            f"git -C {where} fetch --refetch --no-filter",
+        ) from None

@@ -1,0 +1,68 @@
+"""A git index, read as data: which files it knows, and how each looked when it was written."""
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_FIXED = struct.Struct(">10I20sH")
+_EXTENDED = 0x4000
+GITLINK = 0o160000
+
+
+class IndexFileError(ValueError):
+    """It is no index of a form that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A file as the index has it."""
+
+    path: str
+    object_id: bytes
+    mode: int
+    looked: tuple[int, int, int, int]
+    """When it was changed and its record was, its number and its size: what tells without reading it."""
+
+
+def looks(found: os.stat_result) -> tuple[int, int, int, int]:
+    """The same of a file as it is now."""
+    return (found.st_mtime_ns, found.st_ctime_ns, found.st_ino & 0xFFFFFFFF, found.st_size & 0xFFFFFFFF)
+
+
+def rows(data: bytes) -> Iterator[Row]:
+    """The entries of an index of SHA-1 objects, of version 2, 3 or 4."""
+    try:
+        signature, version, count = struct.unpack_from(">4sII", data)
+        if signature != b"DIRC" or version not in (2, 3, 4):
+            raise IndexFileError("it is no index of version 2, 3 or 4")
+        yield from _rows(data, version, count)
+    except (struct.error, ValueError, IndexError) as error:
+        raise IndexFileError(str(error)) from None
+
+
+def _rows(data: bytes, version: int, count: int) -> Iterator[Row]:
+    at, before = 12, b""
+    for _ in range(count):
+        fields = _FIXED.unpack_from(data, at)
+        changed, changed_ns, written, written_ns, _, number, mode, _, _, size, object_id, flags = fields
+        start = at + _FIXED.size + (2 if version >= 3 and flags & _EXTENDED else 0)
+        kept = 0
+        if version == 4:
+            dropped, start = _varint(data, start)
+            kept = len(before) - dropped
+            if kept < 0:
+                raise IndexFileError("a name is shorter than nothing")
+        end = data.index(b"\0", start)
+        before = before[:kept] + data[start:end]
+        at = end + 1 if version == 4 else at + ((end - at + 8) & ~7)
+        looked = (written * 10**9 + written_ns, changed * 10**9 + changed_ns, number, size)
+        yield Row(os.fsdecode(before), object_id, mode, looked)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = data[at] & 0x7F
+    while data[at] & 0x80:
+        at += 1
+        value = ((value + 1) << 7) | (data[at] & 0x7F)
+    return value, at + 1

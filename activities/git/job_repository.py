@@ -1,0 +1,46 @@
+"""The repository an agent works in: its own `.git`, with objects that are only lent to it (ruling N3).
+
+It has the references of the registered repository as they are now, so that an agent can look at other branches, and
+nothing else of it but settings that do no harm. Whatever the agent does to it, nobody else reads it but as data.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+from activities.git import own_side
+from activities.git.registered import configuration, references
+
+_DESCRIPTION = "The work of one job: what is committed here is taken over when the job ends.\n"
+
+
+def furnish(repo: Path, common: Path, path: Path, side: Path, commit: str, branch: str | None = None) -> None:
+    """Make the `.git` of a work folder, anew where there is one: on the branch, or at the commit on none."""
+    folder, fresh = path / ".git", side / "given"  # made where no agent writes, then put there at once
+    remove(fresh)
+    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
+        (fresh / name).mkdir(parents=True, exist_ok=True)
+    known = references(common)
+    if branch:
+        known[f"refs/heads/{branch}"] = commit
+    rows = [f"{each} {name}\n" for name, each in sorted(known.items())]
+    (fresh / "packed-refs").write_bytes(os.fsencode("# pack-refs with: sorted \n" + "".join(rows)))
+    (fresh / "HEAD").write_bytes(os.fsencode(f"ref: refs/heads/{branch}\n" if branch else f"{commit}\n"))
+    (fresh / "config").write_bytes(configuration(repo))
+    (fresh / "description").write_text(_DESCRIPTION)
+    own_side.lend(common, fresh)
+    for name in ("info/exclude", "info/attributes", "shallow"):
+        if (common / name).is_file():
+            shutil.copyfile(common / name, fresh / name)
+    if (side / "index").is_file():
+        shutil.copyfile(side / "index", fresh / "index")
+    remove(folder)
+    fresh.rename(folder)
+
+
+def remove(path: Path) -> None:
+    """Nothing is there any more, whatever it was."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

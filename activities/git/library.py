@@ -1,0 +1,82 @@
+"""libgit2, as the service uses it: no configuration of the machine or the account counts, and no owner of files.
+
+It runs no program whatever a repository says: no filter, hook, merge driver or file monitor. It is loaded by who needs
+it, when it is needed: that takes a tenth of a second.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from activities.git.command import printable
+from workflows.model.errors import RefusedError, ServiceError
+
+if TYPE_CHECKING:
+    from pygit2 import Repository, Signature
+
+NAME, ADDRESS = "Delegation Service", "service@localhost"
+_EXTENSION = re.compile(r"unsupported extension name extensions\.(\S+)")
+_READ_TOO = ("partialclone",)
+
+
+class RepositoryError(RefusedError):
+    """The place is no repository that work can be done in."""
+
+    code = "repository_unusable"
+
+
+class ObjectsError(ServiceError):
+    """What is needed of a repository is not there, or cannot be read or written."""
+
+    code = "git_failed"
+
+
+@cache
+def library() -> ModuleType:
+    """The library, set up: an operator registered a repository on purpose, and agents may run as somebody else."""
+    import pygit2
+
+    pygit2.settings.owner_validation = False
+    levels = pygit2.enums.ConfigLevel
+    for level in (levels.PROGRAMDATA, levels.SYSTEM, levels.XDG, levels.GLOBAL):
+        pygit2.settings.search_path[level] = ""
+    pygit2.settings.set_extensions(list(_READ_TOO))
+    return pygit2
+
+
+def signature() -> "Signature":
+    """Who makes the service's commits."""
+    made: Signature = library().Signature(NAME, ADDRESS)
+    return made
+
+
+def opened(path: Path) -> "Repository":
+    """The repository at exactly this place; or why libgit2 cannot read it, and the way out."""
+    pygit2 = library()
+    try:
+        repository: Repository = pygit2.Repository(str(path), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
+    except (pygit2.GitError, OSError, ValueError) as error:
+        raise _unusable(path, str(error)) from None
+    return repository
+
+
+def _unusable(path: Path, said: str) -> RepositoryError:
+    where = printable(str(path))
+    if "sha256" in said:
+        return RepositoryError(
+            f"{where} keeps its objects by SHA-256, which libgit2 does not read",
+            f"git -C {where} fast-export --all | git -C COPY fast-import, with a COPY made by git init, and service "
+            "repo add OWNER/NAME COPY",
+        )
+    if found := _EXTENSION.search(said):
+        if found[1].lower() == "refstorage":
+            return RepositoryError(
+                f"{where} keeps its branches in a reftable, which libgit2 does not read",
+                f"git -C {where} refs migrate --ref-format=files",
+            )
+        return RepositoryError(
+            f"{where} uses extensions.{found[1]}, which libgit2 does not read", f"git -C {where} config --list"
+        )
+    return RepositoryError(f"{where} is not the root of a git repository: {said}", f"git -C {where} init")

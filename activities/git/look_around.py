@@ -1,0 +1,150 @@
+"""What is in a work folder, seen without following or opening anything: a walk that ends (ruling N3)."""
+
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.git import plain_files
+from activities.git.command import printable
+from workflows.model.errors import RefusedError
+
+WALK_SECONDS = 300.0
+MOST_ENTRIES = 2_000_000
+LONGEST_PATH = 4000
+"""Bytes of a path below the work folder."""
+
+RULES = (".gitignore", ".gitattributes", ".gitmodules")
+_INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+"""Characters that some file systems leave out when they compare names."""
+
+
+@dataclass(frozen=True)
+class Odd:
+    """Something in a work folder that no commit can hold, or that a person should know of."""
+
+    path: str
+    what: str
+
+    @property
+    def told(self) -> str:
+        return f"{printable(self.path)}: {self.what}"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One folder of a walk: what is in it, each as it is itself and not as what it points to."""
+
+    path: str
+    """Below the work folder, with a slash at its end; empty for that itself."""
+    descriptor: int
+    entries: tuple[tuple[str, os.stat_result], ...]
+
+
+class Walk:
+    """A walk through a work folder; who walks says which folders are entered."""
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+        self._until = time.monotonic() + WALK_SECONDS
+        self._seen = 0
+        self._next = [""]
+        self.odd: list[Odd] = []
+
+    def enter(self, path: str) -> None:
+        """Go into this folder later."""
+        if len(os.fsencode(path)) > LONGEST_PATH:
+            self.odd.append(Odd(path[:200] + "...", "it lies too deep"))
+        else:
+            self._next.append(f"{path}/")
+
+    def folders(self) -> Iterator[Folder]:
+        """The folders, one after another; one that is gone or no folder any more is passed over."""
+        with plain_files.folder_at(self._top) as top:
+            while self._next:
+                path = self._next.pop()
+                with contextlib.ExitStack() as stack:
+                    try:
+                        descriptor = stack.enter_context(plain_files.folder_below(top, path.rstrip("/")))
+                        entries = tuple(self._entries(descriptor))
+                    except OSError as error:
+                        self.odd.append(Odd(path, f"it cannot be read: {error.strerror}"))
+                        continue
+                    yield Folder(path, descriptor, entries)
+
+    def _entries(self, descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
+        with os.scandir(descriptor) as listing:
+            for entry in listing:
+                self._seen += 1
+                if self._seen > MOST_ENTRIES or time.monotonic() > self._until:
+                    raise self._without_end()
+                with contextlib.suppress(FileNotFoundError):
+                    yield entry.name, entry.stat(follow_symlinks=False)
+
+    def _without_end(self) -> RefusedError:
+        where = printable(str(self._top))
+        return RefusedError(
+            f"{where} has more files than can be looked at (more than {MOST_ENTRIES}, or for longer than "
+            f"{WALK_SECONDS:.0f} s)",
+            f"find {where} -xdev | wc -l",
+        )
+
+
+def kind(found: os.stat_result) -> str:
+    """What an entry is that git knows nothing of; empty for files, links and folders."""
+    for is_one, name in ((stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket")):
+        if is_one(found.st_mode):
+            return name
+    known = stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode) or stat.S_ISDIR(found.st_mode)
+    return "" if known else "a device"
+
+
+def is_gits(name: str) -> bool:
+    """Whether some file system would take the name for `.git`."""
+    plain = name.translate(_INVISIBLE).casefold()
+    return plain.partition(":")[0].rstrip(" .") == ".git" or plain == "git~1"
+
+
+def clear_the_way(path: Path, written: Collection[str]) -> None:
+    """Remove what would be waited for, or written through, when files of these names are written here.
+
+    These are pipes and devices anywhere, links where a file or a folder of the names belongs, and files that have
+    another name too.
+    """
+    taken = set(written) | folders_above(written)
+    walk = Walk(path)
+    for folder in walk.folders():
+        for name, found in folder.entries:
+            place = folder.path + name
+            if stat.S_ISDIR(found.st_mode):
+                if place != ".git":
+                    walk.enter(place)
+            elif kind(found) or (place in taken and _leads_elsewhere(found)) or (is_rules(name) and _is_link(found)):
+                os.unlink(name, dir_fd=folder.descriptor)
+
+
+def is_rules(name: str) -> bool:
+    """Whether git and libgit2 read the file for how they treat others."""
+    return name in RULES
+
+
+def _is_link(found: os.stat_result) -> bool:
+    return stat.S_ISLNK(found.st_mode)
+
+
+def _leads_elsewhere(found: os.stat_result) -> bool:
+    return _is_link(found) or found.st_nlink > 1
+
+
+def folders_above(names: Iterable[str]) -> set[str]:
+    """The folders that the files are in."""
+    found: set[str] = set()
+    for name in names:
+        folder = name.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found

@@ -1,0 +1,106 @@
+"""The service's own side of a job's work folder: a git directory outside it, which no agent writes (ruling N3).
+
+It has an index, a configuration and objects of its own, and reads those of the registered repository. What the job
+starts from is recorded last, so that a place with a record is complete.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from activities.git.command import printable
+from activities.git.config_file import Setting, written
+from activities.git.registered import common_directory, object_folders, settings_of, sparse_list
+from workflows.model.errors import RefusedError
+
+FOLDER = "checkouts"
+SPARSE = "info/sparse"
+"""Which files the registered checkout has, where it has not all."""
+
+_RECORD = "place.json"
+
+
+@dataclass(frozen=True)
+class Place:
+    """What was recorded of a work folder when it was made."""
+
+    repo: Path
+    """The registered repository."""
+    common: Path
+    """Where it keeps everything."""
+    base: str
+    branch: str | None = None
+
+
+def side_of(path: Path) -> Path:
+    """Where the service keeps its side of the work folder at this path."""
+    return path.parent.parent / FOLDER / f"{path.name}.git"
+
+
+def side_of_submodule(side: Path, name: str) -> Path:
+    """Where it keeps its side of a submodule."""
+    return side / "submodules" / hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
+
+
+def lock_of(path: Path) -> Path:
+    """What is held while the place is made or removed."""
+    return side_of(path).with_suffix(".lock")
+
+
+def begin(repo: Path, side: Path) -> None:
+    """An empty side for a work folder that is to be filled; what a kill left of one is gone."""
+    common = common_directory(repo)
+    if side.exists():
+        shutil.rmtree(side)
+    for name in ("objects/info", "objects/pack", "refs/heads", "info"):
+        (side / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    settings = {"bare": "true", "repositoryformatversion": "0", "logallrefupdates": "false"} | settings_of(repo)
+    (side / "config").write_bytes(written(Setting("core", key, value) for key, value in settings.items()))
+    (side / "HEAD").write_text("ref: refs/heads/none\n")
+    lend(common, side)
+    for name in ("info/exclude", "info/attributes", "shallow"):
+        if (common / name).is_file():
+            shutil.copyfile(common / name, side / name)
+    if (listed := sparse_list(repo)) is not None:
+        shutil.copyfile(listed, side / SPARSE)
+
+
+def lend(common: Path, side: Path) -> None:
+    """Have a git directory read the objects of the registered repository."""
+    rows = b"".join(os.fsencode(folder) + b"\n" for folder in object_folders(common))
+    (side / "objects" / "info" / "alternates").write_bytes(rows)
+
+
+def record(path: Path, place: Place) -> None:
+    """From now on the place is complete."""
+    side = side_of(path)
+    told = asdict(place) | {"repo": str(place.repo), "common": str(place.common)}
+    fresh = side / f"{_RECORD}.new"
+    fresh.write_text(json.dumps(told))
+    fresh.replace(side / _RECORD)
+
+
+def recorded(path: Path) -> Place | None:
+    """The record of a complete place."""
+    return read_record(side_of(path))
+
+
+def place_at(path: Path) -> Place:
+    """The same; without one nothing can be said of the work folder."""
+    known = recorded(path)
+    if known is None:
+        where = printable(str(path))
+        raise RefusedError(f"nothing is known of what {where} was made from", "service repo sweep")
+    return known
+
+
+def read_record(side: Path) -> Place | None:
+    """The same, by the service's side of it."""
+    try:
+        told = json.loads((side / _RECORD).read_text())
+        return Place(Path(told["repo"]), Path(told["common"]), told["base"], told["branch"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,85 @@
+"""Files that somebody else may have written, read as data: no link is followed, nothing but plain files is opened."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class NotPlainError(OSError):
+    """It is no plain file or folder, or it is larger than anything we would read."""
+
+
+@contextmanager
+def folder_at(top: Path) -> Iterator[int]:
+    """A descriptor of a folder that is no link itself."""
+    yield from _closing(os.open(top, _FOLDER))
+
+
+@contextmanager
+def folder_below(top: int, path: str) -> Iterator[int]:
+    """A descriptor of a folder below another one, step by step: no step is a link."""
+    here = os.dup(top)
+    for part in path.split("/") if path else ():
+        try:
+            below = os.open(part, _FOLDER, dir_fd=here)
+        finally:
+            os.close(here)
+        here = below
+    yield from _closing(here)
+
+
+def _closing(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def file_below(folder: int, name: str, most: int) -> Iterator[int]:
+    """A descriptor of a plain file in a folder; opening it waits for nobody."""
+    descriptor = os.open(name, _FILE, dir_fd=folder)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+            raise NotPlainError(f"{name} is no plain file of at most {most} bytes")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def content(folder: int, path: str, most: int) -> bytes:
+    """All of a plain file."""
+    above, _, name = path.rpartition("/")
+    with folder_below(folder, above) as here, file_below(here, name, most) as descriptor:
+        pieces, left = [], most + 1
+        while left > 0 and (piece := os.read(descriptor, min(left, 1 << 20))):
+            pieces.append(piece)
+            left -= len(piece)
+        if left <= 0:
+            raise NotPlainError(f"{name} has more than {most} bytes")
+        return b"".join(pieces)
+
+
+def text(folder: int, path: str, most: int) -> str | None:
+    """The same as text without its line's end; None when there is nothing that can be read."""
+    with suppress(OSError):
+        return os.fsdecode(content(folder, path, most)).strip()
+    return None
+
+
+def copy(source: int, target: Path, most: int) -> int:
+    """Copy an opened file to a place of ours, at most so many bytes; returns how many."""
+    copied = 0
+    with target.open("wb") as file:
+        while piece := os.read(source, 1 << 20):
+            copied += len(piece)
+            if copied > most:
+                raise NotPlainError(f"it has more than {most} bytes")
+            file.write(piece)
+    return copied

@@ -1,0 +1,221 @@
+"""The files of a work folder as a tree of git's, whatever else is in the folder (rulings I4, N3).
+
+Each file is read by the service itself, as a plain file and below the folder only. What git's rules for ignored files
+and line ends need is copied beside it, so libgit2 never looks into the work folder.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from activities.git import plain_files
+from activities.git.filling import is_ignored, left_out
+from activities.git.index_file import GITLINK, Row, looks, rows
+from activities.git.library import library, opened
+from activities.git.look_around import Folder, Odd, Walk, folders_above, is_gits, kind
+from activities.git.own_side import side_of_submodule
+
+if TYPE_CHECKING:
+    from pygit2 import Oid, Repository
+
+MOST_BYTES = 1 << 30
+"""Of one file; a larger one is no work of an agent's."""
+
+_AT_ONCE = 8 << 20
+_MOST_RULES = 1 << 20
+_RULES = (".gitignore", ".gitattributes")
+
+
+@dataclass
+class Snapshot:
+    """What differs from the index of the service's side; everything else is there as it is."""
+
+    changed: dict[str, tuple["Oid", int]] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    same: dict[str, Row] = field(default_factory=dict)
+    nested: list[str] = field(default_factory=list)
+    """Repositories that somebody made inside, and submodules that were changed: no commit holds what is in them."""
+    odd: list[Odd] = field(default_factory=list)
+    kept: set[str] = field(default_factory=set)
+    """What stays as the commit has it, with everything below: it was not to be looked at."""
+
+    def keeps(self, name: str) -> bool:
+        """Whether nothing is known of the file."""
+        while name and name not in self.kept:
+            name = name.rpartition("/")[0]
+        return bool(name)
+
+
+def snapshot(path: Path, side: Path, tracked: Iterable[str] = ()) -> Snapshot:
+    """Look at a work folder; files of these names count even where rules ignore them."""
+    known = {row.path: row for row in rows((side / "index").read_bytes())} if (side / "index").is_file() else {}
+    shadow = Path(tempfile.mkdtemp(prefix="look-", dir=side))
+    repository = opened(side)
+    try:
+        repository.workdir = str(shadow)
+        return _Look(path, side, known, frozenset(tracked), repository, shadow).taken()
+    finally:
+        repository.free()
+        shutil.rmtree(shadow, ignore_errors=True)
+
+
+class _Look:
+    """One look at a folder."""
+
+    def __init__(
+        self,
+        path: Path,
+        side: Path,
+        known: dict[str, Row],
+        tracked: frozenset[str],
+        repository: "Repository",
+        shadow: Path,
+    ) -> None:
+        self._path, self._side, self._known, self._repository, self._shadow = path, side, known, repository, shadow
+        self._tracked = tracked | known.keys()
+        self._above = folders_above(self._tracked)
+        self._modes = "core.filemode" not in repository.config or repository.config.get_bool("core.filemode")
+        self._walk = Walk(path)
+        self._seen = Snapshot()
+        self._there: set[str] = set()
+
+    def taken(self) -> Snapshot:
+        for folder in self._walk.folders():
+            if not self._is_nested(folder):
+                self._rules(folder)
+                for name, found in folder.entries:
+                    self._entry(folder, name, found)
+        self._seen.odd += self._walk.odd
+        self._seen.kept |= left_out(self._side) | {each.path for each in self._seen.odd} | set(self._seen.nested)
+        self._seen.gone = {name for name in self._known if name not in self._there and not self._seen.keeps(name)}
+        return self._seen
+
+    def _is_nested(self, folder: Folder) -> bool:
+        if not folder.path or folder.path.rstrip("/") in self._above:
+            return False
+        if any(name == ".git" for name, _ in folder.entries):
+            self._seen.nested.append(folder.path.rstrip("/"))
+            return True
+        return False
+
+    def _rules(self, folder: Folder) -> None:
+        """Before anything is asked about a folder its rules are where libgit2 looks for them."""
+        for name, found in folder.entries:
+            if name in _RULES and stat.S_ISREG(found.st_mode):
+                try:
+                    with plain_files.file_below(folder.descriptor, name, _MOST_RULES) as source:
+                        plain_files.copy(source, self._shadowed(folder.path + name), _MOST_RULES)
+                except OSError:
+                    self._odd(folder.path + name, "it cannot be read as rules for git")
+
+    def _entry(self, folder: Folder, name: str, found: os.stat_result) -> None:
+        path = folder.path + name
+        if is_gits(name):
+            if folder.path or name != ".git":
+                self._odd(path, "a name that git keeps for itself")
+        elif what := kind(found):
+            self._odd(path, what)
+        elif stat.S_ISDIR(found.st_mode):
+            self._folder(path)
+        elif name == ".gitmodules" and stat.S_ISLNK(found.st_mode):
+            self._odd(path, "a link where git reads a file")
+        else:
+            self._file(folder, name, path, found)
+
+    def _folder(self, path: str) -> None:
+        row = self._known.get(path)
+        if row is not None and row.mode == GITLINK:
+            self._there.add(path)
+            self._seen.kept.add(path)
+            if self._is_dirty(path):
+                self._seen.nested.append(path)
+        elif path in self._above or not self._ignored(f"{path}/"):
+            self._walk.enter(path)
+
+    def _is_dirty(self, name: str) -> bool:
+        """Whether a submodule's files are no longer those that were checked out."""
+        side = side_of_submodule(self._side, name)
+        if not (side / "index").is_file():
+            return False
+        seen = snapshot(self._path / name, side)
+        self._seen.odd += [Odd(f"{name}/{each.path}", each.what) for each in seen.odd]
+        return bool(seen.changed or seen.gone or seen.nested)
+
+    def _file(self, folder: Folder, name: str, path: str, found: os.stat_result) -> None:
+        row = self._known.get(path)
+        if row is not None and row.looked == looks(found) and self._mode(found, row) == row.mode:
+            self._there.add(path)
+            self._seen.same[path] = row
+            return
+        if path not in self._tracked and self._ignored(path):
+            return
+        try:
+            self._take(folder, name, path, found, row)
+        except OSError as error:
+            self._odd(path, f"it cannot be read: {error.strerror or error}")
+
+    def _take(self, folder: Folder, name: str, path: str, found: os.stat_result, row: Row | None) -> None:
+        if any(ord(each) < 32 or ord(each) == 127 for each in name):
+            self._seen.odd.append(Odd(path, "control characters in its name"))
+        mode = self._mode(found, row)
+        if stat.S_ISLNK(found.st_mode):
+            target = os.fsencode(os.readlink(name, dir_fd=folder.descriptor))
+            self._is(path, self._repository.create_blob(target), mode, row)
+            return
+        with plain_files.file_below(folder.descriptor, name, MOST_BYTES) as source:
+            data = os.read(source, _AT_ONCE) if found.st_size < _AT_ONCE else None
+            if row is not None and data is not None and mode == row.mode and _named(data) == row.object_id:
+                self._there.add(path)
+                self._seen.same[path] = row
+                return
+            os.lseek(source, 0, os.SEEK_SET)
+            self._is(path, self._stored(source, path), mode, row)
+
+    def _stored(self, source: int, path: str) -> "Oid":
+        """The file's content as git keeps it, line ends and all."""
+        copy = self._shadowed(path)
+        plain_files.copy(source, copy, MOST_BYTES)
+        try:
+            path.encode()
+        except UnicodeEncodeError:  # libgit2 is asked by names that are text only
+            return self._repository.create_blob(copy.read_bytes())
+        stored = self._repository.create_blob_fromworkdir(path)
+        if copy.name not in _RULES:
+            copy.unlink()
+        return stored
+
+    def _is(self, path: str, stored: "Oid", mode: int, row: Row | None) -> None:
+        self._there.add(path)
+        if row is not None and row.object_id == stored.raw and row.mode == mode:
+            self._seen.same[path] = row
+        else:
+            self._seen.changed[path] = (stored, mode)
+
+    def _mode(self, found: os.stat_result, row: Row | None) -> int:
+        modes = library().enums.FileMode
+        if stat.S_ISLNK(found.st_mode):
+            return int(modes.LINK)
+        if not self._modes and row is not None and row.mode in (modes.BLOB, modes.BLOB_EXECUTABLE):
+            return row.mode
+        return int(modes.BLOB_EXECUTABLE if self._modes and found.st_mode & 0o100 else modes.BLOB)
+
+    def _ignored(self, path: str) -> bool:
+        return is_ignored(self._repository, os.fsencode(path))
+
+    def _odd(self, path: str, what: str) -> None:
+        self._seen.odd.append(Odd(path, what))
+
+    def _shadowed(self, path: str) -> Path:
+        place = self._shadow / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place
+
+
+def _named(data: bytes) -> bytes:
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()
