@@ -34,6 +34,10 @@ class Launch:
     env: dict[str, str]
     stdin: bytes | None = None
     """What its standard input holds; None is an empty one, never an open one."""
+    read: tuple[Path, ...] = ()
+    """Files of its own, beside its program, that it reads: in a box it sees no others."""
+    write: tuple[Path, ...] = ()
+    """What it must be able to change, beside its work folder: its sessions, its login."""
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from activities.agents.adapter import Adapter, CannotLaunchError, ProgramCall, ProgramReport
+from activities.agents.adapter import Adapter, CannotLaunchError, Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Blocker, BlockerKind, SessionLost
+from activities.boxes.box import Box
+from activities.host import boxing
+from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.jobs.resumption import Resumption
 from activities.runs import supervised_run as runs
 from activities.runs.output import read_bounded
 from activities.runs.supervised_run import Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
+from activities.settings.model import RuntimeSection
 from activities.store import sessions
-from workflows.contract.models import Action
+from workflows.contract.models import Action, AutonomyPolicy
 from workflows.contract.strings import storable, too_long
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
@@ -34,6 +38,8 @@ class Executed:
     end: RunEnd
     report: ProgramReport
     stderr: str
+    box: str = ""
+    """What held it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class Execution:
     run_dir: Path
     on_progress: Callable[[Progress], None]
     resumption: Resumption = field(default_factory=Resumption)
+    lent: tuple[Path, ...] = ()
+    """Folders that the work folder's repository reads; a box lets it."""
 
     async def first(self, prompt: str) -> Executed:
         """Run the program. When nobody knows how it ended, a reader is run again, once, and says so; a writer is not.
@@ -78,7 +86,7 @@ class Execution:
         home = self.context.home.runtimes / self.run.assignment.worker.runtime
         call = ProgramCall(self.run, prompt.encode(), session, self._dir(suffix), self.cwd, home)
         try:
-            launch = await asyncio.to_thread(self.adapter.launch, call)
+            launch, box = await asyncio.to_thread(self._launch, call)
         except CannotLaunchError as refused:
             fault = Blocker(BlockerKind.PROGRAM, refused.message, hint=refused.hint)
             not_started = RunEnd(EndKind.NOT_STARTED, call.run_dir, error=refused.message)
@@ -91,15 +99,34 @@ class Execution:
             env=launch.env,
             timeout_seconds=self.run.assignment.timeout_seconds,
             grace_seconds=self.context.settings.worker.stop_grace,
+            box=box,
         )
         end = await runs.run(request, self.on_progress)
-        return await asyncio.to_thread(self._read, call, end)
+        return await asyncio.to_thread(self._read, call, end, box)
 
-    def _read(self, call: ProgramCall, end: RunEnd) -> Executed:
+    def _launch(self, call: ProgramCall) -> tuple[Launch, Box | None]:
+        """How the program is started, and in which box; what it writes there is its account's."""
+        launch = self.adapter.launch(call)
+        worker = self.run.assignment.worker
+        section = self.context.settings.runtimes.get(worker.runtime, RuntimeSection())
+        command = worker.command or section.command or launch.argv[:1]
+        writes = worker.autonomy_policy is not AutonomyPolicy.READ_ONLY
+        wanted = Wanted(
+            worker.runtime, launch, (*command, *section.arguments), self.cwd, call.run_dir, writes, self.lent
+        )
+        box = boxing.box_of(self.context, wanted)
+        if box is None:
+            return launch, None
+        boxing.hand_over(box)
+        return replace(launch, env=boxing.environment(box, launch.env)), box
+
+    def _read(self, call: ProgramCall, end: RunEnd, box: Box | None) -> Executed:
+        if box is not None:
+            boxing.take_back(box)
         stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
         report = self.adapter.read(call, end)
         shutil.rmtree(call.run_dir / "tmp", ignore_errors=True)
-        return Executed(end, replace(report, usage=self._spent(call, report)), stderr)
+        return Executed(end, replace(report, usage=self._spent(call, report)), stderr, boxing.told(box))
 
     def _spent(self, call: ProgramCall, report: ProgramReport) -> Usage:
         """What this run used, where its program counts the whole session."""

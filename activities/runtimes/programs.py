@@ -60,6 +60,12 @@ class Program:
     """What the name of a model stands behind on its command line."""
     builds_with: AutonomyPolicy = AutonomyPolicy.DANGER_FULL_ACCESS
     """The least policy under which it runs a build and tests: below it claude and kimi refuse commands that write."""
+    hosts: tuple[str, ...] = ()
+    """What it speaks to: the model, its login. In a box it reaches nothing else unless the settings say so."""
+    reads: tuple[str, ...] = ()
+    """What it reads in that folder, beside its login: settings, instructions. In a box it cannot change them."""
+    writes: tuple[str, ...] = ()
+    """Folders in that folder in which it keeps its sessions."""
     settings: tuple[str, ...] = ()
     """Further variables of its own that it is given when the service has them."""
 
@@ -74,6 +80,11 @@ class Program:
         return (
             f"{self.login}, or set {self.keys[0]} and start the daemon anew: service daemon stop; service daemon start"
         )
+
+    def login_files(self, environ: Mapping[str, str]) -> tuple[Path, ...]:
+        """The files that a login has left."""
+        home = self.home(environ)
+        return tuple(path for pattern in self.credentials for path in sorted(home.glob(pattern)) if path.is_file())
 
     def home(self, environ: Mapping[str, str] = os.environ) -> Path:
         """Where it keeps its login: the user's own folder, so who has logged in by hand has logged in here."""
