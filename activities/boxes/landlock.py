@@ -31,6 +31,9 @@ TCP = 3
 SCOPES = 3
 """Abstract sockets and signals of whoever is outside."""
 
+STREAMS = {0: READ_FILE, 1: WRITE_FILE | TRUNCATE, 2: WRITE_FILE | TRUNCATE}
+"""`/dev/stdin` and `/dev/stderr` open anew what is behind them."""
+
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 
 
@@ -57,6 +60,8 @@ def restrict(box: Box, ports: Iterable[int] = ()) -> None:
             _allow(ruleset, path, READ & files)
         for path in box.writable:
             _allow(ruleset, path, files)
+        for number, rights in STREAMS.items():
+            _allow(ruleset, Path(f"/proc/self/fd/{number}"), rights & files)
         for device in DEVICES:
             _allow(ruleset, Path(device), (READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV) & files)
     for port in ports if tcp else ():

@@ -64,8 +64,8 @@ class World:
         argv = ("sh", "-c", script) if shell else (sys.executable, "-I", "-S", "-c", script)
         env = {"PATH": os.environ["PATH"], "HOME": str(self.tmp / "user")}
         env["WORLD"] = json.dumps(self.facts | {"run_dir": str(run_dir)})
-        given: dict[str, object] = {"env": env, "grace_seconds": 2.0, "timeout_seconds": 60.0}
-        return RunRequest(run_dir=run_dir, argv=argv, cwd=self.work, box=box, **(given | changes))  # type: ignore[arg-type]
+        given: dict[str, object] = {"env": env, "grace_seconds": 2.0, "timeout_seconds": 60.0, "argv": argv}
+        return RunRequest(run_dir=run_dir, cwd=self.work, box=box, **(given | changes))  # type: ignore[arg-type]
 
     async def play(self, box: Box | None, script: str, *, shell: bool = False, **changes: object) -> RunEnd:
         return await run(self.request(box, script, shell=shell, **changes))
@@ -107,9 +107,17 @@ def built(tmp: Path) -> Iterator[World]:
         segment = kernel.libc().shmget(KEY, 16, IPC_CREAT | 0o666)
         stack.callback(lambda: kernel.libc().shmctl(segment, IPC_RMID, None))
         world.facts = {
-            **{"home": str(home), "user": str(user), "checkout": str(tmp / "shop"), "lent": str(tmp / "lent")},
-            **{"other": str(home / "worktrees" / "other"), "worker": worker.pid, "socket": str(tmp / "s")},
-            **{"abstract": abstract, "port": tcp.getsockname()[1], "udp": udp.getsockname()[1], "shm": str(shm)},
+            "home": str(home),
+            "user": str(user),
+            "checkout": str(tmp / "shop"),
+            "lent": str(tmp / "lent"),
+            "other": str(home / "worktrees" / "other"),
+            "worker": worker.pid,
+            "socket": str(tmp / "s"),
+            "abstract": abstract,
+            "port": tcp.getsockname()[1],
+            "udp": udp.getsockname()[1],
+            "shm": str(shm),
             "key": KEY,
         }
         yield world
