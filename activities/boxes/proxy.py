@@ -5,6 +5,7 @@ through is mostly encrypted, and a host that is let through can be told anything
 """
 
 import contextlib
+import encodings.idna  # noqa: F401  # names are looked up with it; the account of agents could not load it any more
 import os
 import re
 import signal
@@ -104,7 +105,9 @@ class Proxy:
     def _dial(self, target: Target | None) -> socket.socket:
         entry = matching(target, self.box.hosts) if target else None
         if target is None or entry is None:
-            raise RefusedError("403 Forbidden", f"{target} is not let through by this box; hosts names more")
+            raise RefusedError(
+                "403 Forbidden", f"{target} is not let through by this box: [runtimes.<name>].hosts has no such host"
+            )
         try:
             return self._through(target) if self.box.upstream else _direct(target, entry)
         except OSError as error:
@@ -117,7 +120,7 @@ class Proxy:
             raise OSError(f"{self.box.upstream} is no proxy that can be spoken to")
         there = socket.create_connection((upstream.host, upstream.port), DIAL_SECONDS)
         there.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
-        head, _ = _head(there)
+        head, _ = _head(there, at_once=1)  # what the host says first is not ours
         if b" 200" not in head.split(b"\r\n", 1)[0]:
             there.close()
             raise OSError("the machine's own proxy refuses it")
@@ -143,11 +146,11 @@ def _direct(target: Target, entry: str) -> socket.socket:
     raise last
 
 
-def _head(program: socket.socket) -> tuple[bytes, bytes]:
+def _head(program: socket.socket, at_once: int = PIECE) -> tuple[bytes, bytes]:
     """A request up to its blank line, and what came behind it."""
     read = b""
     while b"\r\n\r\n" not in read:
-        piece = program.recv(PIECE)
+        piece = program.recv(at_once)
         if not piece or len(read) > HEAD_BYTES:
             raise OSError("no request")
         read += piece
