@@ -42,6 +42,8 @@ class Box:
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     """Folders and files that are there."""
+    scratch: tuple[Path, ...] = ()
+    """Further folders that are empty and can be written, and are gone afterwards."""
     hosts: tuple[str, ...] = ()
     """With the network `model`: `name`, `name:port`, `*.name`, `*` (any that is no address of this machine or its
     local network), `127.0.0.1:port` (a service of this machine)."""
@@ -55,7 +57,7 @@ class Box:
     def as_json(self) -> dict[str, Any]:
         """In the form that a run's specification holds."""
         texts = {name: str(value) for name, value in asdict(self).items() if isinstance(value, Path)}
-        lists = {name: [str(each) for each in getattr(self, name)] for name in ("read", "write", "hosts")}
+        lists = {name: [str(each) for each in getattr(self, name)] for name in ("read", "write", "scratch", "hosts")}
         return asdict(self) | texts | lists
 
     @classmethod
@@ -63,7 +65,7 @@ class Box:
         """What `as_json` wrote."""
         known = {field.name: value[field.name] for field in fields(cls)}
         known |= {name: Path(known[name]) for name in ("cwd", "home", "tmp")}
-        known |= {name: tuple(map(Path, known[name])) for name in ("read", "write")}
+        known |= {name: tuple(map(Path, known[name])) for name in ("read", "write", "scratch")}
         known |= {"kind": BoxKind(known["kind"]), "network": Network(known["network"]), "hosts": tuple(known["hosts"])}
         return cls(**known)
 

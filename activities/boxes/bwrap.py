@@ -42,7 +42,7 @@ def _root(box: Box) -> Iterator[str]:
             yield from ("--ro-bind", str(folder), str(folder))
     for file in system.files():
         yield from ("--ro-bind", str(file), str(file))
-    for place in dict.fromkeys(("/tmp", "/run", "/var/tmp", str(box.home))):  # noqa: S108
+    for place in dict.fromkeys(("/tmp", "/run", "/var/tmp", str(box.home), *map(str, box.scratch))):  # noqa: S108
         yield from ("--size", str(TMP_BYTES), "--tmpfs", place)
 
 

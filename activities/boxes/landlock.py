@@ -58,7 +58,7 @@ def restrict(box: Box, ports: Iterable[int] = ()) -> None:
     if whole:
         for path in (*system.folders(), *system.files(), Path("/proc"), *box.readable):
             _allow(ruleset, path, READ & files)
-        for path in box.writable:
+        for path in (*box.writable, *(box.scratch if box.uid is not None else ())):
             _allow(ruleset, path, files)
         for number, rights in STREAMS.items():
             _allow(ruleset, Path(f"/proc/self/fd/{number}"), rights & files)

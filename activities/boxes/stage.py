@@ -23,10 +23,13 @@ def lay(box: Box) -> None:
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     needed = tuple(box.places)
     covers = _outermost({*map(_barrier, needed), *_hidden(box)} - {None})
-    below = [path for path in needed if any(path.is_relative_to(cover) for cover in covers)]
+    below = [path for path in needed if any(path.is_relative_to(each) for each in (*covers, *box.scratch))]
     held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in below}
     for cover in covers:
         kernel.mount("tmpfs", str(cover), "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+    for path in box.scratch if box.kind is BoxKind.LANDLOCK else ():
+        _make_place(path, is_folder=True)
+        kernel.mount("tmpfs", str(path), "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, f"mode=700,uid={box.uid}")
     for path, descriptor in held.items():
         _make_place(path, is_folder=stat.S_ISDIR(os.fstat(descriptor).st_mode))
         kernel.mount(f"/proc/self/fd/{descriptor}", str(path), None, kernel.MS_BIND | kernel.MS_REC)

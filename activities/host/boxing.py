@@ -55,7 +55,7 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
     users_home = Path(context.environ.get("HOME") or Path.home())
     own, lent = _of_git(wanted.cwd)
     read = (*_said(section.read, context.home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent, *lent)
-    write = (*_said(section.write, context.home, wanted.runtime, users_home), *wanted.launch.write, *own)
+    write = (*_said(section.write, context.home, wanted.runtime, users_home), *map(_made, wanted.launch.write), *own)
     parts = needed(wanted.command, wanted.launch.env.get("PATH"), users_home)
     return Box(
         kind=kind,
@@ -66,6 +66,7 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
         cwd_writable=wanted.writes,
         read=_there([*(path for path in parts if not _meets(path, context.home)), *read]),
         write=_there(write),
+        scratch=wanted.launch.scratch,
         hosts=(*(program.hosts if program else ()), *section.hosts, *_addressed(wanted.launch.env)),
         upstream=next((context.environ[name] for name in WAYS_OUT if context.environ.get(name)), ""),
         uid=there.uid,
@@ -126,6 +127,13 @@ def _meets(path: Path, home: Home) -> bool:
     """Whether one of the two holds the other."""
     real, root = path.resolve(), home.root.resolve()
     return root.is_relative_to(real) or real.is_relative_to(root)
+
+
+def _made(path: Path) -> Path:
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600) if path.suffix else path.mkdir(mode=0o700)
+    return path
 
 
 def _there(paths: Iterable[Path]) -> tuple[Path, ...]:

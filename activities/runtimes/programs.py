@@ -81,11 +81,6 @@ class Program:
             f"{self.login}, or set {self.keys[0]} and start the daemon anew: service daemon stop; service daemon start"
         )
 
-    def login_files(self, environ: Mapping[str, str]) -> tuple[Path, ...]:
-        """The files that a login has left."""
-        home = self.home(environ)
-        return tuple(path for pattern in self.credentials for path in sorted(home.glob(pattern)) if path.is_file())
-
     def home(self, environ: Mapping[str, str] = os.environ) -> Path:
         """Where it keeps its login: the user's own folder, so who has logged in by hand has logged in here."""
         moved = environ.get(self.home_variable)

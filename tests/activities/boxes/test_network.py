@@ -72,7 +72,8 @@ ask("nonsense")
 """
     box = world.box(kind, Network.MODEL, hosts=("api.example", "localhost"))
     end = await world.play(box, "import json\n" + ASK + script)
-    refused = "HTTP/1.1 403 Forbidden evil.example:443 is not let through by this box: [runtimes.<name>].hosts has no such host"
+    told = "evil.example:443 is not let through by this box: [runtimes.<name>].hosts has no such host"
+    refused = f"HTTP/1.1 403 Forbidden {told}"
     first, second, plain, local, address, nonsense = end.stdout.read_text().splitlines()
     assert first == second == refused, end.stderr.read_text()
     assert plain == refused.replace(":443", ":80")

@@ -124,5 +124,15 @@ async def test_what_it_wrote_is_there_afterwards_and_the_rest_of_its_root_is_not
 
 
 def test_a_box_travels_as_it_is() -> None:
-    box = Box(BoxKind.BWRAP, Network.MODEL, Path("/a"), Path("/b"), Path("/c"), hosts=("x",), read=(Path("/d"),), uid=3)
+    box = Box(
+        BoxKind.BWRAP,
+        Network.MODEL,
+        Path("/a"),
+        Path("/b"),
+        Path("/c"),
+        hosts=("x",),
+        scratch=(Path("/e"),),
+        read=(Path("/d"),),
+        uid=3,
+    )
     assert Box.from_json(box.as_json()) == box
