@@ -80,9 +80,11 @@ def _allow(ruleset: int, path: Path, rights: int) -> None:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:  # not there, or not to be reached by this account: nothing to allow
         return
-    if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISDIR(mode):
         rights &= OF_FILES
-    _call(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", rights, descriptor), 0)
+    if not stat.S_ISFIFO(mode) and not stat.S_ISSOCK(mode):  # a pipe is in no folder
+        _call(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", rights, descriptor), 0)
     os.close(descriptor)
 
 

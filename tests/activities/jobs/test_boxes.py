@@ -13,12 +13,15 @@ from activities.boxes import machine
 from activities.boxes.box import BoxKind
 from activities.boxes.machine import Machine
 from activities.host.slots import Slots
+from activities.jobs import workspace
 from activities.jobs.run_job import Jobs
+from activities.jobs.workspace import Evidence, Workspace
 from activities.settings.model import Settings
 from activities.store import attempts
 from tests.activities.boxes.world import why_not
 from tests.activities.jobs.conftest import Stage
-from workflows.contract.models import Action, AutonomyPolicy
+from workflows.contract.models import Action, AutonomyPolicy, ServiceResult
+from workflows.model.jobs import JobRun
 from workflows.model.states import JobState
 
 pytestmark = pytest.mark.ruling("N2")
@@ -97,15 +100,22 @@ async def test_a_reader_by_policy_cannot_write_its_folder(stage: Stage, kind: st
     assert diagnostics(stage, job.job_id)["box"] == f"{kind}, network none"
 
 
-async def test_what_an_agent_wrote_is_the_service_s_afterwards(stage: Stage, kind: str) -> None:
+async def test_what_an_agent_wrote_is_the_service_s_afterwards(
+    stage: Stage, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     does = 'os.mkdir("a"); open("a/b", "w").write("x"); os.symlink("/etc/shadow", "a/link"); summary = "fine"'
     script = f"{LOOK}{does}\n{ANSWER}"
     seen = list[int]()
-    job = stage.job(script, Action.IMPLEMENT, shared_worktree="bench")
+    collect = workspace.collect
+
+    def looked(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
+        seen.extend(path.lstat().st_uid for path in place.worktree.path.rglob("*"))
+        return collect(place, run, result)
+
+    monkeypatch.setattr(workspace, "collect", looked)
+    job = stage.job(script, Action.IMPLEMENT)
     outcome = await boxed(stage, box=kind).play(job)
     assert outcome.state is JobState.SUCCEEDED, outcome.reason
-    for folder in stage.context.home.worktrees.iterdir():
-        seen += [path.lstat().st_uid for path in folder.rglob("*")]
     assert set(seen) == {os.geteuid()}
     assert Path("/etc/shadow").stat().st_uid == 0
 
