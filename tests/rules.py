@@ -259,6 +259,9 @@ RULES: dict[str, dict[str, str]] = {
         "engine:cluster": "A server of one's own is made ready where one may, checked first, and what lacks is said.",
         "engine:hosts": "A job whose host has no worker says which, since when, and what to type; hosts are listed.",
     },
+    "Trust": {
+        "N2": "Agents' programs run in a box that holds against attacks, or not at all; its kind is told and proved.",
+    },
 }
 
 NOT_YET: frozenset[str] = frozenset()

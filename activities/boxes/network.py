@@ -24,8 +24,10 @@ def local_ports(box: Box) -> tuple[int, ...]:
 
 
 def enter(box: Box) -> None:
-    """Leave the machine's network, unless the box has all of it."""
+    """Leave the machine's network, unless the box has all of it; root also leaves its shared memory in any case."""
     if box.network is Network.FULL or not box.own_network:
+        if box.uid is not None:
+            kernel.unshare(kernel.CLONE_NEWIPC)
         return
     if os.geteuid() == 0:
         kernel.unshare(kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC)
