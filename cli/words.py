@@ -119,6 +119,7 @@ def in_words(detail: "JobDetail") -> str:
         ("queued", clock(job.queued_at)),
         ("started", clock(job.started_at) if job.started_at else ""),
         ("ended", clock(job.ended_at) if job.ended_at else ""),
+        ("box", (detail.diagnostics or {}).get("box", "")),
         ("worktree", detail.worktree if not job.ended_at else ""),
         ("next", job.next or (stuck.next if stuck else "")),
     ]

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from activities.boxes import machine
+from activities.settings.model import Settings
+
 REPO = "demo/hello"
 SERVICE = Path(sys.executable).with_name("service")
 
@@ -72,6 +75,10 @@ def show(text: str) -> None:
 
 def the_cluster(stage: Stage) -> None:
     """A Temporal server, its web UI and a worker, in a home of their own."""
+    there = machine.look(Settings().worker.agents_uid)
+    if there.best is None:
+        show(f"This machine has no box for agents, so the demo's own run in none. To have one: {machine.INSTALL}")
+        (stage.home / "config.toml").write_text('[runtimes.shell]\nbox = "none"\n')
     stage.service("daemon", "start")
 
 

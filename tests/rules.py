@@ -232,9 +232,6 @@ RULES: dict[str, dict[str, str]] = {
         "L10": "The gate judges one head, with a reason a line; a check says the same; merges respect it.",
         "L11": "What comes from GitHub is fenced data; what agents wrote is harmless there.",
     },
-    "Trust": {
-        "N3": "A job works in a repository of its own; what it writes there is data, never run, waited for or followed.",
-    },
     "Dashboard": {
         "M1": "The first page is what waits for people, oldest first, each with its actions in place.",
         "M2": "What is done on a page carries the round and digest that were seen; what is out of date is refused, text kept.",
@@ -246,6 +243,8 @@ RULES: dict[str, dict[str, str]] = {
         "M8": "Proven in a browser, and without one; the first page is small and quick however much waits.",
     },
     "Trust": {
+        "N2": "Agents' programs run in a box that holds against attacks, or not at all; its kind is told and proved.",
+        "N3": "A job works in a repository of its own; what it writes there is data, never run, waited for or followed.",
         "N4": "Runs cannot be forged: folders nobody can guess, sealed records, logs read as regular files only.",
     },
     "The engine's own promises": {

@@ -34,6 +34,13 @@ class Launch:
     env: dict[str, str]
     stdin: bytes | None = None
     """What its standard input holds; None is an empty one, never an open one."""
+    read: tuple[Path, ...] = ()
+    """Files of its own, beside its program, that it reads: in a box it sees no others."""
+    write: tuple[Path, ...] = ()
+    """What it must be able to change, beside its work folder: its sessions, its login. What is not there is made: a
+    file if its name has an ending, else a folder."""
+    scratch: tuple[Path, ...] = ()
+    """Folders that it writes to, of which nothing but `read` and `write` is wanted: in a box they begin empty."""
 
 
 @dataclass(frozen=True)

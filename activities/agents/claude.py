@@ -57,7 +57,8 @@ class Claude:
         own = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
         if policy is AutonomyPolicy.DANGER_FULL_ACCESS and os.geteuid() == 0:
             own["IS_SANDBOX"] = "1"  # as root it refuses otherwise
-        return Launch(tuple(argv), self._installed.environment(call, **own), call.prompt)
+        env = self._installed.environment(call, **own)
+        return self._installed.launch(argv, env, call.prompt, self._installed.home)
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """The envelope's tokens are this run's, also in a resumed session."""

@@ -72,7 +72,8 @@ class Codex:
             argv += ["-c", f"model_reasoning_effort={call.run.assignment.effort}"]
         argv += self._installed.arguments
         argv += ["resume", call.session, "-"] if call.session else ["-"]
-        return Launch(tuple(argv), self._installed.environment(call, TMPDIR=str(own_tmp)), call.prompt)
+        env = self._installed.environment(call, TMPDIR=str(own_tmp))
+        return self._installed.launch(argv, env, call.prompt, self._installed.home)
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """The session's tokens so far are in the last event of a turn that completed, else in the session's file.

@@ -6,8 +6,9 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from activities.agents.adapter import ProgramCall, ProgramReport
+from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.environment import environment
 from activities.agents.faults import Blocker, BlockerKind, Failed, Fault, SessionLost, cut, kind_of
 from activities.agents.limit_resets import reset_time
@@ -41,6 +42,24 @@ class InstalledProgram:
     def environment(self, call: ProgramCall, **own: str) -> dict[str, str]:
         """The allow-list, the program's own variables, what the settings grant, and what the adapter sets."""
         return environment(call.run, (*self.program.passes, *self.granted), self.environ) | own
+
+    @property
+    def home(self) -> Path:
+        """Where it keeps what is its own."""
+        return self.program.home(self.environ)
+
+    def reads(self, home: Path) -> tuple[Path, ...]:
+        """What of its folder the program reads and does not change."""
+        return tuple(path for name in self.program.reads if (path := home / name).exists())
+
+    def writes(self, home: Path) -> tuple[Path, ...]:
+        """Its login, which it renews, and its sessions."""
+        login = (path for pattern in self.program.credentials for path in sorted(home.glob(pattern)) if path.is_file())
+        return (*login, *(home / name for name in self.program.writes))
+
+    def launch(self, argv: Sequence[str], env: dict[str, str], stdin: bytes | None, home: Path) -> Launch:
+        """Its start, with what it needs of the folder that it takes for its own."""
+        return Launch(tuple(argv), env, stdin, self.reads(home), self.writes(home), (home,))
 
     def model(self, model: str | None) -> tuple[str, ...]:
         """How the program is told its model; without one it has its own way."""

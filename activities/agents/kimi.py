@@ -1,14 +1,16 @@
 """Kimi Code: `kimi -p PROMPT`, whole messages on a stream, errors beside it, tokens only in its session's file."""
 
+import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.agents import kimi_home
+from activities.agents import kimi_guard, kimi_home
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import InstalledProgram
 from activities.agents.streams import Messages, busiest, chunks, count, kept, model_of, records, text_of
+from activities.boxes.programs import needed
 from activities.runs.regular_files import created
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
@@ -53,7 +55,8 @@ class Kimi:
         else:
             argv += self._installed.model(call.run.assignment.model)
         argv += self._installed.arguments
-        return Launch(tuple(argv), env)
+        launch = self._installed.launch(argv, env, None, self._home(call))
+        return replace(launch, read=(*launch.read, *self._own_files(call)))
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """A usage object on any line is taken, the last if there are several; else what the session's file tells."""
@@ -62,6 +65,11 @@ class Kimi:
         used, model = _from_session(self._home(call), session, end.started_at)
         fault = self._fault(call, end, stream)
         return self._installed.report(stream.messages.text, stream.usage or used, session, model, fault)
+
+    def _own_files(self, call: ProgramCall) -> tuple[Path, ...]:
+        """The hook that holds the policy and what it runs with; a long prompt."""
+        prompt = (_prompt_file(call),) if len(call.prompt) > ARGUMENT_LIMIT else ()
+        return (*needed((sys.executable, kimi_guard.__file__), None, Path.home()), *prompt)
 
     @property
     def _users_home(self) -> Path:
@@ -89,12 +97,16 @@ class Kimi:
 def _prompt(call: ProgramCall) -> str:
     if len(call.prompt) <= ARGUMENT_LIMIT:
         return call.prompt.decode()
-    file = call.run_dir / "prompt.md"
+    file = _prompt_file(call)
     call.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     file.unlink(missing_ok=True)  # never through a link that stands there
     with open(created(file), "wb") as made:
         made.write(call.prompt)
     return f"Your instructions are in the file {file}. Read the whole of it first, then do what it says."
+
+
+def _prompt_file(call: ProgramCall) -> Path:
+    return call.run_dir / "prompt.md"
 
 
 def _read(end: RunEnd) -> _Stream:

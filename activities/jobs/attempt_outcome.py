@@ -95,8 +95,8 @@ def payload(verdict: Settled, evidence: Evidence) -> dict[str, Any]:
 
 
 def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
-    """Why it failed, with the agent's last words; what a reader changed and lost."""
-    found: dict[str, Any] = {}
+    """What held it; why it failed, with the agent's last words; what a reader changed and lost."""
+    found: dict[str, Any] = {"box": runs[-1].box} if runs and runs[-1].box else {}
     if isinstance(verdict, Rejected):
         found["faults"] = [redact(fault.message) for fault in verdict.faults]
     if not isinstance(verdict, Accepted):

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from activities.agents.adapter import Adapter, CannotLaunchError, Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Blocker, BlockerKind, Failed, SessionLost
+from activities.boxes.box import Box
+from activities.host import boxing
+from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.jobs.resumption import Resumption
 from activities.runs import supervised_run as runs
@@ -16,8 +19,9 @@ from activities.runs.regular_files import NotRegularError
 from activities.runs.run_folders import ready
 from activities.runs.supervised_run import Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
+from activities.settings.model import RuntimeSection
 from activities.store import sessions
-from workflows.contract.models import Action
+from workflows.contract.models import Action, AutonomyPolicy
 from workflows.contract.strings import storable, too_long
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
@@ -36,6 +40,8 @@ class Executed:
     end: RunEnd
     report: ProgramReport
     stderr: str
+    box: str = ""
+    """What held it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ class Execution:
     run_dir: Path
     on_progress: Callable[[Progress], None]
     resumption: Resumption = field(default_factory=Resumption)
+    lent: tuple[Path, ...] = ()
+    """Folders that the work folder's repository reads; a box lets it."""
 
     async def first(self, prompt: str) -> Executed:
         """Run the program. When nobody knows how it ended, a reader is run again, once, and says so; a writer is not.
@@ -80,7 +88,7 @@ class Execution:
         home = self.context.home.runtimes / self.run.assignment.worker.runtime
         call = ProgramCall(self.run, prompt.encode(), session, self._dir(suffix), self.cwd, home)
         try:
-            launch = await asyncio.to_thread(self._launch, call)
+            launch, box = await asyncio.to_thread(self._launch, call)
         except CannotLaunchError as refused:
             fault = Blocker(BlockerKind.PROGRAM, refused.message, hint=refused.hint)
             not_started = RunEnd(EndKind.NOT_STARTED, call.run_dir, error=refused.message)
@@ -93,22 +101,38 @@ class Execution:
             env=launch.env,
             timeout_seconds=self.run.assignment.timeout_seconds,
             grace_seconds=self.context.settings.worker.stop_grace,
+            box=box,
         )
         end = await runs.run(request, self.on_progress)
-        return await asyncio.to_thread(self._read, call, end)
+        return await asyncio.to_thread(self._read, call, end, box)
 
-    def _launch(self, call: ProgramCall) -> Launch:
+    def _launch(self, call: ProgramCall) -> tuple[Launch, Box | None]:
+        """How the program is started, and in which box; what it writes there is its account's."""
         ready(call.run_dir)
-        return self.adapter.launch(call)
+        launch = self.adapter.launch(call)
+        worker = self.run.assignment.worker
+        section = self.context.settings.runtimes.get(worker.runtime, RuntimeSection())
+        command = worker.command or section.command or launch.argv[:1]
+        writes = worker.autonomy_policy is not AutonomyPolicy.READ_ONLY
+        wanted = Wanted(
+            worker.runtime, launch, (*command, *section.arguments), self.cwd, call.run_dir, writes, self.lent
+        )
+        box = boxing.box_of(self.context, wanted)
+        if box is None:
+            return launch, None
+        boxing.hand_over(box)
+        return replace(launch, env=boxing.environment(box, launch.env)), box
 
-    def _read(self, call: ProgramCall, end: RunEnd) -> Executed:
+    def _read(self, call: ProgramCall, end: RunEnd, box: Box | None) -> Executed:
+        if box is not None:
+            boxing.take_back(box)
         try:
             stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
             report = self.adapter.read(call, end)
         except NotRegularError as error:
             stderr, report = "", ProgramReport(b"", Usage(), fault=Failed(f"what the agent printed is lost: {error}"))
         shutil.rmtree(call.run_dir / "tmp", ignore_errors=True)
-        return Executed(end, replace(report, usage=self._spent(call, report)), stderr)
+        return Executed(end, replace(report, usage=self._spent(call, report)), stderr, boxing.told(box))
 
     def _spent(self, call: ProgramCall, report: ProgramReport) -> Usage:
         """What this run used, where its program counts the whole session."""

@@ -10,10 +10,14 @@ from pathlib import Path
 
 from temporalio import activity
 
+from activities.agents.adapter import Launch
 from activities.agents.environment import passed
+from activities.boxes.box import Box
 from activities.git import worktrees
 from activities.git.merge import MergeConflict, merge
+from activities.host import boxing
 from activities.host.attempt import Attempts, Work, with_way_out
+from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
 from activities.host.slots import Need, Slots
@@ -48,6 +52,8 @@ class StageAttempt:
     repo: Path
     worktree: Path
     on_progress: Callable[[Progress], None]
+    launch: Launch
+    box: Box | None
     finishing: bool = False
 
     async def play(self) -> StageOutcome:
@@ -66,22 +72,29 @@ class StageAttempt:
         return ended
 
     def _request(self) -> RunRequest:
-        script = Script.model_validate_json(self.context.artifacts.read(self.run.script))
+        env = self.launch.env
+        if self.box is not None:
+            boxing.hand_over(self.box)
+            env = boxing.environment(self.box, env)
         return RunRequest(
             run_dir=Path(self.row.run_dir),
-            argv=script.command,
+            argv=self.launch.argv,
             cwd=self.worktree,
-            env=environment(self.context, self.run, script, payload_of(self.context, self.run.payload)),
+            env=env,
+            box=self.box,
             timeout_seconds=self.run.timeout_seconds,
             grace_seconds=self.context.settings.worker.stop_grace,
         )
 
     def _finish(self, end: RunEnd) -> StageOutcome:
+        if self.box is not None:
+            boxing.take_back(self.box)
         outcome = storable_model(judge(end, self.run.timeout_seconds))
         output = {
             "output": storable(last_lines(end.stdout, OUTPUT_LIMIT)),
             "stderr": storable(last_lines(end.stderr, OUTPUT_LIMIT)),
             "end": end.kind.value,
+            "box": boxing.told(self.box),
         }
         pipeline_runs.stage_ends(self.context.store, self.run.row, outcome)
         attempts.close(self.context.store, self.row, outcome, {}, output)
@@ -122,7 +135,11 @@ class StageWork:
         attempts.place(context.store, row, worktree=str(self._worktree), branch=None, base_sha=base)
         if not Claim.read(Path(row.run_dir)):
             merge(replace(worktrees.add_detached(repo, self._worktree, base), base=base), run.branch_deps)
-        return StageAttempt(context, run, row, repo, self._worktree, beat.see)
+        script = Script.model_validate_json(context.artifacts.read(run.script))
+        launch = Launch(script.command, environment(context, run, script, payload_of(context, run.payload)))
+        wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir))
+        box = boxing.box_of(context, wanted)
+        return StageAttempt(context, run, row, repo, self._worktree, beat.see, launch, box)
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> StageOutcome:
         with contextlib.suppress(ServiceError, OSError):

@@ -78,6 +78,11 @@ def _processes() -> Iterator[tuple[int, int]]:
                 yield pid, parent
 
 
+def children(of: int) -> set[int]:
+    """The living processes that it has started, or taken over."""
+    return {pid for pid, parent in _processes() if parent == of}
+
+
 def descendants(root: int) -> set[int]:
     """Every living process below this one. Double forks stay below a subreaper, and so does a new session."""
     children: dict[int, list[int]] = {}

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+from activities.boxes.box import Box
 from activities.runs import records, supervisor
 from activities.runs.os_processes import identity, kill_all, marked, send
 from activities.runs.output import last_lines, last_words
@@ -45,6 +46,8 @@ class RunRequest:
     prompt: bytes | None = None
     timeout_seconds: float | None = None
     grace_seconds: float = 10.0
+    box: Box | None = None
+    """What holds it; None: nothing does."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,7 @@ def prepared(request: RunRequest) -> bytes:
         "env": dict(request.env),
         "timeout_seconds": request.timeout_seconds,
         "grace_seconds": request.grace_seconds,
+        "box": request.box.as_json() if request.box else None,
     }
     _publish(run_dir, Kind.SPEC, records.sealed(key, run_dir, Kind.SPEC, json.dumps(spec).encode()))
     return key

@@ -28,14 +28,17 @@ from typing import Any
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
+from activities.boxes.enter import boxed
 from activities.runs import records
-from activities.runs.os_processes import MARK, descendants, identity, kill_all, marked, send
+from activities.runs.os_processes import MARK, children, descendants, identity, kill_all, marked, send
 from activities.runs.records import Kind, UnbelievedError
 from activities.runs.regular_files import created, opened
 
 RESERVED_BYTES = 8192
 ERROR_CHARS = 1000
 PR_SET_CHILD_SUBREAPER = 36
+SIGNALLED = 128
+ENDING = frozenset(signal.valid_signals()) - {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 
 
 class EndKind(StrEnum):
@@ -129,6 +132,8 @@ class Command:
     status: int | None = None
     childless: bool = False
     """Whether no child is left, ended or not: then none can come any more, and nothing is below us."""
+    in_bwrap: bool = False
+    """Whether it runs below a bubblewrap, which would end all of it at once if it were signalled itself."""
 
     def reap(self) -> int | None:
         """Collect every ended child, adopted ones too; the command's own wait status once it has ended."""
@@ -148,8 +153,17 @@ class Command:
 
     def send(self, number: int) -> None:
         """Signal the command's group. One that is stopped is woken, or it would never hear of it."""
+        leaders = (children(self.pid) if self.in_bwrap else None) or {self.pid}
         for each in (number, signal.SIGCONT):
-            send(-self.pid, each)
+            for leader in leaders:
+                send(-leader, each)
+
+    @property
+    def exit(self) -> int | None:
+        """The exit code, or a signal as a negative number. Bubblewrap tells of a signal as shells do: 128 and it."""
+        code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
+        ended_by = None if code is None or not self.in_bwrap else code - SIGNALLED
+        return -ended_by if ended_by in ENDING else code
 
     def _alive(self) -> set[int]:
         self.reap()
@@ -170,18 +184,20 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
         _prompt(run_dir, spec["prompt"]) as stdin,
         open(created(run_dir / "stdout.log"), "ab") as stdout,
         open(created(run_dir / "stderr.log"), "ab") as stderr,
+        boxed(spec.get("box"), spec["argv"], {**spec["env"], MARK: spec["mark"]}) as held,
     ):
         process = subprocess.Popen(
-            spec["argv"],
+            held.argv,
             cwd=spec["cwd"],
-            env={**spec["env"], MARK: spec["mark"]},
+            env=held.env,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
+            preexec_fn=held.enter,
         )
     process.returncode = 0  # reaping is ours: as a subreaper we collect every child
-    return Command(process.pid, spec["mark"])
+    return Command(process.pid, spec["mark"], in_bwrap=held.in_bwrap)
 
 
 def _prompt(run_dir: Path, digest: str | None) -> BufferedReader:
@@ -235,8 +251,7 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals)
         end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, key, spec["grace_seconds"]))
     finally:
         end["survivors"] = command.kill()
-    code = None if command.status is None else os.waitstatus_to_exitcode(command.status)
-    if code is not None:
+    if (code := command.exit) is not None:
         end["signal" if code < 0 else "exit_code"] = abs(code)
     return {**end, "ended_at": time.time()}
 

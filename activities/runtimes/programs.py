@@ -60,6 +60,12 @@ class Program:
     """What the name of a model stands behind on its command line."""
     builds_with: AutonomyPolicy = AutonomyPolicy.DANGER_FULL_ACCESS
     """The least policy under which it runs a build and tests: below it claude and kimi refuse commands that write."""
+    hosts: tuple[str, ...] = ()
+    """What it speaks to: the model, its login. In a box it reaches nothing else unless the settings say so."""
+    reads: tuple[str, ...] = ()
+    """What it reads in that folder, beside its login: settings, instructions. In a box it cannot change them."""
+    writes: tuple[str, ...] = ()
+    """Folders in that folder in which it keeps its sessions."""
     settings: tuple[str, ...] = ()
     """Further variables of its own that it is given when the service has them."""
 

@@ -24,6 +24,9 @@ CODEX = Program(
     credentials=("auth.json",),
     keys=("CODEX_API_KEY", "OPENAI_API_KEY"),
     lost_session="no rollout found for thread id|already has an active writer",
+    hosts=("api.openai.com", "chatgpt.com", "*.chatgpt.com", "auth.openai.com"),
+    reads=("config.toml", "AGENTS.md", "prompts", "skills", "rules", "version.json"),
+    writes=("sessions", "archived_sessions"),
     counts=Counts.SESSION,
     builds_with=AutonomyPolicy.WORKSPACE_WRITE,  # its sandbox then writes the worktree, but nothing of git's
 )
@@ -39,6 +42,9 @@ CLAUDE = Program(
         *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
         *("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"),
     ),
+    hosts=("api.anthropic.com", "console.anthropic.com", "platform.claude.com", "claude.ai"),
+    reads=("settings.json", "CLAUDE.md", "agents", "commands", "skills", "plugins", "output-styles"),
+    writes=("projects", "todos", "file-history"),
     settings=("ANTHROPIC_BASE_URL", "API_TIMEOUT_MS", "CLAUDE_CODE_MAX_RETRIES"),
     lost_session="No conversation found with session ID",
 )
@@ -51,6 +57,9 @@ KIMI = Program(
     home_folder=".kimi-code",
     credentials=("credentials/*",),
     keys=("KIMI_MODEL_API_KEY",),
+    hosts=("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com", "auth.kimi.com", "www.kimi.com"),
+    reads=("config.toml", "AGENTS.md", "agents", "skills", "mcp.json"),
+    writes=("sessions", "session_index.jsonl"),
     settings=(
         *("KIMI_MODEL_NAME", "KIMI_MODEL_BASE_URL", "KIMI_MODEL_PROVIDER_TYPE"),
         *("KIMI_LOOP_MAX_ATTEMPTS_PER_STEP", "KIMI_MODEL_THINKING_EFFORT"),

@@ -1,5 +1,6 @@
 """The shape of `config.toml` (ruling K4): every key the service knows, its default, what it means."""
 
+import re
 import socket
 from typing import Annotated, Literal, Self
 
@@ -52,6 +53,21 @@ def _adapter_name(value: str) -> str:
     if value not in ("", *PROGRAMS, SCRIPT):
         known = f"{', '.join(map(repr, ('', *PROGRAMS)))} or {SCRIPT!r}"
         raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": known})
+    return value
+
+
+_HOST = re.compile(r"(\*|(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)(:[1-9][0-9]{0,4})?", re.ASCII)
+
+
+def _host(value: str) -> str:
+    if not _HOST.fullmatch(value):
+        raise ValueError(f"{value!r} is no host: write name, name:port, *.name, * or 127.0.0.1:port")
+    return value
+
+
+def _place(value: str) -> str:
+    if not value.startswith(("/", "~/")) or "\0" in value:
+        raise ValueError(f"{value!r} is no place: write a path that begins with / or ~/")
     return value
 
 
@@ -127,6 +143,16 @@ class RuntimeSection(Section):
     """How often a run whose model could not be reached is tried again."""
     network_backoff: Duration = 15.0
     """The first wait for the network; each further one is twice as long."""
+    box: Literal["auto", "bwrap", "landlock", "none"] = "auto"
+    """What holds the program; `auto`: the best this machine has, and where it has none nothing is run."""
+    network: Literal["", "none", "model", "full"] = ""
+    """What it reaches from its box; empty: `full` for shell agents and scripts, `model` for the agents' programs."""
+    hosts: list[Annotated[str, AfterValidator(_host)]] = []
+    """With the network `model`, hosts beside those of the program's maker: `name`, `name:port`, `*.name`, `*`."""
+    read: list[Annotated[str, AfterValidator(_place)]] = []
+    """Folders and files outside the system that it may read in its box: tools, caches."""
+    write: list[Annotated[str, AfterValidator(_place)]] = []
+    """Folders that it may also change."""
 
     @model_validator(mode="after")
     def _has_a_command(self) -> Self:
@@ -165,6 +191,8 @@ class WorkerSection(Section):
     """Runs on one repository at once on this host; 0 is no limit of its own."""
     stop_grace: Duration = 10.0
     """From the order to stop to the kill; half of it for SIGINT, half for SIGTERM."""
+    agents_uid: int = Field(default=64_100, ge=1, lt=2**32 - 1)
+    """The account that agents' programs get in their boxes when the service runs as root."""
     keep_runs: Duration = 14 * 86_400.0
     """How long the prompt and the whole output of a recorded run stay on the disk; the record itself stays."""
 

@@ -188,6 +188,13 @@ def runtimes(service: Service) -> Iterator[Finding]:
         yield Finding(runtime.name, level, says, "" if needless else runtime.fix)
 
 
+def boxes(service: Service) -> Iterator[Finding]:
+    """What holds agents' programs, proved by a program that tries to get out."""
+    from bridge.operations import boxes as tried
+
+    yield from tried.findings(service)
+
+
 def leftovers(service: Service) -> Iterator[Finding]:
     """What workers found at their start in the last day, and ended."""
     for orphan in recent(service.home.orphans, LEFT_OVER_SECONDS):
@@ -207,7 +214,7 @@ def github(service: Service) -> Iterator[Finding]:
 Check = Callable[[Service], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     *(python, git, home, disk, settings, stale, store, temporal, daemon),
-    *(github, libgit2, repositories, runtimes, leftovers),
+    *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
 
 

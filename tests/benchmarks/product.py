@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.benchmarks import no_op_agents, product_player
 from tests.benchmarks.own_processes import PATIENCE, Talk, environment, free_port, running, until_gone
+from tests.unboxed import shell
 
 ROOT = Path(__file__).parents[2]
 _PORTS = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
@@ -22,7 +23,8 @@ max_delegation_total_jobs = 64
 
 [worker]
 max_parallel_jobs = {no_op_agents.AT_ONCE}
-"""
+
+{shell()}"""
 
 
 @dataclass(frozen=True)

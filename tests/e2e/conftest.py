@@ -25,6 +25,7 @@ from bridge.operations import jobs
 from bridge.operations.service import Service
 from tests.e2e.browser import Person, person, started
 from tests.e2e.typist import typist
+from tests.unboxed import shell
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Installed:
         """Register an agent that is a shell script; `$PROOF` is a file it may append to."""
         program = self.tmp / f"{name}.sh"
         program.write_text(script)
-        (self.home / "config.toml").write_text('[runtimes.shell]\nenv = ["PROOF"]\n')
+        (self.home / "config.toml").write_text(shell('env = ["PROOF"]'))
         words = ("--runtime", "shell", "--command", f"sh {program}", "--repo", "acme/shop")
         self("agent", "add", name, *words, "--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
 
@@ -143,6 +144,7 @@ def set_up(folder: Path) -> Installed:
     subprocess.run(["sh", "-c", commit], cwd=repo, check=True)
     service = Installed(folder / "home", repo, folder, lane())
     service.home.mkdir()
+    (service.home / "config.toml").write_text(shell())
     service("repo", "add", "acme/shop", str(repo))
     return service
 

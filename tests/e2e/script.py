@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.conftest import Installed, set_up
+from tests.unboxed import NO_BOX, shell
 
 AGENT = """\
 import json, os, pathlib, sys, time
@@ -42,9 +43,9 @@ class Script:
         program.write_text(AGENT)
         command = f'["python3", "{program}"]'
         service.home.joinpath("config.toml").write_text(
-            f'[runtimes.shell]\nenv = ["PLANS"]\n'
-            f'[runtimes.runtime_a]\nadapter = "script"\ncommand = {command}\nenv = ["PLANS"]\n'
-            f'[runtimes.runtime_b]\nadapter = "script"\ncommand = {command}\nenv = ["PLANS"]\n'
+            shell('env = ["PLANS"]')
+            + f'[runtimes.runtime_a]\nadapter = "script"\ncommand = {command}\nenv = ["PLANS"]\n{NO_BOX}\n'
+            f'[runtimes.runtime_b]\nadapter = "script"\ncommand = {command}\nenv = ["PLANS"]\n{NO_BOX}\n'
         )
         words = ("--runtime", "shell", "--command", f"python3 {program}", "--repo", "acme/shop")
         for name in ("lead", "dev"):

@@ -14,6 +14,7 @@ from activities.runs.os_processes import marks
 from tests.e2e.conftest import Installed
 from tests.e2e.programs import PROGRAMS, available
 from tests.scripted_model import ScriptedModel
+from tests.unboxed import NO_BOX
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,12 @@ def configure(service: Installed, model: ScriptedModel) -> None:
     lines = []
     for program, command in available().items():
         lines += [f"[runtimes.{PROGRAMS[program]}]", f'adapter = "{program}"', f"command = {json.dumps([command])}"]
-        lines += ["rate_limit_retries = 1", 'rate_limit_backoff = "10s"', "network_retries = 0", 'env = ["SVC_ACCESS"]']
+        lines += [
+            NO_BOX,
+            "rate_limit_retries = 1",
+            'rate_limit_backoff = "10s"',
+            "network_retries = 0",
+            'env = ["SVC_ACCESS"]',
+        ]
         lines += [f"arguments = {json.dumps(codex if program == 'codex' else [])}"]
     service.home.joinpath("config.toml").write_text("\n".join(lines))

@@ -10,6 +10,7 @@ from bridge.daemon.server import find_program
 from bridge.machine.ports import LOOPBACK, choose_port, is_free
 from tests.activities.store.conftest import postgres
 from tests.e2e.conftest import Installed, set_up
+from tests.unboxed import shell
 from tests.waiting import wait_for
 
 __all__ = ["postgres"]
@@ -34,8 +35,10 @@ def address() -> Iterator[str]:
 def service(tmp_path: Path, address: str, postgres: str) -> Iterator[Installed]:
     """A home whose settings name both; the host has a name of its own."""
     there = set_up(tmp_path)
-    server = f'[temporal]\naddress = "{address}"\nnamespace = "team"\n'
-    (there.home / "config.toml").write_text(f'{server}[store]\nurl = "{postgres}"\n[worker]\nhost = "web-1"\n')
+    server = shell() + f'[temporal]\naddress = "{address}"\nnamespace = "team"\n'
+    (there.home / "config.toml").write_text(
+        shell() + f'{server}[store]\nurl = "{postgres}"\n[worker]\nhost = "web-1"\n'
+    )
     try:
         yield there
     finally:

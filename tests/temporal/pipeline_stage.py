@@ -16,6 +16,7 @@ from activities.worker import workers
 from bridge.operations import agents, pipeline_runs, pipelines, repos
 from bridge.operations.pipeline_runs import RunView
 from bridge.operations.service import Service
+from tests.unboxed import shell
 from tests.waiting import until
 from workflows.pipeline.text import Format
 
@@ -107,7 +108,7 @@ def pipeline_host(client: Client, queue: str, home: Home, folder: Path) -> Pipel
     (folder / "agent.py").write_text(ANSWER)
     home.config.write_text(
         f'[temporal]\naddress = "{client.service_client.config.target_host}"\nnamespace = "{client.namespace}"\n'
-        f'task_queue = "{queue}"\n[worker]\nhost = "{queue}"\n[runtimes.shell]\nenv = ["STAGE"]\n'
+        f'task_queue = "{queue}"\n[worker]\nhost = "{queue}"\n' + shell('env = ["STAGE"]')
     )
     service = Service(home)
     repos.add(service, "acme/shop", repo)

@@ -21,10 +21,10 @@ from activities.jobs import deferral as deferral
 from activities.jobs.record_tree import TreeRecorder
 from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
-from activities.settings.model import Settings
 from activities.store import deferrals, repos
 from activities.store.database import open_store
 from tests.activities.jobs.programs import PRELUDE, calls
+from tests.unboxed import unboxed
 from tests.waiting import soon, until
 from workflows.contract.models import Action
 from workflows.model.jobs import JobOutcome, JobRun
@@ -54,7 +54,7 @@ def context(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: 
     program = tmp_path / "program.py"
     program.write_text(f"{PRELUDE}\nif number == 1 or 'always' in prompt:\n    {LIMITED}\nclaude(RESULT)")
     section = {"command": [sys.executable, str(program)], "rate_limit_backoff": "2s"}
-    settings = Settings.model_validate({"runtimes": {"runtime_b": section}})
+    settings = unboxed({"runtimes": {"runtime_b": section}})
     context = Context(home, settings, open_store(home))
     repos.put(context.store, "acme/shop", str(repo), queue)
     return context

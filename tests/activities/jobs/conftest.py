@@ -15,10 +15,10 @@ from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
-from activities.settings.model import Settings
 from activities.store import repos
 from activities.store.database import open_store
 from tests.assigned import changed
+from tests.unboxed import unboxed
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.texts import Text
@@ -79,7 +79,7 @@ class Stage:
 
 @pytest.fixture
 def stage(home: Home, repo: Path, tmp_path: Path) -> Stage:
-    settings = Settings()
+    settings = unboxed()
     context = Context(home, settings, open_store(home))
     repos.put(context.store, "acme/shop", str(repo), context.host)
     return Stage(context, Jobs(context, {"shell": Shell(())}, Slots(context.settings)), repo, tmp_path)

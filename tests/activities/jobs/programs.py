@@ -9,9 +9,9 @@ from activities.agents.registry import adapters_of
 from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
-from activities.settings.model import Settings
 from tests.activities.jobs.conftest import Stage
 from tests.assigned import changed
+from tests.unboxed import unboxed
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.jobs import JobRun
 from workflows.model.workers import Worker
@@ -55,7 +55,7 @@ def program(stage: Stage, script: str) -> list[str]:
 
 def driving(stage: Stage, runtime: str, script: str, **section: Any) -> Stage:
     """The stage with a stand-in behind a runtime."""
-    settings = Settings.model_validate({"runtimes": {runtime: {"command": program(stage, script)} | section}})
+    settings = unboxed({"runtimes": {runtime: {"command": program(stage, script)} | section}})
     context: Context = replace(stage.context, settings=settings)
     return replace(stage, context=context, jobs=Jobs(context, adapters_of(settings, context.environ), Slots(settings)))
 

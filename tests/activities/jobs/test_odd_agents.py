@@ -17,10 +17,10 @@ from activities.jobs.run_job import Jobs
 from activities.runs import run_folders
 from activities.runs.os_processes import identity, marked
 from activities.runs.supervised_run import mark_of, stop
-from activities.settings.model import Settings
 from activities.store import attempts, claims
 from activities.store.claims import Offered
 from tests.activities.jobs.conftest import Stage
+from tests.unboxed import unboxed
 from tests.waiting import until
 from workflows.contract.models import Action
 from workflows.model.jobs import JobOutcome
@@ -90,7 +90,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def impatient(stage: Stage) -> Stage:
     """The same with a short grace."""
-    settings = Settings.model_validate({"worker": {"stop_grace": f"{GRACE * 1000:g}ms"}})
+    settings = unboxed({"worker": {"stop_grace": f"{GRACE * 1000:g}ms"}})
     context = replace(stage.context, settings=settings)
     return replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}, Slots(context.settings)))
 

@@ -19,11 +19,11 @@ from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.runs.os_processes import marked
 from activities.runs.supervised_run import mark_of
-from activities.settings.model import Settings
 from activities.store import attempts, claims
 from activities.store.claims import Offered
 from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
+from tests.unboxed import unboxed
 from tests.waiting import until
 from tests.written import ROOT
 from workflows.contract.models import Action, Decision
@@ -322,7 +322,7 @@ async def test_no_more_run_at_once_than_the_settings_allow(stage: Stage, limits:
         "time.sleep(0.2); mark.unlink()\n" + APPROVED
     )
     jobs = [stage.job(script, job_id=f"job-0123456789ab.{n}") for n in range(1, 7)]
-    context = replace(stage.context, settings=Settings.model_validate(limits))
+    context = replace(stage.context, settings=unboxed(limits))
     limited = Jobs(context, {"shell": Shell(())}, Slots(context.settings))
     ended = await asyncio.gather(*(ActivityEnvironment().run(limited.run_job, job) for job in jobs))
     assert {outcome.state for outcome in ended} == {JobState.SUCCEEDED}, [o.reason for o in ended]
@@ -331,7 +331,7 @@ async def test_no_more_run_at_once_than_the_settings_allow(stage: Stage, limits:
 
 @pytest.mark.ruling("B5", "C8.limits")
 async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(stage: Stage) -> None:
-    settings = Settings.model_validate({"worker": {"max_parallel_jobs": 1}})
+    settings = unboxed({"worker": {"max_parallel_jobs": 1}})
     limited = Jobs(replace(stage.context, settings=settings), {"shell": Shell(())}, Slots(settings))
     script = "import os, time\ntime.sleep(60 * os.environ['SERVICE_JOB_ID'].endswith('.1'))\n" + APPROVED
     holds = stage.job(script, job_id="job-0123456789ab.1")

@@ -57,9 +57,21 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
             "[runtimes.shell]\nmodle = 'x'",
             (
                 "[runtimes.shell].modle is not a setting; known here: "
-                "adapter, arguments, command, default_effort, default_model, env, max_parallel, network_backoff, "
-                "network_retries, rate_limit_backoff, rate_limit_retries, rate_limit_wait"
+                "adapter, arguments, box, command, default_effort, default_model, env, hosts, max_parallel, network, "
+                "network_backoff, network_retries, rate_limit_backoff, rate_limit_retries, rate_limit_wait, read, write"
             ),
+        ),
+        (
+            "[runtimes.shell]\nbox = 'docker'",
+            "[runtimes.shell].box should be 'auto', 'bwrap', 'landlock' or 'none', not 'docker'",
+        ),
+        (
+            "[runtimes.shell]\nread = ['tools']",
+            "[runtimes.shell.read].0: 'tools' is no place: write a path that begins with / or ~/",
+        ),
+        (
+            "[runtimes.shell]\nhosts = ['https://x/']",
+            "[runtimes.shell.hosts].0: 'https://x/' is no host: write name, name:port, *.name, * or 127.0.0.1:port",
         ),
         (
             "[runtimes.codex]\nenv = []",

@@ -1,0 +1,98 @@
+"""A box as a value: what a program in it may read, write and reach. Who makes it says the kind of box."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+
+class BoxKind(StrEnum):
+    """What holds a program."""
+
+    BWRAP = "bwrap"
+    """Bubblewrap: a root, processes and a network of its own."""
+    LANDLOCK = "landlock"
+    """The kernel's Landlock: the machine's own root, and most of it refused."""
+    NONE = "none"
+
+
+class Network(StrEnum):
+    """What a program reaches of the network."""
+
+    NONE = "none"
+    MODEL = "model"
+    """The hosts that are named, through a proxy."""
+    FULL = "full"
+    """Whatever the machine reaches, its own loopback included."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """What one run may do. Paths are the machine's, and the same inside."""
+
+    kind: BoxKind
+    network: Network
+    cwd: Path
+    home: Path
+    """The home folder of the account; inside it is empty but for what `read` and `write` name."""
+    tmp: Path
+    """A private folder for temporary files, where the box has no /tmp of its own."""
+    cwd_writable: bool = True
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+    """Folders and files that are there."""
+    scratch: tuple[Path, ...] = ()
+    """Further folders that are empty and can be written, and are gone afterwards."""
+    hosts: tuple[str, ...] = ()
+    """With the network `model`: `name`, `name:port`, `*.name`, `*` (any that is no address of this machine or its
+    local network), `127.0.0.1:port` (a service of this machine)."""
+    upstream: str = ""
+    """The machine's own way out, `http://host:port`, if it has to go through a proxy."""
+    uid: int | None = None
+    """The account to become first, when the service is root and the machine lets it lay things out for that account."""
+    own_network: bool = True
+    """Whether this machine lets a run have a network of its own."""
+
+    def as_json(self) -> dict[str, Any]:
+        """In the form that a run's specification holds."""
+        texts = {name: str(value) for name, value in asdict(self).items() if isinstance(value, Path)}
+        lists = {name: [str(each) for each in getattr(self, name)] for name in ("read", "write", "scratch", "hosts")}
+        return asdict(self) | texts | lists
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Box":
+        """What `as_json` wrote."""
+        known = {field.name: value[field.name] for field in fields(cls)}
+        known |= {name: Path(known[name]) for name in ("cwd", "home", "tmp")}
+        known |= {name: tuple(map(Path, known[name])) for name in ("read", "write", "scratch")}
+        known |= {"kind": BoxKind(known["kind"]), "network": Network(known["network"]), "hosts": tuple(known["hosts"])}
+        return cls(**known)
+
+    @property
+    def places(self) -> dict[Path, bool]:
+        """What is there beside the system, and whether it can be changed: outer folders first.
+
+        What stands in one that is the same to the box is not named again.
+        """
+        own = (*((self.cwd,) if self.cwd_writable else ()), *((self.tmp,) if self.kind is BoxKind.LANDLOCK else ()))
+        wanted = dict.fromkeys((*self.read, self.cwd), False) | dict.fromkeys((*self.write, *own), True)
+        found: dict[Path, bool] = {}
+        for path in sorted(wanted):
+            around = next((found[each] for each in path.parents if each in found), None)
+            if around is not wanted[path]:
+                found[path] = wanted[path]
+        return found
+
+    @property
+    def writable(self) -> tuple[Path, ...]:
+        """All that can be changed in it and is there afterwards."""
+        return tuple(path for path, writable in self.places.items() if writable)
+
+    @property
+    def readable(self) -> tuple[Path, ...]:
+        """All that is there and cannot be changed, beside the system."""
+        return tuple(path for path, writable in self.places.items() if not writable)
+
+    def __str__(self) -> str:
+        return f"{self.kind}, network {self.network}"

@@ -1,0 +1,53 @@
+"""The command line of bubblewrap for a box. Pure but for one look at which system folders there are.
+
+The network is not its affair: the process that becomes bwrap stands in the network that the box has already.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+
+from activities.boxes import system
+from activities.boxes.box import Box
+
+PROGRAM = "bwrap"
+INSIDE_UID = 65534
+"""Who the account of agents is inside: every system knows a nobody, so programs find their user."""
+
+TMP_BYTES = 4 * 1024**3
+"""What fits in each of the folders that are in memory. What is not used takes nothing."""
+
+APART = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--die-with-parent", "--new-session", "--hostname", "box"),
+)
+
+
+def argv(box: Box, command: Sequence[str]) -> tuple[str, ...]:
+    """What runs the command in the box."""
+    return (PROGRAM, *APART, *_account(box), *_root(box), *_own(box), "--", *command)
+
+
+def _account(box: Box) -> Iterator[str]:
+    if box.uid is not None:
+        yield from ("--uid", str(INSIDE_UID), "--gid", str(INSIDE_UID))
+
+
+def _root(box: Box) -> Iterator[str]:
+    """The system read-only; folders in memory where programs expect to write."""
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    for folder in system.folders():
+        if folder.is_symlink():
+            yield from ("--symlink", os.readlink(folder), str(folder))
+        else:
+            yield from ("--ro-bind", str(folder), str(folder))
+    for file in system.files():
+        yield from ("--ro-bind", str(file), str(file))
+    for place in dict.fromkeys(("/tmp", "/run", "/var/tmp", str(box.home), *map(str, box.scratch))):  # noqa: S108
+        yield from ("--size", str(TMP_BYTES), "--tmpfs", place)
+
+
+def _own(box: Box) -> Iterator[str]:
+    """What the box has of its own, outer folders before what stands in them; then nothing can be added at the root."""
+    for path, writable in box.places.items():
+        yield from ("--bind" if writable else "--ro-bind", str(path), str(path))
+    yield from ("--remount-ro", "/", "--chdir", str(box.cwd))

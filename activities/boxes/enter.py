@@ -1,0 +1,118 @@
+"""Starting a command in a box: what the supervisor does before, and what its child does before it becomes the command.
+
+Forked from a program that is loaded already, a child takes no new interpreter: it leaves the network, lays out what
+the account of agents may see, becomes that account, and is bubblewrap or the command itself.
+"""
+
+import contextlib
+import errno
+import os
+import resource
+import shutil
+import socket
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from activities.boxes import bwrap, kernel, landlock, network, proxy, stage
+from activities.boxes.box import Box, BoxKind, Network
+
+PROCESSES = 8192
+"""Of all agents together, where they have an account of their own."""
+
+PR_CAPBSET_DROP, PR_SET_SECUREBITS = 24, 28
+NO_ROOT_LOCKED = 0b11
+LAST_CAPABILITY = 63
+
+
+@dataclass(frozen=True)
+class Boxed:
+    """How to start a command so that it is in its box."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    enter: Callable[[], None] | None = None
+    """Run by the child, before it becomes the command."""
+    in_bwrap: bool = False
+
+
+@contextmanager
+def boxed(described: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str]) -> Iterator[Boxed]:
+    """Inside, the command is started; a proxy that it needs runs by then. Without a box it is what it was."""
+    if described is None:
+        yield Boxed(tuple(command), dict(env))
+        return
+    box = Box.from_json(described)
+    if shutil.which(box.cwd / command[0] if "/" in command[0] else command[0], path=env.get("PATH")) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
+    argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP else tuple(command)
+    with contextlib.ExitStack() as stack:
+        channel, here, ports = None, [], network.local_ports(box)
+        variables = dict(env)
+        if box.network is Network.MODEL:
+            _, channel = proxy.fork(box)
+            stack.enter_context(channel)
+            if not box.own_network:
+                here = [stack.enter_context(each) for each in network.listening(box)]
+                socket.send_fds(channel, [b"1"], [each.fileno() for each in here])
+            port = here[0].getsockname()[1] if here else network.PROXY_PORT
+            variables, ports = network.variables(port, variables), (port, *ports)
+        yield Boxed(argv, variables, lambda: _told(lambda: _enter(box, channel, ports)), box.kind is BoxKind.BWRAP)
+
+
+def _told(what: Callable[[], None]) -> None:
+    """Why a box cannot be made stands in the run's own stderr: whoever started this learns only that it failed."""
+    try:
+        what()
+    except BaseException as error:
+        os.write(2, f"the box cannot be made: {error}\n".encode())
+        raise
+
+
+def _enter(box: Box, channel: socket.socket | None, ports: Sequence[int]) -> None:
+    network.enter(box)
+    if channel is not None and box.own_network:
+        sockets = network.listening(box)
+        socket.send_fds(channel, [b"1"], [each.fileno() for each in sockets])
+        for each in sockets:
+            each.close()
+    if box.uid is not None:
+        stage.lay(box)
+        _share_streams()
+    _limit(box)
+    kernel.forget_keys()
+    _become(box)
+    kernel.no_new_privileges()
+    if box.kind is BoxKind.LANDLOCK or (box.network is Network.FULL and landlock.abi() >= 6):
+        landlock.restrict(box, ports)
+    os.chdir(box.cwd if box.kind is BoxKind.LANDLOCK else "/")
+
+
+def _share_streams() -> None:
+    """`/dev/stdin` and `/dev/stderr` open the files behind them anew, as the account of agents."""
+    for number, mode in ((0, 0o644), (1, 0o622), (2, 0o622)):
+        if stat.S_ISREG(os.fstat(number).st_mode):
+            os.fchmod(number, mode)
+
+
+def _limit(box: Box) -> None:
+    """No core files, which hold what a program had in memory. Processes are counted by account."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if box.uid is not None:
+        _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+        limit = PROCESSES if most == resource.RLIM_INFINITY else min(PROCESSES, most)
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
+
+
+def _become(box: Box) -> None:
+    """Be the account of agents. A root that cannot lay things out for it stays root, and has no power of root's."""
+    if box.uid is not None:
+        os.setgroups([])
+        os.setresgid(box.uid, box.uid, box.uid)
+        os.setresuid(box.uid, box.uid, box.uid)
+    elif os.geteuid() == 0:
+        kernel.checked(kernel.libc().prctl(PR_SET_SECUREBITS, NO_ROOT_LOCKED, 0, 0, 0), "prctl")
+        for number in range(LAST_CAPABILITY + 1):
+            kernel.libc().prctl(PR_CAPBSET_DROP, number, 0, 0, 0)

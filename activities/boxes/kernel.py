@@ -1,0 +1,61 @@
+"""The few calls of the Linux kernel that Python 3.11 has no function for."""
+
+import ctypes
+import fcntl
+import functools
+import os
+import platform
+import socket
+import struct
+
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MS_NOSUID, MS_NODEV = 2, 4
+PR_SET_NO_NEW_PRIVS = 38
+SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x41
+KEYCTL = {"x86_64": 250, "aarch64": 219}
+KEYCTL_JOIN_SESSION_KEYRING = 1
+
+
+@functools.cache
+def libc() -> ctypes.CDLL:
+    """The C library."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def checked(result: int, what: str) -> int:
+    """A call's result; a failure is an OSError that says what was tried."""
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def unshare(flags: int) -> None:
+    """Leave namespaces for new ones."""
+    checked(libc().unshare(flags), "unshare")
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    """As mount(2)."""
+    what = (os.fsencode(source), os.fsencode(target), kind.encode() if kind else None)
+    checked(libc().mount(*what, ctypes.c_ulong(flags), data.encode() or None), f"mount on {target}")
+
+
+def no_new_privileges() -> None:
+    """No program started from here on gains anything by a set-uid bit."""
+    checked(libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+
+
+def forget_keys() -> None:
+    """A session keyring of its own, without the keys that the service was started with."""
+    number = KEYCTL.get(platform.machine())
+    if number is not None:  # a kernel without key rings, or a container that refuses the call, has none to forget
+        libc().syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
+
+
+def loopback_up() -> None:
+    """Switch on the loopback device of a new network."""
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP_RUNNING))

@@ -1,0 +1,95 @@
+"""Landlock: what the kernel refuses a process and all its children from here on, whoever they are.
+
+Each version of it (its ABI) can hold more: moving between folders from 2, truncating from 3, TCP from 4, the controls
+of devices from 5, signals and abstract sockets from 6.
+"""
+
+import ctypes
+import functools
+import os
+import stat
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+from activities.boxes import system
+from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.kernel import libc
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+VERSION = 1
+BENEATH, PORT = 1, 2
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
+TRUNCATE, IOCTL_DEV = 1 << 14, 1 << 15
+READ = EXECUTE | READ_FILE | READ_DIR
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+"""All rights on files there are, by the version that brought the last of them."""
+
+TCP = 3
+SCOPES = 3
+"""Abstract sockets and signals of whoever is outside."""
+
+STREAMS = {0: READ_FILE, 1: WRITE_FILE | TRUNCATE, 2: WRITE_FILE | TRUNCATE}
+"""`/dev/stdin` and `/dev/stderr` open anew what is behind them."""
+
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+
+
+@functools.cache
+def abi() -> int:
+    """The kernel's version of Landlock; 0 when it has none, or does not use it."""
+    return max(0, int(libc().syscall(CREATE_RULESET, None, 0, VERSION)))
+
+
+def file_rights(version: int) -> int:
+    """What a version can hold on files."""
+    return max(rights for since, rights in FILE_RIGHTS.items() if since <= version)
+
+
+def restrict(box: Box, ports: Iterable[int] = ()) -> None:
+    """Hold this process to the box. `ports` are what it may connect to where it has no network of its own."""
+    version = abi()
+    whole = box.kind is BoxKind.LANDLOCK
+    files = file_rights(version) if whole else 0
+    tcp = TCP if whole and version >= 4 and box.network is not Network.FULL and not box.own_network else 0
+    ruleset = _ruleset(version, files, tcp, SCOPES if version >= 6 else 0)
+    if whole:
+        for path in (*system.folders(), *system.files(), Path("/proc"), *box.readable):
+            _allow(ruleset, path, READ & files)
+        for path in (*box.writable, *(box.scratch if box.uid is not None else ())):
+            _allow(ruleset, path, files)
+        for number, rights in STREAMS.items():
+            _allow(ruleset, Path(f"/proc/self/fd/{number}"), rights & files)
+        for device in DEVICES:
+            _allow(ruleset, Path(device), (READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV) & files)
+    for port in ports if tcp else ():
+        _call(ADD_RULE, ruleset, PORT, struct.pack("=QQ", 2, port), 0)
+    _call(RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def _ruleset(version: int, files: int, tcp: int, scopes: int) -> int:
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    return _call(CREATE_RULESET, struct.pack("=QQQ", files, tcp, scopes), size, 0)
+
+
+def _allow(ruleset: int, path: Path, rights: int) -> None:
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:  # not there, or not to be reached by this account: nothing to allow
+        return
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISDIR(mode):
+        rights &= OF_FILES
+    if not stat.S_ISFIFO(mode) and not stat.S_ISSOCK(mode):  # a pipe is in no folder
+        _call(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", rights, descriptor), 0)
+    os.close(descriptor)
+
+
+def _call(number: int, *arguments: int | bytes) -> int:
+    result = int(libc().syscall(number, *arguments))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), f"landlock: {os.strerror(ctypes.get_errno())}")
+    return result

@@ -1,0 +1,133 @@
+"""Proof that a box holds: a program in it tries what it must not be able to do, on things made for the purpose.
+
+`python -I -S probes.py KIND NETWORK UID` prints what worked, as JSON; a UID of 0 is none.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+if __name__ == "__main__":  # isolated mode knows the standard library only
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.enter import boxed
+from activities.boxes.machine import Machine
+from activities.boxes.ownership import hand_over
+from activities.boxes.programs import needed
+
+SECONDS = 60.0
+PROBES = {
+    "read a key": "open(at['key']).read()",
+    "write outside": "open(at['outside'] + '/planted', 'w').write('x'); os.stat(at['key'])",
+    "remount": """
+libc.unshare(0x10000000 | 0x20000)
+for flags in (0x1020, 0x20):
+    libc.mount(b"none", at["lent"].encode(), None, ctypes.c_ulong(flags), None)
+open(at["lent"] + "/planted", "w")
+""",
+    "reach a host socket": "socket.socket(socket.AF_UNIX).connect(at['socket'])",
+    "signal a host process": "os.kill(at['pid'], 0); open(f\"/proc/{at['pid']}/environ\").read()",
+    "reach the host's loopback": "socket.create_connection(('127.0.0.1', at['port']), 5)",
+}
+OPEN_BY_NETWORK = "reach the host's loopback"
+"""Not a fault where the settings ask for the whole network."""
+
+WORKS = "work in its folder"
+_PROGRAM = """
+import ctypes, json, os, socket, sys
+at, probes = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+libc = ctypes.CDLL(None)
+for name, script in probes.items():
+    if os.fork() == 0:
+        try:
+            exec(script)
+            print(name, flush=True)
+        finally:
+            os._exit(0)
+    os.wait()
+"""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a box was tried for."""
+
+    problem: str = ""
+    """Why it could not be tried, or why nothing can be done in it."""
+    escaped: tuple[str, ...] = ()
+    """What worked although it must not."""
+
+
+def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
+    """Try a box of this machine, in a process of its own."""
+    words = (kind.value, network.value, str(there.uid or 0), str(int(there.own_network)))
+    command = [sys.executable, "-I", "-S", __file__, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd="/")
+    if done.returncode:
+        return Proof(done.stderr.strip()[-300:])
+    worked = set(json.loads(done.stdout))
+    if WORKS not in worked:
+        return Proof(f"nothing can be done in it: {done.stderr.strip()[-300:]}")
+    if network is Network.FULL:
+        worked.discard(OPEN_BY_NETWORK)
+    return Proof(escaped=tuple(name for name in PROBES if name in worked))
+
+
+def tried(kind: BoxKind, network: Network, uid: int | None, own_network: bool) -> list[str]:
+    """What worked in the box."""
+    with tempfile.TemporaryDirectory(prefix="service-box-") as folder, _things(Path(folder)) as at:
+        work = Path(folder, "user", "work")
+        read = (Path(folder, "lent"), *needed((sys.executable,), None, Path.home()))
+        tmp = work.parent / "tmp"
+        box = Box(kind, network, work, work.parent, tmp, read=read, uid=uid, own_network=own_network)
+        if uid is not None:
+            hand_over((work, box.tmp), uid)
+        probes = {WORKS: "open('made', 'w').write('x')", **PROBES}
+        command = (sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps(at), json.dumps(probes))
+        with boxed(box.as_json(), command, {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}) as held:
+            done = subprocess.run(
+                held.argv,
+                env=held.env,
+                preexec_fn=held.enter,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=SECONDS,
+            )
+        sys.stderr.write(done.stderr)
+        return done.stdout.splitlines()
+
+
+@contextlib.contextmanager
+def _things(folder: Path) -> Iterator[dict[str, object]]:
+    """What is to be out of reach."""
+    for name in ("user/work", "user/tmp", "lent", "outside"):
+        (folder / name).mkdir(parents=True)
+    (folder / "user" / "key").write_text("secret")
+    folder.chmod(0o755)
+    with socket.socket(socket.AF_UNIX) as unix, socket.create_server(("127.0.0.1", 0)) as tcp:
+        unix.bind(str(folder / "s"))
+        unix.listen()
+        yield {
+            "key": str(folder / "user" / "key"),
+            "outside": str(folder / "outside"),
+            "lent": str(folder / "lent"),
+            "socket": str(folder / "s"),
+            "port": tcp.getsockname()[1],
+            "pid": os.getpid(),
+        }
+
+
+if __name__ == "__main__":
+    said, wide, account, apart = sys.argv[1:]
+    results = tried(BoxKind(said), Network(wide), int(account) or None, apart == "1")
+    sys.stdout.write(json.dumps(results))

@@ -1,0 +1,33 @@
+"""What of the system every box can read: programs and libraries, and of /etc what they need and what is no secret."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/run/current-system")
+"""Read-only. On most systems some of them are links into /usr."""
+
+ETC = (
+    *("alternatives", "bash.bashrc", "bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
+    *("debian_version", "environment", "fonts", "gai.conf", "gitattributes", "gitconfig", "group", "host.conf"),
+    *("hostname", "hosts", "inputrc", "java", "java-17-openjdk", "java-21-openjdk", "ld.so.cache", "ld.so.conf"),
+    *("ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "login.defs", "lsb-release", "machine-id", "magic"),
+    *("maven", "mime.types", "networks", "nsswitch.conf", "os-release", "passwd", "perl", "pki", "profile"),
+    *("profile.d", "protocols", "python3", "python3.11", "python3.12", "python3.13", "redhat-release", "resolv.conf"),
+    *("rpc", "services", "shells", "ssl/certs", "ssl/openssl.cnf", "static", "terminfo", "timezone", "xdg"),
+)
+"""No shadow, no keys of ssh or TLS, nobody's scheduled jobs, no settings of services."""
+
+
+def folders() -> Iterator[Path]:
+    """Those that are there."""
+    return (path for path in map(Path, FOLDERS) if path.exists())
+
+
+def files() -> Iterator[Path]:
+    """What is there of /etc."""
+    return (path for path in (Path("/etc", name) for name in ETC) if path.exists())
+
+
+def is_system(path: Path) -> bool:
+    """Whether every box has it anyway."""
+    return any(path.is_relative_to(folder) for folder in FOLDERS)

@@ -1,0 +1,163 @@
+"""The box of a run: what its settings, its program and its policy come to on this machine (ruling N2)."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from activities.agents.adapter import CannotLaunchError, Launch
+from activities.boxes import machine, ownership
+from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.machine import Machine
+from activities.boxes.network import LOOPBACK
+from activities.boxes.programs import needed
+from activities.host.context import Context
+from activities.runtimes.table import program_of
+from activities.settings.home import Home
+from activities.settings.model import RuntimeSection
+
+WAYS_OUT = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+BASE_URL = "BASE_URL"
+"""How the variables end by which an operator sends a program to another provider."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A program that is about to be run."""
+
+    runtime: str
+    launch: Launch
+    command: tuple[str, ...]
+    """The part of its command line that an operator wrote."""
+    cwd: Path
+    run_dir: Path
+    writes: bool = True
+    """Whether it may change its work folder."""
+    lent: tuple[Path, ...] = ()
+    """Folders that its work folder is of no use without: objects of the operator's repository."""
+
+
+def box_of(context: Context, wanted: Wanted) -> Box | None:
+    """The box, or None where the settings say that there is to be none. No box to be had is a fault with a way out."""
+    section = context.settings.runtimes.get(wanted.runtime, RuntimeSection())
+    if section.box == "none":
+        return None
+    there = machine.look(context.settings.worker.agents_uid)
+    kind = kind_of(section, wanted.runtime, there)
+    program = program_of(wanted.runtime, section.adapter)
+    network = network_of(section, wanted.runtime)
+    if network is not Network.FULL and kind is BoxKind.BWRAP and not there.own_network:
+        raise CannotLaunchError(
+            f"this machine lets {wanted.runtime} have no network of its own, which network {network} takes",
+            f'set [runtimes.{wanted.runtime}].network = "full", or box = "landlock"; then: service doctor',
+        )
+    users_home = Path(context.environ.get("HOME") or Path.home())
+    own, lent = _of_git(wanted.cwd)
+    read = (*_said(section.read, context.home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent, *lent)
+    write = (*_said(section.write, context.home, wanted.runtime, users_home), *map(_made, wanted.launch.write), *own)
+    parts = needed(wanted.command, wanted.launch.env.get("PATH"), users_home)
+    return Box(
+        kind=kind,
+        network=network,
+        cwd=wanted.cwd,
+        home=users_home,
+        tmp=wanted.run_dir / "tmp",
+        cwd_writable=wanted.writes,
+        read=_there([*(path for path in parts if not _meets(path, context.home)), *read]),
+        write=_there(write),
+        scratch=wanted.launch.scratch,
+        hosts=(*(program.hosts if program else ()), *section.hosts, *_addressed(wanted.launch.env)),
+        upstream=next((context.environ[name] for name in WAYS_OUT if context.environ.get(name)), ""),
+        uid=there.uid,
+        own_network=there.own_network,
+    )
+
+
+def kind_of(section: RuntimeSection, runtime: str, there: Machine) -> BoxKind:
+    """What the settings ask for, if this machine has it."""
+    kind = there.best if section.box == "auto" else BoxKind(section.box)
+    if kind is None or (why := there.lacks(kind)):
+        why = why if kind else f"{there.lacks(BoxKind.BWRAP)}; {there.lacks(BoxKind.LANDLOCK)}"
+        raise CannotLaunchError(
+            f"there is no box for {runtime} on this machine, and without one no agent is run: {why}",
+            f'{machine.INSTALL}, or set [runtimes.{runtime}].box = "none"; then: service doctor',
+        )
+    return kind
+
+
+def network_of(section: RuntimeSection, runtime: str) -> Network:
+    """What the settings say, else what programs of this kind need."""
+    if section.network:
+        return Network(section.network)
+    return Network.MODEL if program_of(runtime, section.adapter) else Network.FULL
+
+
+def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a program in its box: its temporary files go where it may write."""
+    return {**env, "TMPDIR": "/tmp" if box.kind is BoxKind.BWRAP else str(box.tmp)}  # noqa: S108
+
+
+def hand_over(box: Box) -> None:
+    """Make what the box may write the account's that the program runs as."""
+    box.tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if box.uid is not None:
+        ownership.hand_over((*box.writable, box.tmp), box.uid)
+
+
+def take_back(box: Box) -> None:
+    """Its work folder is the service's again, once nothing of the run is alive."""
+    if box.uid is not None:
+        own, _ = _of_git(box.cwd)
+        ownership.hand_over((box.cwd, *own), os.geteuid())
+
+
+def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:
+    """The settings' folders; one that holds the service's own home, or lies in it, is none to be handed out."""
+    paths = [users_home / place[2:] if place.startswith("~/") else Path(place) for place in places]
+    if bad := next((path for path in paths if _meets(path, home)), None):
+        raise CannotLaunchError(
+            f"[runtimes.{runtime}] hands {bad} to agents, which holds the service's own secrets",
+            f"edit {home.config}: name what the agents need, not a folder around it; then: service config check",
+        )
+    return paths
+
+
+def _meets(path: Path, home: Home) -> bool:
+    """Whether one of the two holds the other."""
+    real, root = path.resolve(), home.root.resolve()
+    return root.is_relative_to(real) or real.is_relative_to(root)
+
+
+def _made(path: Path) -> Path:
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600) if path.suffix else path.mkdir(mode=0o700)
+    return path
+
+
+def _there(paths: Iterable[Path]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(path for path in paths if path.exists()))
+
+
+def _addressed(env: Mapping[str, str]) -> list[str]:
+    """The provider that the operator's own variables name."""
+    found = [urlsplit(value) for name, value in env.items() if name.endswith(BASE_URL) and "://" in value]
+    ports = {"http": 80, "https": 443}
+    named = [(each.hostname or "", each.port or ports.get(each.scheme, 443)) for each in found]
+    return [f"{LOOPBACK if host == 'localhost' else host}:{port}" for host, port in named if host]
+
+
+def _of_git(cwd: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Of a worktree: its own part of the repository, and the repository, which it may only read."""
+    pointer = cwd / ".git"
+    if not pointer.is_file() or pointer.is_symlink():
+        return (), ()
+    own = Path(pointer.read_text(errors="replace").strip().removeprefix("gitdir: "))
+    common = own.parent.parent
+    return ((own,), (common,)) if own.parent.name == "worktrees" and own.is_dir() else ((), ())
+
+
+def told(box: Box | None) -> str:
+    """How a run's record names its box."""
+    return str(box) if box else BoxKind.NONE.value

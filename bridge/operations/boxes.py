@@ -1,0 +1,48 @@
+"""What `service doctor` says of boxes: which one each runtime's programs get here, and whether it holds (ruling N2)."""
+
+from collections.abc import Iterator
+
+from activities.agents.adapter import CannotLaunchError
+from activities.boxes import machine, probes
+from activities.boxes.box import BoxKind, Network
+from activities.host import boxing
+from activities.runtimes.table import SHELL
+from activities.settings.model import RuntimeSection
+from bridge.operations.findings import Finding, Level
+from bridge.operations.service import Service
+
+
+def findings(service: Service) -> Iterator[Finding]:
+    """A line for each box that is in use, and one for each runtime without any."""
+    settings = service.settings
+    there = machine.look(settings.worker.agents_uid)
+    used: dict[tuple[BoxKind, Network], list[str]] = {}
+    for name in (*settings.configured_runtimes, SHELL):
+        section = settings.runtimes.get(name, RuntimeSection())
+        if section.box == "none":
+            says = f"{name} runs in no box: its agents can do whatever this account can"
+            yield Finding("box", Level.WARNING, says, f"remove box from [runtimes.{name}] in {service.home.config}")
+            continue
+        try:
+            kind = boxing.kind_of(section, name, there)
+        except CannotLaunchError as refused:
+            yield Finding("box", Level.WRONG, refused.message, refused.hint)
+            continue
+        used.setdefault((kind, boxing.network_of(section, name)), []).append(name)
+    for (kind, network), names in used.items():
+        yield _proved(kind, network, names, there)
+
+
+def _proved(kind: BoxKind, network: Network, names: list[str], there: machine.Machine) -> Finding:
+    proof = probes.prove(kind, network, there)
+    whose = f"{kind}, network {network}, for {', '.join(names)}"
+    account = f", as account {there.uid}" if there.uid is not None else ""
+    if proof.problem:
+        fix = f'set box = "landlock", or "none", in [runtimes.{names[0]}]; then: service doctor'
+        return Finding("box", Level.WRONG, f"{whose}: it cannot be made: {proof.problem}", fix)
+    if proof.escaped:
+        level = Level.WARNING if kind is BoxKind.LANDLOCK else Level.WRONG
+        says = f"{whose}{account}: it does not hold: a program in it can {', '.join(proof.escaped)}"
+        return Finding("box", level, says, machine.INSTALL if kind is BoxKind.LANDLOCK else "service runtime check")
+    wide = "" if network is not Network.FULL else "; all of the network is open, this machine's loopback too"
+    return Finding("box", Level.OK, f"{whose}{account}: {len(probes.PROBES)} ways out were tried, none leads out{wide}")

@@ -1,0 +1,91 @@
+"""The same boxes for a service that is not root: it has no other account to give, and no right to lay anything out."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.boxes import machine
+from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.machine import Machine
+from activities.runs import supervisor
+from activities.runs.supervised_run import mark_of
+from tests.activities.boxes.attacks import ATTACKS, PREAMBLE
+from tests.activities.boxes.world import PYTHON, World, built
+
+pytestmark = pytest.mark.ruling("N2")
+SOMEBODY = 64_321
+NOT_ASKED = {"use a descriptor that was left open", "change a control group", "use the keys of the service"}
+LEFT_BY_LANDLOCK = {"speak to a socket in the file system"}
+"""What Landlock cannot refuse a program whose account may do it; the README says so."""
+
+
+def as_somebody(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run it as an account without any rights."""
+    become = ("setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups")
+    return subprocess.run((*become, *command), capture_output=True, text=True, timeout=120, cwd="/")
+
+
+@pytest.fixture
+def there() -> Iterator[World]:
+    """A machine to attack where all belongs to that account."""
+    if os.geteuid() or shutil.which("setpriv") is None or PYTHON is None:
+        pytest.skip(
+            "becoming another account takes root, setpriv and a python3 of the system (apt-get install python3)"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="boxes-"))
+    try:
+        with built(folder / "all") as world:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, SOMEBODY, SOMEBODY)
+            yield world
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def theirs() -> Machine:
+    """What the machine has for them."""
+    assert PYTHON
+    found = as_somebody(PYTHON, "-I", "-S", machine.__file__, "1")
+    return Machine(**json.loads(found.stdout))
+
+
+def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any]]:
+    """What the script printed in its box, and the record of its end."""
+    assert PYTHON
+    run_dir = world.tmp / "user" / ".service" / "runs" / "job-1.1"
+    run_dir.mkdir()
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(world.tmp / "user")}
+    env["WORLD"] = json.dumps(world.facts | {"run_dir": str(run_dir)})
+    spec = {"mark": mark_of(run_dir), "argv": [PYTHON, "-I", "-S", "-c", script], "cwd": str(world.work), "env": env}
+    more = {"timeout_seconds": 60, "grace_seconds": 1, "box": box.as_json() if box else None}
+    (run_dir / "spec.json").write_text(json.dumps(spec | more))
+    for path in (run_dir, run_dir / "spec.json"):
+        os.chown(path, SOMEBODY, SOMEBODY)
+    done = as_somebody(PYTHON, "-I", "-S", supervisor.__file__, str(run_dir))
+    assert done.returncode == 0, done.stderr
+    printed, end = (run_dir / "stdout.log").read_text(), json.loads((run_dir / "exit.json").read_text())
+    assert printed.startswith("began") or box is None, f"{end} {(run_dir / 'stderr.log').read_text()}"
+    return printed, end
+
+
+@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
+@pytest.mark.parametrize("attack", [name for name in ATTACKS if name not in NOT_ASKED])
+def test_it_fails_for_an_account_without_rights(there: World, theirs: Machine, kind: BoxKind, attack: str) -> None:
+    if why := theirs.lacks(kind):
+        pytest.skip(why)
+    assert theirs.uid is None
+    changes = {"uid": None, "own_network": theirs.own_network, "read": (there.tmp / "lent",)}
+    box = there.box(kind, Network.NONE, **changes)
+    os.chown(box.tmp, SOMEBODY, SOMEBODY)
+    printed, end = play(there, box, f"{PREAMBLE}print('began', flush=True)\n{ATTACKS[attack]}")
+    assert ("got" in printed) is (kind is BoxKind.LANDLOCK and attack in LEFT_BY_LANDLOCK)
+    assert not any(there.tmp.rglob("planted"))
+    assert end["survivors"] == 0

@@ -1,0 +1,26 @@
+"""The proof that a box holds can fail, and does where there is none (ruling N2)."""
+
+import pytest
+
+from activities.boxes import probes
+from activities.boxes.box import BoxKind, Network
+from activities.boxes.machine import look
+from activities.boxes.probes import PROBES, Proof, prove
+from tests.activities.boxes.world import UID
+
+pytestmark = pytest.mark.ruling("N2")
+
+
+@pytest.mark.parametrize("network", Network)
+def test_boxes_of_this_machine_hold(kind: BoxKind, network: Network) -> None:
+    assert prove(kind, network, look(UID)) == Proof()
+
+
+def test_without_a_box_every_way_out_leads_out(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from activities.boxes.enter import boxed
+
+    monkeypatch.setattr(probes, "boxed", lambda _, command, env: boxed(None, command, env))
+    worked = probes.tried(BoxKind.BWRAP, Network.NONE, None, own_network=True)
+    assert set(PROBES) <= set(worked)

@@ -1,0 +1,138 @@
+"""Runs in boxes start, end and are stopped like any other (ruling N2)."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.programs import needed
+from activities.runs.os_processes import marked
+from activities.runs.supervised_run import Claim, RunEnd, RunRequest, mark_of, run, stop
+from activities.runs.supervisor import EndKind
+from tests.activities.boxes.world import World, why_not
+from tests.waiting import until
+
+pytestmark = pytest.mark.ruling("N2")
+
+
+async def begun(request: RunRequest) -> "asyncio.Task[RunEnd]":
+    """The run, once it has said something."""
+    task = asyncio.create_task(run(request))
+    said = request.run_dir / "stdout.log"
+    await until(lambda: task.done() or (said.exists() and said.stat().st_size))
+    return task
+
+
+async def test_exit_code_prompt_and_streams(world: World, kind: BoxKind) -> None:
+    script = "cat /dev/stdin; echo oops > /dev/stderr; exit 7"
+    end = await world.play(world.box(kind), script, shell=True, prompt=b"the prompt")
+    assert (end.kind, end.exit_code, end.signal, end.survivors) == (EndKind.EXITED, 7, None, 0)
+    assert end.stdout.read_text() == "the prompt"
+    assert end.stderr.read_text() == "oops\n"
+
+
+async def test_death_by_signal_is_told(world: World, kind: BoxKind) -> None:
+    end = await world.play(world.box(kind), "kill -SEGV $$", shell=True)
+    assert (end.kind, end.exit_code, end.signal) == (EndKind.EXITED, None, signal.SIGSEGV)
+
+
+async def test_a_stop_is_heard_by_the_program(world: World, kind: BoxKind) -> None:
+    script = "trap 'echo heard; exit 3' INT; echo up; while :; do sleep 0.05; done"
+    request = world.request(world.box(kind), script, shell=True, grace_seconds=60.0)
+    task = await begun(request)
+    await stop(request.run_dir, 60.0)
+    end = await task
+    assert (end.kind, end.exit_code, end.survivors) == (EndKind.CANCELLED, 3, 0)
+    assert end.stdout.read_text() == "up\nheard\n"
+
+
+async def test_who_does_not_hear_is_killed_with_all_that_it_started(world: World, kind: BoxKind) -> None:
+    script = (
+        "trap '' INT TERM; (setsid sh -c 'trap \"\" INT TERM; while :; do sleep 0.05; done' &); echo up; "
+        "while :; do sleep 0.05; done"
+    )
+    request = world.request(world.box(kind, Network.MODEL), script, shell=True)
+    task = await begun(request)
+    await stop(request.run_dir, 0.3)
+    end = await task
+    assert (end.kind, end.survivors) == (EndKind.CANCELLED, 0)
+    assert not marked(mark_of(request.run_dir))
+
+
+async def test_a_program_that_ends_leaves_nothing_behind(world: World, kind: BoxKind) -> None:
+    request = world.request(world.box(kind), "(setsid sleep 600 &) ; echo up", shell=True)
+    end = await run(request)
+    assert (end.kind, end.exit_code, end.survivors) == (EndKind.EXITED, 0, 0)
+    assert not marked(mark_of(request.run_dir))
+
+
+async def test_the_supervisor_s_death_is_the_end_of_all_of_it(world: World, kind: BoxKind) -> None:
+    request = world.request(world.box(kind), "echo up; while :; do sleep 0.05; done", shell=True)
+    task = await begun(request)
+    claim = Claim.read(request.run_dir)
+    assert claim
+    assert claim.pid
+    os.kill(claim.pid, signal.SIGKILL)
+    end = await task
+    assert (end.kind, end.survivors) == (EndKind.UNKNOWN, 0)
+    await until(lambda: not marked(mark_of(request.run_dir)))
+
+
+async def test_a_program_that_is_not_there_is_not_started(world: World, kind: BoxKind) -> None:
+    end = await run(world.request(world.box(kind), "", argv=("no-such-program",)))
+    assert end.kind is EndKind.NOT_STARTED
+    assert "no-such-program" in end.error
+
+
+async def test_a_box_that_cannot_be_made_starts_nothing_and_says_why(world: World, kind: BoxKind) -> None:
+    gone = world.tmp / "gone"
+    end = await world.play(world.box(kind, Network.NONE, read=(gone,)), "echo up", shell=True)
+    assert "up" not in end.stdout.read_text()
+    assert end.kind is EndKind.NOT_STARTED or end.exit_code
+    assert str(gone) in end.stderr.read_text()
+
+
+async def test_a_registered_program_and_what_it_needs_are_there(world: World, kind: BoxKind) -> None:
+    """A script with an interpreter of a virtual environment, in a folder that is not handed in."""
+    tools = world.tmp / "user" / "tools"
+    tools.mkdir()
+    (tools / "agent").write_text(f"#!{sys.executable}\nimport json, sys; print(sys.prefix)\n")
+    (tools / "agent").chmod(0o755)
+    (tools / "private").write_text("not handed in")
+    command = (str(tools / "agent"),)
+    box = world.box(kind, read=needed(command, None, world.tmp / "user"))
+    end = await run(world.request(box, "", argv=command))
+    assert end.stdout.read_text() == f"{sys.prefix}\n", end.stderr.read_text()
+    seen = await world.play(box, f"ls {tools}; cat {tools}/private", shell=True)
+    assert "not handed in" not in seen.stdout.read_text()
+
+
+async def test_what_it_wrote_is_there_afterwards_and_the_rest_of_its_root_is_not(world: World) -> None:
+    if why := why_not(BoxKind.BWRAP):
+        pytest.skip(why)
+    script = "echo work > kept; mkdir -p ~/.cache && echo x > ~/.cache/y; echo z > /tmp/boxes-z; ls -A / ; id -un"
+    end = await world.play(world.box(BoxKind.BWRAP), script, shell=True)
+    assert end.exit_code == 0, end.stderr.read_text()
+    assert (world.work / "kept").read_text() == "work\n"
+    assert not (world.tmp / "user" / ".cache").exists()
+    assert not Path("/tmp/boxes-z").exists()
+    assert not {"srv", "boot", "sys", "media"} & set(end.stdout.read_text().split())
+
+
+def test_a_box_travels_as_it_is() -> None:
+    box = Box(
+        BoxKind.BWRAP,
+        Network.MODEL,
+        Path("/a"),
+        Path("/b"),
+        Path("/c"),
+        hosts=("x",),
+        scratch=(Path("/e"),),
+        read=(Path("/d"),),
+        uid=3,
+    )
+    assert Box.from_json(box.as_json()) == box

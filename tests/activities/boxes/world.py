@@ -1,0 +1,150 @@
+"""A machine with something to attack, and programs that run in a box on it."""
+
+import contextlib
+import ctypes
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from activities.boxes import kernel
+from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.machine import look
+from activities.boxes.ownership import hand_over
+from activities.boxes.programs import needed
+from activities.runs.supervised_run import RunEnd, RunRequest, run
+
+UID = 64_100
+KEY = 0x5EC7
+IPC_CREAT, IPC_RMID = 0o1000, 0
+
+
+@dataclass
+class World:
+    """Where everything is."""
+
+    tmp: Path
+    facts: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def work(self) -> Path:
+        """The job's work folder."""
+        return self.tmp / "user" / ".service" / "worktrees" / "mine"
+
+    def box(self, kind: BoxKind, network: Network = Network.NONE, **changes: object) -> Box:
+        """A box around the job's work folder."""
+        there = look(UID)
+        given: dict[str, object] = {
+            "kind": kind,
+            "network": network,
+            "cwd": self.work,
+            "home": self.tmp / "user",
+            "tmp": self.work.parent / "mine.tmp",
+            "read": (self.tmp / "lent", *needed((sys.executable,), None, Path.home())),
+            "uid": there.uid,
+            "own_network": there.own_network,
+        }
+        box = Box(**(given | changes))  # type: ignore[arg-type]
+        box.tmp.mkdir(exist_ok=True)
+        if box.uid is not None:
+            hand_over((*box.writable, box.tmp), box.uid)
+        return box
+
+    def request(self, box: Box | None, script: str, *, shell: bool = False, **changes: object) -> RunRequest:
+        """A program in the box, or in none."""
+        run_dir = self.tmp / "user" / ".service" / "runs" / f"job-{uuid.uuid4().hex[:12]}.1"
+        argv = ("sh", "-c", script) if shell else (sys.executable, "-I", "-S", "-c", script)
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.tmp / "user")}
+        env["WORLD"] = json.dumps(self.facts | {"run_dir": str(run_dir)})
+        given: dict[str, object] = {"env": env, "grace_seconds": 2.0, "timeout_seconds": 60.0, "argv": argv}
+        return RunRequest(run_dir=run_dir, cwd=self.work, box=box, **(given | changes))  # type: ignore[arg-type]
+
+    async def play(self, box: Box | None, script: str, *, shell: bool = False, **changes: object) -> RunEnd:
+        return await run(self.request(box, script, shell=shell, **changes))
+
+
+@contextlib.contextmanager
+def built(tmp: Path) -> Iterator[World]:
+    """Build it, with live sockets, keys and processes in it."""
+    world = World(tmp)
+    user, home = tmp / "user", tmp / "user" / ".service"
+    for folder in (world.work, home / "worktrees" / "other", home / "runs", user / ".ssh", tmp / "shop", tmp / "lent"):
+        folder.mkdir(parents=True)
+    for secret in (home / "bridge.token", home / "store.db", user / ".ssh" / "id_ed25519"):
+        secret.write_text("secret")
+    (home / "worktrees" / "other" / "work.txt").write_text("theirs")
+    (tmp / "lent" / "object").write_text("lent")
+    home.chmod(0o700)
+    shm = Path("/dev/shm", f"boxes-{uuid.uuid4().hex}")
+    shm.write_text("shared")
+    shm.chmod(0o644)
+    with contextlib.ExitStack() as stack:
+        stack.callback(shm.unlink)
+        worker = subprocess.Popen(["sleep", "600"], env={"PATH": os.environ["PATH"], "MAGIC": "sesame"})
+        stack.callback(worker.wait)
+        stack.callback(worker.kill)
+        abstract = f"boxes-{uuid.uuid4().hex}"
+        unix = stack.enter_context(socket.socket(socket.AF_UNIX))
+        unix.bind(str(tmp / "s"))
+        (tmp / "s").chmod(0o777)
+        hidden = stack.enter_context(socket.socket(socket.AF_UNIX))
+        hidden.bind(f"\0{abstract}")
+        tcp = stack.enter_context(socket.socket())
+        tcp.bind(("127.0.0.1", 0))
+        for listening in (unix, hidden, tcp):
+            listening.listen()
+        udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        udp.bind(("127.0.0.1", 0))
+        threading.Thread(target=_echo, args=(udp,), daemon=True).start()
+        segment = kernel.libc().shmget(KEY, 16, IPC_CREAT | 0o666)
+        stack.callback(lambda: kernel.libc().shmctl(segment, IPC_RMID, None))
+        world.facts = {
+            "home": str(home),
+            "user": str(user),
+            "checkout": str(tmp / "shop"),
+            "lent": str(tmp / "lent"),
+            "other": str(home / "worktrees" / "other"),
+            "worker": worker.pid,
+            "socket": str(tmp / "s"),
+            "abstract": abstract,
+            "port": tcp.getsockname()[1],
+            "udp": udp.getsockname()[1],
+            "shm": str(shm),
+            "key": KEY,
+        }
+        yield world
+
+
+def _echo(udp: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            said, where = udp.recvfrom(100)
+            udp.sendto(said, where)
+
+
+def why_not(kind: BoxKind) -> str:
+    """Why this machine cannot have such a box, with the command that changes that; empty when it can."""
+    if sys.platform != "linux":
+        return "boxes need Linux"
+    return look(UID).lacks(kind)
+
+
+def put_key() -> None:
+    """A key in the session's keyring of this process."""
+    number = kernel.KEYCTL.get(platform.machine())
+    assert number is not None
+    add_key = {250: 248, 219: 217}[number]
+    ctypes.set_errno(0)
+    kernel.libc().syscall(add_key, b"user", b"boxes-test", b"open", 4, -3)
+
+
+PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin")
+"""One that every account of this machine may run."""

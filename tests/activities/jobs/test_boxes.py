@@ -1,0 +1,158 @@
+"""A job in a box, from its worktree to its record (ruling N2)."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.agents.shell import Shell
+from activities.boxes import machine
+from activities.boxes.box import BoxKind
+from activities.boxes.machine import Machine
+from activities.host.slots import Slots
+from activities.jobs import workspace
+from activities.jobs.run_job import Jobs
+from activities.jobs.workspace import Evidence, Workspace
+from activities.settings.model import Settings
+from activities.store import attempts
+from tests.activities.boxes.world import why_not
+from tests.activities.jobs.conftest import Stage
+from workflows.contract.models import Action, AutonomyPolicy, ServiceResult
+from workflows.model.jobs import JobRun
+from workflows.model.states import JobState
+
+pytestmark = pytest.mark.ruling("N2")
+
+ANSWER = 'print(json.dumps({"service_result": {"decision": "approved", "summary": summary, "changes_made": []}}))\n'
+LOOK = """
+import json, os, pathlib
+def tried(what):
+    try:
+        what(); return "done"
+    except OSError as error:
+        return type(error).__name__
+"""
+
+
+@pytest.fixture(autouse=True)
+def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "h" / ".ssh").mkdir(parents=True)
+    (tmp_path / "h" / ".ssh" / "key").write_text("secret")
+    monkeypatch.setenv("HOME", str(tmp_path / "h"))
+    return tmp_path / "h"
+
+
+def boxed(stage: Stage, **section: Any) -> Stage:
+    """The stage with a box around its agents."""
+    settings = Settings.model_validate({"runtimes": {"shell": section}})
+    context = replace(stage.context, settings=settings)
+    return replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}, Slots(settings)))
+
+
+@pytest.fixture(params=[BoxKind.BWRAP, BoxKind.LANDLOCK])
+def kind(request: pytest.FixtureRequest) -> str:
+    if why := why_not(request.param):
+        pytest.skip(why)
+    return str(request.param)
+
+
+def diagnostics(stage: Stage, job_id: str) -> dict[str, Any]:
+    row = attempts.get(stage.context.store, job_id, 1)
+    assert row
+    return row.diagnostics or {}
+
+
+async def test_an_agent_works_in_its_folder_and_reaches_nothing_of_the_service(
+    stage: Stage, users_home: Path, kind: str
+) -> None:
+    home = stage.context.home.root
+    script = f"""{LOOK}
+summary = json.dumps([
+    tried(lambda: open("{users_home}/.ssh/key")), tried(lambda: open("{home}/store.db")),
+    tried(lambda: open("{stage.repo}/planted", "w")), tried(lambda: open("{users_home}/planted", "w").close()),
+    tried(lambda: open("limiter.py", "a").write("limit = 2\\n")), tried(lambda: open("new.py", "w").write("new\\n")),
+])
+{ANSWER}"""
+    job = stage.job(script, Action.IMPLEMENT)
+    boxed_stage = boxed(stage, box=kind)
+    outcome = await boxed_stage.play(job)
+    assert outcome.state is JobState.SUCCEEDED, outcome.reason
+    key, store, _, _, edited, made = json.loads(outcome.summary)
+    assert "done" not in (key, store)
+    assert (edited, made) == ("done", "done")
+    assert set(outcome.touched_files) == {"limiter.py", "new.py"}
+    assert not (users_home / "planted").exists()
+    assert not (stage.repo / "planted").exists()
+    assert diagnostics(stage, job.job_id)["box"] == f"{kind}, network full"
+
+
+async def test_a_reader_by_policy_cannot_write_its_folder(stage: Stage, kind: str) -> None:
+    script = f'{LOOK}summary = tried(lambda: open("new.py", "w")) + " " + os.environ["TMPDIR"]\n{ANSWER}'
+    job = stage.job(script)
+    worker = job.assignment.worker.model_copy(update={"autonomy_policy": AutonomyPolicy.READ_ONLY})
+    job = job.model_copy(update={"assignment": job.assignment.model_copy(update={"worker": worker})})
+    outcome = await boxed(stage, box=kind, network="none").play(job)
+    assert outcome.state is JobState.SUCCEEDED, outcome.reason
+    assert outcome.summary.split()[0] in ("PermissionError", "OSError")
+    assert diagnostics(stage, job.job_id)["box"] == f"{kind}, network none"
+
+
+async def test_what_an_agent_wrote_is_the_service_s_afterwards(
+    stage: Stage, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    does = 'os.mkdir("a"); open("a/b", "w").write("x"); os.symlink("/etc/shadow", "a/link"); summary = "fine"'
+    script = f"{LOOK}{does}\n{ANSWER}"
+    seen = list[int]()
+    collect = workspace.collect
+
+    def looked(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
+        seen.extend(path.lstat().st_uid for path in place.worktree.path.rglob("*"))
+        return collect(place, run, result)
+
+    monkeypatch.setattr(workspace, "collect", looked)
+    job = stage.job(script, Action.IMPLEMENT)
+    outcome = await boxed(stage, box=kind).play(job)
+    assert outcome.state is JobState.SUCCEEDED, outcome.reason
+    assert set(seen) == {os.geteuid()}
+    assert Path("/etc/shadow").stat().st_uid == 0
+
+
+async def test_without_a_box_nothing_is_run_unless_the_settings_say_so(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "look", lambda _: Machine(bwrap=machine.INSTALL, landlock=0))
+    job = stage.job(f"{LOOK}open('{stage.tmp}/ran', 'w'); summary = 'fine'\n{ANSWER}")
+    refused = await boxed(stage).play(job)
+    assert refused.state is JobState.BLOCKED
+    assert "there is no box for shell on this machine" in refused.reason
+    assert "install bubblewrap" in refused.first
+    assert '[runtimes.shell].box = "none"' in refused.first
+    assert not (stage.tmp / "ran").exists()
+    again = stage.job(f"{LOOK}open('{stage.tmp}/ran', 'w'); summary = 'fine'\n{ANSWER}", job_id="job-0123456789ac")
+    ran = await boxed(stage, box="none").play(again)
+    assert ran.state is JobState.SUCCEEDED
+    assert diagnostics(stage, again.job_id)["box"] == "none"
+
+
+async def test_a_folder_around_the_service_s_home_is_not_handed_out(stage: Stage, kind: str) -> None:
+    refused = await boxed(stage, box=kind, read=[str(stage.tmp)]).play(stage.job(ANSWER))
+    assert refused.state is JobState.BLOCKED
+    assert "holds the service's own secrets" in refused.reason
+
+
+async def test_folders_that_the_settings_name_are_there(stage: Stage, kind: str) -> None:
+    (stage.tmp / "tools").mkdir()
+    (stage.tmp / "tools" / "tool").write_text("useful")
+    (stage.tmp / "cache").mkdir()
+    script = f"""{LOOK}
+open("{stage.tmp}/cache/kept", "w").write("kept")
+summary = open("{stage.tmp}/tools/tool").read() + tried(lambda: open("{stage.tmp}/tools/tool", "w"))
+{ANSWER}"""
+    section = {"box": kind, "read": [f"{stage.tmp}/tools"], "write": [f"{stage.tmp}/cache"]}
+    outcome = await boxed(stage, **section).play(stage.job(script))
+    assert outcome.summary.startswith("useful"), outcome.reason
+    assert "done" not in outcome.summary
+    assert (stage.tmp / "cache" / "kept").read_text() == "kept"

@@ -1,0 +1,63 @@
+"""What `service doctor` says of boxes (ruling N2)."""
+
+import pytest
+
+from activities.boxes import machine, probes
+from activities.boxes.machine import Machine
+from activities.boxes.probes import Proof
+from activities.settings.home import Home
+from bridge.operations import boxes
+from bridge.operations.findings import Level
+from bridge.operations.service import Service
+
+pytestmark = pytest.mark.ruling("N2")
+GOOD = Machine(bwrap="", landlock=7, own_network=True)
+
+
+@pytest.fixture
+def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Proof]:
+    """What the tries come to, one after the other; none is really made."""
+    found = list[Proof]()
+    monkeypatch.setattr(probes, "prove", lambda *_: found.pop(0) if found else Proof())
+    monkeypatch.setattr(machine, "look", lambda _: GOOD)
+    return found
+
+
+def said(home: Home) -> list[tuple[Level, str, str]]:
+    return [(each.level, each.says, each.fix) for each in boxes.findings(Service(home))]
+
+
+def test_a_box_that_holds_is_well_and_an_open_network_is_told(home: Home, proofs: list[Proof]) -> None:
+    [(level, says, fix)] = said(home)
+    assert (level, fix) == (Level.OK, "")
+    assert says.startswith("bwrap, network full, for shell: 6 ways out were tried, none leads out")
+    assert "this machine's loopback too" in says
+
+
+def test_a_box_that_does_not_hold_is_wrong(home: Home, proofs: list[Proof]) -> None:
+    proofs.append(Proof(escaped=("read a key",)))
+    [(level, says, _)] = said(home)
+    assert level is Level.WRONG
+    assert "a program in it can read a key" in says
+
+
+def test_a_box_that_cannot_be_made_is_wrong_and_says_what_to_set(home: Home, proofs: list[Proof]) -> None:
+    proofs.append(Proof("no room"))
+    [(level, says, fix)] = said(home)
+    assert level is Level.WRONG
+    assert "no room" in says
+    assert "[runtimes.shell]" in fix
+
+
+def test_no_box_is_a_warning_when_it_is_wanted_and_wrong_when_there_is_none(
+    home: Home, proofs: list[Proof], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "look", lambda _: Machine(bwrap=machine.INSTALL, landlock=0))
+    [(level, says, fix)] = said(home)
+    assert level is Level.WRONG
+    assert "there is no box for shell on this machine" in says
+    assert '[runtimes.shell].box = "none"' in fix
+    home.config.write_text('[runtimes.shell]\nbox = "none"\n')
+    [(level, says, _)] = said(home)
+    assert level is Level.WARNING
+    assert "shell runs in no box" in says
