@@ -55,7 +55,10 @@ def _by_git(repo: Path, ours: str, theirs: str) -> str | Conflict:
         except (GitError, OSError):
             return _conflict(repo, ours, theirs)
     tree, *files = paths(said)
-    return tree if clean else Conflict(tuple(files))
+    if clean:
+        return tree
+    # where one has a file and the other a folder, git calls the file after the commit it is from
+    return Conflict(tuple(dict.fromkeys(each.removesuffix(f"~{ours}").removesuffix(f"~{theirs}") for each in files)))
 
 
 def _conflict(repo: Path, ours: str, theirs: str) -> Conflict:

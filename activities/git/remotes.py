@@ -45,13 +45,16 @@ def environment(token: str | None, web: str, environ: Mapping[str, str] = os.env
 
 
 def without_credentials(url: str) -> str:
-    """An address as it may be shown."""
+    """An address as it may be shown: without the user where that may be a token, and never with a password."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return "an address that cannot be read"
-    _, at, host = parts.netloc.rpartition("@")
-    return parts._replace(netloc=host).geturl() if at and parts.scheme in ("http", "https") else url
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url
+    name = "" if parts.scheme in ("http", "https") else user.partition(":")[0]
+    return parts._replace(netloc=f"{name}@{host}" if name else host).geturl()
 
 
 def _credentials(token: str | None, web: str) -> dict[str, str]:

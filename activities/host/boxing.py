@@ -53,9 +53,8 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
             f'set [runtimes.{wanted.runtime}].network = "full", or box = "landlock"; then: service doctor',
         )
     users_home = Path(context.environ.get("HOME") or Path.home())
-    own, lent = _of_git(wanted.cwd)
-    read = (*_said(section.read, context.home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent, *lent)
-    write = (*_said(section.write, context.home, wanted.runtime, users_home), *map(_made, wanted.launch.write), *own)
+    read = (*_said(section.read, context.home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
+    write = (*_said(section.write, context.home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
     parts = needed(wanted.command, wanted.launch.env.get("PATH"), users_home)
     return Box(
         kind=kind,
@@ -99,17 +98,16 @@ def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def hand_over(box: Box) -> None:
-    """Make what the box may write the account's that the program runs as."""
+    """Make its folders the account's that the program runs as: also a work folder that it may only read."""
     box.tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
     if box.uid is not None:
-        ownership.hand_over((*box.writable, box.tmp), box.uid)
+        ownership.hand_over((*box.writable, box.tmp, box.cwd), box.uid)
 
 
 def take_back(box: Box) -> None:
     """Its work folder is the service's again, once nothing of the run is alive."""
     if box.uid is not None:
-        own, _ = _of_git(box.cwd)
-        ownership.hand_over((box.cwd, *own), os.geteuid())
+        ownership.hand_over((box.cwd,), os.geteuid())
 
 
 def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:
@@ -146,16 +144,6 @@ def _addressed(env: Mapping[str, str]) -> list[str]:
     ports = {"http": 80, "https": 443}
     named = [(each.hostname or "", each.port or ports.get(each.scheme, 443)) for each in found]
     return [f"{LOOPBACK if host == 'localhost' else host}:{port}" for host, port in named if host]
-
-
-def _of_git(cwd: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Of a worktree: its own part of the repository, and the repository, which it may only read."""
-    pointer = cwd / ".git"
-    if not pointer.is_file() or pointer.is_symlink():
-        return (), ()
-    own = Path(pointer.read_text(errors="replace").strip().removeprefix("gitdir: "))
-    common = own.parent.parent
-    return ((own,), (common,)) if own.parent.name == "worktrees" and own.is_dir() else ((), ())
 
 
 def told(box: Box | None) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -14,7 +15,8 @@ import pytest
 from activities.boxes import machine
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.machine import Machine
-from activities.runs import supervisor
+from activities.runs import records, supervisor
+from activities.runs.records import Kind
 from activities.runs.supervised_run import mark_of
 from tests.activities.boxes.attacks import ATTACKS, PREAMBLE
 from tests.activities.boxes.world import PYTHON, World, built
@@ -26,10 +28,10 @@ LEFT_BY_LANDLOCK = {"speak to a socket in the file system"}
 """What Landlock cannot refuse a program whose account may do it; the README says so."""
 
 
-def as_somebody(*command: str) -> subprocess.CompletedProcess[str]:
+def as_somebody(*command: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run it as an account without any rights."""
     become = ("setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups")
-    return subprocess.run((*become, *command), capture_output=True, text=True, timeout=120, cwd="/")
+    return subprocess.run((*become, *command), input=given, capture_output=True, timeout=120, cwd="/")
 
 
 @pytest.fixture
@@ -66,12 +68,14 @@ def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any
     env["WORLD"] = json.dumps(world.facts | {"run_dir": str(run_dir)})
     spec = {"mark": mark_of(run_dir), "argv": [PYTHON, "-I", "-S", "-c", script], "cwd": str(world.work), "env": env}
     more = {"timeout_seconds": 60, "grace_seconds": 1, "box": box.as_json() if box else None}
-    (run_dir / "spec.json").write_text(json.dumps(spec | more))
+    key, content = secrets.token_bytes(32), json.dumps(spec | more | {"prompt": None}).encode()
+    (run_dir / "spec.json").write_bytes(records.sealed(key, run_dir, Kind.SPEC, content))
     for path in (run_dir, run_dir / "spec.json"):
         os.chown(path, SOMEBODY, SOMEBODY)
-    done = as_somebody(PYTHON, "-I", "-S", supervisor.__file__, str(run_dir))
-    assert done.returncode == 0, done.stderr
-    printed, end = (run_dir / "stdout.log").read_text(), json.loads((run_dir / "exit.json").read_text())
+    done = as_somebody(PYTHON, "-I", "-S", supervisor.__file__, str(run_dir), given=key)
+    assert done.returncode == 0, done.stderr.decode()
+    end = json.loads((run_dir / "exit.json").read_text().splitlines()[0])
+    printed = (run_dir / "stdout.log").read_text()
     assert printed.startswith("began") or box is None, f"{end} {(run_dir / 'stderr.log').read_text()}"
     return printed, end
 

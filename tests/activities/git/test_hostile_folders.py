@@ -411,6 +411,7 @@ def test_no_branch_of_the_operators_moves_and_its_checkout_stays(
 
 def test_the_agent_still_sees_every_branch_and_no_password(repo: Path, trees: Path) -> None:
     run_git(repo, "remote", "add", "origin", "https://ann:s3cret@github.com/acme/shop.git")
+    run_git(repo, "remote", "add", "other", "ssh://ann:s3cret@example.org/shop.git")
     run_git(repo, "config", "filter.evil.clean", "false")
     run_git(repo, "branch", "service/job-other")
     run_git(repo, "tag", "v1")
@@ -418,6 +419,7 @@ def test_the_agent_still_sees_every_branch_and_no_password(repo: Path, trees: Pa
     config = (worktree.path / ".git/config").read_text()
     assert "s3cret" not in config
     assert "filter" not in config
+    assert run_git(worktree.path, "remote", "get-url", "other") == "ssh://ann@example.org/shop.git"
     assert run_git(worktree.path, "remote", "get-url", "origin") == "https://github.com/acme/shop.git"
     assert run_git(worktree.path, "rev-parse", "main", "service/job-other", "v1").split() == [worktree.base] * 3
     assert run_git(worktree.path, "status", "--porcelain") == ""
