@@ -16,6 +16,9 @@ INSIDE_UID = 65534
 TMP_BYTES = 4 * 1024**3
 """What fits in each of the folders that are in memory. What is not used takes nothing."""
 
+TMPDIR = "/tmp/own"  # noqa: S108
+"""Where programs are told to keep temporary files: not /tmp itself, which may stand around their work folder."""
+
 APART = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--hostname", "box"),
@@ -44,6 +47,7 @@ def _root(box: Box) -> Iterator[str]:
         yield from ("--ro-bind", str(file), str(file))
     for place in dict.fromkeys(("/tmp", "/run", "/var/tmp", str(box.home), *map(str, box.scratch))):  # noqa: S108
         yield from ("--size", str(TMP_BYTES), "--tmpfs", place)
+    yield from ("--dir", TMPDIR)
 
 
 def _own(box: Box) -> Iterator[str]:

@@ -20,7 +20,7 @@ BACKLOG = 64
 def local_ports(box: Box) -> tuple[int, ...]:
     """Services of this machine that the box may use: they are found at their usual address."""
     named = (each.removeprefix(f"{LOOPBACK}:") for each in box.hosts if each.startswith(f"{LOOPBACK}:"))
-    return tuple(int(port) for port in named if port.isdigit())
+    return tuple(dict.fromkeys(int(port) for port in named if port.isdigit()))
 
 
 def enter(box: Box) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.agents.adapter import CannotLaunchError, Launch
-from activities.boxes import machine, ownership
+from activities.boxes import bwrap, machine, ownership
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.machine import Machine
 from activities.boxes.network import LOOPBACK
@@ -94,7 +94,7 @@ def network_of(section: RuntimeSection, runtime: str) -> Network:
 
 def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:
     """The variables of a program in its box: its temporary files go where it may write."""
-    return {**env, "TMPDIR": "/tmp" if box.kind is BoxKind.BWRAP else str(box.tmp)}  # noqa: S108
+    return {**env, "TMPDIR": bwrap.TMPDIR if box.kind is BoxKind.BWRAP else str(box.tmp)}
 
 
 def hand_over(box: Box) -> None:

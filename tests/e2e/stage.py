@@ -9,12 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from activities.runs.os_processes import marks
 from tests.e2e.conftest import Installed
 from tests.e2e.programs import PROGRAMS, available
 from tests.scripted_model import ScriptedModel
-from tests.unboxed import NO_BOX
 
 
 @dataclass(frozen=True)
@@ -171,11 +171,11 @@ def configure(service: Installed, model: ScriptedModel) -> None:
     for program, command in available().items():
         lines += [f"[runtimes.{PROGRAMS[program]}]", f'adapter = "{program}"', f"command = {json.dumps([command])}"]
         lines += [
-            NO_BOX,
             "rate_limit_retries = 1",
             'rate_limit_backoff = "10s"',
             "network_retries = 0",
             'env = ["SVC_ACCESS"]',
         ]
+        lines += [f"read = {json.dumps([str(Path(command).parent)])}", f'hosts = ["{urlsplit(model.url()).netloc}"]']
         lines += [f"arguments = {json.dumps(codex if program == 'codex' else [])}"]
     service.home.joinpath("config.toml").write_text("\n".join(lines))

@@ -55,7 +55,7 @@ for port in (world["named"], world["port"]):
 """
     with answering(b"model") as port:
         world.facts["named"] = port
-        box = world.box(kind, Network.MODEL, hosts=(f"127.0.0.1:{port}",))
+        box = world.box(kind, Network.MODEL, hosts=(f"127.0.0.1:{port}",) * 2)
         preamble = "import os, json; world = json.loads(os.environ['WORLD'])\n"
         end = await world.play(box, preamble + script)
     assert end.stdout.read_text() == "model\nConnectionRefusedError\n", end.stderr.read_text()
