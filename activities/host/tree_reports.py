@@ -18,6 +18,9 @@ log = logging.getLogger(__name__)
 GATHER_SECONDS = 0.2
 """So long a report waits for others; nobody waits for it."""
 
+CROWD, CROWD_SECONDS = 4, 1.0
+"""When more trees than that have reports to be sent, each waits so long: most of their jobs have ended by then."""
+
 RETRY_SECONDS = 2.0
 
 
@@ -61,6 +64,8 @@ class TreeReports:
     async def _send(self, root: str) -> None:
         """Until Temporal has taken them, or the tree is over."""
         await asyncio.sleep(GATHER_SECONDS)
+        if len(self.waiting) > CROWD:
+            await asyncio.sleep(CROWD_SECONDS - GATHER_SECONDS)
         while reports := self.waiting.get(root):
             sent = tuple(reports)
             if await self._signal(root, sent):

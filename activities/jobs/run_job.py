@@ -147,7 +147,8 @@ class JobWork:
                 f"the runtime {run.assignment.worker.runtime} is not configured on {context.host}",
                 f"service config show; [runtimes.{run.assignment.worker.runtime}] needs an adapter",
             )
-        before = deferrals.of_run(context.store, run.job_id, run.attempt)
+        begun = row.worktree is not None  # else there was no try of it yet
+        before = deferrals.of_run(context.store, run.job_id, run.attempt) if begun else ()
         deferral.begin(context, run, before)
         run_dir = deferral.try_dir(row, before)
         goes_on = resumption(context, run, row)

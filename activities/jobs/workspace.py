@@ -60,7 +60,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
     base = row.base_sha or worktrees.commit_of(repo, _base(repo, run))
-    attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base)
+    attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=not run.branch_deps)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
     if begun:  # for a writer also by an earlier try, whose work stays; a reader's later try begins anew
         return _workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
@@ -69,7 +69,8 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     wanted = needed(context, repo, run)
     given = [worktrees.commit_of(repo, each) for each in wanted]  # before they are merged: never more than it sees
     merged = _workspace(repo, merge(worktree, wanted))
-    attempts.give(context.store, row, given)
+    if run.branch_deps:
+        attempts.give(context.store, row, given)
     return merged
 
 

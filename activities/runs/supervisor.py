@@ -68,7 +68,14 @@ def claim(run_dir: Path, key: bytes, content: dict[str, Any]) -> bool:
 def reserve(run_dir: Path) -> Path:
     """Take the disk space of the exit record in advance: a full disk must not lose the outcome."""
     path = run_dir / f"exit.{os.getpid()}.{time.monotonic_ns()}"
-    _write(path, b" " * RESERVED_BYTES)
+    descriptor = created(path)
+    try:
+        os.posix_fallocate(descriptor, 0, RESERVED_BYTES)
+    except (AttributeError, OSError):  # a system without it, or a disk: what was written is there
+        os.write(descriptor, b" " * RESERVED_BYTES)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
     return path
 
 

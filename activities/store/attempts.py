@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new
+from activities.store.database import insert_one
 from workflows.model.jobs import JobOutcome
 from workflows.pipeline.plan import StageOutcome
 
@@ -21,14 +21,14 @@ class AttemptRow:
     attempt: int
     host: str
     run_dir: str
-    worktree: str | None
-    branch: str | None
-    base_sha: str | None
     started_at: float
-    ended_at: float | None
-    outcome: dict[str, Any] | None
-    payload: dict[str, Any] | None
-    diagnostics: dict[str, Any] | None
+    worktree: str | None = None
+    branch: str | None = None
+    base_sha: str | None = None
+    ended_at: float | None = None
+    outcome: dict[str, Any] | None = None
+    payload: dict[str, Any] | None = None
+    diagnostics: dict[str, Any] | None = None
     given: list[str] | None = None
     """The commits that were merged into its worktree before it began; None before that has succeeded."""
 
@@ -42,8 +42,10 @@ def open_within(
     connection: Connection, job_id: str, attempt: int, host: str, run_dir: str, started_at: float
 ) -> AttemptRow:
     """The run's row, as a part of its claim: the one that is there, or a new one."""
-    row = {"job_id": job_id, "attempt": attempt, "host": host, "run_dir": run_dir, "started_at": started_at}
-    insert_new(connection, schema.runs, [row])
+    row: dict[str, Any] = {"job_id": job_id, "attempt": attempt, "host": host}
+    row |= {"run_dir": run_dir, "started_at": started_at}
+    if insert_one(connection, schema.runs, row):
+        return AttemptRow(**row)
     key = (schema.runs.c.job_id == job_id) & (schema.runs.c.attempt == attempt)
     return AttemptRow(**connection.execute(select(schema.runs).where(key)).one()._mapping)
 
@@ -110,9 +112,15 @@ def abandoned(engine: Engine, host: str, before: float) -> list[AttemptRow]:
         return [AttemptRow(**row._mapping) for row in connection.execute(query)]
 
 
-def place(engine: Engine, row: AttemptRow, *, worktree: str, branch: str | None, base_sha: str) -> None:
-    """Where the run happens, written before it starts: no run is ever outside a recorded worktree."""
-    _update(engine, row, worktree=worktree, branch=branch, base_sha=base_sha)
+def place(
+    engine: Engine, row: AttemptRow, *, worktree: str, branch: str | None, base_sha: str, alone: bool = False
+) -> None:
+    """Where the run happens, written before it starts: no run is ever outside a recorded worktree.
+
+    One that is `alone` is given nothing to see beside its base.
+    """
+    given: dict[str, Any] = {"given": []} if alone else {}
+    _update(engine, row, worktree=worktree, branch=branch, base_sha=base_sha, **given)
 
 
 def give(engine: Engine, row: AttemptRow, commits: Collection[str]) -> None:

@@ -2,12 +2,13 @@
 
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine, Row, select, update
+from sqlalchemy import Connection, Engine, select, update
 
 from activities.store import attempts, schema
 from activities.store.attempts import AttemptRow
-from activities.store.database import insert_new
+from activities.store.database import insert_one
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,18 @@ def take_back(engine: Engine, offered: Offered) -> float | None:
     return float(claim.begun_at) if claim.begun_at is not None else None
 
 
-def _settle(connection: Connection, offered: Offered, begun_at: float | None) -> Row[int, float | None]:
+class _Settled(NamedTuple):
+    offer: int
+    begun_at: float | None
+
+
+def _settle(connection: Connection, offered: Offered, begun_at: float | None) -> _Settled:
     """The first decision about an offer stands; a later offer of the same attempt has one of its own."""
     table = schema.claims
     key = (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
     said = {"offer": offered.offer, "begun_at": begun_at}
-    insert_new(connection, table, [{"job_id": offered.job_id, "attempt": offered.attempt, **said}])
+    if insert_one(connection, table, {"job_id": offered.job_id, "attempt": offered.attempt, **said}):
+        return _Settled(offered.offer, begun_at)
     older = key & (table.c.offer < offered.offer) & table.c.begun_at.is_(None)
     connection.execute(update(table).where(older).values(**said))
-    return connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one()
+    return _Settled(*connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one())

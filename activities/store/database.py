@@ -117,6 +117,11 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
         connection.execute(inserting(connection.dialect.name, table), rows)
 
 
+def insert_one(connection: Connection, table: Table, row: Mapping[str, Any]) -> bool:
+    """Insert a row that is not there yet; whether it was new."""
+    return connection.execute(inserting(connection.dialect.name, table), dict(row)).rowcount == 1
+
+
 @cache
 def inserting(dialect_name: str, table: Table) -> PostgresInsert | SqliteInsert:
     """An insert that leaves rows alone that are there already."""

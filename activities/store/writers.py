@@ -64,8 +64,8 @@ def last_event(connection: Connection, root: str) -> int:
 def highest_revision(connection: Connection, root: str) -> int:
     """Of all rows of the tree."""
     tables = (schema.tasks, schema.jobs, schema.rounds)
-    queries = (select(func.max(table.c.revision)).where(table.c.root_job_id == root) for table in tables)
-    return max(connection.execute(query).scalar() or 0 for query in queries)
+    highest = (select(func.max(table.c.revision)).where(table.c.root_job_id == root) for table in tables)
+    return max(found or 0 for found in connection.execute(select(*(each.scalar_subquery() for each in highest))).one())
 
 
 def _take_over(connection: Connection, root: str, run_id: str, records: Records, before: Writer | None) -> Writer:

@@ -12,7 +12,7 @@ from temporalio.worker import Worker
 
 from workflows.temporal.github_calls import Turn, pushing_queue, turns_queue
 from workflows.temporal.github_desk import GithubDesk
-from workflows.temporal.runner import runner
+from workflows.temporal.runner import guarded
 
 Handle = WorkflowHandle[GithubDesk, str]
 
@@ -42,7 +42,7 @@ class Office:
 @asynccontextmanager
 async def at_desk(client: Client, queue: str, office: Office) -> AsyncIterator[Handle]:
     """The desk with this office, for as long as the test needs it."""
-    desk = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runner())
+    desk = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=guarded())
     turns = Worker(client, task_queue=turns_queue(queue), activities=[office.turn])
     pushes = Worker(client, task_queue=pushing_queue(queue, "here"), activities=[office.push])
     async with desk, turns, pushes:

@@ -28,7 +28,7 @@ from workflows.temporal import calls, search
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import Begun, HostReport, TreeStart
-from workflows.temporal.runner import WORKFLOWS, runner
+from workflows.temporal.runner import WORKFLOWS, guarded
 from workflows.tree.commands import CloseTree
 from workflows.tree.reducer import root_run
 from workflows.tree.state import TreeInput, TreeState
@@ -172,7 +172,7 @@ async def serving(client: Client, queue: str, host: Host, *, slots: int = 100, *
         task_queue=queue,
         workflows=WORKFLOWS,
         activities=host.activities,
-        workflow_runner=runner(),
+        workflow_runner=guarded(),
         sticky_queue_schedule_to_start_timeout=quick,
         **options,
     )

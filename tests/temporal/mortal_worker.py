@@ -41,7 +41,7 @@ from workflows.pipeline.records import RunRecords
 from workflows.pipeline.stage_run import StageRun
 from workflows.policy import retry_pause
 from workflows.temporal import calls
-from workflows.temporal.runner import WORKFLOWS, runner
+from workflows.temporal.runner import WORKFLOWS, guarded
 from workflows.tree.state import TreeState
 
 QUESTION = HumanQuestion(id="which", prompt="which?")
@@ -195,7 +195,7 @@ async def serve(address: str, queue: str, home: Home, moment: int) -> None:
             host.record_run,
         ],
         activity_executor=threads,
-        workflow_runner=runner(),
+        workflow_runner=guarded(),
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=0.2),
     )
     agents = Worker(

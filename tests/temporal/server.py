@@ -10,7 +10,7 @@ from temporalio.worker import Replayer
 
 from bridge.daemon.server import TUNING, find_program
 from workflows.temporal import search
-from workflows.temporal.runner import WORKFLOWS, runner
+from workflows.temporal.runner import WORKFLOWS, guarded
 
 KEYS = (
     *TUNING,
@@ -42,4 +42,4 @@ async def histories(client: Client, queue: str) -> AsyncIterator[WorkflowHistory
 
 def replayer() -> Replayer:
     """As a worker would go on from these histories."""
-    return Replayer(workflows=WORKFLOWS, workflow_runner=runner(), data_converter=pydantic_data_converter)
+    return Replayer(workflows=WORKFLOWS, workflow_runner=guarded(), data_converter=pydantic_data_converter)

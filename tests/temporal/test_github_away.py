@@ -22,7 +22,7 @@ from tests.waiting import soon, until
 from workflows.github.marks import marked
 from workflows.temporal.github_calls import turns_queue
 from workflows.temporal.github_desk import GithubDesk
-from workflows.temporal.runner import runner
+from workflows.temporal.runner import guarded
 
 HALF_AN_HOUR = 1_800.0
 Handle = WorkflowHandle[GithubDesk, str]
@@ -47,7 +47,7 @@ async def test_half_an_hour_without_github_holds_no_slot_and_is_told(
         account.note(store, failures=8)  # it has been so for a while: it is left alone for a quarter of an hour
         goes(hub)
         desk = Desk(office.session)
-        flows = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runner())
+        flows = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=guarded())
         turns = Worker(client, task_queue=turns_queue(queue), activities=[desk.turn], max_concurrent_activities=1)
         async with flows, turns:
             handle = await client.start_workflow(GithubDesk.run, id=f"github-{uuid4().hex}", task_queue=queue)

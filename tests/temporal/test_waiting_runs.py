@@ -36,7 +36,7 @@ from workflows.temporal import search
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.delegation import Delegation
 from workflows.temporal.messages import DelegationInput
-from workflows.temporal.runner import WORKFLOWS, runner
+from workflows.temporal.runner import WORKFLOWS, guarded
 
 LIMITED = "claude('You have hit your usage limit', True, 429)"
 
@@ -68,7 +68,7 @@ async def serving(client: Client, queue: str, context: Context) -> AsyncIterator
         client,
         task_queue=queue,
         workflows=WORKFLOWS,
-        workflow_runner=runner(),
+        workflow_runner=guarded(),
         activities=[TreeRecorder(context).take_back],
         activity_executor=ThreadPoolExecutor(2),
     )

@@ -1,0 +1,81 @@
+"""Trees are told at once that their jobs have begun; where there are many, most of it need not be told at all."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from temporalio.client import Client
+
+from activities.host import tree_reports
+from activities.host.tree_reports import TreeReports
+from tests.waiting import until
+from workflows.contract.models import Action
+from workflows.model.jobs import JobRun
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
+from workflows.temporal.messages import HostReport
+
+pytestmark = pytest.mark.ruling("B5")
+
+
+@dataclass
+class Told:
+    """A client that notes what trees are told."""
+
+    reports: list[tuple[str, HostReport]] = field(default_factory=list)
+
+    def get_workflow_handle(self, root: str) -> Any:
+        return _Handle(self, root)
+
+
+@dataclass
+class _Handle:
+    told: Told
+    root: str
+
+    async def signal(self, _name: str, report: HostReport) -> None:
+        self.told.reports.append((self.root, report))
+
+
+def a_job(number: int) -> JobRun:
+    worker = Worker(name="scripted", runtime="shell", command=("true",))
+    work = Assignment(worker=worker, action=Action.ASK, prompt=Text(inline="look"))
+    root = f"job-{number:012d}"
+    return JobRun(job_id=root, root_job_id=root, task_id="task-1", repo="acme/shop", assignment=work)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    """A crowd waits for longer than any test."""
+    monkeypatch.setattr(tree_reports, "GATHER_SECONDS", 0.01)
+    monkeypatch.setattr(tree_reports, "CROWD_SECONDS", 3600.0)
+    return Told()
+
+
+def reporting(told: Told, jobs: list[JobRun]) -> TreeReports:
+    """A host on which all of these have begun."""
+    reports = TreeReports(cast("Client", told), asyncio.get_running_loop())
+    for job in jobs:
+        reports.begun(job, 1.0)
+    return reports
+
+
+async def test_a_few_are_told_at_once(told: Told) -> None:
+    few = [a_job(number) for number in range(tree_reports.CROWD)]
+    reporting(told, few)
+    await until(lambda: len(told.reports) == len(few))
+    assert {root for root, _ in told.reports} == {job.root_job_id for job in few}
+
+
+async def test_of_a_crowd_those_are_not_told_that_have_ended_meanwhile(told: Told) -> None:
+    crowd, beside = [a_job(number) for number in range(tree_reports.CROWD + 1)], Told()
+    reports = reporting(told, crowd)
+    reporting(beside, [a_job(900)])
+    await until(lambda: beside.reports)
+    assert told.reports == [], "one that began later was alone"
+    for job in crowd:
+        reports.ended(job)
+    assert [left for left in reports.waiting.values() if left] == []
+    for task in list(reports._sending):
+        task.cancel()

@@ -1,0 +1,51 @@
+"""What one job takes of the store: each write is waited for by the job, and by all others of its host."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import event
+
+from tests.activities.jobs.conftest import Stage
+from workflows.contract.models import Action
+from workflows.model.jobs import JobRun
+from workflows.model.states import JobState
+
+pytestmark = pytest.mark.ruling("engine:small")
+
+APPROVED = 'print(\'{"service_result": {"decision": "approved", "summary": "fine"}}\')\n'
+
+
+@pytest.fixture
+def counted(stage: Stage) -> Iterator[Counter[str]]:
+    """How often the store was written to, and asked."""
+    seen: Counter[str] = Counter()
+
+    def commits(*_: object) -> None:
+        seen["writes"] += 1
+
+    def executes(*_: object) -> None:
+        seen["statements"] += 1
+
+    event.listen(stage.context.store, "commit", commits)
+    event.listen(stage.context.store, "before_cursor_execute", executes)
+    yield seen
+    event.remove(stage.context.store, "commit", commits)
+    event.remove(stage.context.store, "before_cursor_execute", executes)
+
+
+@pytest.mark.parametrize("action", [Action.ASK, Action.IMPLEMENT])
+async def test_a_job_writes_three_times(stage: Stage, counted: Counter[str], action: Action) -> None:
+    """That it has begun, and in which folder; where it works; how it ended."""
+    outcome = await stage.play(stage.job(APPROVED, action))
+    assert outcome.state is JobState.SUCCEEDED
+    assert counted["writes"] == 3
+    assert counted["statements"] <= 6
+
+
+async def test_a_job_that_is_found_again_writes_nothing_that_is_written(stage: Stage, counted: Counter[str]) -> None:
+    job: JobRun = stage.job(APPROVED)
+    first = await stage.play(job)
+    counted.clear()
+    assert await stage.play(job) == first
+    assert counted["writes"] == 0
