@@ -12,10 +12,12 @@ from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.machine import Machine
 from activities.boxes.network import LOOPBACK
 from activities.boxes.programs import needed
+from activities.git import worktrees
 from activities.host.context import Context
 from activities.runtimes.table import program_of
 from activities.settings.home import Home
 from activities.settings.model import RuntimeSection
+from workflows.model.errors import ServiceError
 
 WAYS_OUT = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 BASE_URL = "BASE_URL"
@@ -53,9 +55,8 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
             f'set [runtimes.{wanted.runtime}].network = "full", or box = "landlock"; then: service doctor',
         )
     users_home = Path(context.environ.get("HOME") or Path.home())
-    own, lent = _of_git(wanted.cwd)
-    read = (*_said(section.read, context.home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent, *lent)
-    write = (*_said(section.write, context.home, wanted.runtime, users_home), *map(_made, wanted.launch.write), *own)
+    read = (*_said(section.read, context.home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
+    write = (*_said(section.write, context.home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
     parts = needed(wanted.command, wanted.launch.env.get("PATH"), users_home)
     return Box(
         kind=kind,
@@ -100,16 +101,16 @@ def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:
 
 def hand_over(box: Box) -> None:
     """Make what the box may write the account's that the program runs as."""
-    box.tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (box.tmp.parent, box.tmp) if box.kind is BoxKind.LANDLOCK else ():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if box.uid is not None:
-        ownership.hand_over((*box.writable, box.tmp), box.uid)
+        ownership.hand_over(box.writable, box.uid)
 
 
-def take_back(box: Box) -> None:
-    """Its work folder is the service's again, once nothing of the run is alive."""
-    if box.uid is not None:
-        own, _ = _of_git(box.cwd)
-        ownership.hand_over((box.cwd, *own), os.geteuid())
+def take_back(cwd: Path) -> None:
+    """A work folder is the service's again, once nothing of the run is alive, whatever box it was in."""
+    if os.geteuid() == 0 and cwd.exists() and cwd.stat().st_uid != 0:
+        ownership.hand_over((cwd,), 0)
 
 
 def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:
@@ -148,14 +149,12 @@ def _addressed(env: Mapping[str, str]) -> list[str]:
     return [f"{LOOPBACK if host == 'localhost' else host}:{port}" for host, port in named if host]
 
 
-def _of_git(cwd: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Of a worktree: its own part of the repository, and the repository, which it may only read."""
-    pointer = cwd / ".git"
-    if not pointer.is_file() or pointer.is_symlink():
-        return (), ()
-    own = Path(pointer.read_text(errors="replace").strip().removeprefix("gitdir: "))
-    common = own.parent.parent
-    return ((own,), (common,)) if own.parent.name == "worktrees" and own.is_dir() else ((), ())
+def shared(repo: Path) -> tuple[Path, ...]:
+    """What a repository shares with its worktrees; nothing of one that is gone, whose run may go on all the same."""
+    try:
+        return (worktrees.common_directory(repo),)
+    except ServiceError:
+        return ()
 
 
 def told(box: Box | None) -> str:

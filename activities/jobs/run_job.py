@@ -11,6 +11,7 @@ from temporalio import activity
 from activities.agents.adapter import Adapter
 from activities.agents.faults import Blocker
 from activities.git.merge import MergeConflict
+from activities.host import boxing
 from activities.host.attempt import Attempts, Work, with_way_out
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
@@ -152,7 +153,8 @@ class JobWork:
         run_dir = deferral.try_dir(row, before)
         goes_on = resumption(context, run, row)
         place = workspace.prepare(context, run, row, run_dir, goes_on.folder)
-        execution = Execution(context, self.adapter, run, place.worktree.path, run_dir, beat.see, goes_on)
+        lent = boxing.shared(place.repo)
+        execution = Execution(context, self.adapter, run, place.worktree.path, run_dir, beat.see, goes_on, lent)
         return JobAttempt(context, run, row, place, execution, before)
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> JobOutcome:

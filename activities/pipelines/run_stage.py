@@ -87,8 +87,7 @@ class StageAttempt:
         )
 
     def _finish(self, end: RunEnd) -> StageOutcome:
-        if self.box is not None:
-            boxing.take_back(self.box)
+        boxing.take_back(self.worktree)
         outcome = storable_model(judge(end, self.run.timeout_seconds))
         output = {
             "output": storable(last_lines(end.stdout, OUTPUT_LIMIT)),
@@ -137,7 +136,7 @@ class StageWork:
             merge(replace(worktrees.add_detached(repo, self._worktree, base), base=base), run.branch_deps)
         script = Script.model_validate_json(context.artifacts.read(run.script))
         launch = Launch(script.command, environment(context, run, script, payload_of(context, run.payload)))
-        wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir))
+        wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir), lent=boxing.shared(repo))
         box = boxing.box_of(context, wanted)
         return StageAttempt(context, run, row, repo, self._worktree, beat.see, launch, box)
 
