@@ -11,6 +11,7 @@ import resource
 import shutil
 import socket
 import stat
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ PROCESSES = 8192
 PR_CAPBSET_DROP, PR_SET_SECUREBITS = 24, 28
 NO_ROOT_LOCKED = 0b11
 LAST_CAPABILITY = 63
+WHY_BYTES = 1000
 
 
 @dataclass(frozen=True)
@@ -59,16 +61,29 @@ def boxed(described: Mapping[str, Any] | None, command: Sequence[str], env: Mapp
                 socket.send_fds(channel, [b"1"], [each.fileno() for each in here])
             port = here[0].getsockname()[1] if here else network.PROXY_PORT
             variables, ports = network.variables(port, variables), (port, *ports)
-        yield Boxed(argv, variables, lambda: _told(lambda: _enter(box, channel, ports)), box.kind is BoxKind.BWRAP)
+        with _told() as failed:
+
+            def enter() -> None:
+                try:
+                    _enter(box, channel, ports)
+                except BaseException as error:
+                    failed(str(error))
+                    raise
+
+            yield Boxed(argv, variables, enter, box.kind is BoxKind.BWRAP)
 
 
-def _told(what: Callable[[], None]) -> None:
-    """Why a box cannot be made stands in the run's own stderr: whoever started this learns only that it failed."""
-    try:
-        what()
-    except BaseException as error:
-        os.write(2, f"the box cannot be made: {error}\n".encode())
-        raise
+@contextmanager
+def _told() -> Iterator[Callable[[str], object]]:
+    """Why a box cannot be made: of what goes wrong in the child, its parent learns only that something did."""
+    read, write = os.pipe()
+    with open(read, "rb") as reading, open(write, "wb", buffering=0) as writing:
+        try:
+            yield lambda why: writing.write(why.encode()[:WHY_BYTES])
+        except subprocess.SubprocessError:
+            writing.close()
+            why = reading.read().decode(errors="replace")
+            raise OSError(f"the box cannot be made: {why}") from None
 
 
 def _enter(box: Box, channel: socket.socket | None, ports: Sequence[int]) -> None:

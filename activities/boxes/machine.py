@@ -3,11 +3,11 @@
 `python -I -S machine.py UID` prints it; UID is the account that a root service's agents become.
 """
 
-import functools
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
 from activities.boxes import bwrap, kernel, landlock, network, stage
 from activities.boxes.box import Box, BoxKind, Network
 
-SECONDS = 30.0
+SECONDS, AGAIN_SECONDS = 30.0, 20.0
 INSTALL = "install bubblewrap (Debian, Ubuntu, Fedora: the package bubblewrap)"
 
 
@@ -49,9 +49,19 @@ class Machine:
         return ""
 
 
-@functools.cache
+_seen: dict[int, tuple[float, Machine]] = {}
+
+
 def look(uid: int) -> Machine:
-    """What this machine has, tried once in this process."""
+    """What this machine has; tried again now and then as long as the best is missing, for somebody may install it."""
+    at, there = _seen.get(uid, (0.0, None))
+    if there is None or (there.bwrap and time.monotonic() > at + AGAIN_SECONDS):
+        there = _look(uid)
+        _seen[uid] = (time.monotonic(), there)
+    return there
+
+
+def _look(uid: int) -> Machine:
     if sys.platform != "linux":
         return Machine(f"there are no boxes on {sys.platform}", 0)
     command = [sys.executable, "-I", "-S", __file__, str(uid)]

@@ -27,6 +27,8 @@ PIECE = 65_536
 CONNECTIONS = 256
 PR_SET_PDEATHSIG = 1
 SOCKETS = 64
+DESCRIPTORS = 1024
+"""A supervisor has a dozen; the proxy needs none of them."""
 
 _CONNECT = re.compile(rb"CONNECT ([^\s]+) HTTP/1\.[01]\r\n", re.ASCII)
 _PLAIN = re.compile(rb"([A-Z]+) http://([^/\s?#@]+)([^\s]*) (HTTP/1\.[01])\r\n", re.ASCII)
@@ -199,6 +201,8 @@ def _be_proxy(box: Box, channel: socket.socket) -> None:
         os.setgroups([])
         os.setresgid(box.uid, box.uid, box.uid)
         os.setresuid(box.uid, box.uid, box.uid)
+    os.closerange(3, channel.fileno())
+    os.closerange(channel.fileno() + 1, DESCRIPTORS)
     libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _, descriptors, *_ = socket.recv_fds(channel, 1, SOCKETS)
     channel.close()

@@ -75,6 +75,14 @@ def object_folders(common: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
+def lent(repo: Path) -> tuple[Path, ...]:
+    """What a box must let the programs of its jobs read; nothing of one that is gone, whose runs go on all the same."""
+    try:
+        return object_folders(common_directory(repo))
+    except (NotFoundError, RepositoryError):
+        return ()
+
+
 def _borrowed(folder: Path) -> list[Path]:
     listed = folder / "info" / "alternates"
     if not listed.is_file():

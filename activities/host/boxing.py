@@ -99,15 +99,16 @@ def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:
 
 def hand_over(box: Box) -> None:
     """Make its folders the account's that the program runs as: also a work folder that it may only read."""
-    box.tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (box.tmp.parent, box.tmp) if box.kind is BoxKind.LANDLOCK else ():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if box.uid is not None:
-        ownership.hand_over((*box.writable, box.tmp, box.cwd), box.uid)
+        ownership.hand_over((*box.writable, box.cwd), box.uid)
 
 
-def take_back(box: Box) -> None:
-    """Its work folder is the service's again, once nothing of the run is alive."""
-    if box.uid is not None:
-        ownership.hand_over((box.cwd,), os.geteuid())
+def take_back(cwd: Path) -> None:
+    """A work folder is the service's again, once nothing of the run is alive, whatever box it was in."""
+    if os.geteuid() == 0 and cwd.exists() and cwd.stat().st_uid != 0:
+        ownership.hand_over((cwd,), 0)
 
 
 def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:

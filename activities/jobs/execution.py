@@ -124,8 +124,7 @@ class Execution:
         return replace(launch, env=boxing.environment(box, launch.env)), box
 
     def _read(self, call: ProgramCall, end: RunEnd, box: Box | None) -> Executed:
-        if box is not None:
-            boxing.take_back(box)
+        boxing.take_back(self.cwd)
         try:
             stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
             report = self.adapter.read(call, end)

@@ -15,6 +15,7 @@ from activities.agents.environment import passed
 from activities.boxes.box import Box
 from activities.git import worktrees
 from activities.git.merge import MergeConflict, merge
+from activities.git.registered import lent
 from activities.host import boxing
 from activities.host.attempt import Attempts, Work, with_way_out
 from activities.host.boxing import Wanted
@@ -87,8 +88,7 @@ class StageAttempt:
         )
 
     def _finish(self, end: RunEnd) -> StageOutcome:
-        if self.box is not None:
-            boxing.take_back(self.box)
+        boxing.take_back(self.worktree)
         outcome = storable_model(judge(end, self.run.timeout_seconds))
         output = {
             "output": storable(last_lines(end.stdout, OUTPUT_LIMIT)),
@@ -137,7 +137,7 @@ class StageWork:
             merge(replace(worktrees.add_detached(repo, self._worktree, base), base=base), run.branch_deps)
         script = Script.model_validate_json(context.artifacts.read(run.script))
         launch = Launch(script.command, environment(context, run, script, payload_of(context, run.payload)))
-        wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir))
+        wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir), lent=lent(repo))
         box = boxing.box_of(context, wanted)
         return StageAttempt(context, run, row, repo, self._worktree, beat.see, launch, box)
 

@@ -35,7 +35,7 @@ def address() -> Iterator[str]:
 def service(tmp_path: Path, address: str, postgres: str) -> Iterator[Installed]:
     """A home whose settings name both; the host has a name of its own."""
     there = set_up(tmp_path)
-    server = shell() + f'[temporal]\naddress = "{address}"\nnamespace = "team"\n'
+    server = f'[temporal]\naddress = "{address}"\nnamespace = "team"\n'
     (there.home / "config.toml").write_text(
         shell() + f'{server}[store]\nurl = "{postgres}"\n[worker]\nhost = "web-1"\n'
     )

@@ -93,7 +93,7 @@ async def test_a_box_that_cannot_be_made_starts_nothing_and_says_why(world: Worl
     end = await world.play(world.box(kind, Network.NONE, read=(gone,)), "echo up", shell=True)
     assert "up" not in end.stdout.read_text()
     assert end.kind is EndKind.NOT_STARTED or end.exit_code
-    assert str(gone) in end.stderr.read_text()
+    assert str(gone) in end.error + end.stderr.read_text()
 
 
 async def test_a_registered_program_and_what_it_needs_are_there(world: World, kind: BoxKind) -> None:

@@ -1,6 +1,7 @@
 """What /proc says of the processes of runs, and runs that stay until they are told to go."""
 
 import asyncio
+import contextlib
 import os
 import socket
 from pathlib import Path
@@ -45,8 +46,12 @@ def zombies_of(*parents: int) -> set[int]:
 
 
 def open_in(pid: int) -> dict[int, str]:
-    folder = Path(f"/proc/{pid}/fd")
-    return {int(path.name): os.readlink(path) for path in folder.iterdir()}
+    """What its descriptors are; one that it closes meanwhile is none."""
+    found = {}
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found[int(path.name)] = os.readlink(path)
+    return found
 
 
 async def under_way(request: RunRequest) -> "asyncio.Task[RunEnd]":
