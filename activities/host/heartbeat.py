@@ -36,9 +36,10 @@ class Heartbeat:
 
 @asynccontextmanager
 async def beating(beat: Heartbeat) -> AsyncIterator[None]:
-    """Tell Temporal that the host is alive, and what goes on."""
+    """Tell Temporal that the host is alive, and what goes on; at first it has just told that it took the activity."""
 
     async def beats() -> None:
+        await asyncio.sleep(BEAT_SECONDS)
         while True:
             activity.heartbeat(beat.details())
             await asyncio.sleep(WAITING_SECONDS if beat.stage == "waiting" else BEAT_SECONDS)

@@ -51,10 +51,14 @@ class EndKind(StrEnum):
     UNKNOWN = "unknown"
 
 
-def claim(run_dir: Path, key: bytes, content: dict[str, Any]) -> bool:
-    """Take the run, once and for all: whoever gets False must start nothing. The claim appears with all its content."""
+def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = True) -> bool:
+    """Take the run, once and for all: whoever gets False must start nothing. The claim appears with all its content.
+
+    That there is one outlasts a loss of power. What is in it does when it is to be `kept`; one that has lost it is not
+    believed, so nothing is started because of that either.
+    """
     draft = run_dir / f"claim.{os.getpid()}.{time.monotonic_ns()}"
-    _write(draft, records.sealed(key, run_dir, Kind.CLAIM, json.dumps(content).encode()))
+    _write(draft, records.sealed(key, run_dir, Kind.CLAIM, json.dumps(content).encode()), kept=kept)
     try:
         os.link(draft, run_dir / Kind.CLAIM.value)
     except FileExistsError:
@@ -91,11 +95,12 @@ def record_exit(reserved: Path, key: bytes, end: dict[str, Any]) -> None:
     _sync_directory(reserved.parent)
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes, *, kept: bool) -> None:
     with open(created(path), "wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        if kept:
+            os.fsync(file.fileno())
 
 
 def _sync_directory(path: Path) -> None:
@@ -283,7 +288,7 @@ def main(run_dir: Path, key: bytes) -> None:
     spec = json.loads(records.read(key, run_dir, Kind.SPEC))
     reserved = reserve(run_dir)
     ours = {"pid": os.getpid(), "start": identity(os.getpid()), "at": time.time(), "mark": spec["mark"]}
-    if not claim(run_dir, key, ours):
+    if not claim(run_dir, key, ours, kept=False):  # without power this process is gone as well
         reserved.unlink()
         return
     null = os.open(os.devnull, os.O_WRONLY)

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import event
+from temporalio.testing import ActivityEnvironment
 
 from tests.activities.jobs.conftest import Stage
 from workflows.contract.models import Action
-from workflows.model.jobs import JobRun
+from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.states import JobState
 
 pytestmark = pytest.mark.ruling("engine:small")
@@ -49,3 +50,11 @@ async def test_a_job_that_is_found_again_writes_nothing_that_is_written(stage: S
     counted.clear()
     assert await stage.play(job) == first
     assert counted["writes"] == 0
+
+
+async def test_a_job_that_is_done_at_once_tells_temporal_nothing_on_the_way(stage: Stage) -> None:
+    beats: list[object] = []
+    environment = ActivityEnvironment()
+    environment.on_heartbeat = lambda *details: beats.append(details)
+    outcome: JobOutcome = await environment.run(stage.jobs.run_job, stage.job(APPROVED))
+    assert (outcome.state, beats) == (JobState.SUCCEEDED, [])

@@ -56,7 +56,8 @@ def told(home: Home) -> Told:
     return Told(home)
 
 
-def test_temporal_is_told_that_its_host_is_alive(told: Told) -> None:
+def test_temporal_is_told_that_its_host_is_alive(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("activities.host.heartbeat.BEAT_SECONDS", 0.0)
     beats: list[object] = []
     environment = ActivityEnvironment()
     environment.on_heartbeat = lambda *details: beats.append(details)

@@ -231,6 +231,14 @@ def put(path: Path, what: str, precious: Path) -> None:
             path.write_text("mine")
 
 
+async def test_a_claim_that_a_loss_of_power_has_emptied_starts_nothing(request_for: RequestFor, tmp_path: Path) -> None:
+    request = request_for("echo >> ran")
+    prepared(request)
+    (request.run_dir / "claim").touch()
+    assert not_believed(await run(request))
+    assert not (tmp_path / "ran").exists()
+
+
 async def test_runs_of_a_release_without_seals_are_ended_and_said_to_be_unknown(
     request_for: RequestFor, tmp_path: Path
 ) -> None:
