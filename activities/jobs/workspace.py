@@ -8,7 +8,7 @@ from pathlib import Path
 from activities.git import branches, worktrees
 from activities.git.commit import commit_all
 from activities.git.merge import merge
-from activities.git.registered import object_folders
+from activities.git.registered import common_directory, object_folders
 from activities.git.sweep import worth_keeping
 from activities.git.worktree_changes import Diff, capture_diff, look, touched_files
 from activities.git.worktrees import Worktree
@@ -74,7 +74,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
 
 
 def _workspace(repo: Path, worktree: Worktree) -> Workspace:
-    return Workspace(repo, worktree, object_folders(worktrees.common_directory(repo)))
+    return Workspace(repo, worktree, object_folders(common_directory(repo)))
 
 
 def branch_name(run: JobRun) -> str | None:
