@@ -86,7 +86,7 @@ def look(worktree: Worktree) -> Seen:
         tree=tree,
         touched=tuple(sorted(names | {each.path for each in seen.odd})),
         dirty=tuple(sorted(dirty)),
-        odd=tuple(odd),
+        odd=tuple(sorted(odd, key=lambda each: each.path)),
         refused=refused,
     )
 
