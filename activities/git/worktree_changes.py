@@ -148,9 +148,9 @@ def _taken_over(
     try:
         if new:
             take_over(worktree.path, common, new)
-            known = opened(common)
-            Bounds(repository, known.odb).check([library().Oid(hex=each) for each in new])
-            known.free()
+        known = opened(common)  # looked at again, also when an earlier look has taken them over
+        Bounds(repository, known.odb).check([library().Oid(hex=each) for each in wanted])
+        known.free()
         for each in wanted:
             if branches.commit(side_of(worktree.path), each) is None:
                 raise RefusedError(f"{each} is no commit", f"git -C {worktree.path} log -1 {each}")
