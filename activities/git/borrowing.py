@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from activities.git.command import git, line
-from activities.git.worktrees import common_directory
+from activities.git.registered import common_directory
 
 
 @contextmanager

@@ -12,7 +12,10 @@ from activities.git.registered import common_directory, git_directory
 from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:
-    from pygit2 import Patch, Repository
+    from pygit2 import Diff, DiffDelta, DiffFile, Repository
+
+MOST_COMPARED = 16 << 20
+"""Bytes of a file that is compared line by line; a larger one counts as binary."""
 
 
 @dataclass(frozen=True)
@@ -160,14 +163,22 @@ def changes(repo: Path, base: str, head: str) -> tuple[FileChange, ...]:
         kind = library().Commit
         ends = (repository.revparse_single(each).peel(kind).tree for each in (base, head))
         found = repository.diff(*ends)
-        return tuple(_counted(patch) for patch in found if patch is not None)
+        return tuple(_counted(repository, found, number, delta) for number, delta in enumerate(found.deltas))
 
 
-def _counted(patch: "Patch") -> FileChange:
-    delta = patch.delta
+def size_of(repository: "Repository", side: "DiffFile") -> int:
+    """The bytes of one side of a change."""
+    known = side.id in repository.odb
+    return int(repository.odb.read_header(side.id)[1]) if known else 0
+
+
+def _counted(repository: "Repository", found: "Diff", number: int, delta: "DiffDelta") -> FileChange:
     raw = delta.new_file.raw_path or delta.old_file.raw_path
     path = raw.decode("utf-8", "surrogateescape")
-    if delta.is_binary:
+    if any(size_of(repository, side) > MOST_COMPARED for side in (delta.old_file, delta.new_file)):
+        return FileChange(path, None, None)
+    patch = found[number]
+    if patch is None or patch.delta.is_binary:
         return FileChange(path, None, None)
     _, added, removed = patch.line_stats
     return FileChange(path, added, removed)

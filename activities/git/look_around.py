@@ -104,6 +104,8 @@ def kind(found: os.stat_result) -> str:
 
 def is_gits(name: str) -> bool:
     """Whether some file system would take the name for `.git`."""
+    if name.isascii() and name[:1] not in ".gG":
+        return False
     plain = name.translate(_INVISIBLE).casefold()
     return plain.partition(":")[0].rstrip(" .") == ".git" or plain == "git~1"
 

@@ -11,8 +11,9 @@ from activities.git.command import all_printable
 from activities.git.locks import clear_ref_lock
 from activities.git.merging import Conflict, commit_merge, merged_tree
 from activities.git.own_side import place_at, side_of
+from activities.git.registered import common_directory
 from activities.git.submodules import fill_all
-from activities.git.worktrees import Worktree, commit_of, common_directory, start_from
+from activities.git.worktrees import Worktree, commit_of, start_from
 from workflows.model.errors import RefusedError
 
 _LEG = re.compile(r"service/job-[0-9a-v]{12}(?:\.\d+)?-(?P<leg>.+?)(?:-attempt\d+)?")

@@ -10,7 +10,7 @@ from activities.git import remotes
 from activities.git.borrowing import borrowed
 from activities.git.command import GitError, git, line, printable
 from activities.git.locks import held
-from activities.git.worktrees import common_directory
+from activities.git.registered import common_directory
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
 from workflows.policy.bindings import WEB
 from workflows.policy.github_names import host_of, remote_of

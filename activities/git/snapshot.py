@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from activities.git import plain_files
+from activities.git.bounds import MOST_BYTES
 from activities.git.filling import is_ignored, left_out
 from activities.git.index_file import GITLINK, Row, looks, rows
 from activities.git.library import library, opened
@@ -23,9 +24,6 @@ from activities.git.own_side import side_of_submodule
 
 if TYPE_CHECKING:
     from pygit2 import Oid, Repository
-
-MOST_BYTES = 1 << 30
-"""Of one file; a larger one is no work of an agent's."""
 
 _AT_ONCE = 8 << 20
 _MOST_RULES = 1 << 20

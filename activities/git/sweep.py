@@ -13,9 +13,9 @@ from activities.git.command import printable
 from activities.git.library import library
 from activities.git.locks import held, is_free
 from activities.git.own_side import FOLDER, recorded, side_of
-from activities.git.registered import references
+from activities.git.registered import common_directory, references
 from activities.git.worktree_changes import look
-from activities.git.worktrees import ASIDE, BRANCHES_LOCK, common_directory, dispose, find, holders
+from activities.git.worktrees import ASIDE, BRANCHES_LOCK, dispose, find, holders
 from workflows.model.errors import ServiceError
 
 STALE_SECONDS = 600.0

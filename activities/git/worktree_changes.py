@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from activities.git import branches
 from activities.git.agents_side import AgentsSide, read
+from activities.git.bounds import Bounds
 from activities.git.branches import faults_said
 from activities.git.command import all_printable
 from activities.git.library import library, opened
@@ -25,7 +26,7 @@ from workflows.policy.observation import Touched
 
 if TYPE_CHECKING:
     from pygit2 import Diff as Difference
-    from pygit2 import Repository
+    from pygit2 import DiffDelta, Repository
 
 MAX_FILES = 2000
 MAX_BYTES = 256_000
@@ -85,7 +86,7 @@ def look(worktree: Worktree) -> Seen:
         tree=tree,
         touched=tuple(sorted(names | {each.path for each in seen.odd})),
         dirty=tuple(sorted(dirty)),
-        odd=tuple(odd),
+        odd=tuple(sorted(odd, key=lambda each: each.path)),
         refused=refused,
     )
 
@@ -108,7 +109,7 @@ def capture_diff(worktree: Worktree, limit: int = MAX_BYTES, seen: Seen | None =
             tree = seen.tree if seen else _files(repository, worktree)
             difference = _difference(repository, worktree.base, tree)
             difference.find_similar()
-            return _text(difference, limit)
+            return _text(repository, difference, limit)
         finally:
             repository.free()
 
@@ -120,13 +121,22 @@ def _files(repository: "Repository", worktree: Worktree) -> str:
     return _tree(repository, worktree.base, worktree.base, seen)
 
 
-def _text(difference: "Difference", limit: int) -> Diff:
+def _text(repository: "Repository", difference: "Difference", limit: int) -> Diff:
     data = b""
-    for patch in difference:
-        data += patch.data if patch is not None else b""
+    for number, delta in enumerate(difference.deltas):
+        data += _shown(repository, difference, number, delta)
         if len(data) > limit:
             return Diff(data[:limit].decode("utf-8", "replace"), cut=True)
     return Diff(data.decode("utf-8", "replace"), cut=False)
+
+
+def _shown(repository: "Repository", difference: "Difference", number: int, delta: "DiffDelta") -> bytes:
+    """One file of a diff. What is too large is not read for it."""
+    if any(branches.size_of(repository, side) > branches.MOST_COMPARED for side in (delta.old_file, delta.new_file)):
+        old, new = (each.raw_path or b"" for each in (delta.old_file, delta.new_file))
+        return b"diff --git a/%b b/%b\nBinary files a/%b and b/%b differ\n" % (old, new, old, new)
+    patch = difference[number]
+    return patch.data if patch is not None else b""
 
 
 def _taken_over(
@@ -138,6 +148,9 @@ def _taken_over(
     try:
         if new:
             take_over(worktree.path, common, new)
+        known = opened(common)  # looked at again, also when an earlier look has taken them over
+        Bounds(repository, known.odb).check([library().Oid(hex=each) for each in wanted])
+        known.free()
         for each in wanted:
             if branches.commit(side_of(worktree.path), each) is None:
                 raise RefusedError(f"{each} is no commit", f"git -C {worktree.path} log -1 {each}")

@@ -25,8 +25,6 @@ from activities.git.submodules import fill_all
 from workflows.contract.worktree_names import RULE, stays_below
 from workflows.model.errors import NotFoundError, RefusedError
 
-__all__ = ["RepositoryError", "common_directory"]
-
 BRANCHES_LOCK = "branches.lock"
 ASIDE = ".disposed"
 LONGEST_FOLDER = 220

@@ -9,7 +9,7 @@ from typing import Any
 
 from activities.git import branches as git
 from activities.git.command import printable
-from activities.git.worktrees import common_directory
+from activities.git.registered import common_directory
 from activities.store import attempts as stored_runs
 from activities.store import branches as told
 from activities.store import repos as stored_repos

@@ -16,10 +16,10 @@ ENV = {
 Git = Callable[..., str]
 
 
-def run_git(where: Path, *arguments: str) -> str:
+def run_git(where: Path, *arguments: str, stdin: str = "") -> str:
     """Git as a person or an agent uses it."""
     command = ["git", "-C", str(where), "-c", "protocol.file.allow=always", *arguments]
-    done = subprocess.run(command, env=ENV, check=True, capture_output=True)
+    done = subprocess.run(command, env=ENV, check=True, capture_output=True, input=stdin.encode())
     return done.stdout.decode("utf-8", "surrogateescape").strip()
 
 

@@ -32,10 +32,11 @@ def round_trip(repo: Path, trees: Path) -> None:
     """A leg writes a file, is observed, committed, merged for a dependent, and all worktrees go."""
     base = run_git(repo, "rev-parse", "HEAD")
     leg = add_branch(repo, trees / "leg", "service/job-x-leg", base)
+    own = commit_file(leg.path, "own.txt", "by the agent\n")
     (leg.path / "work.txt").write_text("work\n")
-    assert touched_files(leg).files == ("work.txt",)
+    assert touched_files(leg).files == ("own.txt", "work.txt")
     head = commit_all(leg, JOB, "work")
-    assert head == run_git(repo, "rev-parse", "service/job-x-leg")
+    assert [head, own, base] == run_git(repo, "rev-list", "--max-count=3", "service/job-x-leg").split()
     dispose(repo, leg.path)
     dependent = merge(add_detached(repo, trees / "dependent", base), ["service/job-x-leg"])
     assert (dependent.path / "work.txt").read_text() == "work\n"

@@ -244,6 +244,27 @@ class TestObjects:
         with pytest.raises(RefusedError, match="does not pass git's check"):
             commit_all(leg, JOB, "x")
 
+    def test_a_tree_that_names_itself_over_and_over_is_refused(self, repo: Path, leg: Worktree) -> None:
+        """Ten folders in each of ten levels are ten billion files, of eleven objects."""
+        blob = run_git(leg.path, "hash-object", "-w", "readme.md")
+        tree = run_git(leg.path, "mktree", stdin="".join(f"100644 blob {blob}\tf{n}\n" for n in range(10)))
+        for _ in range(9):
+            tree = run_git(leg.path, "mktree", stdin="".join(f"040000 tree {tree}\td{n}\n" for n in range(10)))
+        head = run_git(leg.path, "commit-tree", tree, "-p", leg.base, "-m", "x")
+        (leg.path / ".git/HEAD").write_text(f"{head}\n")
+        for _ in range(2):
+            with pytest.raises(RefusedError, match="has more than 2000000 files"):
+                commit_all(leg, JOB, "x")
+
+    def test_a_file_that_was_committed_and_is_too_large_is_refused(
+        self, repo: Path, leg: Worktree, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("activities.git.bounds.MOST_BYTES", 1 << 20)
+        os.truncate(os.open(leg.path / "zeros", os.O_CREAT | os.O_RDWR), 2 << 20)
+        commit_file(leg.path, "x", "x")
+        with pytest.raises(RefusedError, match="has a file of more than"):
+            commit_all(leg, JOB, "x")
+
     def test_replaced_and_grafted_commits_stay_what_they_are(self, repo: Path, leg: Worktree) -> None:
         head = commit_file(leg.path, "x", "x")
         evil = commit_file(leg.path, "y", "y")

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from activities.git.command import GitError, git
 from activities.git.commit import commit_all
+from activities.git.library import RepositoryError
 from activities.git.worktrees import (
-    RepositoryError,
     Worktree,
     add_branch,
     add_detached,
@@ -177,6 +177,7 @@ def test_read_only_folders_do_not_stop_disposal(repo: Path, trees: Path) -> None
 ADDER = """
 import sys
 from pathlib import Path
+from activities.git.library import RepositoryError
 from activities.git.worktrees import add_branch, dispose
 repo, path = Path(sys.argv[1]), Path(sys.argv[2])
 print("adding", flush=True)

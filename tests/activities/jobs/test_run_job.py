@@ -16,10 +16,11 @@ from temporalio.testing import ActivityEnvironment
 from activities.agents.shell import Shell
 from activities.git.worktrees import add_branch, add_detached
 from activities.host.slots import Slots
+from activities.jobs import workspace
 from activities.jobs.run_job import Jobs
 from activities.runs.os_processes import marked
 from activities.runs.supervised_run import mark_of
-from activities.store import attempts, claims
+from activities.store import attempts, claims, repos
 from activities.store.claims import Offered
 from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
@@ -292,6 +293,63 @@ async def test_a_reader_that_may_run_anything_does_not_move_the_branch_it_checks
     assert git(stage.repo, "rev-parse", branch).strip() == made.head_sha
     assert (outcome.notices, outcome.touched_files) == ((), ("b",))
     assert git(stage.repo, "worktree", "list").count("\n") == 1
+
+
+PLANTED = """
+import os, subprocess
+program = os.path.abspath("program")
+with open(program, "w") as file:
+    file.write("#!/bin/sh\\ntouch " + os.environ["HOME"] + "/ran\\n")
+os.chmod(program, 0o755)
+for name in ("core.fsmonitor", "uploadpack.packObjectsHook", "filter.x.clean", "filter.x.smudge", "merge.x.driver"):
+    subprocess.run(["git", "config", name, program], check=True)
+os.mkfifo("src.pipe")
+os.mkfifo(".gitignore")
+open(".gitattributes", "w").write("* filter=x merge=x\\n")
+os.symlink("/etc", "etc")
+subprocess.run(["git", "update-ref", "refs/heads/main", subprocess.run(
+    "git -c core.fsmonitor= commit-tree -m x HEAD^{tree}", shell=True, capture_output=True, text=True,
+    env={**os.environ, **{f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}},
+).stdout.strip()], check=True)
+open(os.environ["HOME"] + "/planted", "w")
+"""
+
+
+@pytest.mark.ruling("N3")
+@pytest.mark.parametrize("action", [Action.REVIEW, Action.IMPLEMENT])
+async def test_what_an_agent_plants_runs_nowhere_and_is_told(stage: Stage, action: Action) -> None:
+    before = git(stage.repo, "for-each-ref")
+    result = APPROVED if action is Action.REVIEW else APPROVED.replace("approved", "implemented")
+    outcome = await stage.play(stage.job(PLANTED + result, action))
+    assert outcome.state is JobState.SUCCEEDED, outcome.reason
+    assert (stage.tmp / "h" / "planted").exists()
+    assert not (stage.tmp / "h" / "ran").exists()
+    (notice,) = outcome.notices
+    assert notice.data == {"found": [".gitignore: a named pipe", "src.pipe: a named pipe"]}
+    after = [row for row in git(stage.repo, "for-each-ref").splitlines(keepends=True) if "service/" not in row]
+    assert "".join(after) == before
+    if action is Action.IMPLEMENT:
+        assert git(stage.repo, "ls-tree", outcome.branch or "", "etc").startswith("120000 blob")
+
+
+@pytest.mark.ruling("N3")
+async def test_a_job_s_place_says_which_folders_of_objects_it_reads(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the repository, and those that it borrows itself."""
+    git(tmp_path, "clone", "-q", "--shared", str(stage.repo), str(tmp_path / "borrower"))
+    repos.put(stage.context.store, "acme/shop", str(tmp_path / "borrower"), stage.context.host)
+    seen: list[workspace.Workspace] = []
+    prepare = workspace.prepare
+
+    def told(*words: Any) -> workspace.Workspace:
+        seen.append(prepare(*words))
+        return seen[-1]
+
+    monkeypatch.setattr(workspace, "prepare", told)
+    script = "import subprocess; subprocess.run('git log -1 && git status', shell=True, check=True)\n"
+    assert (await stage.play(stage.job(script + APPROVED))).state is JobState.SUCCEEDED
+    assert seen[0].lent == (tmp_path / "borrower/.git/objects", stage.repo / ".git/objects")
 
 
 @pytest.mark.ruling("I3", "spec:delegation.worktree")
