@@ -24,7 +24,8 @@ async def worked(world: World, box: Box | None, attack: str) -> bool:
 @pytest.mark.parametrize("attack", [name for name in ATTACKS if name not in FROM_THE_START])
 async def test_it_works_without_a_box(world: World, attack: str) -> None:
     put_key()
-    spawn.current().end()  # what it forks has the keys that it was started with
+    spawn.current().end()
+    spawn.current()  # what it forks has the keys of the thread that it was started by: this one's
     assert await worked(world, None, attack)
 
 
