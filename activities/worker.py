@@ -11,7 +11,7 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities import cluster, member, takeover
+from activities import cluster, member, seal_key, takeover
 from activities.agents.registry import adapters_of
 from activities.host import worker_identity
 from activities.host.context import Context
@@ -85,7 +85,8 @@ async def serve(home: Home) -> None:
     """Work until SIGTERM; agents that run go on without us and are found again."""
     loaded = load(home)
     settings = loaded.settings
-    context = Context(home.ensure(), settings, open_store(home, settings.store.url))
+    seal_key.ensure(home.ensure().root)
+    context = Context(home, settings, open_store(home, settings.store.url))
     client = await connect(home, settings)
     await cluster.require(client)
     context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))

@@ -130,6 +130,7 @@ async def run(request: RunRequest, on_progress: Callable[[Progress], None] | Non
 
     Cancelling the caller leaves the run alone (`stop` ends it); the next call attaches again.
     """
+    made_run_key(request.run_dir)  # one that cannot be used stops this here: nothing is taken for forged because of it
     claim = Claim.read(request.run_dir)
     if claim is None:
         claim = await asyncio.to_thread(_start, request)
@@ -138,6 +139,7 @@ async def run(request: RunRequest, on_progress: Callable[[Progress], None] | Non
 
 async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
     """End the run: INT and TERM for at most `grace` seconds, then KILL for all of it. Not started yet, it never is."""
+    made_run_key(run_dir)
     claim = Claim.read(run_dir)
     if claim is None:
         claim = await asyncio.to_thread(_claim_as_cancelled, run_dir)

@@ -17,6 +17,7 @@ from activities.runs.run_folders import RunError, made_run_key
 from activities.runs.status import Stage, look
 from activities.runs.supervised_run import Claim, RunEnd, RunRequest, mark_of, prepared, read_end, run, stop
 from activities.runs.supervisor import EndKind
+from activities.seal_key import SealKeyError
 from tests.activities.runs.conftest import RequestFor
 from tests.activities.runs.processes import STAYS, supervisor_of, under_way, without_fork_server
 from tests.waiting import soon, until
@@ -258,10 +259,26 @@ async def test_a_copy_of_a_home_without_its_key_believes_nothing_and_says_so(
     await run(request)
     copy = tmp_path / "copy" / "runs" / request.run_dir.name
     shutil.copytree(request.run_dir, copy)
-    end = await run(RunRequest(copy, request.argv, tmp_path, request.env))
-    assert end.kind is EndKind.UNKNOWN
-    assert "no seal key" in end.problem
+    claim = Claim.read(copy)
+    assert claim is not None
+    assert "the service home has no seal key" in claim.problem
+    assert not_believed(await run(RunRequest(copy, request.argv, tmp_path, request.env)))
     assert look(copy).stage is Stage.ENDED
+
+
+async def test_a_key_that_cannot_be_used_decides_nothing_until_it_can(request_for: RequestFor, tmp_path: Path) -> None:
+    request = request_for(STAYS)
+    task = await under_way(request)
+    key = tmp_path / "seal.key"
+    key.chmod(0o644)
+    for ask in (run(request), stop(request.run_dir)):
+        with pytest.raises(SealKeyError, match="not a file of this account's alone"):
+            await ask
+    assert look(request.run_dir).stage is not Stage.RUNNING
+    key.chmod(0o600)
+    assert look(request.run_dir).stage is Stage.RUNNING
+    (tmp_path / "go").touch()
+    assert (await run(request)).exit_code == (await task).exit_code == 5
 
 
 @pytest.mark.parametrize("way", ["forked", "directly"])
