@@ -53,8 +53,13 @@ def refresh(side: Path, commit: str) -> None:
 
 
 def is_ignored(repository: "Repository", name: bytes) -> bool:
-    """Whether the rules for ignored files name it. libgit2 is asked by text only: other bytes match any character."""
-    return repository.path_is_ignored(name.decode("utf-8", "replace"))
+    """Whether the rules for ignored files name it."""
+    return repository.path_is_ignored(as_text(name))
+
+
+def as_text(name: bytes) -> str:
+    """The name as libgit2 is asked about it, which is by text: bytes that are none are one strange character."""
+    return name.decode("utf-8", "replace")
 
 
 def left_out(side: Path) -> frozenset[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from activities.git import plain_files
 from activities.git.bounds import MOST_BYTES
-from activities.git.filling import is_ignored, left_out
+from activities.git.filling import as_text, is_ignored, left_out
 from activities.git.index_file import GITLINK, Row, looks, rows
 from activities.git.library import library, opened
 from activities.git.look_around import Folder, Odd, Walk, folders_above, is_gits, kind
@@ -179,11 +179,7 @@ class _Look:
         """The file's content as git keeps it, line ends and all."""
         copy = self._shadowed(path)
         plain_files.copy(source, copy, MOST_BYTES)
-        try:
-            path.encode()
-        except UnicodeEncodeError:  # libgit2 is asked by names that are text only
-            return self._repository.create_blob(copy.read_bytes())
-        stored = self._repository.create_blob_fromworkdir(path)
+        stored = self._repository.create_blob_fromworkdir(as_text(os.fsencode(path)))
         if copy.name not in _RULES:
             copy.unlink()
         return stored
@@ -210,7 +206,7 @@ class _Look:
         self._seen.odd.append(Odd(path, what))
 
     def _shadowed(self, path: str) -> Path:
-        place = self._shadow / path
+        place = self._shadow / as_text(os.fsencode(path))
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
 

@@ -12,10 +12,10 @@ from activities.git import branches
 from activities.git.command import printable
 from activities.git.library import library
 from activities.git.locks import held, is_free
-from activities.git.own_side import FOLDER, recorded, side_of
+from activities.git.own_side import FOLDER, side_of
 from activities.git.registered import common_directory, references
 from activities.git.worktree_changes import look
-from activities.git.worktrees import ASIDE, BRANCHES_LOCK, dispose, find, holders
+from activities.git.worktrees import ASIDE, BRANCHES_LOCK, Worktree, dispose, find, holders
 from workflows.model.errors import ServiceError
 
 STALE_SECONDS = 600.0
@@ -93,7 +93,7 @@ def _worktrees(ground: Ground) -> Iterator[Leftover]:
 
 def worth_keeping(repo: Path, path: Path) -> str:
     """Why a work folder must stay: what is in it is nowhere else, or nobody can tell."""
-    if not path.exists():
+    if path.is_symlink() or not path.is_dir():
         return ""
     if not any(entry.name != ".git" for entry in path.iterdir()):
         return ""
@@ -102,19 +102,16 @@ def worth_keeping(repo: Path, path: Path) -> str:
         return f"an earlier release made it: look into it, then git -C {where} worktree remove --force {shown}"
     worktree = find(path)
     if worktree is None:
-        known = recorded(path) is not None or side_of(path).exists()
-        return "" if known else "it cannot be read as a worktree of the repository: look into it, then delete it"
+        half_made = side_of(path).is_dir() and not os.path.lexists(path / ".git")
+        return "" if half_made else "it cannot be read as a worktree of the repository: look into it, then delete it"
     try:
-        return _only_here(repo, path)
+        return _only_here(repo, worktree)
     except (ServiceError, OSError) as error:
         return f"it cannot be read: {error}"
 
 
-def _only_here(repo: Path, path: Path) -> str:
-    worktree = find(path)
-    if worktree is None:
-        return ""
-    seen = look(worktree)
+def _only_here(repo: Path, worktree: Worktree) -> str:
+    seen, path = look(worktree), worktree.path
     if seen.refused is not None:
         return f"its commits were not taken over: {seen.refused.message}"
     if seen.dirty:

@@ -15,7 +15,7 @@ from activities.git.agents_side import AgentsSide, read
 from activities.git.bounds import Bounds
 from activities.git.branches import faults_said
 from activities.git.command import all_printable
-from activities.git.library import library, opened
+from activities.git.library import ADDRESS, library, opened
 from activities.git.look_around import Odd
 from activities.git.own_side import place_at, side_of
 from activities.git.snapshot import Snapshot, snapshot
@@ -25,8 +25,8 @@ from workflows.model.errors import RefusedError, ServiceError
 from workflows.policy.observation import Touched
 
 if TYPE_CHECKING:
+    from pygit2 import Commit, DiffDelta, Repository
     from pygit2 import Diff as Difference
-    from pygit2 import DiffDelta, Repository
 
 MAX_FILES = 2000
 MAX_BYTES = 256_000
@@ -161,11 +161,21 @@ def _taken_over(
 
 
 def _committed(repository: "Repository", worktree: Worktree, common: Path, head: str, tree: str) -> str:
-    """The branch, when the service has committed exactly these files on top of what the agent left before."""
+    """The branch, when the service has committed on top of what the agent left before: these very files, or others."""
     kept = branches.tip(common, worktree.branch) if worktree.branch else None
     if kept is None or kept == head or not branches.holds_all(repository, kept, head):
         return head
-    return kept if str(repository.revparse_single(kept).peel(library().Tree).id) == tree else head
+    commit = repository.revparse_single(kept).peel(library().Commit)
+    return kept if str(commit.tree_id) == tree or _only_ours(commit, head) else head
+
+
+def _only_ours(commit: "Commit", since: str) -> bool:
+    """Whether the service alone has committed since then."""
+    while commit.committer.email == ADDRESS and commit.parents:
+        if since in map(str, commit.parent_ids):
+            return True
+        commit = commit.parents[0]
+    return False
 
 
 def _tree(repository: "Repository", base: str, head: str, seen: Snapshot) -> str:

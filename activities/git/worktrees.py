@@ -248,16 +248,16 @@ def holders(worktrees: Path) -> dict[str, Path]:
 
 def _remove(path: Path) -> None:
     """Take away what is there, complete or not; its files are moved aside only. What is not ours stays."""
-    side = side_of(path)
+    side, folder = side_of(path), path.is_dir() and not path.is_symlink()
     if os.path.lexists(path):
-        ours = side.is_dir() or (path.is_dir() and not path.is_symlink() and not any(path.iterdir()))
-        if path.is_symlink() or not path.is_dir() or not ours:
-            raise RefusedError(
-                f"{printable(str(path))} is not a worktree of this service: it stays as it is",
-                f"ls -la {printable(str(path))}",
-            )
-        _delete_tree(_aside(path))
-        path.rename(_aside(path))
+        if not side.is_dir() and (not folder or any(path.iterdir())):
+            where = printable(str(path))
+            raise RefusedError(f"{where} is not a worktree of this service: it stays as it is", f"ls -la {where}")
+        if folder:
+            _delete_tree(_aside(path))
+            path.rename(_aside(path))
+        else:  # whoever worked in it put something else in its place
+            path.unlink()
     _delete_tree(side)
 
 

@@ -44,6 +44,14 @@ def test_everything_but_ignored_files_is_committed(worktree: Worktree) -> None:
     assert run_git(home(worktree), "log", "-1", "--format=%(trailers:key=Service-Job,valueonly)", "leg") == JOB
 
 
+def test_what_is_left_after_a_commit_comes_on_top_of_it(worktree: Worktree) -> None:
+    made = [worktree.base]
+    for name in ("one", "two", "three"):
+        (worktree.path / name).write_text("x")
+        made.append(commit_all(worktree, JOB, "x") or "")
+    assert run_git(home(worktree), "rev-list", "--max-count=4", "leg").split() == made[::-1]
+
+
 def test_nothing_changed_is_none_and_no_commit(worktree: Worktree) -> None:
     (worktree.path / "debug.log").write_text("ignored")
     assert commit_all(worktree, JOB, "x") is None

@@ -402,6 +402,20 @@ class TestFiles:
             commit_all(leg, JOB, "x")
 
 
+@pytest.mark.parametrize("what", ["a link", "a pipe"])
+def test_a_work_folder_that_was_replaced_as_a_whole_is_not_followed_and_goes(
+    repo: Path, leg: Worktree, outside: Path, what: str
+) -> None:
+    shutil.rmtree(leg.path)
+    leg.path.symlink_to(outside) if what == "a link" else os.mkfifo(leg.path)
+    with pytest.raises(OSError, match="Not a directory"):
+        look(leg)
+    assert find(leg.path) is None
+    dispose(repo, leg.path)
+    assert not os.path.lexists(leg.path)
+    assert (outside / "a.py").read_text() == SECRET
+
+
 def by_force(leg: Worktree) -> None:
     run_git(leg.path, "update-ref", "refs/heads/main", run_git(leg.path, "rev-parse", "HEAD"))
 

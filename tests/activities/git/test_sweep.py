@@ -108,6 +108,32 @@ def test_a_branch_that_moved_after_the_listing_stays(repo: Path, trees: Path, gr
     assert run_git(repo, "rev-parse", "service/job-a") == head
 
 
+def test_a_folder_that_was_never_finished_goes_and_one_whose_record_is_broken_stays(
+    repo: Path, trees: Path, ground: Ground
+) -> None:
+    for name in ("shop+half", "shop+broken"):
+        add_detached(repo, trees / name, "main")
+        (trees.parent / f"checkouts/{name}.git/place.json").write_text("{")
+    shutil.rmtree(trees / "shop+half/.git")
+    why = "it cannot be read as a worktree of the repository: look into it, then delete it"
+    assert listed(ground) == {"shop+broken": why, "shop+half": ""}
+
+
+@pytest.mark.ruling("N3")
+def test_what_an_agent_put_in_place_of_its_folder_is_not_followed(
+    repo: Path, trees: Path, ground: Ground, tmp_path: Path
+) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious/x").touch()
+    for name in ("shop+link", "shop+pipe"):
+        shutil.rmtree(add_detached(repo, trees / name, "main").path)
+    (trees / "shop+link").symlink_to(tmp_path / "precious")
+    os.mkfifo(trees / "shop+pipe")
+    assert [left.keep for left in swept(ground)] == ["", ""]
+    assert os.listdir(trees) == []
+    assert (tmp_path / "precious/x").exists()
+
+
 def test_registered_but_gone_and_half_disposed(repo: Path, trees: Path, ground: Ground) -> None:
     shutil.rmtree(add_detached(repo, trees / "shop+gone", "main").path)
     add_detached(repo, trees / "shop+half", "main").path.rename(trees / "shop+half.disposed")
