@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -124,7 +125,8 @@ async def test_what_goes_on_after_its_directory_was_removed_is_found(request_for
 async def test_the_report_says_what_goes_on(
     request_for: RequestFor, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    request = request_for("echo > up; sleep 600")
+    one = f'exec {sys.executable} -c \'import time; open("up", "w").close(); time.sleep(600)\''
+    request = request_for(one)  # from when it is up it stays one process
     task = asyncio.create_task(run(request))
     await until((tmp_path / "up").exists)
     orphans = find_orphans(tmp_path / "runs", ())
