@@ -11,7 +11,7 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities import cluster, member, seal_key, takeover
+from activities import cluster, member, takeover
 from activities.agents.registry import adapters_of
 from activities.host import worker_identity
 from activities.host.context import Context
@@ -23,6 +23,7 @@ from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
 from activities.pipelines.record_run import RunRecorder
 from activities.pipelines.run_stage import Stages
+from activities.sealing import seal_key
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load

@@ -6,7 +6,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from activities import seal_key
+from activities.sealing import seal_key
 from workflows.model.errors import ServiceError
 
 _RUN = re.compile(r"(?P<job>.+)\.(?P<attempt>\d+)(?:-[0-9a-f]{32})?(?:\.[a-z]+\d*)*")

@@ -27,7 +27,7 @@ from activities.runs.regular_files import NotRegularError, size_of
 from activities.runs.run_folders import RunError, made_run_key, ready, run_key
 from activities.runs.spawn import spawn
 from activities.runs.supervisor import EndKind
-from activities.seal_key import SealKeyError
+from activities.sealing.seal_key import SealKeyError
 
 PROGRESS_SECONDS = 2.0
 STOP_MARGIN_SECONDS = 20.0

@@ -17,7 +17,7 @@ from activities.runs.run_folders import RunError, made_run_key
 from activities.runs.status import Stage, look
 from activities.runs.supervised_run import Claim, RunEnd, RunRequest, mark_of, prepared, read_end, run, stop
 from activities.runs.supervisor import EndKind
-from activities.seal_key import SealKeyError
+from activities.sealing.seal_key import SealKeyError
 from tests.activities.runs.conftest import RequestFor
 from tests.activities.runs.processes import STAYS, supervisor_of, under_way, without_fork_server
 from tests.waiting import soon, until

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from activities import seal_key
-from activities.seal_key import SealKeyError
+from activities.sealing import seal_key
+from activities.sealing.seal_key import SealKeyError
 
 pytestmark = pytest.mark.ruling("N4")
 
