@@ -31,7 +31,11 @@ class Odd:
 
     @property
     def told(self) -> str:
-        return f"{printable(self.path)}: {self.what}"
+        """As a sentence for people, in which nothing moves a cursor or turns a line round."""
+        shown = (
+            each if each.isprintable() else each.encode("unicode_escape").decode() for each in printable(self.path)
+        )
+        return f"{''.join(shown)}: {self.what}"
 
 
 @dataclass(frozen=True)

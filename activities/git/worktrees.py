@@ -105,15 +105,17 @@ def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str) -> str:
     return ""
 
 
-def repair(repo: Path, path: Path) -> None:
-    """Have a work folder read the objects of its repository where that is now: it may have been moved."""
+def repair(repo: Path, path: Path) -> bool:
+    """Have the service read the objects of the repository where that is now; whether it had been moved.
+
+    The agent's `.git` stays as it is: what was committed there is nowhere else.
+    """
     known, common = recorded(path), common_directory(repo)
     if known is None or known.common == common or (known.common / "objects").is_dir():
-        return
+        return False
     own_side.lend(common, side_of(path))
-    with contextlib.suppress(OSError):
-        job_repository.furnish(repo, common, path, side_of(path), known.base, known.branch)
     own_side.record(path, replace(known, repo=repo, common=common))
+    return True
 
 
 def find(path: Path) -> Worktree | None:
@@ -129,15 +131,18 @@ def mark_base(path: Path) -> Worktree:
     """
     known = own_side.place_at(path)
     start = (branches.tip(known.repo, known.branch) if known.branch else None) or known.base
-    agents = agents_side.read(path, known.branch)
-    for each in filter(None, (agents.head, agents.branch)):
-        if branches.commit(known.repo, each) is None:
-            where = printable(str(path))
-            raise RefusedError(
-                f"{where} holds the commit {each}, which was not taken over", f"git -C {where} log {each}"
-            )
+    if left := _only_there(known.repo, path, known.branch):
+        where = printable(str(path))
+        raise RefusedError(f"{where} holds the commit {left}, which was not taken over", f"git -C {where} log {left}")
     refresh(side_of(path), start)
     return start_from(known.repo, Worktree(path, known.base, known.branch), start)
+
+
+def _only_there(repo: Path, path: Path, branch: str | None) -> str:
+    """A commit that the agent's `.git` names and the repository has not."""
+    agents = agents_side.read(path, branch)
+    named = (each for each in (agents.head, agents.branch) if each)
+    return next((each for each in named if branches.commit(repo, each) is None), "")
 
 
 def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
@@ -181,13 +186,13 @@ def _at(repo: Path, path: Path) -> Iterator[Path]:
 
 
 def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
-    repair(repo, path)
+    moved = repair(repo, path)
     there, known = find(path), recorded(path)
     if there is None or known is None:
         return None
     if known.common != common:
         raise RefusedError(f"{printable(str(path))} is a worktree of another repository, {known.common}")
-    if not os.path.lexists(path / ".git"):
+    if not os.path.lexists(path / ".git") or (moved and not _only_there(repo, path, there.branch)):
         start = (branches.tip(repo, there.branch) if there.branch else None) or there.base
         job_repository.furnish(repo, common, path, side_of(path), start, there.branch)
     return there

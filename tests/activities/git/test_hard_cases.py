@@ -20,6 +20,7 @@ from activities.git.worktrees import (
     add_detached,
     dispose,
     find,
+    repair,
 )
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from workflows.model.errors import NotFoundError, RefusedError
@@ -96,6 +97,14 @@ class TestRepositories:
             add_branch(repo, leg.path, "leg", "main")
         assert add_branch(moved, leg.path, "leg", "main") == leg
         assert touched_files(leg).files == ("x",)
+        assert run_git(leg.path, "status", "--porcelain") == "?? x", "the agent's git knows the new place too"
+
+    def test_moved_while_an_agent_commits(self, repo: Path, tmp_path: Path, trees: Path) -> None:
+        leg = add_branch(repo, trees / "w", "leg", "main")
+        own = commit_file(leg.path, "x", "x")
+        moved = repo.rename(tmp_path / "moved")
+        assert repair(moved, leg.path)
+        assert commit_all(leg, JOB, "x") == own == run_git(moved, "rev-parse", "leg")
 
     def test_sparse_checkout(self, tmp_path: Path, trees: Path) -> None:
         repo = make_repository(tmp_path / "repo", **{"in/a": "a", "out/b": "b"})
