@@ -187,6 +187,9 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.RESULT_AMBIGUOUS: told,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: told,
     EventKind.TREE_CAVEAT: lambda: World(tree_input(caveat="the check is not independent")).begin(),
+    EventKind.BRANCH_PUT_BACK: lambda: tree(
+        notices=(Notice(kind="branch_put_back", message="moved", data={"branches": ["service/x"]}),)
+    ),
     EventKind.WORK_LEFT_OUT: lambda: tree(
         notices=(Notice(kind="work_left_out", message="a pipe", data={"found": ["x: a named pipe"]}),)
     ),

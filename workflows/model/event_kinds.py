@@ -55,4 +55,6 @@ class EventKind(StrEnum):
     RUN_STARTED_AGAIN = "run_started_again"
     SESSION_NOT_RESUMED = "session_not_resumed"
     TREE_CAVEAT = "tree_caveat"
+    BRANCH_PUT_BACK = "branch_put_back"
+    """Told by releases whose jobs worked in the registered repository itself; their histories and rows have it."""
     WORK_LEFT_OUT = "work_left_out"

@@ -35,6 +35,12 @@ class CaveatPayload(Payload):
     caveat: str
 
 
+class BranchesPayload(Payload):
+    """Branches that a reader had moved, as earlier releases told (ruling I2)."""
+
+    branches: list[str]
+
+
 class LeftOutPayload(Payload):
     """What a work folder held that no commit can hold, or that a person should know of (ruling N3)."""
 

@@ -5,6 +5,7 @@ from pydantic import ValidationError
 from workflows.model.event_kinds import EventKind
 from workflows.model.job_payloads import (
     AmbiguousPayload,
+    BranchesPayload,
     CaveatPayload,
     KeysDroppedPayload,
     LeftOutPayload,
@@ -95,6 +96,7 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.RUN_STARTED_AGAIN: RunAgainPayload,
     EventKind.SESSION_NOT_RESUMED: SessionPayload,
     EventKind.TREE_CAVEAT: CaveatPayload,
+    EventKind.BRANCH_PUT_BACK: BranchesPayload,
     EventKind.WORK_LEFT_OUT: LeftOutPayload,
 }
 
