@@ -3,11 +3,11 @@
     --quick         a short look: fewer rounds
     --against REV   another revision of the product too, in turns with this one
 
-An installed service (daemon, server, worker, bridge, store, a git repository, worktrees, supervisors) whose agents are
-done at once, and plain workflows of the same shape on the same server, whose activities run the same programs. All
-sides take turns, so that whatever else the machine does falls on all of them. Every ratio is of one side to another:
-of their minima, and the median of the ratios of the single rounds. Figures for people; nothing is asserted but that
-trees end as they should.
+An installed service (daemon, server, worker, bridge, store, a git repository, work folders, supervisors, boxes) whose
+agents are done at once, the same without boxes, and plain workflows of the same shape on the same server, whose
+activities run the same programs. All sides take turns, so that whatever else the machine does falls on all of them.
+Every ratio is of one side to another: of their minima, and the median of the ratios of the single rounds. Figures for
+people; nothing is asserted but that trees end as they should.
 """
 
 import argparse
@@ -44,14 +44,16 @@ QUICK = Depth({1: 5, 4: 3, 16: 2, 62: 1}, stations=7, burst=40, bursts=1)
 
 @contextmanager
 def sides(folder: Path, against: str | None) -> Iterator[list[Side]]:
-    """This product, the other revision if there is one, bare Temporal on this product's server."""
+    """This product as it comes and without boxes, the other revision if there is one, bare Temporal on its server."""
     with ExitStack() as stack:
-        folders = {name: folder / name for name in ("this", "against")}
-        services = [stack.enter_context(product.installed("this", product.ROOT, folders["this"], SIZES))]
+
+        def installed(name: str, code: Path, more: str = "") -> product.Installed:
+            return stack.enter_context(product.installed(name, code, folder / name, SIZES, more))
+
+        services = [installed("this", product.ROOT), installed("unboxed", product.ROOT, product.WITHOUT_BOX)]
         if against:
-            folders["against"].mkdir()
-            code = stack.enter_context(product.revision(against, folders["against"]))
-            services.append(stack.enter_context(product.installed(against, code, folders["against"], SIZES)))
+            (folder / "code").mkdir()
+            services.append(installed(against, stack.enter_context(product.revision(against, folder / "code"))))
         this = services[0]
         talk, pid = stack.enter_context(product.bare(this.address, this.folder))
         ours = [Side(each.name, each.talk, each.pids, each.databases) for each in services]

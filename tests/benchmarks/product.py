@@ -16,6 +16,9 @@ from tests.unboxed import shell
 
 ROOT = Path(__file__).parents[2]
 _PORTS = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
+_SERVICE = (sys.executable, "-P", "-c", "from cli.main import run; run()")
+"""The command of whatever code the environment names."""
+
 _SETTINGS = f"""\
 [orchestrate]
 max_delegation_width = 64
@@ -23,8 +26,9 @@ max_delegation_total_jobs = 64
 
 [worker]
 max_parallel_jobs = {no_op_agents.AT_ONCE}
-
-{shell()}"""
+"""
+WITHOUT_BOX = shell()
+"""What a service needs beside that so that its agents run in no box."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +60,16 @@ def revision(name: str, folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def installed(name: str, code: Path, folder: Path, sizes: Sequence[int]) -> Iterator[Installed]:
-    """The service of a checkout, with its agents; stopped again with all that it runs."""
+def installed(name: str, code: Path, folder: Path, sizes: Sequence[int], more: str = "") -> Iterator[Installed]:
+    """The service of a checkout, with its agents and `more` settings; stopped again with all that it runs."""
     home = folder / "home"
     home.mkdir(mode=0o700, parents=True)
-    (home / "config.toml").write_text(_SETTINGS)
+    (home / "config.toml").write_text(_SETTINGS + more)
     ports = {port: free_port() for port in _PORTS}
     given = environment(code, SERVICE_HOME=home, **ports)
-    service = str(Path(sys.executable).with_name("service"))
-    _register(service, folder, given, sizes)
+    _register(folder, given, sizes)
     try:
-        with running((service, "daemon", "run"), given, folder / "daemon.log") as daemon:
+        with running((*_SERVICE, "daemon", "run"), given, folder / "daemon.log") as daemon:
             state = _until_up(home, daemon, folder / "daemon.log")
             log = folder / "player.log"
             with running((sys.executable, "-P", product_player.__file__), given, log, talks=True) as player:
@@ -86,23 +89,23 @@ def bare(address: str, folder: Path) -> Iterator[tuple[Talk, int]]:
         yield Talk(player, log), player.pid
 
 
-def _register(service: str, folder: Path, given: dict[str, str], sizes: Sequence[int]) -> None:
+def _register(folder: Path, given: dict[str, str], sizes: Sequence[int]) -> None:
     """A repository with a commit, coordinators of so many legs, and who does the legs."""
     no_op_agents.write(folder, sizes)
     commit = "git init -q -b main && git -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m one"
     repo = folder / "shop"
     repo.mkdir()
     subprocess.run(["sh", "-c", commit], cwd=repo, check=True)
-    _type(service, given, "repo", "add", product_player.REPO, str(repo))
+    _type(given, "repo", "add", product_player.REPO, str(repo))
     done = no_op_agents.answer_of(folder, None)
     for name, legs in (("dev", None), *((f"lead-{legs}", legs) for legs in sizes)):
         program = " ".join(no_op_agents.command(folder, no_op_agents.answer_of(folder, legs), done))
         words = ("--runtime", "shell", "--command", program, "--repo", product_player.REPO, "--capabilities", "ask")
-        _type(service, given, "agent", "add", name, *words)
+        _type(given, "agent", "add", name, *words)
 
 
-def _type(service: str, given: dict[str, str], *words: str) -> None:
-    subprocess.run([service, *words], env=given, check=True, stdout=subprocess.DEVNULL)
+def _type(given: dict[str, str], *words: str) -> None:
+    subprocess.run([*_SERVICE, *words], env=given, check=True, stdout=subprocess.DEVNULL)
 
 
 def _until_up(home: Path, daemon: subprocess.Popen[str], log: Path) -> dict[str, Any]:
