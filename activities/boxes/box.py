@@ -44,6 +44,8 @@ class Box:
     """Folders and files that are there."""
     scratch: tuple[Path, ...] = ()
     """Further folders that are empty and can be written, and are gone afterwards."""
+    etc: Path | None = None
+    """What stands in the place of /etc: a copy of what there is no secret. None: each of the files is laid there."""
     hosts: tuple[str, ...] = ()
     """With the network `model`: `name`, `name:port`, `*.name`, `*` (any that is no address of this machine or its
     local network), `127.0.0.1:port` (a service of this machine)."""
@@ -64,7 +66,7 @@ class Box:
     def from_json(cls, value: Mapping[str, Any]) -> "Box":
         """What `as_json` wrote."""
         known = {field.name: value[field.name] for field in fields(cls)}
-        known |= {name: Path(known[name]) for name in ("cwd", "home", "tmp")}
+        known |= {name: Path(known[name]) for name in ("cwd", "home", "tmp", "etc") if known[name] is not None}
         known |= {name: tuple(map(Path, known[name])) for name in ("read", "write", "scratch")}
         known |= {"kind": BoxKind(known["kind"]), "network": Network(known["network"]), "hosts": tuple(known["hosts"])}
         return cls(**known)

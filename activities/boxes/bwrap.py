@@ -43,7 +43,9 @@ def _root(box: Box) -> Iterator[str]:
             yield from ("--symlink", os.readlink(folder), str(folder))
         else:
             yield from ("--ro-bind", str(folder), str(folder))
-    for file in system.files():
+    if box.etc is not None:
+        yield from ("--ro-bind", str(box.etc), "/etc")
+    for file in system.files() if box.etc is None else ():
         yield from ("--ro-bind", str(file), str(file))
     for place in dict.fromkeys(("/tmp", "/run", "/var/tmp", str(box.home), *map(str, box.scratch))):  # noqa: S108
         yield from ("--size", str(TMP_BYTES), "--tmpfs", place)

@@ -21,7 +21,7 @@ def lay(box: Box) -> None:
     """Cover what is private, and lay what the box names over it. Nobody but this process and its children sees it."""
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    needed = tuple(box.places)
+    needed = (*box.places, *((box.etc,) if box.etc else ()))
     covers = _outermost({*map(_barrier, needed), *_hidden(box)} - {None})
     below = [path for path in needed if any(path.is_relative_to(each) for each in (*covers, *box.scratch))]
     held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in below}

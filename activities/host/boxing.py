@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.agents.adapter import CannotLaunchError, Launch
-from activities.boxes import bwrap, machine, ownership
+from activities.boxes import bwrap, etc_copy, machine, ownership
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.machine import Machine
 from activities.boxes.network import LOOPBACK
@@ -66,6 +66,7 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
         read=_there([*(path for path in parts if not _meets(path, context.home)), *read]),
         write=_there(write),
         scratch=wanted.launch.scratch,
+        etc=_etc(context.home, kind, (*read, *write)),
         hosts=(*(program.hosts if program else ()), *section.hosts, *_addressed(wanted.launch.env)),
         upstream=next((context.environ[name] for name in WAYS_OUT if context.environ.get(name)), ""),
         uid=there.uid,
@@ -109,6 +110,13 @@ def take_back(cwd: Path) -> None:
     """A work folder is the service's again, once nothing of the run is alive, whatever box it was in."""
     if os.geteuid() == 0 and cwd.exists() and cwd.stat().st_uid != 0:
         ownership.hand_over((cwd,), 0)
+
+
+def _etc(home: Home, kind: BoxKind, places: Iterable[Path]) -> Path | None:
+    """One copy serves all boxes but those that are to have more of /etc."""
+    if kind is not BoxKind.BWRAP or any(path.is_relative_to("/etc") for path in places):
+        return None
+    return etc_copy.current(home.boxes)
 
 
 def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:

@@ -53,6 +53,11 @@ class Home:
         return self.root / "worktrees"
 
     @property
+    def boxes(self) -> Path:
+        """What all boxes have in common."""
+        return self.root / "boxes"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tests.benchmarks.own_processes import Processor, Talk
+from tests.benchmarks.own_processes import Processor, Talk, machine
 
 T = TypeVar("T")
 _REST = 3.0
@@ -26,10 +26,7 @@ class Side:
     databases: Mapping[str, Path]
 
     def spent(self) -> dict[str, float]:
-        """Seconds of processor time by process. A worker's children are git, supervisors and agents.
-
-        A supervisor counts when the next one is started: the last few of a burst do in the burst after it.
-        """
+        """Seconds of processor time by process; what supervisors and agents take nobody counts but the machine."""
         found = {}
         for name, pid in self.pids.items():
             spent = Processor.of(pid)
@@ -62,18 +59,21 @@ class Burst:
     """Seconds until the last one was started."""
     processor: dict[str, float]
     """Milliseconds a job, by process."""
+    machine: float
+    """Milliseconds a job of everything that ran on the machine meanwhile: supervisors, boxes and agents too."""
     bytes: dict[str, float]
     """A job, by database."""
 
 
 def burst(count: int, side: Side) -> Burst:
     """So many at once, and what they leave to do."""
-    before, sizes = side.spent(), side.sizes()
+    before, sizes, whole = side.spent(), side.sizes(), machine()
     took = side.talk("burst", count=count)
+    whole = (machine() - whole) * 1000 / count
     time.sleep(_REST)
     processor = {name: (spent - before[name]) * 1000 / count for name, spent in side.spent().items()}
     grown = {name: (size - sizes[name]) / count for name, size in side.sizes().items()}
-    return Burst(took["seconds"], took["started"], processor, grown)
+    return Burst(took["seconds"], took["started"], processor, whole, grown)
 
 
 def at_rest(sides: Sequence[Side]) -> dict[str, dict[str, float]]:

@@ -70,7 +70,7 @@ def bursts(sides: Sequence[Side], count: int, rounds: int) -> None:
     _row("started a second", [max(count / each.started for each in found[side.name]) for side in sides])
     for process in sides[0].spent():
         _row(f"processor ms a job: {process}", medians(partial(_processor, process)))
-    _row("processor ms a job: all", medians(lambda each: sum(each.processor.values())))
+    _row("processor ms a job: all the machine", medians(lambda each: each.machine))
     for database in sides[0].databases:
         _row(f"{database}, bytes a job", medians(partial(_bytes, database)))
     for process in sides[0].spent():

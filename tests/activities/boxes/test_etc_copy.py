@@ -1,0 +1,41 @@
+"""The copy of /etc that boxes see: what is no secret, as it is now (ruling N2)."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from activities.boxes import etc_copy, system
+
+pytestmark = pytest.mark.ruling("N2")
+
+
+def test_it_has_what_boxes_see_of_etc_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "ETC", ("passwd", "shadow", "ssl/certs", "localtime"))
+    copy = etc_copy.current(tmp_path)
+    assert (copy / "passwd").read_bytes() == Path("/etc/passwd").read_bytes()
+    assert {each.name for each in copy.iterdir()} <= {"passwd", "ssl", "localtime"}
+    assert not any(each.stat().st_mode & 0o022 for each in copy.iterdir())
+    assert not (copy / "localtime").is_symlink()
+
+
+def test_it_is_made_once_and_anew_when_a_file_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "ETC", ("hosts", "passwd"))
+    first = etc_copy.current(tmp_path)
+    assert etc_copy.current(tmp_path) == first
+    monkeypatch.setattr(system, "ETC", ("hosts",))
+    later = etc_copy.current(tmp_path)
+    assert later != first
+    assert first.is_dir(), "runs still use it"
+    os.utime(first, (0, 0))
+    monkeypatch.setattr(system, "ETC", ("passwd",))
+    assert etc_copy.current(tmp_path).is_dir()
+    assert not first.exists()
+    assert later.exists()
+
+
+def test_many_at_once_make_one(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        made = set(pool.map(etc_copy.current, [tmp_path] * 16))
+    assert list(tmp_path.iterdir()) == list(made)
