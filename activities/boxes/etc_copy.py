@@ -5,7 +5,6 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from activities.boxes import system
@@ -26,18 +25,10 @@ def current(folder: Path) -> Path:
 
 
 def _state() -> str:
-    """What tells one state of the files from another."""
-    seen = ((str(path), path.stat()) for path in _all())
+    """What tells one state of the files from another; a file that is replaced in a folder changes the folder."""
+    seen = ((str(path), path.stat()) for path in system.files())
     told = "\0".join(f"{path} {found.st_ino} {found.st_size} {found.st_mtime_ns}" for path, found in seen)
     return hashlib.sha256(os.fsencode(told)).hexdigest()[:16]
-
-
-def _all() -> Iterator[Path]:
-    """The files and folders, and the folders in those; files that are replaced there change their folder."""
-    for path in system.files():
-        yield path
-        if path.is_dir():
-            yield from (each for each in path.iterdir() if each.is_dir())
 
 
 def _make(copy: Path) -> None:
