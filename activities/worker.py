@@ -36,8 +36,15 @@ STICKY_TIMEOUT = timedelta(seconds=2)
 """How long a task waits for a worker that died before another one takes it, unless `takeover` was sooner."""
 
 SHUTDOWN = timedelta(seconds=5)
-CACHED_TREES = 24
-"""Workflows kept in memory between their tasks, at least; the rest are built again from their history in some 20 ms."""
+TREE_STEPS = 24
+"""Steps of trees that are taken at once, at least."""
+
+CACHED_TREES = 10
+"""Workflows kept in memory, for each of those steps: some 100 KB each; the rest are built again from their history.
+
+Many more than steps, or one that writes its rows is put out of memory for another, and its step is lost: the server
+gives it out again only when its time is over.
+"""
 
 THREADS = 8
 
@@ -50,7 +57,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="activity")
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
-    kept = max(CACHED_TREES, 2 * context.settings.worker.max_parallel_jobs)
+    steps = max(TREE_STEPS, 2 * context.settings.worker.max_parallel_jobs)
     jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
     trees = Worker(
         client,
@@ -64,8 +71,8 @@ def workers(client: Client, context: Context) -> list[Worker]:
         ],
         activity_executor=threads,
         workflow_runner=runner(),
-        max_cached_workflows=kept,
-        max_concurrent_workflow_tasks=kept,
+        max_cached_workflows=CACHED_TREES * steps,
+        max_concurrent_workflow_tasks=steps,
         identity=worker_identity.own(context.host),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=SHUTDOWN,

@@ -31,7 +31,7 @@ from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import rounds
 from activities.store.database import open_store
-from activities.worker import CACHED_TREES, STICKY_TIMEOUT, THREADS
+from activities.worker import CACHED_TREES, STICKY_TIMEOUT, THREADS, TREE_STEPS
 from bridge.daemon.server import server_command, server_environment
 from bridge.machine.ports import choose_port
 from tests.benchmarks.bench_tree import connected
@@ -49,6 +49,7 @@ from workflows.temporal.runner import WORKFLOWS, runner
 
 TREES = int(os.environ.get("BENCH_TREES", "2000"))
 RESUMED = 50
+CACHED = CACHED_TREES * TREE_STEPS
 REST = 20.0
 WARM_UP = 50
 AT_ONCE = 16
@@ -77,7 +78,7 @@ async def serve(address: str, home: Home) -> None:
         activities=[*recorder.activities, Deliverer(context).deliver],
         activity_executor=threads,
         workflow_runner=runner(),
-        max_cached_workflows=CACHED_TREES,
+        max_cached_workflows=CACHED,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
     )
     agents = Worker(
@@ -183,7 +184,7 @@ async def measure(stage: Stage) -> None:
     names = await stage.pause(TREES)
     took = time.monotonic() - began
     full, server_full, full_cpu = *_memory(stage), await stage.at_rest()
-    print(f"{TREES} trees paused in {took:.0f} s: {TREES / took:.1f} per second; cache of {CACHED_TREES}")
+    print(f"{TREES} trees paused in {took:.0f} s: {TREES / took:.1f} per second; cache of {CACHED}")
     _ratio("worker RSS, MB", full, idle)
     _ratio("worker CPU, seconds in 20 s at rest", full_cpu[0], idle_cpu[0])
     _ratio("server RSS, MB", server_full, server_idle)
@@ -191,7 +192,7 @@ async def measure(stage: Stage) -> None:
     grown = stage.database()
     print(f"server database {grown:.1f} MB, {(grown - disk) * 1024 / TREES:.1f} KB a tree")
     random.seed(7)
-    chosen = random.sample(names[: max(RESUMED, TREES - CACHED_TREES)], min(RESUMED, TREES))
+    chosen = random.sample(names[: max(RESUMED, TREES - CACHED)], min(RESUMED, TREES))
     taken = sorted([await stage.answer(tree) for tree in chosen])
     fresh = sorted([await stage.answer(tree) for tree in await stage.pause(len(chosen))])
     for name, at in (("p50", 0.5), ("p95", 0.95)):

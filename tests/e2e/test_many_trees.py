@@ -1,0 +1,50 @@
+"""More trees at once than are worked on at once: no step of any is lost on the way (ruling B1)."""
+
+import asyncio
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client
+
+from activities.worker import TREE_STEPS
+from bridge.operations import jobs, new_jobs
+from bridge.operations.new_jobs import NewJob
+from tests.e2e.conftest import Installed
+
+pytestmark = [pytest.mark.long, pytest.mark.ruling("B1")]
+
+TREES = 3 * TREE_STEPS
+QUICK = """\
+echo '{"service_result": {"decision": "approved", "summary": "done"}}'
+"""
+
+
+@pytest.fixture
+def service(installed: Installed) -> Installed:
+    installed.agent("quick", QUICK)
+    installed("daemon", "start")
+    return installed
+
+
+def test_no_step_is_lost_when_many_trees_go_on_at_once(service: Installed) -> None:
+    """A step that is put out of memory for another is given out again only when its time is over: trees wait for it."""
+    roots = asyncio.run(started(service))
+    service.wait_for(lambda: all(jobs.get(service.seen, root).ended_at is not None for root in roots))
+    state = service.json("daemon", "status")["state"]
+    assert asyncio.run(timed_out(state["temporal_address"], state["namespace"], roots)) == []
+
+
+async def started(service: Installed) -> list[str]:
+    """All at once, each a tree of one job."""
+    asks = [NewJob(agent="quick", action="ask", message=f"the {number}th", repo="acme/shop") for number in range(TREES)]
+    return list(await asyncio.gather(*(new_jobs.start(service.seen, each) for each in asks)))
+
+
+async def timed_out(address: str, namespace: str, roots: list[str]) -> list[str]:
+    """The trees of which a step was taken and never done."""
+    client = await Client.connect(address, namespace=namespace)
+    kinds = {
+        root: [event.event_type async for event in client.get_workflow_handle(root).fetch_history_events()]
+        for root in roots
+    }
+    return [root for root, found in kinds.items() if EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT in found]
