@@ -9,7 +9,7 @@ from activities.agents.installed_program import InstalledProgram
 from activities.agents.kimi import Kimi
 from activities.agents.shell import Shell
 from activities.runtimes.table import CLAUDE, CODEX, KIMI, RUNTIMES, program_of
-from activities.settings.model import RuntimeSection, Settings
+from activities.settings.model import Settings
 
 ADAPTERS: Mapping[str, Callable[[InstalledProgram], Adapter]] = {
     CODEX.name: Codex,
@@ -23,7 +23,7 @@ def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Ada
     """An adapter for every runtime: one whose program is missing says so when it is asked to run."""
     adapters: dict[str, Adapter] = {}
     for name in RUNTIMES:
-        section = settings.runtimes.get(name, RuntimeSection())
+        section = settings.runtime(name)
         program = program_of(name, section.adapter)
         if program is None:
             adapters[name] = Shell(section.env, environ, section.command)

@@ -25,7 +25,13 @@ OPTIONS = (
 )
 LOCK_FILE = "service-pull-requests.lock"
 _NO_SUCH_REF = 2
-_NOT_LET_IN = ("authentication failed", "could not read username", "permission denied", "invalid credentials", "error: 403")
+_NOT_LET_IN = (
+    "authentication failed",
+    "could not read username",
+    "permission denied",
+    "invalid credentials",
+    "error: 403",
+)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Wanted:
 
 def box_of(context: Context, wanted: Wanted) -> Box | None:
     """The box, or None where the settings say that there is to be none. No box to be had is a fault with a way out."""
-    section = context.settings.runtimes.get(wanted.runtime, RuntimeSection())
+    section = context.settings.runtime(wanted.runtime)
     if section.box == "none":
         return None
     there = machine.look(context.settings.worker.agents_uid)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from activities.settings.model import RuntimeSection, Settings
+from activities.settings.model import Settings
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Slots:
 
     def _free(self, need: Need) -> bool:
         """Zero means there is no limit for a repository or a runtime."""
-        section = self._settings.runtimes.get(need.runtime, RuntimeSection())
+        section = self._settings.runtime(need.runtime)
         limits = {
             ("all", ""): self._settings.worker.max_parallel_jobs,
             ("repo", need.repo): self._settings.worker.max_parallel_per_repo,

@@ -55,7 +55,7 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
     """Put the run off, so that everybody sees why and until when; or the blocker, saying why not."""
     before, now = deferrals.of_run(context.store, run.job_id, run.attempt), time.time()
     runtime = run.assignment.worker.runtime
-    section = context.settings.runtimes.get(runtime, RuntimeSection())
+    section = context.settings.runtime(runtime)
     if run.continuation is Continuation.FINALIZE:
         section = section.model_copy(update={"rate_limit_wait": min(section.rate_limit_wait, FINALIZE_SECONDS)})
     until = due(blocker, section, before, now)

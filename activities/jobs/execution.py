@@ -19,7 +19,6 @@ from activities.runs.regular_files import NotRegularError
 from activities.runs.run_folders import ready
 from activities.runs.supervised_run import Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
-from activities.settings.model import RuntimeSection
 from activities.store import sessions
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.contract.strings import storable, too_long
@@ -111,7 +110,7 @@ class Execution:
         ready(call.run_dir)
         launch = self.adapter.launch(call)
         worker = self.run.assignment.worker
-        section = self.context.settings.runtimes.get(worker.runtime, RuntimeSection())
+        section = self.context.settings.runtime(worker.runtime)
         command = worker.command or section.command or launch.argv[:1]
         writes = worker.autonomy_policy is not AutonomyPolicy.READ_ONLY
         wanted = Wanted(

@@ -302,6 +302,9 @@ class Price(Section):
     output: float = Field(ge=0)
 
 
+_PLAIN = RuntimeSection()
+
+
 class Settings(Section):
     """The whole of `config.toml`."""
 
@@ -363,3 +366,7 @@ class Settings(Section):
             inline_artifact_bodies=o.inline_artifact_bodies,
             prices={pattern: (price.input, price.output) for pattern, price in self.prices.items()},
         )
+
+    def runtime(self, name: str) -> RuntimeSection:
+        """The section of a runtime, the defaults where there is none."""
+        return self.runtimes.get(name, _PLAIN)

@@ -7,7 +7,6 @@ from activities.boxes import machine, probes
 from activities.boxes.box import BoxKind, Network
 from activities.host import boxing
 from activities.runtimes.table import SHELL
-from activities.settings.model import RuntimeSection
 from bridge.operations.findings import Finding, Level
 from bridge.operations.service import Service
 
@@ -18,7 +17,7 @@ def findings(service: Service) -> Iterator[Finding]:
     there = machine.look(settings.worker.agents_uid)
     used: dict[tuple[BoxKind, Network], list[str]] = {}
     for name in (*settings.configured_runtimes, SHELL):
-        section = settings.runtimes.get(name, RuntimeSection())
+        section = settings.runtime(name)
         if section.box == "none":
             says = f"{name} runs in no box: its agents can do whatever this account can"
             yield Finding("box", Level.WARNING, says, f"remove box from [runtimes.{name}] in {service.home.config}")
