@@ -18,6 +18,12 @@ from activities.settings.home import Home
 from activities.settings.model import RuntimeSection
 
 WAYS_OUT = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+_REFUSALS = (
+    *("no such file or directory", "not found", "permission denied", "operation not permitted"),
+    *("read-only file system", "network is unreachable", "could not resolve", "name resolution", "connection refused"),
+)
+"""Words of programs that miss something, as those do that a box keeps it from."""
+
 BASE_URL = "BASE_URL"
 """How the variables end by which an operator sends a program to another provider."""
 
@@ -153,6 +159,15 @@ def _addressed(env: Mapping[str, str]) -> list[str]:
     ports = {"http": 80, "https": 443}
     named = [(each.hostname or "", each.port or ports.get(each.scheme, 443)) for each in found]
     return [f"{LOOPBACK if host == 'localhost' else host}:{port}" for host, port in named if host]
+
+
+def may_be_why(box: Box | None, runtime: str, said: str) -> str:
+    """What to add to a failure that may come of the box; empty where nothing looks like it."""
+    if box is None or not any(word in said.lower() for word in _REFUSALS):
+        return ""
+    return (
+        f" (it ran in a box: {box}; what it lacks there, [runtimes.{runtime}] lets it have by read, write or network)"
+    )
 
 
 def told(box: Box | None) -> str:

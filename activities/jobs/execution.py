@@ -129,6 +129,9 @@ class Execution:
             report = self.adapter.read(call, end)
         except NotRegularError as error:
             stderr, report = "", ProgramReport(b"", Usage(), fault=Failed(f"what the agent printed is lost: {error}"))
+        if isinstance(report.fault, Failed):
+            why = boxing.may_be_why(box, self.run.assignment.worker.runtime, stderr)
+            report = replace(report, fault=replace(report.fault, message=report.fault.message + why))
         shutil.rmtree(call.run_dir / "tmp", ignore_errors=True)
         return Executed(end, replace(report, usage=self._spent(call, report)), stderr, boxing.told(box))
 

@@ -156,3 +156,19 @@ summary = open("{stage.tmp}/tools/tool").read() + tried(lambda: open("{stage.tmp
     assert outcome.summary.startswith("useful"), outcome.reason
     assert "done" not in outcome.summary
     assert (stage.tmp / "cache" / "kept").read_text() == "kept"
+
+
+async def test_a_failure_that_may_come_of_the_box_says_so(stage: Stage, kind: str) -> None:
+    beside = stage.tmp / "beside.json"
+    beside.write_text("{}")
+    lacks = f"import sys; sys.exit(0 if __import__('os').system('cat {beside}') == 0 else 3)"
+    failed = await boxed(stage, box=kind, network="none").play(stage.job(lacks))
+    assert failed.state is JobState.FAILED
+    assert f"it ran in a box: {kind}" in failed.reason
+    assert "[runtimes.shell]" in failed.reason
+
+
+async def test_a_failure_of_its_own_says_nothing_of_the_box(stage: Stage, kind: str) -> None:
+    failed = await boxed(stage, box=kind, network="none").play(stage.job("raise SystemExit('I give up')"))
+    assert failed.state is JobState.FAILED
+    assert "box" not in failed.reason
