@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
+from typing import NoReturn
 
 from temporalio.client import Client
 from temporalio.worker import Worker
@@ -115,5 +116,10 @@ async def serve(home: Home) -> None:
             chore.cancel()
 
 
-if __name__ == "__main__":
+def main() -> NoReturn:
+    """`python -m activities.worker`."""
     member.run(lambda: asyncio.run(serve(Home.locate())))
+
+
+if __name__ == "__main__":
+    main()
