@@ -36,8 +36,10 @@ def lasting(warm: Warm, entry: str = ONLY_HANDED) -> "tuple[subprocess.Popen[str
     """A command that runs, and the process that runs it."""
     typed = warm.begun(*LASTING, entry=entry)
 
-    def has_begun() -> bool:
-        return any(os.getsid(each) == each for each in running(warm))
+    def has_begun() -> list[int]:
+        """The one before it may not be gone yet."""
+        there = running(warm)
+        return there if len(there) == 1 and not gone(there[0]) and os.getsid(there[0]) == there[0] else []
 
     wait_for(has_begun)
     return typed, running(warm)[0]
