@@ -32,6 +32,14 @@ def running(warm: Warm) -> list[int]:
     return [int(each) for each in below.read_text().split()]
 
 
+def runs(pid: int) -> bool:
+    """Whether the command is carried out: from then on its line to who typed it wakes it."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        flags = [each.read_text().split("flags:")[1].split()[0] for each in Path(f"/proc/{pid}/fdinfo").iterdir()]
+        return any(int(each, 8) & os.O_ASYNC for each in flags)
+    return False
+
+
 def lasting(warm: Warm, entry: str = ONLY_HANDED) -> "tuple[subprocess.Popen[str], int]":
     """A command that runs, and the process that runs it."""
     typed = warm.begun(*LASTING, entry=entry)
@@ -39,7 +47,7 @@ def lasting(warm: Warm, entry: str = ONLY_HANDED) -> "tuple[subprocess.Popen[str
     def has_begun() -> list[int]:
         """The one before it may not be gone yet."""
         there = running(warm)
-        return there if len(there) == 1 and not gone(there[0]) and os.getsid(there[0]) == there[0] else []
+        return there if len(there) == 1 and runs(there[0]) else []
 
     wait_for(has_begun)
     return typed, running(warm)[0]
