@@ -24,9 +24,6 @@ def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
     except ServiceError as error:
         sys.stderr.write(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else ""))
         code = error.exit_code
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        code = 1
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
