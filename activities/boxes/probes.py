@@ -96,6 +96,7 @@ def tried(kind: BoxKind, network: Network, uid: int | None, own_network: bool) -
             done = subprocess.run(
                 held.argv,
                 env=held.env,
+                cwd=work,
                 preexec_fn=held.enter,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,

@@ -1,5 +1,7 @@
 """The proof that a box holds can fail, and does where there is none (ruling N2)."""
 
+from pathlib import Path
+
 import pytest
 
 from activities.boxes import probes
@@ -17,10 +19,13 @@ def test_boxes_of_this_machine_hold(kind: BoxKind, network: Network) -> None:
 
 
 def test_without_a_box_every_way_out_leads_out(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """And nothing is left where the caller stands: it works in its own folder."""
     from activities.boxes.enter import boxed
 
     monkeypatch.setattr(probes, "boxed", lambda _, command, env: boxed(None, command, env))
+    monkeypatch.chdir(tmp_path)
     worked = probes.tried(BoxKind.BWRAP, Network.NONE, None, own_network=True)
     assert set(PROBES) <= set(worked)
+    assert not any(tmp_path.iterdir())
