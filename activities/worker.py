@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -94,6 +95,7 @@ async def serve(home: Home) -> None:
     """Work until SIGTERM; agents that run go on without us and are found again."""
     loaded = load(home)
     settings = loaded.settings
+    settings.notify.secret(os.environ)
     seal_key.ensure(home.ensure().root)
     context = Context(home, settings, open_store(home, settings.store.url))
     client = await connect(home, settings)

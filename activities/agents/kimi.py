@@ -1,5 +1,6 @@
-"""Kimi Code: `kimi -p PROMPT`, whole messages on a stream, errors beside it, tokens only in its session's file."""
+"""Kimi Code: `kimi -p`, whole messages on a stream, errors beside it, tokens only in its session's file."""
 
+import os
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -16,9 +17,6 @@ from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.spend import Usage
-
-ARGUMENT_LIMIT = 100_000
-"""Bytes of prompt that fit on the command line; the system's limit for one argument is 128 KiB."""
 
 _ERROR = "error: "
 _INPUT = ("input_tokens", "prompt_tokens", "inputOther", "inputCacheRead", "inputCacheCreation")
@@ -41,14 +39,15 @@ class Kimi:
         self._installed = installed
 
     def launch(self, call: ProgramCall) -> Launch:
-        """A long prompt goes into a file that it is told to read: it has no other channel."""
+        """The prompt is a file that it is told to read: it takes none on standard input, and every account of the
+        machine may read a command line (ruling N8)."""
         own = {"KIMI_DISABLE_TELEMETRY": "1", "KIMI_CODE_NO_AUTO_UPDATE": "1"}
         policy = call.run.assignment.worker.autonomy_policy
         if policy is not AutonomyPolicy.DANGER_FULL_ACCESS:
             home = kimi_home.prepare(self._home(call), self._users_home, policy)
             own |= {"KIMI_CODE_HOME": str(home), kimi_home.WORKTREE: str(call.cwd)}
         env = self._installed.environment(call, **own)
-        argv = [*self._installed.start, *(("-S", call.session) if call.session else ()), "-p", _prompt(call)]
+        argv = [*self._installed.start, *(("-S", call.session) if call.session else ()), "-p", _told_to_read(call)]
         argv += ["--output-format", "stream-json"]
         if call.run.assignment.model and "KIMI_MODEL_API_KEY" in env:
             env["KIMI_MODEL_NAME"] = call.run.assignment.model
@@ -67,9 +66,8 @@ class Kimi:
         return self._installed.report(stream.messages.text, stream.usage or used, session, model, fault)
 
     def _own_files(self, call: ProgramCall) -> tuple[Path, ...]:
-        """The hook that holds the policy and what it runs with; a long prompt."""
-        prompt = (_prompt_file(call),) if len(call.prompt) > ARGUMENT_LIMIT else ()
-        return (*needed((sys.executable, kimi_guard.__file__), None, Path.home()), *prompt)
+        """The hook that holds the policy and what it runs with; the prompt."""
+        return (*needed((sys.executable, kimi_guard.__file__), None, Path.home()), _prompt_file(call))
 
     @property
     def _users_home(self) -> Path:
@@ -94,13 +92,13 @@ class Kimi:
         return self._installed.fault(errors[-1].removeprefix(_ERROR) if errors else self._installed.ended_with(end))
 
 
-def _prompt(call: ProgramCall) -> str:
-    if len(call.prompt) <= ARGUMENT_LIMIT:
-        return call.prompt.decode()
+def _told_to_read(call: ProgramCall) -> str:
     file = _prompt_file(call)
     call.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     file.unlink(missing_ok=True)  # never through a link that stands there
     with open(created(file), "wb") as made:
+        # The run's folder is closed to every other account; a box hands in this one file, to agents' own account.
+        os.fchmod(made.fileno(), 0o644)
         made.write(call.prompt)
     return f"Your instructions are in the file {file}. Read the whole of it first, then do what it says."
 

@@ -9,12 +9,14 @@ import hmac
 import json
 import os
 import subprocess
+import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from http.client import HTTPException
 from pathlib import Path
 from typing import Protocol
+from urllib.error import HTTPError
 
 from activities.store.outbox import Notification
 
@@ -91,28 +93,43 @@ class Command:
 
 
 class Webhook:
-    """A signed POST: `X-Service-Signature: sha256=<HMAC of the body>`, `X-Service-Event-Id` to tell repeats apart."""
+    """A signed POST: `X-Service-Signature: sha256=<HMAC of "TIMESTAMP.BODY">`, the time in seconds as it stands in
+    `X-Service-Timestamp`; `X-Service-Event-Id` to tell repeats apart. Only the address in the settings is posted to."""
 
     name = "webhook"
 
-    def __init__(self, url: str, secret: str) -> None:
-        self._url = url
-        self._secret = secret.encode()
+    def __init__(self, url: str, secret: str, clock: Callable[[], float] = time.time) -> None:
+        self._url, self._secret, self._clock = url, secret.encode(), clock
 
     def deliver(self, notification: Notification) -> None:
-        """Post it; anything but 2xx is a failure."""
-        body = _body(notification)
+        """Post it; anything but 2xx is a failure, and so is being sent elsewhere."""
+        body, at = _body(notification), str(int(self._clock()))
         headers = {
             "Content-Type": "application/json",
             "X-Service-Event-Id": notification.notification_id,
-            "X-Service-Signature": "sha256=" + hmac.new(self._secret, body, hashlib.sha256).hexdigest(),
+            "X-Service-Timestamp": at,
+            "X-Service-Signature": "sha256="
+            + hmac.new(self._secret, f"{at}.".encode() + body, hashlib.sha256).hexdigest(),
         }
         request = urllib.request.Request(self._url, body, headers, method="POST")  # noqa: S310
         try:
-            with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310
+            with _OPENER.open(request, timeout=SECONDS):
                 return
+        except HTTPError as answer:
+            elsewhere = ", and it is not followed to another address" if 300 <= answer.code < 400 else ""
+            raise DeliveryError(f"the webhook answered {answer.code} {answer.reason}{elsewhere}") from None
         except (OSError, ValueError, HTTPException) as error:  # a URLError is an OSError
             raise DeliveryError(str(error).strip() or type(error).__name__) from None
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """What a notification tells is for one address."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def _short(notification: Notification) -> Iterator[tuple[str, str]]:

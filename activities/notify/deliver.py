@@ -57,6 +57,5 @@ def channels(context: Context) -> Sequence[Channel]:
     if wanted.command:
         found.append(Command(tuple(wanted.command), context.environ))
     if wanted.webhook_url:
-        secret = context.environ.get(wanted.webhook_secret_env, "") if wanted.webhook_secret_env else ""
-        found.append(Webhook(wanted.webhook_url, secret))
+        found.append(Webhook(wanted.webhook_url, wanted.secret(context.environ)))
     return found

@@ -106,8 +106,13 @@ class Home:
 
     @property
     def audit(self) -> Path:
-        """One line per call of the bridge."""
+        """One line per call of the bridge by somebody who may."""
         return self.root / "audit" / "bridge.jsonl"
+
+    @property
+    def strangers(self) -> Path:
+        """Calls of the bridge by anybody else; past so many a minute they are only counted."""
+        return self.root / "audit" / "strangers.jsonl"
 
     @property
     def worker_ready(self) -> Path:

@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -21,6 +22,7 @@ from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL
 from workflows.contract.durations import format_duration, parse_duration
 from workflows.contract.faults import nearest
 from workflows.contract.models import Tier
+from workflows.model.errors import UsageError
 from workflows.model.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
 from workflows.policy.prices import TIER
 
@@ -223,6 +225,18 @@ class Notify(Section):
     webhook_url: str = Field(default="", pattern=r"^$|^https?://")
     webhook_secret_env: str = ""
     """Name of the variable that holds the secret which signs webhooks; the secret itself never stands in a file."""
+
+    def secret(self, environ: Mapping[str, str]) -> str:
+        """What signs the webhook, if there is one: nobody could tell a notification without it from a forged one."""
+        secret = environ.get(self.webhook_secret_env, "") if self.webhook_secret_env else ""
+        if self.webhook_url and not secret:
+            name = self.webhook_secret_env or "SERVICE_WEBHOOK_SECRET"
+            setting = "" if self.webhook_secret_env else f'set webhook_secret_env = "{name}" in [notify], then '
+            raise UsageError(
+                "[notify].webhook_url is set, and no secret is there to sign what is posted to it",
+                f"{setting}export {name}=A_LONG_RANDOM_TEXT where the daemon starts",
+            )
+        return secret
 
 
 GITHUB = "https://api.github.com"

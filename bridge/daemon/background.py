@@ -9,7 +9,7 @@ import time
 
 from activities.settings.home import Home
 from bridge.daemon.foreground import importable
-from bridge.daemon.member import log_end, open_log, quoted
+from bridge.daemon.log_files import log_end, open_log, quoted
 from bridge.daemon.options import DaemonOptions
 from bridge.machine.daemon_state import DaemonStatus, Phase, status
 from bridge.machine.locks import FileLock, holder

@@ -14,6 +14,7 @@ from pathlib import Path
 from activities.settings.home import Home
 from activities.settings.ready import pid_of
 from activities.store.hosts import release
+from bridge.daemon import log_files
 from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server
 from bridge.daemon.group import Group
 from bridge.daemon.member import Member, until
@@ -62,12 +63,15 @@ async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> Non
         settings=options.settings,
     )
     state = StateFile(home.daemon_state, first_word)
+    tidy = asyncio.create_task(log_files.keep_small(home.logs))
     try:
         with _stop_signals() as stop:
             await _run_members(home, options, state, stop)
     except ServiceError as error:
         state.update(phase=Phase.FAILED, problem=error.message, hint=error.hint)
         raise
+    finally:
+        tidy.cancel()
     state.update(phase=Phase.STOPPED)
 
 

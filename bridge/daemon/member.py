@@ -8,13 +8,10 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from bridge.daemon import tied
+from bridge.daemon.log_files import log_end, open_log, quoted
 from workflows.model.errors import ServiceError
-
-KEEP_LOG_BYTES = 8 * 1024 * 1024
-_EXPLAIN_BYTES = 64 * 1024
 
 
 class MemberFailedError(ServiceError):
@@ -121,28 +118,6 @@ class MemberProcess:
             return known
         message = f"the {self.member.name} {how}{quoted(printed)}"
         return MemberFailedError(message, f"less {self.member.log}")
-
-
-def open_log(path: Path, limit: int = KEEP_LOG_BYTES) -> BinaryIO:
-    """Open a log to append to it. One that grew over the limit is set aside, and the one before it goes."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size > limit:
-        path.replace(path.with_name(f"{path.name}.1"))
-    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
-
-
-def log_end(path: Path, start: int = 0) -> str:
-    """What was written from `start` on, as far as it helps to say why something failed."""
-    with path.open("rb") as log:
-        size = log.seek(0, os.SEEK_END)
-        log.seek(max(start, size - _EXPLAIN_BYTES))
-        return log.read().decode(errors="replace")
-
-
-def quoted(text: str, lines: int = 8) -> str:
-    """The last lines of a log, set off from the sentence they follow."""
-    kept = [line for line in text.splitlines() if line.strip()][-lines:]
-    return "".join(f"\n  | {line[:500]}" for line in kept)
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -1,12 +1,16 @@
 """The bridge as an application: the gates in the order of ruling J2, then the routes."""
 
 import os
+from collections.abc import Sequence
 
 from fastapi import FastAPI
+from starlette.routing import BaseRoute
 
 from bridge.http.dashboard.app import DashboardGate, dashboard
-from bridge.http.gates.audit import AuditGate, AuditLog
+from bridge.http.gates import audit
+from bridge.http.gates.audit import AuditGate, AuditLog, Strangers
 from bridge.http.gates.auth import AuthGate
+from bridge.http.gates.framing import FramingGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import SizeGate
@@ -31,18 +35,18 @@ def create_app(service: Service) -> FastAPI:
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    for routes in (health, jobs, agents, pipelines, memory, reviews):
-        app.include_router(routes.router(service))
     secret = github_webhook.secret(service, os.environ)
-    if secret:
-        app.include_router(github.router(service))
+    parts = (health, jobs, agents, pipelines, memory, reviews, *((github,) if secret else ()))
+    routers = [part.router(service) for part in parts]
+    for router in routers:
+        app.include_router(router)
     refusals.install(app, service)
-    _add_gates(app, service, secret)
+    _add_gates(app, service, secret, [*app.routes, *(route for router in routers for route in router.routes)])
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_gates(app: FastAPI, service: Service, webhook_secret: str) -> None:
+def _add_gates(app: FastAPI, service: Service, webhook_secret: str, routes: Sequence[BaseRoute]) -> None:
     """Each is put around those before it: the last one added is met first."""
     settings = service.settings.bridge
     app.add_middleware(SizeGate)
@@ -53,4 +57,6 @@ def _add_gates(app: FastAPI, service: Service, webhook_secret: str) -> None:
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
     deliveries = {"rate": Rate(SIGNED), "strangers": Rate(STRANGERS)}
     app.add_middleware(WebhookGate, secret=webhook_secret, **deliveries)
-    app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit))
+    app.add_middleware(FramingGate)
+    told = Strangers(AuditLog(service.home.strangers), Rate(audit.STRANGERS))
+    app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit), strangers=told, routes=routes)

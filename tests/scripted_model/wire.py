@@ -21,6 +21,9 @@ CWD = (
 )
 """How programs tell the model where they work."""
 
+PROMPT_FILE = re.compile(r"\s*Your instructions are in the file (\S+)\. ")
+"""How a program is told of a prompt it is not given itself."""
+
 _numbers = itertools.count(1)
 
 
@@ -41,6 +44,17 @@ class Asked:
 
     def user_said(self, text: str) -> None:
         self.user_text, self.calls, self.user_turns = text, 0, self.user_turns + 1
+
+    def tool_said(self, text: str) -> None:
+        """What was read from the file that the user's words stand in takes their place."""
+        if self.calls == 1 and self.prompt_file:
+            self.user_text, self.calls = text, 0
+
+    @property
+    def prompt_file(self) -> str | None:
+        """Where the user's words stand when they are in a file."""
+        found = PROMPT_FILE.match(self.user_text)
+        return found[1] if found else None
 
 
 @dataclass

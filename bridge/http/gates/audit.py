@@ -1,35 +1,50 @@
 """One line for every call, whatever became of it (ruling J11). Around everything else, so that nothing escapes it.
 
-Except for deliveries of strangers once there are too many of them: who needs no token must not fill the log (L7).
+Calls of strangers, who showed nothing that is known here, have a log of their own: they cannot push the operator's
+calls out of theirs. Past so many a minute they are only counted, and nothing they made up is copied (ruling N8).
 """
 
 import json
 import logging
 import os
 import time
+from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
+from typing import Any
 
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bridge.http.gates.auth import address
+from bridge.http.gates.rate import Rate
 from bridge.http.wire.call import Call, call_of
 from bridge.http.wire.refusals import answer_to
 
 log = logging.getLogger(__name__)
 
 ROTATE_BYTES = 8 * 1024 * 1024
+STRANGERS = 60
+"""Lines a minute."""
+
 KEPT = 5
 """Files beside the one that is written to; the oldest goes."""
 
+OTHER = "-"
+"""What stands for a method or a path that is none of ours."""
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 class AuditGate:
     """Gives the call its id, answers what nobody caught, and writes the line when the answer is sent."""
 
-    def __init__(self, app: ASGIApp, log_file: "AuditLog") -> None:
-        self.app, self._log = app, log_file
+    def __init__(
+        self, app: ASGIApp, log_file: "AuditLog", strangers: "Strangers", routes: Sequence[BaseRoute] = ()
+    ) -> None:
+        self.app, self._log, self._strangers = app, log_file, strangers
+        self._routes = [route for route in routes if isinstance(route, Route)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,9 +64,46 @@ class AuditGate:
             if not call.status:
                 await response(scope, receive, sending)
         finally:
-            if not call.unlisted:
-                self._log.write(_line(scope, call, time.perf_counter() - begun))
+            line = self._fields(scope, call, time.perf_counter() - begun)
+            self._log.write(_ENCODER.encode(line)) if call.caller else self._strangers.write(line)
         return None
+
+    def _fields(self, scope: Scope, call: Call, seconds: float) -> dict[str, Any]:
+        return {
+            "time": time.time(),
+            "request_id": call.request_id,
+            "method": scope["method"] if scope["method"] in _METHODS else OTHER,
+            "route": self._route(scope),
+            "status": call.status,
+            "duration_ms": round(seconds * 1000, 3),
+            "address": address(scope),
+            "bytes_in": call.bytes_in,
+            "created": call.created,
+            "error": call.code,
+        }
+
+    def _route(self, scope: Scope) -> str:
+        """The route's own name for itself, which no caller chose, also when a gate refused the call before it."""
+        found = scope.get("route") or next(
+            (each for each in self._routes if each.path_regex.match(scope["path"])), None
+        )
+        return found.path if found else OTHER
+
+
+class Strangers:
+    """What is told of those who showed no token, no session and no signature that is right."""
+
+    def __init__(self, log_file: "AuditLog", rate: Rate) -> None:
+        self._log, self._rate, self._untold = log_file, rate, 0
+
+    def write(self, line: dict[str, Any]) -> None:
+        """A line, which says how many calls before it have none; or only the count, when there are too many."""
+        if self._rate.take("strangers"):
+            self._untold += 1
+            return
+        more = {"untold_before": self._untold} if self._untold else {}
+        self._untold = 0
+        self._log.write(_ENCODER.encode(line | more))
 
 
 class AuditLog:
@@ -90,21 +142,3 @@ class AuditLog:
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")
-
-
-def _line(scope: Scope, call: Call, seconds: float) -> str:
-    route = scope.get("route")
-    return _ENCODER.encode(
-        {
-            "time": time.time(),
-            "request_id": call.request_id,
-            "method": scope["method"],
-            "route": getattr(route, "path", None) or scope["path"][:200],
-            "status": call.status,
-            "duration_ms": round(seconds * 1000, 3),
-            "address": address(scope),
-            "bytes_in": call.bytes_in,
-            "created": call.created,
-            "error": call.code,
-        }
-    )

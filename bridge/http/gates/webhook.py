@@ -1,7 +1,7 @@
 """GitHub shows no token: it signs what it sends (ruling L7). Whatever is not signed as it should be ends here.
 
-Signed deliveries are counted apart from the operator's calls. Strangers can neither fill the audit log nor the memory:
-past so many a minute no line tells of them, and only so many bodies are read at once.
+Signed deliveries are counted apart from the operator's calls. Strangers cannot fill the memory: only so many bodies are
+read at once.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ SECONDS = 10.0
 """A body must be there by then; GitHub itself waits no longer for an answer."""
 
 SIGNED, STRANGERS = 600, 60
-"""A minute: deliveries that are taken; calls without a right signature that the audit log tells of."""
+"""A minute: deliveries that are taken; calls without a right signature that are told what is wrong with them."""
 
 _SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 
@@ -62,7 +62,6 @@ class WebhookGate:
         try:
             self._strangers.count("strangers")
         except RateLimitedError as limit:
-            call_of(scope).unlisted = True
             return limit
         return None
 

@@ -23,9 +23,7 @@ class Call:
     bytes_in: int = 0
     created: list[str] = field(default_factory=list)
     caller: str = ""
-    """Whose rate it is counted to: a token or an address."""
-    unlisted: bool = False
-    """No line of the audit tells of it: one of too many calls of strangers, who must not fill it."""
+    """Who showed a token, a session or a signature that is right; nobody else has a line in the operator's audit."""
 
 
 def call_of(scope: Scope) -> Call:

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from bridge.http.wire.errors import (
+    BusyError,
     ForbiddenHostError,
     ForbiddenOriginError,
     HttpError,
@@ -37,6 +38,7 @@ ALWAYS: tuple[type[ServiceError], ...] = (
     InternalError,
     UnreachableError,
     StoreUnreachableError,
+    BusyError,
 )
 """What any call may end with."""
 

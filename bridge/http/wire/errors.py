@@ -115,6 +115,16 @@ class InternalError(HttpError):
     status = 500
 
 
+class BusyError(HttpError):
+    """Too many connections are open and at work; try again."""
+
+    code = "busy"
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("too many connections are open and at work; close some, or try again")
+
+
 class StoreUnreachableError(HttpError):
     """The store cannot be reached; try again."""
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from activities.notify.channels import Command, DeliveryError, LogFile, Webhook
+from activities.settings.model import Notify
 from activities.store.outbox import Notification
+from workflows.model.errors import UsageError
 
 TOLD = Notification("job-0123456789ab-e3", "job-0123456789ab", "job-0123456789ab.2", "round_opened", "Which? - é", 12.5)
 
@@ -50,6 +52,8 @@ class Receiver(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.seen.append((dict(self.headers), body))
         self.send_response(self.status)
+        if self.status in (301, 307):
+            self.send_header("Location", "/elsewhere")
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
@@ -67,12 +71,32 @@ def receiver() -> Iterator[str]:
 
 
 def test_a_webhook_is_signed_and_carries_the_events_id(receiver: str) -> None:
-    Webhook(receiver, "s3cret").deliver(TOLD)
+    Webhook(receiver, "s3cret", clock=lambda: 1700000000.9).deliver(TOLD)
     headers, body = Receiver.seen[0]
     assert headers["X-Service-Event-Id"] == TOLD.notification_id
-    expected = hmac.new(b"s3cret", body, hashlib.sha256).hexdigest()
+    assert headers["X-Service-Timestamp"] == "1700000000"
+    expected = hmac.new(b"s3cret", b"1700000000." + body, hashlib.sha256).hexdigest()
     assert headers["X-Service-Signature"] == f"sha256={expected}"
     assert json.loads(body)["job_id"] == "job-0123456789ab.2"
+
+
+@pytest.mark.ruling("N8")
+@pytest.mark.parametrize("status", [301, 307])
+def test_a_webhook_is_not_followed_elsewhere(receiver: str, status: int) -> None:
+    Receiver.status = status
+    with pytest.raises(DeliveryError, match=f"answered {status} .*not followed"):
+        Webhook(receiver, "s3cret").deliver(TOLD)
+    assert len(Receiver.seen) == 1
+
+
+@pytest.mark.ruling("N8")
+@pytest.mark.parametrize(("named", "hint"), [("", "webhook_secret_env = "), ("HOOK", "export HOOK=")])
+def test_a_webhook_without_its_secret_is_refused(named: str, hint: str) -> None:
+    notify = Notify(webhook_url="https://127.0.0.1/hook", webhook_secret_env=named)
+    with pytest.raises(UsageError, match="no secret is there") as refused:
+        notify.secret({"HOOK": ""})
+    assert hint in refused.value.hint
+    assert Notify(webhook_url="https://127.0.0.1/", webhook_secret_env="HOOK").secret({"HOOK": "x"}) == "x"
 
 
 def test_a_webhook_that_refuses_or_is_not_there_says_why(receiver: str) -> None:

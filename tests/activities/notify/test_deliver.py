@@ -148,7 +148,12 @@ def test_a_webhook_whose_answer_is_no_http_is_undelivered(home: Home) -> None:
 
     threading.Thread(target=babble, daemon=True).start()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-    context = Context(home, Settings(notify=Notify(log=False, webhook_url=url)), open_store(home), {})
+    context = Context(
+        home,
+        Settings(notify=Notify(log=False, webhook_url=url, webhook_secret_env="HOOK")),
+        open_store(home),
+        {"HOOK": "s3cret"},
+    )
     with context.store.begin() as connection:
         outbox.add(connection, (EVENT,))
     with listening, pytest.raises(ApplicationError, match="webhook: "):

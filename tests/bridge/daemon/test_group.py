@@ -12,7 +12,7 @@ import pytest
 
 from bridge.daemon import tied
 from bridge.daemon.group import Backoff, Group
-from bridge.daemon.member import Member, MemberFailedError, open_log, until
+from bridge.daemon.member import Member, MemberFailedError, until
 from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
 from tests.bridge.daemon.conftest import is_gone, pid_in
 from tests.waiting import wait_for
@@ -211,13 +211,3 @@ def test_a_tied_program_dies_with_the_one_that_started_it(tmp_path: Path) -> Non
 def test_backoff_doubles_up_to_its_most_and_never_overflows() -> None:
     backoff = Backoff(first=0.5, most=30)
     assert [backoff.delay(n) for n in (1, 2, 3, 7, 8, 100_000)] == [0.5, 1, 2, 30, 30, 30]
-
-
-def test_a_log_that_grew_is_set_aside_once(tmp_path: Path) -> None:
-    log = tmp_path / "logs" / "x.log"
-    for text in (b"first", b"second", b"third"):
-        with open_log(log, limit=3) as file:
-            file.write(text)
-    assert log.read_bytes() == b"third"
-    assert log.with_name("x.log.1").read_bytes() == b"second"
-    assert log.stat().st_mode & 0o777 == 0o600

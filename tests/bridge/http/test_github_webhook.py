@@ -21,7 +21,7 @@ from activities.settings.home import Home
 from activities.store.github import reading
 from bridge.http import process
 from bridge.http.app import create_app
-from bridge.http.gates import webhook
+from bridge.http.gates import audit, webhook
 from bridge.http.gates.rate import Rate
 from bridge.http.wire.webhook import LARGEST, PATH
 from bridge.operations.service import Service
@@ -277,7 +277,7 @@ class TestLimits:
         async with stranger(service) as client:
             answers = [(await client.post(PATH, content=b"x")).status_code for _ in range(webhook.STRANGERS + 5)]
             assert answers == [401] * webhook.STRANGERS + [429] * 5
-            assert len(service.home.audit.read_text().splitlines()) == webhook.STRANGERS
+            assert len(service.home.strangers.read_text().splitlines()) == audit.STRANGERS
             assert (await client.post(PATH, content=b"{}", headers=headers(b"{}"))).status_code == 202
         last = json.loads(service.home.audit.read_text().splitlines()[-1])
         assert (last["route"], last["status"]) == (PATH, 202)

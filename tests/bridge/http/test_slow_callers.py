@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from bridge.http import process
+from bridge.http import connections
 from bridge.operations.service import Service
 from tests.bridge.conftest import Live, bearer
 
@@ -39,7 +39,8 @@ def answered(line: socket.socket) -> bool:
 def test_who_sends_a_byte_now_and_then_blocks_nobody_and_is_cut_off(
     service: Service, listening: Callable[[Service], Live], stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "WHOLE_SECONDS", 1.5)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 1.5)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 1.5)
     live, authorization = listening(service), bearer(service)["Authorization"]
     call = f"GET /healthz HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\n"
     begun = {
@@ -65,7 +66,7 @@ def test_who_sends_a_byte_now_and_then_blocks_nobody_and_is_cut_off(
 def test_a_connection_that_is_kept_open_is_not_cut_off_between_calls(
     service: Service, listening: Callable[[Service], Live], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "WHOLE_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
     live = listening(service)
     with connected(live) as line:
         for _ in range(3):

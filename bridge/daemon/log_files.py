@@ -1,0 +1,71 @@
+"""The logs of the daemon and its members: written to by several programs, and never too long (ruling N8)."""
+
+import asyncio
+import logging
+import os
+import shutil
+from pathlib import Path
+from typing import BinaryIO
+
+from activities.runs.regular_files import appended, created, size_of
+
+log = logging.getLogger(__name__)
+
+KEEP_BYTES = 8 * 1024 * 1024
+"""Of each log, and as much again of what was before."""
+PAUSE = 20.0
+_EXPLAIN_BYTES = 64 * 1024
+
+
+def open_log(path: Path) -> BinaryIO:
+    """Open a log to append to it, and nothing else that stands at its place."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return appended(path)
+
+
+async def keep_small(folder: Path) -> None:
+    """Set aside what has grown too long, for as long as this runs."""
+    while True:
+        await asyncio.to_thread(_set_all_aside, folder)
+        await asyncio.sleep(PAUSE)
+
+
+def _set_all_aside(folder: Path) -> None:
+    for path in sorted(folder.glob("*.log")):
+        try:
+            set_aside(path)
+        except OSError as error:
+            log.warning("cannot keep %s small: %s", path, error.strerror)
+
+
+def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
+    """Copy a log that has grown over the limit, over the copy made before, and begin it anew.
+
+    The programs that write to it hold it open and know of nothing: each line goes to where the file ends. What one
+    writes between the last look at the end and the cut, some microseconds, is lost.
+    """
+    if size_of(path) <= limit:
+        return
+    copy = path.with_name(f"{path.name}.1")
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    with open(path, "rb+") as grown, open(created(draft), "wb", buffering=0) as kept:
+        shutil.copyfileobj(grown, kept, 1024 * 1024)
+        while more := grown.read(1024 * 1024):
+            kept.write(more)
+        grown.truncate(0)
+    draft.replace(copy)
+
+
+def log_end(path: Path, start: int = 0) -> str:
+    """What was written from `start` on, as far as it helps to say why something failed."""
+    with path.open("rb") as log:
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(start if start <= size else 0, size - _EXPLAIN_BYTES))
+        return log.read().decode(errors="replace")
+
+
+def quoted(text: str, lines: int = 8) -> str:
+    """The last lines of a log, set off from the sentence they follow."""
+    kept = [line for line in text.splitlines() if line.strip()][-lines:]
+    return "".join(f"\n  | {line[:500]}" for line in kept)

@@ -1,0 +1,81 @@
+"""Connections: only so many at once, and none for whoever does not get on with a request (ruling N8)."""
+
+import asyncio
+from http import HTTPStatus
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from bridge.http.wire.call import Call
+from bridge.http.wire.errors import BusyError, HttpError, InvalidHttpError
+from bridge.http.wire.refusals import body_of
+
+MOST = 256
+"""At once. One more takes the place of the one that has been silent longest; it is refused when all are at work."""
+
+HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0
+"""The head of a request, then its body, must be there whole by then: who sends a byte a minute would keep its
+connection for ever."""
+
+
+class Connection(H11Protocol):
+    """Cuts off who never finishes a request; answers what is no HTTP in the shape of everything else (ruling J1)."""
+
+    _late: asyncio.TimerHandle | None = None
+    _awaited: object = None
+    """What of a request is on its way."""
+    _heard_at = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._heard_at = self.loop.time()
+        self._await(h11.IDLE)
+        if len(self.connections) > MOST and not self._make_room():
+            self._answer(BusyError())
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_at = self.loop.time()
+        super().data_received(data)
+        state = self.conn.their_state
+        self._await(state if state in (h11.IDLE, h11.SEND_BODY) else None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._await(None)
+
+    def send_400_response(self, msg: str) -> None:
+        self._answer(InvalidHttpError(msg))
+
+    def _await(self, part: object) -> None:
+        if part is self._awaited:
+            return
+        if self._late is not None:
+            self._late.cancel()
+        seconds = HEAD_SECONDS if part is h11.IDLE else BODY_SECONDS
+        self._awaited = part
+        self._late = self.loop.call_later(seconds, self.transport.abort) if part else None
+
+    def _make_room(self) -> bool:
+        others = (each for each in self.connections if isinstance(each, Connection) and each is not self)
+        silent = min((each for each in others if each._is_silent()), key=lambda each: each._heard_at, default=None)
+        if silent is None:
+            return False
+        silent.transport.abort()
+        return True
+
+    def _is_silent(self) -> bool:
+        """Nothing of it is being answered or read; neither is it on its way out."""
+        at_work = self.cycle is not None and not self.cycle.response_complete
+        return not at_work and not self.transport.is_closing()
+
+    def _answer(self, error: HttpError) -> None:
+        body = body_of(error, Call().request_id)
+        headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+        status = HTTPStatus(error.status)
+        for event in (
+            h11.Response(status_code=status, headers=headers, reason=status.phrase.encode()),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()

@@ -1,0 +1,74 @@
+"""Logs that are written to while they are set aside (ruling N8)."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities.runs.regular_files import NotRegularError
+from bridge.daemon import log_files
+from bridge.daemon.log_files import log_end, open_log, set_aside
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.ruling("N8")
+
+LINES = 4000
+WRITER = f"""
+import os
+for number in range({LINES}):
+    os.write(1, b"%08d\\n" % number)
+"""
+
+
+def test_a_log_that_grew_is_set_aside_and_is_its_owners_alone(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "x.log"
+    with open_log(log) as file:
+        for text in (b"first", b"second", b"third"):
+            file.write(text)
+            file.flush()
+            set_aside(log, limit=3)
+    assert log.read_bytes() == b""
+    assert log.with_name("x.log.1").read_bytes() == b"third"
+    assert {path.stat().st_mode & 0o777 for path in log.parent.iterdir()} == {0o600}
+
+
+def test_a_program_that_writes_all_the_while_goes_on_in_the_new_one(tmp_path: Path) -> None:
+    log = tmp_path / "x.log"
+    with open_log(log) as file:
+        writer = subprocess.Popen([sys.executable, "-c", WRITER], stdout=file)
+    kept = ""
+    while writer.poll() is None or log.stat().st_size > 0:
+        set_aside(log, limit=0)
+        if (copy := tmp_path / "x.log.1").exists():
+            kept += copy.read_text()
+            copy.unlink()
+    numbers = [int(line) for line in kept.split()]
+    assert numbers == sorted(set(numbers)), "no line twice, none in the wrong place"
+    assert len(numbers) > LINES * 0.9
+    assert numbers[-1] == LINES - 1
+
+
+async def test_the_daemon_looks_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_files, "PAUSE", 0.01)
+    monkeypatch.setattr(log_files, "KEEP_BYTES", 10)
+    monkeypatch.setattr(set_aside, "__defaults__", (10,))
+    keeping = asyncio.create_task(log_files.keep_small(tmp_path))
+    for number in range(3):
+        (tmp_path / "x.log").write_text(f"{number}" * 20)
+        await asyncio.to_thread(wait_for, lambda: (tmp_path / "x.log").stat().st_size == 0, "a log that is set aside")
+    keeping.cancel()
+    assert (tmp_path / "x.log.1").read_text() == "2" * 20
+
+
+def test_a_link_in_the_place_of_a_log_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "x.log").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NotRegularError):
+        open_log(tmp_path / "x.log")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_end_of_a_log_that_was_begun_anew_is_read_from_its_begin(tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_text("why it failed")
+    assert log_end(tmp_path / "x.log", start=10_000) == "why it failed"
