@@ -1,8 +1,13 @@
 """The service home: one private folder that holds everything the service keeps (ruling K4)."""
 
 import os
+import pwd
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from workflows.model.errors import RefusedError
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,29 @@ class Home:
     def ensure(self) -> "Home":
         """Create the folder, private to its owner: the databases in it hold prompts in clear text."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.trust()
+        if stat.S_IMODE(self.root.stat().st_mode) & 0o077:
+            self.root.chmod(0o700)
         return self
+
+    def trust(self) -> None:
+        """Refuse a home that another account owns or could write to: what stands in it says what is run (ruling N8)."""
+        with suppress(FileNotFoundError):
+            found = self.root.stat()
+            if found.st_uid != os.geteuid():
+                who = _name(found.st_uid)
+                raise RefusedError(
+                    f"the service home {self.root} belongs to the account {who}: nothing in it is read",
+                    f"run this as {who}  (or choose another home: export SERVICE_HOME=/some/folder)",
+                )
+            for folder in (self.root, *self.root.resolve().parents):
+                others = 0o022 if folder == self.root else stat.S_IWOTH
+                mode = folder.stat().st_mode
+                if mode & others and not (mode & stat.S_ISVTX and folder != self.root):
+                    raise RefusedError(
+                        f"other accounts may write to {folder}, so what stands in the service home may be theirs",
+                        f"look at what is in {self.root}, then: chmod go-w {folder}",
+                    )
 
     @property
     def config(self) -> Path:
@@ -118,3 +145,10 @@ class Home:
     def worker_ready(self) -> Path:
         """Written by the worker when it polls, with its pid."""
         return self.root / "worker.ready"
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

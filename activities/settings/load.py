@@ -51,6 +51,7 @@ def load_settings(home: Home, environ: Mapping[str, str] = os.environ) -> Settin
 
 def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
     """The settings in force, each in the form the file takes and with its origin (ruling K4)."""
+    home.trust()
     file, written = _read_file(home)
     named = {where: name for name, where in ENVIRONMENT.items() if name in environ}
     overrides = {where: _from_environment(name, environ[name], *where) for where, name in named.items()}

@@ -5,37 +5,43 @@ import os
 import secrets
 from pathlib import Path
 
+from activities.runs.regular_files import NotRegularError, opened
 from activities.settings.home import Home
 from activities.settings.ready import write_private
 from bridge.machine.watched_file import WatchedFile
+from workflows.model.errors import RefusedError
 
 BYTES = 32
 
 
 def ensure(home: Home) -> Path:
     """The token's file; made when it is not there, and closed to everybody else when it was not."""
-    _private_home(home)
-    path = home.bridge_token
+    path = home.ensure().bridge_token
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
     write_private(draft, secrets.token_urlsafe(BYTES))
     try:
         os.link(draft, path)  # of two that begin at once, one makes it and both use it
     except FileExistsError:
-        path.chmod(0o600)
+        _close(path)
     finally:
         draft.unlink()
     return path
 
 
+def _close(path: Path) -> None:
+    """The token there is, closed to everybody else. A link, or somebody else's file, is none."""
+    try:
+        with opened(path) as file:
+            os.fchmod(file.fileno(), 0o600)
+    except NotRegularError as error:
+        raise RefusedError(f"{error}", f"rm {path}; then: service bridge token --rotate") from None
+
+
 def rotate(home: Home) -> Path:
     """A new token, in force at once in a bridge that runs; the old one opens nothing from now on."""
-    _private_home(home)
+    home.ensure()
     write_private(home.bridge_token, secrets.token_urlsafe(BYTES))
     return home.bridge_token
-
-
-def _private_home(home: Home) -> None:
-    home.ensure().root.chmod(0o700)
 
 
 class Token:
