@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 NOUNS = {
     "agent": "register agents, and ask them",
     "attention": "what waits for a person",
+    "backup": "copy the home, while the service runs",
     "bridge": "the HTTP interface for programs",
     "cluster": "make a Temporal server of your own ready",
     "config": "check and show the settings",
@@ -27,6 +28,7 @@ NOUNS = {
     "orchestrate": "run a built-in recipe of several workers",
     "pipeline": "register pipelines, run them, by hand or on a schedule",
     "repo": "register repositories",
+    "restore": "put a backup in the place of a home",
     "resume": "answer a tree's questions, decide about its failures",
     "result": "check, explain and render result objects",
     "runtime": "see which programs can do the work here",

@@ -62,7 +62,9 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     base = row.base_sha or worktrees.commit_of(repo, _base(repo, run))
     attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=not run.branch_deps)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
-    if begun:  # for a writer also by an earlier try, whose work stays; a reader's later try begins anew
+    # For a writer also by an earlier try, whose work stays. A reader's later try begins anew, and so does one whose
+    # folder is gone: it wrote nothing.
+    if begun and (branch or path.exists()):
         return _workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
     worktree = worktrees.add_branch(repo, path, branch, base) if branch else worktrees.add_detached(repo, path, base)
     worktree = worktrees.mark_base(path) if run.shared_worktree else replace(worktree, base=base)

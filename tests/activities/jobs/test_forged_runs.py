@@ -124,11 +124,15 @@ async def test_output_that_its_agent_has_replaced_is_reported_never_followed_or_
     assert "of the operator" not in str(row(stage, job))
 
 
+@pytest.mark.parametrize("work_too", [False, True], ids=["its run", "its run and its work"])
 @pytest.mark.parametrize(("action", "ran"), [(Action.IMPLEMENT, ""), (Action.REVIEW, "x")])
 async def test_a_run_whose_folder_is_gone_is_like_one_whose_end_nobody_saw(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, action: Action, ran: str
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, action: Action, ran: str, work_too: bool
 ) -> None:
-    """Whether its program had begun nobody can tell: a writer is not started, a reader is told to be started again."""
+    """Whether its program had begun nobody can tell: a writer is not started, a reader is told to be started again.
+
+    All of both is gone where a home was brought back from a backup.
+    """
     job = stage.job(agent(stage, leaves_proof(stage), says="real"), action)
     with monkeypatch.context() as dying:
         dying.setattr("activities.jobs.execution.runs.run", dies)
@@ -136,10 +140,13 @@ async def test_a_run_whose_folder_is_gone_is_like_one_whose_end_nobody_saw(
             await stage.play(job)
     folder = Path(row(stage, job).run_dir)
     shutil.rmtree(folder)
+    for place in (stage.context.home.worktrees, stage.context.home.root / "checkouts") if work_too else ():
+        shutil.rmtree(place)
     outcome = await stage.play(job)
     assert proof(stage) == ran
     if action is Action.IMPLEMENT:
-        assert f"its folder {folder} is gone" in outcome.reason
+        why = "the worktree cannot be read" if work_too else f"its folder {folder} is gone"
+        assert why in outcome.reason
     else:
         assert (outcome.summary, [notice.kind for notice in outcome.notices]) == ("real", ["run_started_again"])
 

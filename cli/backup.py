@@ -1,0 +1,36 @@
+"""`service backup`: a copy of the home, made while the service runs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output import say
+
+if TYPE_CHECKING:
+    from bridge.operations.backup import Backup
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def backup(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Copy the home into a folder: store, Temporal's database, artifacts, settings, keys. Nothing has to stop."""
+    from bridge.operations import backup
+    from bridge.operations.service import Service
+
+    made = backup.make(Service.locate(), folder.absolute())
+    say(made.model_dump_json(indent=2) if json else "\n".join(lines(made, f"copied {made.home} to {made.folder}")))
+    if not json:
+        say("it holds prompts and keys: keep it private\nbring it back: service restore FOLDER")
+
+
+def lines(made: "Backup", first: str) -> list[str]:
+    """What it holds, and what is to be known of it."""
+    from cli.words import clock
+
+    size = f"{made.files} files, {made.bytes / 1e6:.1f} MB, version {made.version}"
+    return [first, f"{size}, as of {clock(made.made_at.timestamp())}", *(f"note: {note}" for note in made.notes)]

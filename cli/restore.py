@@ -1,0 +1,26 @@
+"""`service restore`: a home from a backup."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.output import say
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def restore(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `service backup` made.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Put a backup in the place of an empty home. Its trees go on from where they were once the daemon is started."""
+    from activities.settings.home import Home
+    from bridge.operations import backup
+    from cli.backup import lines
+
+    made = backup.restore(Home.locate(), folder.absolute())
+    say(made.model_dump_json(indent=2) if json else "\n".join(lines(made, f"restored {made.home} from {made.folder}")))
+    if not json:
+        say("next: service daemon start")
