@@ -1,6 +1,7 @@
 """Bad input to every command: a sentence, the next thing to type, the exit code of K6; never a traceback."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -107,6 +108,9 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("job list --state done", 2, "'done' is not a job state"),
         ("job list --limit 0", 2, "Invalid value"),
         ("nonsense", 2, "No such command"),
+        ("jbo list", 2, "Did you mean 'job'?"),
+        ("job lst", 2, "Did you mean 'list'?"),
+        ("restore /no/such", 4, "/no/such is no backup"),
         ("job nonsense", 2, "No such command"),
     ],
 )
@@ -202,9 +206,17 @@ def test_what_is_registered_is_read_back_as_json(repo: Path, capsys: pytest.Capt
 @pytest.mark.parametrize("noun", NOUNS)
 def test_every_noun_explains_itself(noun: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([noun, "--help"]) == 0
-    assert "Usage: service" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Usage: service" in told
+    assert main([noun, "-h"]) == 0
+    assert capsys.readouterr().out == told
     assert main(["--help"]) == 0
     assert f"{noun} " in capsys.readouterr().out
+
+
+def test_the_release_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert re.fullmatch(r"service \d+\.\d+\.\d+\S*\n", capsys.readouterr().out)
 
 
 def test_the_message_may_come_from_standard_input(
