@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli import daemon_installation, daemon_logs
 from cli.output import say, say_json
 
 if TYPE_CHECKING:
@@ -127,3 +128,7 @@ def _child(child: "ChildState") -> str:
     again = f"at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""
     parts = [child.phase, f"process {child.pid}" if child.pid else "", restarts, child.note, again]
     return ", ".join(part for part in parts if part)
+
+
+for verb in (daemon_logs.logs, daemon_installation.install, daemon_installation.uninstall):
+    app.command()(verb)

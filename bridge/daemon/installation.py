@@ -1,0 +1,135 @@
+"""The daemon as a service of the user's own manager, which starts it at login or boot: systemd, or launchd on macOS."""
+
+import os
+import plistlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.settings.home import Home
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+
+NAME = "delegation-service"
+LABEL = "org.delegation-service.daemon"
+_COMMAND = ("-P", "-c", "from cli.main import run; run()", "daemon", "run")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A file of a manager, and what is typed to use it."""
+
+    path: Path
+    text: str
+    commands: tuple[tuple[str, ...], ...]
+    """To be run in this order once the file is there."""
+    removal: tuple[tuple[str, ...], ...]
+    """To be run before it goes."""
+
+
+def planned(home: Home, platform: str = sys.platform) -> Installation:
+    """What would be written, and run, for this home and this Python."""
+    name = _name(home)
+    if platform == "darwin":
+        path = Path("~/Library/LaunchAgents").expanduser() / f"{LABEL}{name}.plist"
+        target = f"gui/{os.getuid()}"
+        loading = ("launchctl", "bootstrap", target, str(path))
+        return Installation(path, _plist(home, name), (loading,), (("launchctl", "bootout", target, str(path)),))
+    if platform != "linux":
+        raise UsageError(f"nothing is known of how {platform} starts services", "service daemon start")
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "systemd" / "user"
+    unit = f"{NAME}{name}.service"
+    manager = ("systemctl", "--user")
+    starting = ((*manager, "daemon-reload"), (*manager, "enable", "--now", unit), ("loginctl", "enable-linger"))
+    return Installation(folder / unit, _unit(home), starting, ((*manager, "disable", "--now", unit),))
+
+
+def install(home: Home, wanted: Installation) -> bool:
+    """Write the file and have the manager start the daemon; False where there is no manager to be asked here."""
+    from bridge.machine import daemon_state
+
+    if daemon_state.status(home).running:
+        raise RefusedError(f"a daemon that was started by hand runs for {home.root}", "service daemon stop")
+    home.ensure()
+    wanted.path.parent.mkdir(parents=True, exist_ok=True)
+    wanted.path.write_text(wanted.text)
+    return _run_all(wanted.commands)
+
+
+def uninstall(wanted: Installation) -> bool:
+    """Have the manager stop the daemon, and take the file away."""
+    if not wanted.path.exists():
+        raise NotFoundError(f"there is no {wanted.path}", "service daemon install")
+    told = _run_all(wanted.removal)
+    wanted.path.unlink()
+    return told
+
+
+def _run_all(commands: tuple[tuple[str, ...], ...]) -> bool:
+    """True when each of them went well; linger is for who may have it."""
+    if shutil.which(commands[0][0]) is None:
+        return False
+    needed = [command for command in commands if command[0] != "loginctl"]
+    went = all(subprocess.run(each, capture_output=True, check=False).returncode == 0 for each in needed)
+    for each in commands[len(needed) :] if went else ():
+        if shutil.which(each[0]):
+            subprocess.run(each, capture_output=True, check=False)
+    return went
+
+
+def _name(home: Home) -> str:
+    """Another home than the usual one has a unit of its own."""
+    usual = Path("~/.service").expanduser().absolute()
+    return "" if home.root == usual else "-" + "".join(c if c.isalnum() else "-" for c in str(home.root)).strip("-")
+
+
+def _environment(home: Home) -> dict[str, str]:
+    """What programs are found by; secrets are none of it, they stand in the file `daemon.env` of the home."""
+    return {"SERVICE_HOME": str(home.root), "PATH": os.environ.get("PATH", os.defpath)}
+
+
+def _unit(home: Home) -> str:
+    lines = "\n".join(f"Environment={_quoted(f'{name}={value}')}" for name, value in _environment(home).items())
+    command = " ".join(_quoted(word).replace("$", "$$") for word in (sys.executable, *_COMMAND))
+    secrets = str(home.root / "daemon.env").replace("%", "%%")
+    return f"""\
+[Unit]
+Description=Delegation service
+After=network-online.target
+
+[Service]
+Type=exec
+{lines}
+# Tokens and other secrets of the daemon, one NAME=VALUE a line, readable by its owner alone:
+EnvironmentFile=-{secrets}
+ExecStart={command}
+# Agents that are at work outlive the daemon, and are found again by the next one.
+KillMode=process
+TimeoutStopSec=60
+Restart=on-failure
+RestartSec=5
+Delegate=yes
+
+[Install]
+WantedBy=default.target
+"""
+
+
+def _quoted(word: str) -> str:
+    """As systemd reads it: `%` names nothing of its own."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
+
+
+def _plist(home: Home, name: str) -> str:
+    values = {
+        "Label": f"{LABEL}{name}",
+        "ProgramArguments": [sys.executable, *_COMMAND],
+        "EnvironmentVariables": _environment(home),
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "AbandonProcessGroup": True,
+        "StandardErrorPath": str(home.logs / "daemon.log"),
+    }
+    return plistlib.dumps(values).decode()

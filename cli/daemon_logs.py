@@ -1,0 +1,28 @@
+"""`service daemon logs`: what the daemon and its members wrote."""
+
+from typing import Annotated
+
+import typer
+
+from cli.output import say
+
+
+def logs(
+    member: Annotated[str, typer.Argument(help="server, worker, bridge, github, commands or daemon; else all.")] = "",
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="So many of the last lines of each.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is added, until Ctrl-C.")] = False,
+) -> None:
+    """Print the end of the logs in the home; each line says whose it is."""
+    from activities.settings.home import Home
+    from bridge.daemon import log_lines
+
+    home = Home.locate()
+    chosen = [member] if member else log_lines.names(home)
+    if not chosen:
+        say(f"no logs in {home.logs} yet\nbegin: service daemon start")
+    width = max(map(len, chosen), default=0)
+    for name in chosen:
+        for line in log_lines.last(home, name, lines):
+            say(f"{name:{width}} | {line}")
+    for name, line in log_lines.follow(home, chosen) if follow else ():
+        say(f"{name:{width}} | {line}")
