@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHistoryEventFilterType
 from temporalio.common import WorkflowIDReusePolicy
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
@@ -152,7 +152,7 @@ async def state_of(client: Client, root: str) -> TreeState | None:
     handle = client.get_workflow_handle_for(DelegationTree.run, root)
     try:
         return await handle.query(DelegationTree.state, rpc_timeout=QUERY_TIMEOUT)
-    except (RPCError, RuntimeError) as error:
+    except (RPCError, RuntimeError, TemporalError) as error:  # among these: its history bears no seals of this home
         log.warning("the state of %s cannot be had from its history: %s", root, error)
         return None
 

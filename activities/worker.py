@@ -24,7 +24,8 @@ from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
 from activities.pipelines.record_run import RunRecorder
 from activities.pipelines.run_stage import Stages
-from activities.sealing import seal_key
+from activities.sealing import ending, seal_key
+from activities.sealing.gate import gated
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
@@ -71,7 +72,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
             books.plan_run,
         ],
         activity_executor=threads,
-        workflow_runner=runner(),
+        workflow_runner=gated(runner(), client.data_converter, ending.by(client)),
         max_cached_workflows=CACHED_TREES * steps,
         max_concurrent_workflow_tasks=steps,
         identity=worker_identity.own(context.host),

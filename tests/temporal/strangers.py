@@ -1,0 +1,121 @@
+"""Somebody who reaches the Temporal server of a service and has not its key: plain clients, workers of their own."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+from google.protobuf.message import Message
+from temporalio import activity, workflow
+from temporalio.api.common.v1 import Payload, SearchAttributes
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
+from temporalio.common import RawValue, RetryPolicy
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from tests.tree.simulator import outcome
+from tests.waiting import soon, until
+from workflows.model.jobs import JobRun
+
+
+def payload(value: object, **metadata: bytes) -> RawValue:
+    """JSON as anybody can write it."""
+    return RawValue(Payload(metadata={"encoding": b"json/plain"} | metadata, data=json.dumps(value).encode()))
+
+
+def payloads_in(message: Message) -> list[Payload]:
+    """All that somewhere in this message; search attributes are not ours to seal."""
+    if isinstance(message, SearchAttributes):
+        return []
+    if isinstance(message, Payload):
+        return [message]
+    found: list[Payload] = []
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if field.message_type.GetOptions().map_entry:
+            several: list[Any] = [each for each in value.values() if isinstance(each, Message)]
+        else:
+            several = list(value) if field.is_repeated else [value]
+        for each in several:
+            found += payloads_in(each)
+    return found
+
+
+async def input_of(client: Client, workflow_id: str) -> Payload:
+    """What a workflow was started with, copied out of its history."""
+    history = await client.get_workflow_handle(workflow_id).fetch_history()
+    return history.events[0].workflow_execution_started_event_attributes.input.payloads[0]
+
+
+async def closed_as(client: Client, workflow_id: str) -> tuple[str, str]:
+    """How a workflow has ended at last, and the words that Temporal has for it."""
+    handle = client.get_workflow_handle(workflow_id)
+
+    async def over() -> bool:
+        return (await handle.describe()).status is not WorkflowExecutionStatus.RUNNING
+
+    await until(over, f"{workflow_id} goes on")
+    status = (await handle.describe()).status
+    last = (await handle.fetch_history()).events[-1]
+    failed, ended = (
+        last.workflow_execution_failed_event_attributes,
+        last.workflow_execution_terminated_event_attributes,
+    )
+    return status.name if status else "", failed.failure.message or ended.reason
+
+
+async def failed_steps(handle: WorkflowHandle[Any, Any]) -> int:
+    history: WorkflowHistory = await handle.fetch_history()
+    return sum(each.HasField("workflow_task_failed_event_attributes") for each in history.events)
+
+
+class LyingHost:
+    """Takes jobs from a host's queue and says that all is done."""
+
+    def __init__(self, lie: Callable[[JobRun], object] = lambda run: outcome(run, "approved")) -> None:
+        self.lie, self.seen = lie, list[str]()
+
+    @activity.defn(name="run_job")
+    async def run_job(self, run: JobRun) -> Any:
+        self.seen.append(run.job_id)
+        return self.lie(run)
+
+
+def forger(name: str, queue: str, *given: object) -> type:
+    """A workflow that orders one activity on a queue of the service, and returns what comes of it."""
+
+    @workflow.defn(name="Forger", sandboxed=False)
+    class Orders:
+        @workflow.run
+        async def run(self) -> str:
+            return str(
+                await workflow.execute_activity(
+                    name,
+                    args=list(given),
+                    task_queue=queue,
+                    start_to_close_timeout=timedelta(seconds=20),
+                    retry_policy=RetryPolicy(maximum_attempts=1),
+                )
+            )
+
+    return Orders
+
+
+async def order(client: Client, workflow_id: str, name: str, queue: str, *given: object) -> None:
+    """Run it, by a worker of the stranger's own; it raises what comes of it."""
+    mine = f"stranger-{workflow_id}"
+    worker = Worker(
+        client,
+        task_queue=mine,
+        workflows=[forger(name, queue, *given)],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    )
+    async with worker:
+        await soon(client.execute_workflow("Forger", id=workflow_id, task_queue=mine))
+
+
+@asynccontextmanager
+async def lying(client: Client, queue: str, host: LyingHost) -> AsyncIterator[None]:
+    async with Worker(client, task_queue=queue, activities=[host.run_job]):
+        yield
