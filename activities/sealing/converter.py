@@ -26,7 +26,7 @@ from temporalio.converter import (
 
 from activities.sealing.payload_seals import Bound, PayloadSeals, is_bare
 from workflows.pipeline import ids
-from workflows.temporal.seals import Said
+from workflows.temporal.seals import Said, UnsealedError
 
 _FIRED = re.compile(rf"({ids.FIRING}.+)-\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 """A schedule gives each workflow it starts the id it was told, and the time. What it starts them with was written for
@@ -85,6 +85,14 @@ class SealedFailureConverter(DefaultFailureConverter):
         for payload in payloads_of(failure):
             payload.CopyFrom(payload_converter.to_payloads([RawValue(payload)])[0])
 
+    def from_failure(self, failure: Failure, payload_converter: PayloadConverter) -> BaseException:
+        """The server says some words of its own with a cancellation; they bear no seal, and nobody needs them."""
+        try:
+            payload_converter.from_payloads(failure.canceled_failure_info.details.payloads)
+        except UnsealedError:
+            failure.canceled_failure_info.ClearField("details")
+        return super().from_failure(failure, payload_converter)
+
 
 class EncryptedFailureConverter(SealedFailureConverter):
     """Messages and stack traces are written as payloads, which nobody else can read."""
@@ -94,9 +102,8 @@ class EncryptedFailureConverter(SealedFailureConverter):
 
 
 def payloads_of(failure: Failure) -> Iterator[Payload]:
-    """All that it carries, and its reasons carry."""
+    """What it carries that is read, and its reasons carry."""
     yield from failure.application_failure_info.details.payloads
-    yield from failure.canceled_failure_info.details.payloads
     yield from failure.timeout_failure_info.last_heartbeat_details.payloads
     yield from failure.reset_workflow_failure_info.last_heartbeat_details.payloads
     if failure.HasField("encoded_attributes"):

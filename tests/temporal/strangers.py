@@ -4,14 +4,14 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from google.protobuf.message import Message
 from temporalio import activity, workflow
 from temporalio.api.common.v1 import Payload, SearchAttributes
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
 from temporalio.common import RawValue, RetryPolicy
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import Worker
 
 from tests.tree.simulator import outcome
 from tests.waiting import soon, until
@@ -48,6 +48,20 @@ async def input_of(client: Client, workflow_id: str) -> Payload:
     return history.events[0].workflow_execution_started_event_attributes.input.payloads[0]
 
 
+async def signal_in(handle: WorkflowHandle[Any, Any], name: str) -> Payload:
+    """What came with a signal, as soon as the history has it."""
+    found: list[Payload] = []
+
+    async def there() -> bool:
+        for each in (await handle.fetch_history()).events:
+            if (said := each.workflow_execution_signaled_event_attributes).signal_name == name:
+                found.extend(said.input.payloads)
+        return bool(found)
+
+    await until(there, f"no signal {name}")
+    return found[0]
+
+
 async def closed_as(client: Client, workflow_id: str) -> tuple[str, str]:
     """How a workflow has ended at last, and the words that Temporal has for it."""
     handle = client.get_workflow_handle(workflow_id)
@@ -82,37 +96,30 @@ class LyingHost:
         return self.lie(run)
 
 
-def forger(name: str, queue: str, *given: object) -> type:
-    """A workflow that orders one activity on a queue of the service, and returns what comes of it."""
+@workflow.defn(name="Forger", sandboxed=False)
+class Forger:
+    """Has a service's host do what somebody else wants."""
 
-    @workflow.defn(name="Forger", sandboxed=False)
-    class Orders:
-        @workflow.run
-        async def run(self) -> str:
-            return str(
-                await workflow.execute_activity(
-                    name,
-                    args=list(given),
-                    task_queue=queue,
-                    start_to_close_timeout=timedelta(seconds=20),
-                    retry_policy=RetryPolicy(maximum_attempts=1),
-                )
-            )
+    given: ClassVar[list[object]] = []
 
-    return Orders
+    @workflow.run
+    async def run(self, name: str, queue: str) -> str:
+        done = await workflow.execute_activity(
+            name,
+            args=self.given,
+            task_queue=queue,
+            start_to_close_timeout=timedelta(seconds=20),
+            retry_policy=RetryPolicy(maximum_attempts=1),
+        )
+        return str(done)
 
 
 async def order(client: Client, workflow_id: str, name: str, queue: str, *given: object) -> None:
-    """Run it, by a worker of the stranger's own; it raises what comes of it."""
+    """Have it done, by a worker of the stranger's own; it raises what comes of it."""
     mine = f"stranger-{workflow_id}"
-    worker = Worker(
-        client,
-        task_queue=mine,
-        workflows=[forger(name, queue, *given)],
-        workflow_runner=UnsandboxedWorkflowRunner(),
-    )
-    async with worker:
-        await soon(client.execute_workflow("Forger", id=workflow_id, task_queue=mine))
+    Forger.given = list(given)
+    async with Worker(client, task_queue=mine, workflows=[Forger]):
+        await soon(client.execute_workflow(Forger.run, args=[name, queue], id=workflow_id, task_queue=mine))
 
 
 @asynccontextmanager

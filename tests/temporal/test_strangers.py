@@ -12,14 +12,16 @@ import pytest
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedError
 from temporalio.common import RawValue
+from temporalio.converter import ActivitySerializationContext
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.worker import Worker
 
+from activities.sealing.converter import bound_to, seals_of
 from activities.settings.home import Home
 from bridge.daemon.server import find_program
 from bridge.operations.temporal import translated
 from tests.temporal.books import Books
-from tests.temporal.host import Host, an_input, ended, script, serving, start
+from tests.temporal.host import Handle, Host, an_input, ended, script, serving, start
 from tests.temporal.people import asking, over, waits
 from tests.temporal.pipeline_stage import pipeline_host
 from tests.temporal.server import runs, speaking
@@ -31,8 +33,8 @@ from tests.temporal.strangers import (
     lying,
     order,
     payload,
+    signal_in,
 )
-from tests.tree.simulator import delegation
 from workflows.model.errors import UnreachableError
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.delegation_tree import DelegationTree
@@ -138,9 +140,8 @@ async def test_what_one_workflow_was_started_with_starts_no_other(client: Client
 async def test_what_somebody_else_says_of_a_job_is_not_believed(client: Client, queue: str) -> None:
     """They poll the host's queue; the job they took has failed, and nothing is approved."""
     host, liar = Host(script({})), LyingHost()
-    trees = Worker(
-        client, task_queue=queue, workflows=WORKFLOWS, activities=host.activities, workflow_runner=runs(client)
-    )
+    flows = runs(client)
+    trees = Worker(client, task_queue=queue, workflows=WORKFLOWS, activities=host.activities, workflow_runner=flows)
     async with trees, lying(speaking(client), agents_queue(queue), liar):
         tree = await start(client, queue)
         closed, books = await over(tree, host)
@@ -168,31 +169,31 @@ async def test_an_empty_completion_is_no_result(client: Client, queue: str) -> N
     assert "it is empty" in closed.reason
 
 
-async def test_a_good_outcome_of_another_job_of_the_same_tree_is_not_believed(client: Client, queue: str) -> None:
+async def test_a_good_outcome_of_another_attempt_is_not_believed(client: Client, queue: str) -> None:
     """Copied out of the tree's own history, it bears a good seal for this workflow."""
-    legs = (delegation("a"), delegation("b", deps=("a",)))
-    host = Host(script({"root": legs, "normal": None}))
-    async with serving(client, queue, host):
+    first = Host(script({"root": None}))
+    async with serving(client, queue, first):
         tree = await start(client, queue)
         await ended(tree)
-        history = await tree.fetch_history()
-    done = [
-        each.activity_task_completed_event_attributes.result.payloads[0]
-        for each in history.events
-        if each.HasField("activity_task_completed_event_attributes")
-    ]
-    first = next(each for each in done if b'"decision"' in each.data)
-    other = Host(script({}))
-    liar = LyingHost(lambda run: RawValue(first))
-    trees = Worker(
-        client, task_queue=queue, workflows=WORKFLOWS, activities=other.activities, workflow_runner=runs(client)
-    )
-    again = TreeStart(input=an_input(root_job_id=tree.id), host=queue)
-    again = again.model_copy(update={"input": again.input.model_copy(update={"root_job_id": tree.id})})
+        copied = next(
+            each.activity_task_completed_event_attributes.result.payloads[0]
+            for each in (await tree.fetch_history()).events
+            if each.HasField("activity_task_completed_event_attributes")
+            and b'"attempt"' in each.activity_task_completed_event_attributes.result.payloads[0].data
+        )
+        again = json.loads(copied.data) | {"attempt": 7, "decision": "approved", "state": "succeeded"}
+        place = bound_to(ActivitySerializationContext("default", None, "run_job", None, tree.id, None, False))
+        seals = seals_of(client.data_converter)
+        assert seals is not None
+        sealed = seals.closed(payload(again).payload, place)
+    liar = LyingHost(lambda run: RawValue(sealed))
+    start_again = TreeStart(input=an_input().model_copy(update={"root_job_id": tree.id}), host=queue)
+    flows = runs(client)
+    trees = Worker(client, task_queue=queue, workflows=WORKFLOWS, activities=first.activities, workflow_runner=flows)
     async with trees, lying(speaking(client), agents_queue(queue), liar):
-        begun = await start(client, queue, again)
-        closed = await ended(begun)
-    assert closed.decision is not None, "the same job and attempt is the same job and attempt"
+        closed = await ended(await start(client, queue, start_again))
+    assert closed.decision is None
+    assert "attempt 7: it is not believed" in closed.reason
 
 
 @pytest.mark.parametrize("kind", ["unsealed", "copied", "nothing"])
@@ -237,7 +238,7 @@ async def test_an_activity_that_no_workflow_ordered_is_not_run(client: Client, q
 
 
 def outcome_like(queue: str) -> dict[str, object]:
-    return json.loads(TreeStart(input=an_input(), host=queue).model_dump_json())
+    return dict(TreeStart(input=an_input(), host=queue).model_dump(mode="json"))
 
 
 async def test_what_a_worker_without_the_key_answers_is_not_believed(client: Client, queue: str) -> None:
@@ -247,7 +248,7 @@ async def test_what_a_worker_without_the_key_answers_is_not_believed(client: Cli
     async with serving(stranger, queue, host):
         tree = await start(stranger, queue)
         await waits(host)
-        asked = client.get_workflow_handle_for(DelegationTree.run, tree.id)
+        asked: Handle = client.get_workflow_handle_for(DelegationTree.run, tree.id)
         with pytest.raises(UnsealedError, match="it bears no seal of this service"):
             await asked.query(DelegationTree.state)
         with pytest.raises(UnreachableError, match="what Temporal answered is not believed") as told, translated():
@@ -277,31 +278,25 @@ async def test_a_tree_of_a_release_without_seals_is_ended_and_says_what_to_type(
 
 @pytest.mark.parametrize("name", ["resume", "kill"])
 async def test_a_message_with_a_false_seal_is_refused_and_told(client: Client, queue: str, name: str) -> None:
-    host = Host(asking({}, "root"))
+    host = Host(lambda run: asking({}, "root")(run))
     said = {"verb": "answer", "text": "red"} if name == "resume" else {"immediate": True}
     async with serving(client, queue, host):
         other, tree = await start(client, queue), await start(client, queue)
         await waits(host, rounds=2)
         await other.signal(name, said)
-        copied = next(
-            each.workflow_execution_signaled_event_attributes.input.payloads[0]
-            for each in (await other.fetch_history()).events
-            if each.workflow_execution_signaled_event_attributes.signal_name == name
-        )
-        stranger = speaking(client).get_workflow_handle(tree.id)
+        stranger, copied = speaking(client).get_workflow_handle(tree.id), await signal_in(other, name)
         for false in (payload(said, seal=bytes(16)), RawValue(copied)):
             await stranger.signal(name, false)
-        told = lambda: [  # noqa: E731
-            each
-            for each in Books(host.written).events.values()
-            if each.kind == "resume_refused" and each.job_id == tree.id
-        ]
+
+        def told() -> list[str]:
+            events = Books(host.written).events.values()
+            return [each.message for each in events if each.kind == "resume_refused" and each.job_id == tree.id]
+
         await host.until(lambda: len(told()) == 2)
-        assert all("its seal is not of this service home, or of another place" in each.message for each in told())
+        assert all("its seal is not of this service home, or of another place" in each for each in told())
         assert await failed_steps(tree) == 0
         await tree.signal("kill")
         await ended(tree)
-        await other.signal("kill")
         await ended(other)
 
 
