@@ -49,6 +49,8 @@ class PayloadSeals:
     @classmethod
     def of(cls, key: bytes, *, encrypt: bool) -> "PayloadSeals":
         """With keys of their own, derived from the home's."""
+        if encrypt:
+            encryption.library()
         sealing, encrypting = seal_key.derived(key, "temporal payload"), seal_key.derived(key, "temporal encryption")
         return cls(sealing, encrypting, encrypt)
 
