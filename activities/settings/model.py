@@ -178,6 +178,8 @@ class Temporal(Section):
     then on."""
     encrypt: bool = False
     """Whether what is written for Temporal is encrypted; what was written before stays readable."""
+    web_ui: str = Field(default="", pattern=r"^$|^https?://[^/\s?#@]+$")
+    """Where people reach the web UI of a cluster of others: its pages may ask the bridge to decrypt."""
 
 
 class Store(Section):
