@@ -75,7 +75,7 @@ class CodecGate:
             raise TooLargeError("request body too large")
         try:
             asked = json_format.Parse(body, Payloads())
-        except json_format.ParseError:
+        except (json_format.ParseError, ValueError, RecursionError):
             raise InvalidJsonError('the body is no `{"payloads": [...]}`') from None
         shown = Payloads(payloads=self._shown(asked.payloads))
         return Response(json_format.MessageToJson(shown), media_type="application/json")
