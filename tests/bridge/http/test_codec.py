@@ -1,4 +1,4 @@
-"""Where people's tools have payloads decrypted: with the token, or by a page of the web UI in the operator's browser."""
+"""Where people have payloads decrypted: with the token, or by a page of the web UI in the operator's browser."""
 
 import json
 import subprocess
