@@ -59,6 +59,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="activity")
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
+    refused = ending.left_alone if context.settings.store.url else ending.by(client)
     steps = max(TREE_STEPS, 2 * context.settings.worker.max_parallel_jobs)
     jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
     trees = Worker(
@@ -72,7 +73,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
             books.plan_run,
         ],
         activity_executor=threads,
-        workflow_runner=gated(runner(), client.data_converter, ending.by(client)),
+        workflow_runner=gated(runner(), client.data_converter, refused),
         max_cached_workflows=CACHED_TREES * steps,
         max_concurrent_workflow_tasks=steps,
         identity=worker_identity.own(context.host),

@@ -12,6 +12,11 @@ from activities.sealing.gate import Refused
 log = logging.getLogger(__name__)
 
 
+def left_alone(info: Info, why: str) -> None:
+    """Where several hosts share a store, the one that began it may have another key and go on with it."""
+    log.error("%s is left to other hosts: %s", info.workflow_id, why)
+
+
 def by(client: Client) -> Refused:
     """Terminates them, with the reason; what belongs to a tree's end is then done as for every tree ended so."""
     loop = asyncio.get_running_loop()

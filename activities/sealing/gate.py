@@ -37,8 +37,8 @@ Refused = Callable[[Info, str], None]
 """Hears of a workflow that is in the middle of its course, where it cannot end itself."""
 
 NO_START = (
-    "{kind} {id} was not begun: what it is started with is not believed ({why}). It was started by somebody else, by a "
-    "release without seals, or under another seal.key; nothing of it is run. "
+    "{kind} {id} is not run: what it was started with is not believed ({why}). It was started by somebody else, by a "
+    "release without seals, or under another seal.key: all hosts of a service need the same one. "
     "To start work: service agent ask, service orchestrate, service pipeline run; what is wrong here: service doctor"
 )
 NO_RESULT = "what came back is not believed ({why}); somebody else may speak to the Temporal server: service doctor"
@@ -73,6 +73,7 @@ class _Gate(WorkflowInstance):
     ) -> None:
         self._inner, self._seals, self._refused = inner, seals, refused
         self._info, self._wanted = det.info, len(det.defn.arg_types or ())
+        self._refusal: Failure | None = None
 
     def get_info(self) -> Info:
         return self._info
@@ -87,6 +88,8 @@ class _Gate(WorkflowInstance):
         return self._inner.get_external_store_context(command_info)
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        if self._refusal is not None:
+            return self._goes_nowhere(act, self._refusal)
         for job in act.jobs:
             if job.HasField("initialize_workflow") and (why := self._fault_of_start(job.initialize_workflow)):
                 return self._not_begun(act, why)
@@ -103,13 +106,22 @@ class _Gate(WorkflowInstance):
         """Its first step ends it. One under way could only fail this step for ever: it is ended from outside."""
         message = NO_START.format(kind=self._info.workflow_type, id=self._info.workflow_id, why=why)
         log.warning("%s", message)
-        completion = WorkflowActivationCompletion(run_id=act.run_id)
+        self._refusal = _failure(message)
         if act.is_replaying:
-            completion.failed.failure.CopyFrom(_failure(message))
             self._refused(self._info, message)
+            return self._goes_nowhere(act, self._refusal)
+        completion = WorkflowActivationCompletion(run_id=act.run_id)
+        command = completion.successful.commands.add()
+        command.fail_workflow_execution.failure.CopyFrom(self._refusal)
+        return completion
+
+    def _goes_nowhere(self, act: WorkflowActivation, refusal: Failure) -> WorkflowActivationCompletion:
+        """To be forgotten is all it still takes."""
+        completion = WorkflowActivationCompletion(run_id=act.run_id)
+        if any(job.HasField("remove_from_cache") for job in act.jobs):
+            completion.successful.SetInParent()
         else:
-            command = completion.successful.commands.add()
-            command.fail_workflow_execution.failure.CopyFrom(_failure(message))
+            completion.failed.failure.CopyFrom(refusal)
         return completion
 
     def _look_at_message(self, job: WorkflowActivationJob) -> None:

@@ -19,9 +19,6 @@ ENCRYPTED = b"binary/encrypted"
 BOUND = "bound"
 """Where an encrypted payload says what it was written for: whoever only decrypts, for people to read, cannot know."""
 
-GOES_ON = "start it again with the service's own commands: service --help"
-SEVERAL_HOSTS = "the hosts of one service need the same seal.key in their homes"
-
 
 @dataclass(frozen=True)
 class Bound:
