@@ -45,20 +45,24 @@ async def serve(converter: DataConverter = SEALED) -> AsyncIterator[Client]:
 
 
 async def histories(client: Client, queue: str) -> AsyncIterator[WorkflowHistory]:
-    """Of all that was begun on a task queue, every run of a continued workflow included; not of what was refused."""
+    """Of all that was begun on a task queue, every run of a continued workflow included; not of what is not ours."""
     async for found in client.list_workflows(f"TaskQueue = '{queue}'"):
         history = await client.get_workflow_handle(found.id, run_id=found.run_id).fetch_history()
-        if not _is_refused(client, history):
+        if not _is_foreign(client, history):
             yield history
 
 
-def _is_refused(client: Client, history: WorkflowHistory) -> bool:
+def _is_foreign(client: Client, history: WorkflowHistory) -> bool:
     first, last = history.events[0], history.events[-1]
     if last.workflow_execution_failed_event_attributes.failure.application_failure_info.type == UNSEALED:
         return True
     place = bound_to(WorkflowSerializationContext(client.namespace, history.workflow_id))
+    begun, completed = (
+        first.workflow_execution_started_event_attributes.input.payloads,
+        last.workflow_execution_completed_event_attributes.result.payloads,
+    )
     try:
-        for payload in first.workflow_execution_started_event_attributes.input.payloads:
+        for payload in (*begun, *completed):
             if seals := seals_of(client.data_converter):
                 seals.opened(payload, place)
     except UnsealedError:

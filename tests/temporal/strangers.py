@@ -7,8 +7,13 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from google.protobuf.message import Message
+from pydantic import BaseModel
 from temporalio import activity, workflow
+from temporalio.api.command.v1 import Command
 from temporalio.api.common.v1 import Payload, SearchAttributes
+from temporalio.api.enums.v1 import CommandType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import PollWorkflowTaskQueueRequest, RespondWorkflowTaskCompletedRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
 from temporalio.common import RawValue, RetryPolicy
 from temporalio.worker import Worker
@@ -126,3 +131,22 @@ async def order(client: Client, workflow_id: str, name: str, queue: str, *given:
 async def lying(client: Client, queue: str, host: LyingHost) -> AsyncIterator[None]:
     async with Worker(client, task_queue=queue, activities=[host.run_job]):
         yield
+
+
+async def completed_by_a_stranger(client: Client, queue: str, workflow_id: str, result: BaseModel) -> None:
+    """Take steps from a queue until one of this workflow comes, and answer that it is done, with this result."""
+    await client.get_workflow_handle(workflow_id).signal("wake")
+    poll = PollWorkflowTaskQueueRequest(
+        namespace=client.namespace, task_queue=TaskQueue(name=queue), identity="stranger"
+    )
+    said = Payload(metadata={"encoding": b"json/plain"}, data=result.model_dump_json().encode())
+    command = Command(command_type=CommandType.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION)
+    command.complete_workflow_execution_command_attributes.result.payloads.append(said)
+    while True:
+        task = await soon(client.workflow_service.poll_workflow_task_queue(poll))
+        if task.workflow_execution.workflow_id == workflow_id:
+            break
+    answer = RespondWorkflowTaskCompletedRequest(
+        namespace=client.namespace, task_token=task.task_token, commands=[command], identity="stranger"
+    )
+    await client.workflow_service.respond_workflow_task_completed(answer)

@@ -28,6 +28,7 @@ from tests.temporal.server import runs, speaking
 from tests.temporal.strangers import (
     LyingHost,
     closed_as,
+    completed_by_a_stranger,
     failed_steps,
     input_of,
     lying,
@@ -35,6 +36,7 @@ from tests.temporal.strangers import (
     payload,
     signal_in,
 )
+from tests.tree.simulator import delegation, outcome
 from workflows.model.errors import UnreachableError
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.delegation_tree import DelegationTree
@@ -150,6 +152,22 @@ async def test_what_somebody_else_says_of_a_job_is_not_believed(client: Client, 
     assert closed.task_state == "blocked"
     assert "what came back is not believed (it bears no seal of this service)" in books.jobs[tree.id].reason
     assert await failed_steps(tree) == 0
+
+
+async def test_what_somebody_else_says_a_child_came_to_is_not_believed(client: Client, queue: str) -> None:
+    """They take the child's step from the service's own queue while no worker is there, and complete the child."""
+    host = Host(script({"root": (delegation("a"),)}), held={"a"})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("a")
+        child = host.run("a").job_id
+    await completed_by_a_stranger(speaking(client), queue, child, outcome(host.run("a"), "approved"))
+    host.release("a")
+    async with serving(client, queue, host):
+        await ended(tree)
+    books = Books(host.written)
+    assert "what came back is not believed (it bears no seal of this service)" in books.jobs[child].reason
+    assert books.jobs[child].decision is None
 
 
 async def test_an_empty_completion_is_no_result(client: Client, queue: str) -> None:
