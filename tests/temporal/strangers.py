@@ -14,7 +14,7 @@ from temporalio.api.common.v1 import Payload, SearchAttributes
 from temporalio.api.enums.v1 import CommandType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import PollWorkflowTaskQueueRequest, RespondWorkflowTaskCompletedRequest
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.common import RawValue, RetryPolicy
 from temporalio.worker import Worker
 
@@ -82,11 +82,6 @@ async def closed_as(client: Client, workflow_id: str) -> tuple[str, str]:
         last.workflow_execution_terminated_event_attributes,
     )
     return status.name if status else "", failed.failure.message or ended.reason
-
-
-async def failed_steps(handle: WorkflowHandle[Any, Any]) -> int:
-    history: WorkflowHistory = await handle.fetch_history()
-    return sum(each.HasField("workflow_task_failed_event_attributes") for each in history.events)
 
 
 class LyingHost:

@@ -146,7 +146,7 @@ async def test_where_it_is_turned_off_nobody_answers_by_hand(client: Client, que
 
         await host.until(lambda: len(refused()) == 3)
         assert await failed_tasks(tree) == 0
-        ours = client.get_workflow_handle_for(DelegationTree.run, tree.id)
+        ours: Handle = client.get_workflow_handle_for(DelegationTree.run, tree.id)
         await ours.execute_update("resume", {"verb": "answer", "text": "red", "channel": "cli"})
         _, books = await over(ours, host)
     assert [each.questions[0].answer for each in books.rounds.values()] == ["red"]

@@ -22,14 +22,13 @@ from bridge.daemon.server import find_program
 from bridge.operations.temporal import translated
 from tests.temporal.books import Books
 from tests.temporal.host import Handle, Host, an_input, ended, script, serving, start
-from tests.temporal.people import asking, over, waits
+from tests.temporal.people import asking, failed_tasks, over, waits
 from tests.temporal.pipeline_stage import pipeline_host
 from tests.temporal.server import runs, speaking
 from tests.temporal.strangers import (
     LyingHost,
     closed_as,
     completed_by_a_stranger,
-    failed_steps,
     input_of,
     lying,
     order,
@@ -92,7 +91,7 @@ async def test_a_tree_that_another_account_starts_runs_nothing_and_says_why(
         assert "it bears no seal of this service" in why
         assert "service agent ask" in why
         assert not proof.exists()
-        assert await failed_steps(client.get_workflow_handle(forged.input.root_job_id)) == 0
+        assert await failed_tasks(client.get_workflow_handle(forged.input.root_job_id)) == 0
         await ended(await start(client, queue, ours))
         assert proof.read_text().startswith("x")
 
@@ -151,7 +150,7 @@ async def test_what_somebody_else_says_of_a_job_is_not_believed(client: Client, 
     assert closed.decision is None
     assert closed.task_state == "blocked"
     assert "what came back is not believed (it bears no seal of this service)" in books.jobs[tree.id].reason
-    assert await failed_steps(tree) == 0
+    assert await failed_tasks(tree) == 0
 
 
 async def test_what_somebody_else_says_a_child_came_to_is_not_believed(client: Client, queue: str) -> None:
@@ -312,7 +311,7 @@ async def test_a_message_with_a_false_seal_is_refused_and_told(client: Client, q
 
         await host.until(lambda: len(told()) == 2)
         assert all("its seal is not of this service home, or of another place" in each for each in told())
-        assert await failed_steps(tree) == 0
+        assert await failed_tasks(tree) == 0
         await tree.signal("kill")
         await ended(tree)
         await ended(other)
