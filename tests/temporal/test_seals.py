@@ -11,6 +11,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHistory, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
+from activities import outside
 from activities.sealing.converter import sealed
 from bridge.daemon.server import find_program
 from tests.keys import KEY
@@ -89,6 +90,9 @@ async def test_with_encryption_nothing_can_be_read_and_everything_works(client: 
     async with serving(hidden, queue, failing):
         failed = await start(hidden, queue)
         assert (await ended(failed)).task_state == "blocked"
+    found = await outside.ended(hidden, failed.id)
+    assert found is not None
+    assert "Encoded failure" not in found.why
     for tree in (whole, failed):
         history = await tree.fetch_history()
         assert {payload.metadata["encoding"] for _, payload in written(history)} == {b"binary/encrypted"}
