@@ -8,9 +8,11 @@ from datetime import timedelta
 
 from sqlalchemy import Engine
 from temporalio.api.enums.v1 import EventType
+from temporalio.api.failure.v1 import Failure
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHistoryEventFilterType
 from temporalio.common import WorkflowIDReusePolicy
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.converter import WorkflowSerializationContext
+from temporalio.exceptions import FailureError, TemporalError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
@@ -30,6 +32,7 @@ from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.notify import Notify
+from workflows.temporal.seals import UnsealedError
 from workflows.tree.state import TreeInput, TreeState
 
 log = logging.getLogger(__name__)
@@ -143,8 +146,20 @@ async def _why(client: Client, workflow_id: str, run_id: str, status: WorkflowEx
             return f"terminated from outside by {told.identity or 'the server'}: {told.reason or NO_REASON}"
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
             failed = event.workflow_execution_failed_event_attributes.failure
-            return f"its workflow failed: {failed.message or NO_REASON}"
+            return f"its workflow failed: {await _message(client, workflow_id, failed) or NO_REASON}"
     return f"its workflow ended as {status.name.lower() if status else 'unknown'} without a word to its rows"
+
+
+async def _message(client: Client, workflow_id: str, failure: Failure) -> str:
+    """In clear, where failures are encrypted."""
+    if not failure.HasField("encoded_attributes"):
+        return failure.message
+    place = WorkflowSerializationContext(client.namespace, workflow_id)
+    try:
+        read = await client.data_converter.with_context(place).decode_failure(failure)
+    except UnsealedError as error:
+        return error.message
+    return read.message if isinstance(read, FailureError) else str(read)
 
 
 async def state_of(client: Client, root: str) -> TreeState | None:
@@ -152,7 +167,7 @@ async def state_of(client: Client, root: str) -> TreeState | None:
     handle = client.get_workflow_handle_for(DelegationTree.run, root)
     try:
         return await handle.query(DelegationTree.state, rpc_timeout=QUERY_TIMEOUT)
-    except (RPCError, RuntimeError) as error:
+    except (RPCError, RuntimeError, TemporalError) as error:  # among these: its history bears no seals of this home
         log.warning("the state of %s cannot be had from its history: %s", root, error)
         return None
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from activities.sealing import seal_key
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from workflows.model.errors import UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from temporalio.client import Client
+    from temporalio.converter import DataConverter
 
 RPC_TIMEOUT = timedelta(seconds=5)
 FRESH_SECONDS = 1.0
@@ -55,6 +57,13 @@ def connect_config(home: Home, settings: Settings) -> dict[str, Any]:
     return {"target_host": address, "namespace": settings.temporal.namespace}
 
 
+def data_converter(home: Home, settings: Settings) -> "DataConverter":
+    """How every client and worker of a home reads and writes: with the seals of its key, which is made if need be."""
+    from activities.sealing.converter import sealed
+
+    return sealed(seal_key.ensure(home.ensure().root), encrypt=settings.temporal.encrypt)
+
+
 @dataclass(frozen=True)
 class _Reached:
     config: dict[str, Any]
@@ -65,16 +74,15 @@ class _Reached:
 async def connect(home: Home, settings: Settings) -> "Client":
     """The client of this process, which finds a server that was gone again; or a sentence that says what to start."""
     from temporalio.client import Client
-    from temporalio.contrib.pydantic import pydantic_data_converter
     from temporalio.service import RPCError
 
-    config = connect_config(home, settings)
+    config = connect_config(home, settings) | {"data_converter": data_converter(home, settings)}
     kept = _KEPT.get("client")
     known = kept.client if kept and kept.config == config else None
     if kept and known and time.monotonic() - kept.at < FRESH_SECONDS:
         return known
     try:
-        client = known or await Client.connect(**config, data_converter=pydantic_data_converter)
+        client = known or await Client.connect(**config)
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
         _KEPT["client"] = _Reached(config, client, time.monotonic())
     except (RPCError, RuntimeError, OSError) as error:

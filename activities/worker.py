@@ -25,7 +25,8 @@ from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
 from activities.pipelines.record_run import RunRecorder
 from activities.pipelines.run_stage import Stages
-from activities.sealing import seal_key
+from activities.sealing import ending, seal_key
+from activities.sealing.gate import gated
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
@@ -59,6 +60,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="activity")
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
+    refused = ending.left_alone if context.settings.store.url else ending.by(client)
     steps = max(TREE_STEPS, 2 * context.settings.worker.max_parallel_jobs)
     jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
     trees = Worker(
@@ -72,7 +74,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
             books.plan_run,
         ],
         activity_executor=threads,
-        workflow_runner=runner(),
+        workflow_runner=gated(runner(), client.data_converter, refused),
         max_cached_workflows=CACHED_TREES * steps,
         max_concurrent_workflow_tasks=steps,
         identity=worker_identity.own(context.host),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from activities.settings.home import Home
+from tests import keys
 from tests.depth import cases
 
 ROOT = Path(__file__).parent
@@ -56,4 +57,4 @@ def bare_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.setenv("SERVICE_HOME", str(root))
     for name in ("TEMPORAL_ADDRESS", "SERVICE_TEMPORAL_ADDRESS", "SERVICE_STORE_URL"):
         monkeypatch.delenv(name, raising=False)
-    return Home(root).ensure()
+    return keys.give(Home(root).ensure())

@@ -243,6 +243,7 @@ RULES: dict[str, dict[str, str]] = {
         "M8": "Proven in a browser, and without one; the first page is small and quick however much waits.",
     },
     "Trust": {
+        "N1": "What bears no seal of the service for its place is not believed by workflows, workers and clients.",
         "N2": "Agents' programs run in a box that holds against attacks, or not at all; its kind is told and proved.",
         "N3": "A job works in a repository of its own; what it writes there is data, never run, waited for or followed.",
         "N4": "Runs cannot be forged: folders nobody can guess, sealed records, logs read as regular files only.",

@@ -170,7 +170,8 @@ class Stages:
     async def run_stage(self, run: StageRun) -> StageOutcome:
         """One attempt of a shell stage."""
         work: Work[StageOutcome] = StageWork(self._context, run)
-        return await self._attempts.attempt(work)
+        outcome = await self._attempts.attempt(work)
+        return outcome.model_copy(update={"of": run.named})
 
 
 def payload_of(context: Context, text: Text) -> dict[str, str]:

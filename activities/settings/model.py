@@ -175,6 +175,13 @@ class Temporal(Section):
     port: int = Field(default=7233, ge=1, le=65535)
     ui_port: int = Field(default=8233, ge=1, le=65535)
     task_queue: str = "service"
+    by_hand: bool = True
+    """Whether `resume`, `kill` and `cancel` are taken from Temporal's own web UI and command line; for what starts from
+    then on."""
+    encrypt: bool = False
+    """Whether what is written for Temporal is encrypted; what was written before stays readable."""
+    web_ui: str = Field(default="", pattern=r"^$|^https?://[^/\s?#@]+$")
+    """Where people reach the web UI of a cluster of others: its pages may ask the bridge to decrypt."""
 
 
 class Store(Section):
@@ -378,6 +385,7 @@ class Settings(Section):
             escalation_ttl_seconds=o.escalation_ttl,
             escalation_handle=o.escalation_handle or None,
             inline_artifact_bodies=o.inline_artifact_bodies,
+            by_hand=self.temporal.by_hand,
             prices={pattern: (price.input, price.output) for pattern, price in self.prices.items()},
         )
 

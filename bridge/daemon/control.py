@@ -62,6 +62,7 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
         ui_port=wanted.ui_port if ui_port is None else ui_port,
         strict_ports=strict_ports,
         namespace=wanted.namespace,
+        encrypt=wanted.encrypt,
         search_attributes=tuple(search.NAMES.items()),
         settings=service.reading.told(DAEMON_READS),
         **_bridge(service.settings.bridge),

@@ -121,8 +121,9 @@ def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLo
         temporal_address=address, namespace=options.namespace, ui_url=f"http://{LOOPBACK}:{ui.port}", notes=notes
     )
     handed = {**server_environment(), "SERVICE_TEMPORAL_ADDRESS": address}
-    server = _server(home, options, front.port, ui.port, lock)
-    return [server, *_ours(home, options, handed, state, avoid={front.port, ui.port})]
+    ours = _ours(home, options, handed, state, avoid={front.port, ui.port})
+    bridge = state.state.bridge_url if options.encrypt else None
+    return [_server(home, options, front.port, ui.port, lock, codec=f"{bridge}/ui/codec" if bridge else ""), *ours]
 
 
 def _ours(
@@ -145,7 +146,7 @@ def _without_secrets(env: dict[str, str], options: DaemonOptions) -> dict[str, s
     return {name: value for name, value in env.items() if name not in secrets}
 
 
-def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: FileLock) -> Member:
+def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: FileLock, *, codec: str = "") -> Member:
     program = find_program()
 
     async def ready(pid: int) -> None:
@@ -167,6 +168,7 @@ def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: F
             namespace=options.namespace,
             search_attributes=options.search_attributes,
             program=program,
+            codec=codec,
         ),
         env=_without_secrets(server_environment(), options),
         ready=ready,

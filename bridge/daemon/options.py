@@ -21,6 +21,8 @@ class DaemonOptions(BaseModel):
     address: str | None = None
     """The cluster that is used when the server is not embedded; only to be shown: the worker reads its own settings."""
     namespace: str = NAMESPACE
+    encrypt: bool = False
+    """Whether the web UI has payloads decrypted by the bridge."""
     search_attributes: tuple[tuple[str, str], ...] = ()
     settings: Told | None = None
     """What was read to know all this; others compare it with what the file says later (ruling K4)."""

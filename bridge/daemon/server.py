@@ -65,13 +65,18 @@ def server_command(
     time_skipping: bool = False,
     log_level: str = "warn",
     program: Path | None = None,
+    codec: str = "",
 ) -> tuple[str, ...]:
-    """The exact command line. No home keeps everything in memory; no `ui_port` serves no web UI."""
+    """The exact command line. No home keeps everything in memory; no `ui_port` serves no web UI.
+
+    `codec` is where the web UI has payloads decrypted.
+    """
     keys = (*TUNING, _NO_HTTP_API, *((_TIME_SKIPPING,) if time_skipping else ()))
     return (
         *(str(program or find_program()), "server", "start-dev", *_OWN_SETTINGS_ONLY),
         *("--ip", LOOPBACK, "--port", str(port), "--namespace", namespace, "--log-level", log_level),
         *(("--headless",) if ui_port is None else ("--ui-port", str(ui_port), "--ui-disable-news-fetch")),
+        *(("--ui-codec-endpoint", codec) if codec else ()),
         *(("--db-filename", str(home.temporal_db), *_each("--sqlite-pragma", _PRAGMAS)) if home else ()),
         *_each("--dynamic-config-value", keys),
         *_each("--search-attribute", (f"{name}={kind}" for name, kind in search_attributes)),

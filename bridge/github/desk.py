@@ -8,6 +8,7 @@ import time
 
 from sqlalchemy import Engine
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from activities.github.client import AwayError, LimitedError
 from activities.host.heartbeat import Heartbeat, beating
@@ -20,6 +21,7 @@ from bridge.github.wrote import APART
 from workflows.policy.moments import clock
 from workflows.policy.waits import doubled
 from workflows.temporal.github_calls import Push, Turn
+from workflows.temporal.github_desk import desk_id
 
 FIRST_WAIT, LONGEST_WAIT = 5.0, 900.0
 """How long GitHub is left alone when it is away; twice as long each time."""
@@ -32,8 +34,13 @@ class Desk:
         self._session = session
 
     @activity.defn(name="github_turn")
-    async def turn(self) -> Turn:
-        """One turn. Who is told to wait ends it: the workflow's timer waits."""
+    async def turn(self, desk: str) -> Turn:
+        """One turn. Who is told to wait ends it: the workflow's timer waits.
+
+        Anybody who reaches the server can start a desk, for it is started with nothing: there is one.
+        """
+        if desk != (ours := desk_id(self._session.service.settings.temporal.task_queue)):
+            raise ApplicationError(f"{desk} is not the desk of this service, which is {ours}", non_retryable=True)
         async with beating(Heartbeat("github")):
             return await self._turn()
 

@@ -5,12 +5,17 @@ from collections.abc import Sequence
 
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
+from starlette.types import Scope
 
+from activities.sealing import seal_key
+from activities.sealing.payload_seals import PayloadSeals
 from bridge.http.dashboard.app import DashboardGate, dashboard
 from bridge.http.gates import audit
 from bridge.http.gates.audit import AuditGate, AuditLog, Strangers
+from bridge.http.dashboard.frame.session import Sessions
 from bridge.http.gates.auth import AuthGate
 from bridge.http.gates.framing import FramingGate
+from bridge.http.gates.codec import CodecGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import SizeGate
@@ -19,6 +24,7 @@ from bridge.http.routes import agents, github, health, jobs, memory, pipelines, 
 from bridge.http.wire import document, refusals
 from bridge.machine import token
 from bridge.operations import github_webhook
+from bridge.operations.dashboard import web_ui_origins
 from bridge.operations.service import Service
 
 DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."
@@ -55,8 +61,28 @@ def _add_gates(app: FastAPI, service: Service, webhook_secret: str, routes: Sequ
     app.add_middleware(AuthGate, token=token.Token(token.ensure(service.home)), rate=strangers)
     app.add_middleware(DashboardGate, dashboard=dashboard(service))
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
+    if service.settings.temporal.encrypt:
+        _add_codec(app, service)
     deliveries = {"rate": Rate(SIGNED), "strangers": Rate(STRANGERS)}
     app.add_middleware(WebhookGate, secret=webhook_secret, **deliveries)
     app.add_middleware(FramingGate)
     told = Strangers(AuditLog(service.home.strangers), Rate(audit.STRANGERS))
     app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit), strangers=told, routes=routes)
+
+
+def _add_codec(app: FastAPI, service: Service) -> None:
+    """For pages of Temporal's web UI and for programs that show the token."""
+    settings, sessions = service.settings.bridge, Sessions(service)
+
+    def session(scope: Scope) -> str | None:
+        found = sessions.of(scope)
+        return found.key if found else None
+
+    app.add_middleware(
+        CodecGate,
+        seals=PayloadSeals.of(seal_key.ensure(service.home.root), encrypt=True),
+        hosts=OriginGate(app, settings.allowed_hosts, settings.url),
+        auth=AuthGate(app, token.Token(token.ensure(service.home)), Rate(settings.requests_per_minute)),
+        pages=lambda: web_ui_origins(service),
+        session=session,
+    )

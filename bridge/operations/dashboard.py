@@ -55,3 +55,11 @@ def web_ui(service: Service, workflow_id: str) -> str | None:
     if not said.running or said.state is None or not said.state.ui_url:
         return None
     return f"{said.state.ui_url}/namespaces/{said.state.namespace}/workflows/{workflow_id}"
+
+
+def web_ui_origins(service: Service) -> frozenset[str]:
+    """What a browser calls Temporal's web UI: the embedded server's, or the one that the settings name."""
+    said = daemon_state.read_state(service.home.daemon_state)
+    ours = said.ui_url if said and said.ui_url else ""
+    named = {service.settings.temporal.web_ui, ours, ours.replace("127.0.0.1", "localhost")}
+    return frozenset(each.lower() for each in named if each)

@@ -14,6 +14,7 @@ from typing import Any
 
 from activities.git.command import OLDEST_GIT
 from activities.runs.orphans import recent
+from activities.sealing import seal_key
 from activities.settings.load import SettingsError
 from bridge.machine import daemon_state
 from bridge.machine.locks import holder
@@ -155,6 +156,19 @@ def temporal(service: Service) -> Iterator[Finding]:
         yield Finding("temporal", Level.OK, f"{seen.place.address} {has}")
 
 
+def seals(service: Service) -> Iterator[Finding]:
+    """Which key: the hosts of one service need the same, and here they can be compared (ruling N1)."""
+    key, wanted = seal_key.read(service.home.root), service.settings.temporal
+    if key is None:
+        yield Finding("seals", Level.OK, "there is no seal.key yet; it is made when something is started")
+        return
+    how = "encrypted" if wanted.encrypt else "sealed"
+    by_hand = "taken" if wanted.by_hand else "refused"
+    fingerprint = seal_key.derived(key, "fingerprint").hex()[:12]
+    says = f"what is written for Temporal is {how}, seal.key {fingerprint}; messages by hand are {by_hand}"
+    yield Finding("seals", Level.OK, says)
+
+
 def daemon(service: Service) -> Iterator[Finding]:
     seen = daemon_state.status(service.home)
     if not seen.running:
@@ -213,7 +227,7 @@ def github(service: Service) -> Iterator[Finding]:
 
 Check = Callable[[Service], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
-    *(python, git, home, disk, settings, stale, store, temporal, daemon),
+    *(python, git, home, disk, settings, stale, store, temporal, seals, daemon),
     *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
 

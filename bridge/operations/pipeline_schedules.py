@@ -90,7 +90,7 @@ def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) 
         action=ScheduleActionStartWorkflow(
             PipelineFiring.run,
             Firing(pipeline=pipeline.name),
-            id=f"firing-{pipeline.name}",
+            id=f"{ids.FIRING}{pipeline.name}",
             task_queue=task_queue,
             task_timeout=TASK_TIMEOUT,
             static_summary=f"the schedule of {pipeline.name}",

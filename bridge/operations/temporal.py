@@ -19,8 +19,10 @@ from activities.temporal import connect
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError, UnreachableError
 from workflows.model.rows import Records
+from workflows.temporal.seals import UnsealedError
 
 NOT_TAKEN = "Temporal did not take the order"
+NOT_BELIEVED = "what Temporal answered is not believed: {why}; somebody else may have answered in the service's place"
 
 
 class NoWorkflowError(UnreachableError):
@@ -67,6 +69,8 @@ def translated(said: str = NOT_TAKEN) -> Iterator[None]:
         raise AlreadyStartedError("it is scheduled already") from None
     except WorkflowUpdateFailedError as error:
         raise DeclinedError(error.cause) from None
+    except UnsealedError as error:
+        raise UnreachableError(NOT_BELIEVED.format(why=error.message), "service doctor") from None
     except WorkflowUpdateRPCTimeoutOrCancelledError:
         raise NoWorkerError("no worker took the order in time; it may still be carried out") from None
     except RPCError as error:

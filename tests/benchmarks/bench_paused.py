@@ -27,10 +27,13 @@ from temporalio.worker import Worker
 from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
 from activities.notify.deliver import Deliverer
+from activities.sealing import ending
+from activities.sealing.gate import gated
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import rounds
 from activities.store.database import open_store
+from activities.temporal import data_converter
 from activities.worker import CACHED_TREES, STICKY_TIMEOUT, THREADS, TREE_STEPS
 from bridge.daemon.server import server_command, server_environment
 from bridge.machine.ports import choose_port
@@ -69,7 +72,10 @@ def run_job(run: JobRun) -> JobOutcome:
 
 async def serve(address: str, home: Home) -> None:
     """The worker as a host has it, with production's cache."""
-    client, context = await connected(address), Context(home, Settings(), open_store(home))
+    client, context = (
+        await connected(address, data_converter(home, Settings())),
+        Context(home, Settings(), open_store(home)),
+    )
     recorder, threads = TreeRecorder(context), ThreadPoolExecutor(THREADS)
     trees = Worker(
         client,
@@ -77,7 +83,7 @@ async def serve(address: str, home: Home) -> None:
         workflows=WORKFLOWS,
         activities=[*recorder.activities, Deliverer(context).deliver],
         activity_executor=threads,
-        workflow_runner=runner(),
+        workflow_runner=gated(runner(), client.data_converter, ending.by(client)),
         max_cached_workflows=CACHED,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
     )
@@ -233,7 +239,9 @@ async def main() -> None:
             running(server, server_environment()) as one,
             running(worker, os.environ | {"BENCH_DISPATCHED": str(dispatched)}) as other,
         ):
-            await measure(Stage(await connected(address), home, one, other, dispatched))
+            await measure(
+                Stage(await connected(address, data_converter(home, Settings())), home, one, other, dispatched)
+            )
 
 
 if __name__ == "__main__":

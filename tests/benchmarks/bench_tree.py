@@ -19,14 +19,18 @@ from uuid import uuid4
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter
 from temporalio.worker import Worker
 
 from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
+from activities.sealing import ending
+from activities.sealing.gate import gated
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import jobs as stored
 from activities.store.database import open_store
+from activities.temporal import data_converter
 from bridge.daemon.server import NAMESPACE, server_command, server_environment
 from bridge.machine.ports import choose_port
 from tests.benchmarks.bare import BareChild, BareTree, nothing
@@ -62,16 +66,16 @@ async def server(home: Home) -> AsyncIterator[Client]:
         *command, env=server_environment(), stdout=asyncio.subprocess.DEVNULL, start_new_session=True
     )
     try:
-        yield await connected(f"127.0.0.1:{port}")
+        yield await connected(f"127.0.0.1:{port}", data_converter(home, Settings()))
     finally:
         process.terminate()
         await process.wait()
 
 
-async def connected(address: str) -> Client:
+async def connected(address: str, converter: DataConverter = pydantic_data_converter) -> Client:
     for _ in range(100):
         try:
-            client = await Client.connect(address, namespace=NAMESPACE, data_converter=pydantic_data_converter)
+            client = await Client.connect(address, namespace=NAMESPACE, data_converter=converter)
             await client.count_workflows()
         except Exception:
             await asyncio.sleep(0.1)
@@ -81,26 +85,26 @@ async def connected(address: str) -> Client:
 
 
 @asynccontextmanager
-async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
+async def ours(client: Client, home: Home, queue: str = "ours") -> AsyncIterator[Play]:
     """The workers as a host has them."""
     context = Context(home, Settings(), open_store(home))
     recorder = TreeRecorder(context)
     trees = Worker(
         client,
-        task_queue="ours",
+        task_queue=queue,
         workflows=WORKFLOWS,
         activities=[*recorder.activities],
         activity_executor=ThreadPoolExecutor(8),
-        workflow_runner=runner(),
+        workflow_runner=gated(runner(), client.data_converter, ending.by(client)),
     )
 
     async def play(legs: int) -> str:
         goal = an_input(bounds=BOUNDS, prompt={"inline": str(legs)})
-        tree = await start(client, "ours", goal)
+        tree = await start(client, queue, goal)
         await tree.result()
         return tree.id
 
-    async with trees, Worker(client, task_queue=agents_queue("ours"), activities=[run_job]):
+    async with trees, Worker(client, task_queue=agents_queue(queue), activities=[run_job]):
         rows = stored.tree(context.store, await play(3))
         assert [row.state for row in rows] == [JobState.SUCCEEDED] * 5, "it is the real thing that is measured"
         yield play

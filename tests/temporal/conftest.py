@@ -21,5 +21,7 @@ async def queue(request: pytest.FixtureRequest, client: Client) -> AsyncIterator
     """A task queue of the test's own. Whatever was done on it, a worker that knows nothing can take over."""
     name = f"{request.node.name[:60]}-{uuid4().hex[:8]}"
     yield name
-    results = await replayer().replay_workflows(histories(client, name), raise_on_replay_failure=False)
+    results = await replayer(client.data_converter).replay_workflows(
+        histories(client, name), raise_on_replay_failure=False
+    )
     assert not results.replay_failures, results.replay_failures

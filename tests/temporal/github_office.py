@@ -10,9 +10,9 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
+from tests.temporal.server import runs
 from workflows.temporal.github_calls import Turn, pushing_queue, turns_queue
 from workflows.temporal.github_desk import GithubDesk
-from workflows.temporal.runner import guarded
 
 Handle = WorkflowHandle[GithubDesk, str]
 
@@ -26,7 +26,7 @@ class Office:
     pushed: list[str] = field(default_factory=list)
 
     @activity.defn(name="github_turn")
-    async def turn(self) -> Turn:
+    async def turn(self, desk: str) -> Turn:
         self.taken += 1
         come_to = self.turns[min(self.taken, len(self.turns)) - 1]
         if isinstance(come_to, Exception):
@@ -42,7 +42,7 @@ class Office:
 @asynccontextmanager
 async def at_desk(client: Client, queue: str, office: Office) -> AsyncIterator[Handle]:
     """The desk with this office, for as long as the test needs it."""
-    desk = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=guarded())
+    desk = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runs(client))
     turns = Worker(client, task_queue=turns_queue(queue), activities=[office.turn])
     pushes = Worker(client, task_queue=pushing_queue(queue, "here"), activities=[office.push])
     async with desk, turns, pushes:

@@ -23,7 +23,7 @@ from tests.temporal.golden_pipelines import quiet
 from tests.temporal.host import Handle, Host, Script, an_input, ended, script, serving, start
 from tests.temporal.orders import blocked, kill, latest, reopened
 from tests.temporal.people import asking, human, order, say, waits
-from tests.temporal.server import serve
+from tests.temporal.server import PLAIN, serve
 from tests.tree.simulator import delegation
 from tests.waiting import soon, until
 from workflows.temporal.github_calls import Push, Turn
@@ -195,7 +195,7 @@ async def record(client: Client, shape: str) -> None:
 
 
 async def main() -> None:
-    async with serve() as client:
+    async with serve(PLAIN) as client:
         for shape in SHAPES:
             if not list(FOLDER.glob(f"{shape}-*.json")):
                 await record(client, shape)

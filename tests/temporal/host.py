@@ -16,6 +16,7 @@ from temporalio.worker import Worker
 
 from activities.jobs.record_tree import request_cancel
 from tests import waiting
+from tests.temporal.server import runs
 from tests.tree.simulator import STORY, outcome, tree_input
 from tests.waiting import until
 from workflows.contract.models import Delegation
@@ -28,7 +29,7 @@ from workflows.temporal import calls, search
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import Begun, HostReport, TreeStart
-from workflows.temporal.runner import WORKFLOWS, guarded
+from workflows.temporal.runner import WORKFLOWS
 from workflows.tree.commands import CloseTree
 from workflows.tree.reducer import root_run
 from workflows.tree.state import TreeInput, TreeState
@@ -172,7 +173,7 @@ async def serving(client: Client, queue: str, host: Host, *, slots: int = 100, *
         task_queue=queue,
         workflows=WORKFLOWS,
         activities=host.activities,
-        workflow_runner=guarded(),
+        workflow_runner=runs(client),
         sticky_queue_schedule_to_start_timeout=quick,
         **options,
     )

@@ -18,7 +18,6 @@ from typing import Any
 
 from temporalio import activity
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
 from activities.host.context import Context
@@ -31,6 +30,8 @@ from activities.store import jobs as stored
 from activities.store.attempts import AttemptRow
 from activities.store.claims import Offered
 from activities.store.database import open_store
+from activities.temporal import data_converter
+from tests.temporal.server import runs
 from tests.tree.simulator import AGENTS, delegation, outcome
 from workflows.contract.models import HumanQuestion
 from workflows.model.jobs import JobOutcome, JobRun
@@ -41,7 +42,7 @@ from workflows.pipeline.records import RunRecords
 from workflows.pipeline.stage_run import StageRun
 from workflows.policy import retry_pause
 from workflows.temporal import calls
-from workflows.temporal.runner import WORKFLOWS, guarded
+from workflows.temporal.runner import WORKFLOWS
 from workflows.tree.state import TreeState
 
 QUESTION = HumanQuestion(id="which", prompt="which?")
@@ -180,7 +181,7 @@ class MortalHost:
 async def serve(address: str, queue: str, home: Home, moment: int) -> None:
     calls.HEARTBEAT = timedelta(seconds=1)
     retry_pause.FIRST_PAUSE_SECONDS = 0.1
-    client = await Client.connect(address, data_converter=pydantic_data_converter)
+    client = await Client.connect(address, data_converter=data_converter(home, Settings()))
     host, threads = MortalHost(home, moment), ThreadPoolExecutor(8)
     tree_worker = Worker(
         client,
@@ -195,7 +196,7 @@ async def serve(address: str, queue: str, home: Home, moment: int) -> None:
             host.record_run,
         ],
         activity_executor=threads,
-        workflow_runner=guarded(),
+        workflow_runner=runs(client),
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=0.2),
     )
     agents = Worker(

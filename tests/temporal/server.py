@@ -5,12 +5,18 @@ from contextlib import asynccontextmanager
 
 from temporalio.client import Client, WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter, WorkflowSerializationContext
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Replayer
+from temporalio.worker import Replayer, WorkflowRunner
 
+from activities.sealing import ending
+from activities.sealing.converter import bound_to, sealed, seals_of
+from activities.sealing.gate import gated
 from bridge.daemon.server import TUNING, find_program
+from tests.keys import KEY
 from workflows.temporal import search
 from workflows.temporal.runner import WORKFLOWS, guarded
+from workflows.temporal.seals import UNSEALED, UnsealedError
 
 KEYS = (
     *TUNING,
@@ -19,14 +25,18 @@ KEYS = (
     'history.workflowIdReuseMinimalInterval="1ms"',
     "system.forceSearchAttributesCacheRefreshOnRead=true",
 )
+SEALED = sealed(KEY)
+"""As every home of a test has it."""
+PLAIN = pydantic_data_converter
+"""As whoever writes without a key, and as histories were recorded."""
 
 
 @asynccontextmanager
-async def serve() -> AsyncIterator[Client]:
+async def serve(converter: DataConverter = SEALED) -> AsyncIterator[Client]:
     """In memory, on a port of its own, able to skip time."""
     async with await WorkflowEnvironment.start_local(
         dev_server_existing_path=str(find_program()),
-        data_converter=pydantic_data_converter,
+        data_converter=converter,
         search_attributes=[*search.KEYWORDS, *search.NUMBERS],
         dev_server_log_level="error",
         dev_server_extra_args=[part for key in KEYS for part in ("--dynamic-config-value", key)],
@@ -35,11 +45,42 @@ async def serve() -> AsyncIterator[Client]:
 
 
 async def histories(client: Client, queue: str) -> AsyncIterator[WorkflowHistory]:
-    """Of everything that was started on a task queue, every run of a continued workflow included."""
+    """Of all that was begun on a task queue, every run of a continued workflow included; not of what is not ours."""
     async for found in client.list_workflows(f"TaskQueue = '{queue}'"):
-        yield await client.get_workflow_handle(found.id, run_id=found.run_id).fetch_history()
+        history = await client.get_workflow_handle(found.id, run_id=found.run_id).fetch_history()
+        if not _is_foreign(client, history):
+            yield history
 
 
-def replayer() -> Replayer:
+def _is_foreign(client: Client, history: WorkflowHistory) -> bool:
+    first, last = history.events[0], history.events[-1]
+    if last.workflow_execution_failed_event_attributes.failure.application_failure_info.type == UNSEALED:
+        return True
+    place = bound_to(WorkflowSerializationContext(client.namespace, history.workflow_id))
+    begun, completed = (
+        first.workflow_execution_started_event_attributes.input.payloads,
+        last.workflow_execution_completed_event_attributes.result.payloads,
+    )
+    try:
+        for payload in (*begun, *completed):
+            if seals := seals_of(client.data_converter):
+                seals.opened(payload, place)
+    except UnsealedError:
+        return True
+    return False
+
+
+def speaking(client: Client, converter: DataConverter = PLAIN) -> Client:
+    """Another one who speaks to the same server: without a converter, somebody who has no key."""
+    return Client(**(client.config() | {"data_converter": converter}))
+
+
+def runs(client: Client) -> WorkflowRunner:
+    """How a worker of this client runs workflows: guarded, and behind the gate."""
+    return gated(guarded(), client.data_converter, ending.by(client))
+
+
+def replayer(converter: DataConverter = PLAIN) -> Replayer:
     """As a worker would go on from these histories."""
-    return Replayer(workflows=WORKFLOWS, workflow_runner=guarded(), data_converter=pydantic_data_converter)
+    runner = gated(guarded(), converter, lambda info, why: None)
+    return Replayer(workflows=WORKFLOWS, workflow_runner=runner, data_converter=converter)

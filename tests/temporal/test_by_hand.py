@@ -12,13 +12,15 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from tests.temporal.books import Books
-from tests.temporal.host import Host, serving, start
+from tests.temporal.host import Handle, Host, serving, start
 from tests.temporal.people import asking, details, failed_tasks, over, shows, waits
+from tests.temporal.server import speaking
 from tests.tree.simulator import delegation
 from tests.waiting import soon, until
 from workflows.contract.models import HumanQuestion
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import EventRecord
+from workflows.temporal.delegation_tree import DelegationTree
 
 pytestmark = pytest.mark.ruling("F6.by_hand")
 BROKEN = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b'{"verb": "answer", '))
@@ -39,13 +41,19 @@ GARBAGE: dict[str, tuple[list[Any], str]] = {
 }
 
 
+async def typed(client: Client, queue: str) -> Handle:
+    """A tree of the service's, as whoever types messages by hand speaks to it: without the key."""
+    tree = await start(client, queue)
+    return speaking(client).get_workflow_handle_for(DelegationTree.run, tree.id)
+
+
 @pytest.mark.parametrize("name", ["report", "outcome", "look_again"])
 async def test_what_only_our_own_parts_send_hangs_nothing_when_somebody_else_does(
     client: Client, queue: str, name: str
 ) -> None:
     host = Host(asking({}, "root"))
     async with serving(client, queue, host):
-        tree = await start(client, queue)
+        tree = await typed(client, queue)
         await waits(host)
         for what, _ in GARBAGE.values():
             await tree.signal(name, args=what)
@@ -65,7 +73,7 @@ def heard(host: Host, count: int) -> bool:
 async def test_whatever_is_sent_becomes_an_event_and_a_sentence(client: Client, queue: str) -> None:
     host = Host(asking({}, "root"))
     async with serving(client, queue, host):
-        tree = await start(client, queue)
+        tree = await typed(client, queue)
         shown = await waits(host)
         for number, (what, why) in enumerate(GARBAGE.values(), 1):
             await tree.signal("resume", args=what)
@@ -85,7 +93,7 @@ async def test_whatever_is_sent_becomes_an_event_and_a_sentence(client: Client, 
 async def test_an_update_that_is_no_order_is_refused_in_the_same_words(client: Client, queue: str, kind: str) -> None:
     host, (what, why) = Host(asking({}, "root")), GARBAGE[kind]
     async with serving(client, queue, host):
-        tree = await start(client, queue)
+        tree = await typed(client, queue)
         await waits(host)
         with pytest.raises(WorkflowUpdateFailedError) as caught:
             await tree.execute_update("resume", args=what)
@@ -99,7 +107,7 @@ async def test_an_update_that_is_no_order_is_refused_in_the_same_words(client: C
 async def test_what_the_details_show_can_be_pasted(client: Client, queue: str) -> None:
     host = Host(asking({}, "root"))
     async with serving(client, queue, host):
-        tree = await start(client, queue)
+        tree = await typed(client, queue)
         await waits(host)
         [pasted] = re.findall(r"```json\n(.*?)```", await shows(tree, "json"), re.DOTALL)
         assert max(len(line) for line in pasted.splitlines()) < 60
@@ -117,7 +125,7 @@ async def test_of_several_open_rounds_one_must_be_named(client: Client, queue: s
     legs = (delegation("p", agent="lead"), delegation("q", agent="lead"))
     host = Host(asking({"root": legs, "p": (delegation("x"),), "q": (delegation("y"),)}, "p", "q"))
     async with serving(client, queue, host):
-        tree = await start(client, queue)
+        tree = await typed(client, queue)
         await waits(host, rounds=2)
         names = [each.coordinator_id for each in Books(host.written).open()]
         await tree.signal("resume", {"verb": "answer", "text": "red"})
@@ -146,7 +154,7 @@ async def test_an_update_is_whole_or_refused_and_a_signal_is_read_as_far_as_it_g
 
     host = Host(ask)
     async with serving(client, queue, host):
-        tree = await start(client, queue)
+        tree = await typed(client, queue)
         await waits(host)
         with pytest.raises(WorkflowUpdateFailedError) as caught:
             await tree.execute_update("resume", {"verb": "answer", "text": "q-rot: red\nlimits: 5"})
@@ -169,12 +177,12 @@ async def test_an_update_is_whole_or_refused_and_a_signal_is_read_as_far_as_it_g
 async def test_a_kill_needs_no_words(client: Client, queue: str, what: list[Any]) -> None:
     host = Host(asking({}, "root"))
     async with serving(client, queue, host):
-        tree = await start(client, queue)
+        tree = await typed(client, queue)
         await waits(host)
         await tree.signal("kill", args=what)
         _, books = await over(tree, host)
         assert await failed_tasks(tree) == 0
-    assert books.task.reason == "killed by somebody"
+    assert books.task.reason == "killed by somebody (temporal)"
 
 
 @pytest.mark.ruling("G2")
@@ -182,7 +190,7 @@ async def test_a_kill_needs_no_words(client: Client, queue: str, what: list[Any]
 async def test_a_kill_that_cannot_be_read_stops_nothing(client: Client, queue: str, what: list[Any]) -> None:
     host = Host(asking({}, "root"))
     async with serving(client, queue, host):
-        tree = await start(client, queue)
+        tree = await typed(client, queue)
         await waits(host)
         await tree.signal("kill", args=what)
         await shows(tree, "the signal 'kill' takes nothing, or an object with 'actor' and 'immediate'")

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from uuid import uuid4
 
 import pytest
 from temporalio.api.enums.v1 import EventType
@@ -18,11 +17,11 @@ from bridge.operations.service import Service
 from tests.bridge.github.conftest import bind, working
 from tests.github.fixtures import hub as hub
 from tests.github.hub import Hub
+from tests.temporal.server import runs
 from tests.waiting import soon, until
 from workflows.github.marks import marked
 from workflows.temporal.github_calls import turns_queue
-from workflows.temporal.github_desk import GithubDesk
-from workflows.temporal.runner import guarded
+from workflows.temporal.github_desk import GithubDesk, desk_id
 
 HALF_AN_HOUR = 1_800.0
 Handle = WorkflowHandle[GithubDesk, str]
@@ -47,10 +46,12 @@ async def test_half_an_hour_without_github_holds_no_slot_and_is_told(
         account.note(store, failures=8)  # it has been so for a while: it is left alone for a quarter of an hour
         goes(hub)
         desk = Desk(office.session)
-        flows = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=guarded())
+        flows = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runs(client))
         turns = Worker(client, task_queue=turns_queue(queue), activities=[desk.turn], max_concurrent_activities=1)
         async with flows, turns:
-            handle = await client.start_workflow(GithubDesk.run, id=f"github-{uuid4().hex}", task_queue=queue)
+            handle = await client.start_workflow(
+                GithubDesk.run, id=desk_id(office.service.settings.temporal.task_queue), task_queue=queue
+            )
             for rings in range(3):
                 await _waits(handle, rings + 1)
                 assert await _pending(handle) == 0

@@ -15,6 +15,7 @@ from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
 from activities.store import pipeline_runs
 from activities.store.database import open_store
+from tests import keys
 from tests.pipeline.plans import agent, an_input, shell
 from tests.temporal.deaths import SEED, TASK_TIMEOUT, worker
 from tests.temporal.mortal_worker import effects
@@ -75,7 +76,7 @@ async def over(run: Handle) -> str:
 @pytest.mark.ruling("K1", "engine:restores")
 @pytest.mark.long
 async def test_whenever_the_worker_dies_every_stage_acts_once(client: Client, queue: str, tmp_path: Path) -> None:
-    home, chance = Home(tmp_path / "home").ensure(), random.Random(SEED)
+    home, chance = keys.give(Home(tmp_path / "home").ensure()), random.Random(SEED)
     store = open_store(home)
     runs = {shape: await a_run(client, queue, shape) for shape in SHAPES}
     for death in range(MOMENTS):

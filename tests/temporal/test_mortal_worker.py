@@ -17,6 +17,7 @@ from activities.store import events, rounds
 from activities.store import jobs as stored
 from activities.store import trees as kept
 from activities.store.database import open_store
+from tests import keys
 from tests.depth import cases
 from tests.temporal.books import Books
 from tests.temporal.deaths import SEED, TASK_TIMEOUT, worker
@@ -65,7 +66,7 @@ def begun(home: Home, root: str) -> Counter[tuple[str, int]]:
 async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twice(
     client: Client, queue: str, tmp_path: Path
 ) -> None:
-    home, chance = Home(tmp_path / "home").ensure(), random.Random(SEED)
+    home, chance = keys.give(Home(tmp_path / "home").ensure()), random.Random(SEED)
     store = open_store(home)
     trees = [await a_tree(client, queue, shape) for shape in SHAPES]
     for death in range(MOMENTS):
@@ -95,7 +96,7 @@ async def test_whenever_the_worker_dies_what_people_said_counts_once(
     client: Client, queue: str, tmp_path: Path
 ) -> None:
     """They answer as soon as they are asked, whether a worker lives or not."""
-    home, chance = Home(tmp_path / "home").ensure(), random.Random(SEED)
+    home, chance = keys.give(Home(tmp_path / "home").ensure()), random.Random(SEED)
     store = open_store(home)
     trees = {tree.id: tree for tree in [await a_tree(client, queue, "asks") for _ in range(4)]}
     answering = asyncio.create_task(answer_everything(store, trees))

@@ -15,6 +15,8 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from activities import outside
 from activities.host.context import Context
 from activities.outside import OutsideWatch
+from activities.sealing import seal_key
+from activities.sealing.converter import sealed
 from activities.settings.home import Home
 from activities.store import attempts as stored_runs
 from activities.store import events as stored_events
@@ -25,6 +27,7 @@ from bridge.operations import attention, new_jobs, resume, trees
 from cli.main import main
 from tests.bridge import seeds
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
+from tests.temporal.server import speaking
 from tests.waiting import until
 from workflows.model.errors import RefusedError
 from workflows.model.orders import ResumeOrder
@@ -321,3 +324,21 @@ async def test_who_dismisses_a_task_is_told_which_branches_hold_work_nobody_has_
         assert await asyncio.to_thread(main, ["job", "dismiss", second, "--json"]) == 0
         said = json.loads(capsys.readouterr().out)
         assert said == {"root_job_id": second, "over": True, "unmerged_branches": [f"service/{second}"]}
+
+
+@pytest.mark.ruling("N1")
+async def test_a_tree_begun_under_another_key_is_ended_and_says_how_to_begin_it_anew(host: PipelineHost) -> None:
+    """As one that a release without seals began: it waits for a person, and the next step would hang for ever."""
+    async with host.working():
+        root = await ask(host, "ask a person")
+        await until_state(host, root, TaskState.AWAITING_HUMAN)
+    key = b"x" * seal_key.BYTES
+    (host.service.home.root / seal_key.FILE).write_bytes(key)
+    host.client = speaking(host.client, sealed(key))
+    async with host.working():
+        with pytest.raises(RefusedError, match=r"under another seal\.key") as told:
+            await resume.resume(host.service, answer(root))
+    assert told.value.hint.startswith("service agent ask dev ")
+    ended = task(host, root)
+    assert ended.state is TaskState.CANCELLED
+    assert "under another seal.key" in ended.reason

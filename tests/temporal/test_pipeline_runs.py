@@ -22,6 +22,7 @@ from bridge.operations.service import Service
 from cli import pipeline_view
 from tests.temporal.people import failed_tasks, shows
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
+from tests.temporal.server import speaking
 from tests.waiting import until
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
 from workflows.model.orders import ResumeOrder
@@ -498,11 +499,11 @@ TAKES = "the signal 'cancel' takes nothing, or an object with 'run_id' and 'acto
 
 
 async def held(host: PipelineHost, client: Client) -> tuple[str, WorkflowHandle[Any, Any]]:
-    """A run whose only stage goes on."""
+    """A run whose only stage goes on, as whoever types messages by hand speaks to it."""
     await host.add(f"{HEAD}stages:\n" + shell("a", HOLD))
     run_id = await host.run()
     await host.until(lambda: host.there("held"))
-    return run_id, client.get_workflow_handle(ids.workflow_id(host.name))
+    return run_id, speaking(client).get_workflow_handle(ids.workflow_id(host.name))
 
 
 @pytest.mark.long
@@ -515,7 +516,25 @@ async def test_a_cancel_sent_by_hand_needs_no_words(host: PipelineHost, client: 
         shown = await host.until_over(run_id)
         assert await failed_tasks(workflow) == 0
     who = "bob" if what and what[0] else "somebody"
-    assert (shown.state, shown.reason) == ("cancelled", f"cancelled by {who}")
+    assert (shown.state, shown.reason) == ("cancelled", f"cancelled by {who} (temporal)")
+
+
+@pytest.mark.ruling("N1")
+async def test_where_messages_by_hand_are_turned_off_no_run_is_cancelled_by_one(
+    host: PipelineHost, client: Client
+) -> None:
+    config = host.service.home.config
+    config.write_text(config.read_text().replace("[temporal]\n", "[temporal]\nby_hand = false\n"))
+    host.service = Service(host.service.home)
+    async with host.working():
+        run_id, workflow = await held(host, client)
+        for what in ([], [{"actor": "bob"}]):
+            await workflow.signal("cancel", args=what)
+            await shows(workflow, "[temporal].by_hand")
+        assert host.show(run_id).state == "running"
+        await pipelines.cancel(host.service, run_id, actor="ann")
+        shown = await host.until_over(run_id)
+    assert shown.reason == "cancelled by ann"
 
 
 @pytest.mark.ruling("F6.by_hand", "K1")

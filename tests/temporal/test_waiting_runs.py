@@ -24,6 +24,7 @@ from activities.settings.home import Home
 from activities.store import deferrals, repos
 from activities.store.database import open_store
 from tests.activities.jobs.programs import PRELUDE, calls
+from tests.temporal.server import runs
 from tests.unboxed import unboxed
 from tests.waiting import soon, until
 from workflows.contract.models import Action
@@ -36,7 +37,7 @@ from workflows.temporal import search
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.delegation import Delegation
 from workflows.temporal.messages import DelegationInput
-from workflows.temporal.runner import WORKFLOWS, guarded
+from workflows.temporal.runner import WORKFLOWS
 
 LIMITED = "claude('You have hit your usage limit', True, 429)"
 
@@ -68,7 +69,7 @@ async def serving(client: Client, queue: str, context: Context) -> AsyncIterator
         client,
         task_queue=queue,
         workflows=WORKFLOWS,
-        workflow_runner=guarded(),
+        workflow_runner=runs(client),
         activities=[TreeRecorder(context).take_back],
         activity_executor=ThreadPoolExecutor(2),
     )

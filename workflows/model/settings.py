@@ -58,3 +58,5 @@ class TreeSettings(Snapshot):
     inline_artifact_bodies: bool = False
     prices: dict[str, tuple[float, float]] = {}
     """Overrides by model pattern: dollars per million input and output tokens (ruling K5)."""
+    by_hand: bool = True
+    """Whether messages are taken that somebody sent to Temporal without us (ruling N1)."""

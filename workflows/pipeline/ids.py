@@ -24,6 +24,10 @@ def tree_id(run: str, created_at: float, number: int, attempt: int) -> str:
     return ids.root_id(int(created_at * 1000) + 10 * place, int(digest([run, place]), 16))
 
 
+FIRING = "firing-"
+"""How the ids of the workflows begin that a schedule starts; Temporal adds the time."""
+
+
 def workflow_id(pipeline: str) -> str:
     """A pipeline has one active run, because Temporal has one workflow of an id (ruling J4)."""
     return f"pipeline-{pipeline}"

@@ -114,3 +114,5 @@ class StageOutcome(Wire):
     price_assumed: bool = False
     branches: tuple[str, ...] = ()
     """What it implemented, for the stages that need it."""
+    of: str = ""
+    """The attempt whose end it is, as its host says: all runs of a pipeline have one workflow id (ruling N1)."""

@@ -32,3 +32,8 @@ class StageRun(Wire):
     """Branches whose work the stage must see: what the stages it needs have implemented."""
     row: StageRecord
     """As it is to be read while this attempt runs."""
+
+    @property
+    def named(self) -> str:
+        """This attempt, among all of all runs."""
+        return f"{self.job_id} attempt {self.attempt}"

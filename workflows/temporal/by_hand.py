@@ -8,16 +8,21 @@ from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import RawValue
 
-from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, Kill, ResumeOrder
+from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, Kill, ResumeOrder, signed
 from workflows.model.wire import Wire
 from workflows.policy.answers import one_line
 from workflows.policy.verbs import TEXT_LIMIT, Verb
 from workflows.policy.whole_answers import ASKS_BACK, nearest
+from workflows.temporal.seals import Said, UnsealedError
 from workflows.tree.events import KillRequested, ResumeRequested
 
 LONGEST_WORD = 200
 _SHAPE = 'send an object such as {"verb": "answer", "text": "<id>: <text>"}'
 _FLAGS = ("partial", "other", "immediate")
+TURNED_OFF = (
+    "messages that are sent to Temporal by hand are not taken here: `[temporal].by_hand` was false when this began; "
+    "in a terminal: service resume, service job kill, service pipeline cancel"
+)
 F = TypeVar("F", bound=Callable[..., Any])
 W = TypeVar("W", bound=Wire)
 
@@ -45,9 +50,10 @@ def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable
         @takes_anything
         def receive(self: object, *said: object) -> None:
             try:
-                value = kind.model_validate(_only(said, ""))
-            except (UnreadableError, ValidationError):
-                workflow.logger.warning("signal %s is left aside: it is no %s", handler.__name__, kind.__name__)
+                value = kind.model_validate(_ours(said))
+            except (UnreadableError, ValidationError) as error:
+                why = str(error) if isinstance(error, UnreadableError) else f"it is no {kind.__name__}"
+                workflow.logger.warning("signal %s is left aside: %s", handler.__name__, why)
                 return
             handler(self, value)
 
@@ -57,12 +63,17 @@ def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable
     return reads
 
 
-def resume_requested(said: tuple[object, ...], now: float, waiting: int = 0) -> ResumeRequested:
-    """The event of an order, or of something that is none."""
+def resume_requested(
+    said: tuple[object, ...], now: float, waiting: int = 0, *, by_hand: bool = True
+) -> ResumeRequested:
+    """The event of an order, or of something that is none. What was sent by hand was said on no other channel."""
     try:
-        order = read(_only(said, _SHAPE))
+        found = _allowed(_only(said, _SHAPE), by_hand=by_hand)
+        order = read(found.value)
     except UnreadableError as error:
         return unreadable(now, str(error))
+    if not found.ours:
+        order = order.model_copy(update={"channel": BY_HAND})
     whole = order.channel in ASKS_BACK or (bool(waiting) and order.channel == BY_HAND)
     return ResumeRequested(now=now, order=order, whole=whole, waiting=waiting)
 
@@ -72,31 +83,43 @@ def unreadable(now: float, fault: str) -> ResumeRequested:
     return ResumeRequested(now=now, order=ResumeOrder(verb=""), fault=fault)
 
 
-def kill_requested(said: tuple[object, ...], now: float) -> KillRequested | ResumeRequested:
+def kill_requested(said: tuple[object, ...], now: float, *, by_hand: bool = True) -> KillRequested | ResumeRequested:
     """A kill needs no value; what is sent with it must be right, so that a slip of the keys stops no agents."""
     try:
-        order = _end(said, Kill)
+        order, actor = _end(said, Kill, by_hand=by_hand)
     except UnreadableError as error:
         fault = f"the signal `kill` takes nothing, or an object with `actor` and `immediate`: {error}"
         return unreadable(now, fault)
-    return KillRequested(now=now, actor=order.actor or SOMEBODY, immediate=order.immediate)
+    return KillRequested(now=now, actor=actor, immediate=order.immediate)
 
 
-def cancel_read(said: tuple[object, ...], run_id: str) -> Cancel:
-    """The cancel of this pipeline run; it needs no value, as a kill does not."""
+def cancel_read(said: tuple[object, ...], run_id: str, *, by_hand: bool = True) -> str:
+    """Who cancels this pipeline run; it needs no value, as a kill does not."""
     try:
-        order = _end(said, Cancel)
+        order, actor = _end(said, Cancel, by_hand=by_hand)
     except UnreadableError as error:
         takes = "the signal `cancel` takes nothing, or an object with `run_id` and `actor`"
         raise UnreadableError(f"{takes}: {error}") from error
     if order.run_id and order.run_id != run_id:
         raise UnreadableError(f"the signal `cancel` was meant for {one_line(order.run_id)}, and this is {run_id}")
-    return order
+    return actor
 
 
-def _end(said: tuple[object, ...], kind: type[W]) -> W:
-    """An order to end something: without a value, or an object with only keys it knows."""
-    value = _only(said) if said else None
+E = TypeVar("E", Kill, Cancel)
+
+
+def _end(said: tuple[object, ...], kind: type[E], *, by_hand: bool) -> tuple[E, str]:
+    """An order to end something, and who gave it: without a value, or an object with only keys it knows.
+
+    Our own parts always send a value. Who sends something by hand is told with where it came from.
+    """
+    found = _allowed(_only(said) if said else Said(None, ours=False), by_hand=by_hand)
+    order = _end_read(found.value, kind)
+    actor = order.actor or SOMEBODY
+    return order, actor if found.ours else signed(actor, BY_HAND)
+
+
+def _end_read(value: object, kind: type[W]) -> W:
     if value is None:
         return kind()
     if isinstance(value, kind):
@@ -108,18 +131,34 @@ def _end(said: tuple[object, ...], kind: type[W]) -> W:
     return kind.model_validate({name: _checked(name, each) for name, each in value.items() if each is not None})
 
 
-def _only(said: tuple[object, ...], shape: str = "") -> object:
+def _allowed(found: Said, *, by_hand: bool) -> Said:
+    if not found.ours and not by_hand:
+        raise UnreadableError(TURNED_OFF)
+    return found
+
+
+def _ours(said: tuple[object, ...]) -> object:
+    """The one value that a part of this service has sent."""
+    found = _only(said)
+    if not found.ours:
+        raise UnreadableError("it bears no seal of this service")
+    return found.value
+
+
+def _only(said: tuple[object, ...], shape: str = "") -> Said:
     """The one value that was sent."""
     hint = f": {shape}" if shape else ""
     if len(said) != 1:
         raise UnreadableError(f"one value is taken, not {len(said)}{hint}")
     if not isinstance(said[0], RawValue):
-        return said[0]
+        return Said(said[0])
     try:
-        value: object = workflow.payload_converter().from_payload(said[0].payload)
+        found = workflow.payload_converter().from_payload(said[0].payload, Said)
+    except UnsealedError as error:
+        raise UnreadableError(error.message) from error
     except Exception as error:  # whatever a converter raises about bytes that somebody typed
         raise UnreadableError(f"what was sent cannot be read as JSON{hint}") from error
-    return value
+    return found if isinstance(found, Said) else Said(found)
 
 
 def read(value: object) -> ResumeOrder:

@@ -164,13 +164,22 @@ async def attempt(run: JobRun, host: str) -> JobOutcome:
     offer = Offer(job_id=run.job_id, attempt=run.attempt, offer=run.offer)
     summary = f"{run.assignment.action} - attempt {run.attempt}"
     try:
-        return await on_host(run_job, run, offer, host=host, fairness=run.root_job_id, summary=summary)
+        outcome = await on_host(run_job, run, offer, host=host, fairness=run.root_job_id, summary=summary)
+        return of_this_attempt(outcome, run)
     except TakenBack:
         reason = "taken back before it began"
         return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason=reason)
     except ActivityError as error:
         state = JobState.CANCELLED if is_cancelled_exception(error) or _given_up(error) else JobState.FAILED
         return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=why(error))
+
+
+def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
+    """A good seal says for which workflow something was written, not for which attempt: that is looked at here (N1)."""
+    if (outcome.job_id, outcome.attempt) == (run.job_id, run.attempt):
+        return outcome
+    reason = f"what came back is the outcome of {outcome.job_id}, attempt {outcome.attempt}: it is not believed"
+    return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
 
 
 async def on_host(work: Callable[[R], T], run: R, offer: Offer, *, host: str, fairness: str, summary: str) -> T:

@@ -42,6 +42,7 @@ class DelegationTree:
     def __init__(self, start: TreeStart) -> None:
         self._start = start
         self._state = start.state or new_tree(start.input)
+        self._by_hand = self._state.input.settings.by_hand
         self._loop = Loop[e.Event, c.Command](lambda event: reduce(self._state, event))
         self._calls = 0
         self._waiting: set[int] = set()
@@ -67,12 +68,12 @@ class DelegationTree:
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
     @takes_anything
     def kill(self, *said: object) -> None:
-        self._order(kill_requested(said, workflow.time()))
+        self._order(kill_requested(said, workflow.time(), by_hand=self._by_hand))
 
     @workflow.signal(description="end a pause: answer, retry, continue, abort, extend")
     @takes_anything
     def resume(self, *said: object) -> None:
-        self._order(resume_requested(said, workflow.time()))
+        self._order(resume_requested(said, workflow.time(), by_hand=self._by_hand))
 
     @workflow.signal(description="what a host tells of this tree's jobs: begun, held up")
     @between_ours(HostReport)
@@ -102,7 +103,7 @@ class DelegationTree:
     async def resume_now(self, *said: object) -> str:
         """Two that come at once may both pass the validator; each is answered with what the reducer made of it."""
         self._calls += 1
-        order = resume_requested(said, workflow.time(), waiting=self._calls)
+        order = resume_requested(said, workflow.time(), waiting=self._calls, by_hand=self._by_hand)
         self._waiting.add(order.waiting)
         self._order(order)
         await workflow.wait_condition(lambda: order.waiting in self._answers)
@@ -115,7 +116,8 @@ class DelegationTree:
     @resume_now.validator
     @takes_anything
     def _may_resume(self, *said: object) -> None:
-        refusal = refuse_resume(self._state, resume_requested(said, workflow.time(), waiting=1))
+        order = resume_requested(said, workflow.time(), waiting=1, by_hand=self._by_hand)
+        refusal = refuse_resume(self._state, order)
         if refusal and refusal.kind not in {ResumeFault.DUPLICATE, ResumeFault.NO_ROOM}:  # these the reducer tells of
             raise _refused(refusal)
 
@@ -245,7 +247,7 @@ class DelegationTree:
     async def _delegate(self, run: JobRun, summary: str) -> JobOutcome:
         self._outcomes.pop(run.job_id, None)
         try:
-            return await workflow.execute_child_workflow(
+            outcome = await workflow.execute_child_workflow(
                 Delegation.run,
                 DelegationInput(run=run, host=self._start.host),
                 id=run.job_id,
@@ -253,11 +255,12 @@ class DelegationTree:
                 static_summary=summary,
                 search_attributes=search.attributes(run, JobState.RUNNING.value),
             )
+            return calls.of_this_attempt(outcome, run)
         except ChildWorkflowError as error:
             left = closing.outcome_in(error, JobOutcome, self._outcomes.get(run.job_id))
             if left is None:
                 raise
-            return left
+            return calls.of_this_attempt(left, run)
 
     def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
         if lost := closing.lost(task):

@@ -43,8 +43,8 @@ def pushing_queue(task_queue: str, host: str) -> str:
 
 
 @activity.defn
-def github_turn() -> Turn:
-    """Read what is new, act on what is ordered, write one thing."""
+def github_turn(desk: str) -> Turn:
+    """Read what is new, act on what is ordered, write one thing; for the one desk of a service (ruling N1)."""
     raise NotImplementedError
 
 
@@ -59,6 +59,7 @@ async def turn() -> Turn | None:
     try:
         return await workflow.execute_activity(
             github_turn,
+            workflow.info().workflow_id,
             task_queue=turns_queue(workflow.info().task_queue),
             start_to_close_timeout=timedelta(minutes=5),
             heartbeat_timeout=SILENT,

@@ -51,7 +51,11 @@ async def attempt(run: StageRun, host: str) -> StageOutcome:
     offer = Offer(job_id=run.job_id, attempt=run.attempt)
     summary = f"{run.stage_id} - attempt {run.attempt}"
     try:
-        return await on_host(run_stage, run, offer, host=host, fairness=run.run_id, summary=summary)
+        outcome = await on_host(run_stage, run, offer, host=host, fairness=run.run_id, summary=summary)
+        if outcome.of in ("", run.named):
+            return outcome
+        reason = f"what came back is the outcome of {outcome.of}: it is not believed"
+        return StageOutcome(state=StageState.FAILED, reason=reason)
     except TakenBack:
         return StageOutcome(state=StageState.CANCELLED, reason="stopped before it began")
     except ActivityError as error:

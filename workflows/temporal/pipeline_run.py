@@ -52,7 +52,7 @@ class PipelineRun:
     def cancel(self, *said: object) -> None:
         """Sent by hand it needs no value: the workflow is the run. What cannot be read is refused, and shown there."""
         try:
-            actor = cancel_read(said, self._run.input.run_id).actor or SOMEBODY
+            actor = cancel_read(said, self._run.input.run_id, by_hand=self._run.input.settings.by_hand)
         except UnreadableError as error:
             self._run.last_refusal = f"{signed(SOMEBODY, BY_HAND)}, {clock(workflow.time())}: {error}"
             workflow.set_current_details(details(self._run))

@@ -5,17 +5,21 @@ import time
 from typing import Literal
 
 import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
 from activities.store import repos
 from activities.store.github import account, facts, reading, threads
 from activities.store.github.facts import FactRow
 from bridge.github import posting, writing
 from bridge.github.bodies import Body, body_of
+from bridge.github.desk import Desk
 from bridge.github.session import Session
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
 from workflows.github.marks import marked, marker
 from workflows.model.states import JobState, TaskState
+from workflows.temporal.github_desk import desk_id
 
 ROOT = seeds.ROOT
 
@@ -290,3 +294,13 @@ async def test_an_answer_of_another_shape_is_github_being_broken(office: Office,
     reading.want(office.session.store)
     turn = await office.turn()
     assert "GitHub answers" in turn.says
+
+
+@pytest.mark.ruling("N1")
+async def test_a_desk_that_somebody_else_has_started_takes_no_turn(office: Office) -> None:
+    """A desk is started with nothing, so whoever reaches the server can start one; there is one, of one name."""
+    desk = Desk(office.session)
+    queue = office.service.settings.temporal.task_queue
+    with pytest.raises(ApplicationError, match="is not the desk of this service"):
+        await ActivityEnvironment().run(desk.turn, f"other-{queue}")
+    assert (await ActivityEnvironment().run(desk.turn, desk_id(queue))).says

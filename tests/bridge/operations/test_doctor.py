@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.sealing import seal_key
 from activities.settings.home import Home
 from activities.store import repos
 from bridge.operations import doctor
@@ -141,3 +142,20 @@ def test_what_workers_found_left_over_is_said_for_a_day(home: Home) -> None:
 def test_what_cannot_be_looked_at_is_said_and_is_no_crash(home: Home) -> None:
     home.orphans.mkdir(parents=True)
     assert found(home)["leftovers"].says.startswith("cannot be looked at: ")
+
+
+@pytest.mark.ruling("N1")
+def test_the_key_is_told_by_a_fingerprint_that_hosts_can_compare(home: Home) -> None:
+    said, key = found(home)["seals"], home.root / seal_key.FILE
+    assert said.level is Level.OK
+    assert "sealed, seal.key " in said.says
+    assert "messages by hand are taken" in said.says
+    assert key.read_bytes().hex()[:12] not in said.says
+    home.config.write_text("[temporal]\nencrypt = true\nby_hand = false\n")
+    assert "encrypted" in found(home)["seals"].says
+    assert "messages by hand are refused" in found(home)["seals"].says
+    key.chmod(0o644)
+    assert (found(home)["seals"].level, found(home)["seals"].fix) == (Level.WRONG, f"chmod 600 {key}")
+    key.unlink()
+    assert "no seal.key yet" in found(home)["seals"].says
+    assert not key.exists()

@@ -1,0 +1,34 @@
+"""Ending workflows that are under way and cannot go on: a release without seals began them, or there is another key."""
+
+import asyncio
+import logging
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+from temporalio.workflow import Info
+
+from activities.sealing.gate import Refused
+
+log = logging.getLogger(__name__)
+
+
+def left_alone(info: Info, why: str) -> None:
+    """Where several hosts share a store, the one that began it may have another key and go on with it."""
+    log.error("%s is left to other hosts: %s", info.workflow_id, why)
+
+
+def by(client: Client) -> Refused:
+    """Terminates them, with the reason; what belongs to a tree's end is then done as for every tree ended so."""
+    loop = asyncio.get_running_loop()
+
+    def refused(info: Info, why: str) -> None:
+        asyncio.run_coroutine_threadsafe(_end(client, info, why), loop)
+
+    return refused
+
+
+async def _end(client: Client, info: Info, why: str) -> None:
+    try:
+        await client.get_workflow_handle(info.workflow_id, run_id=info.run_id).terminate(reason=why)
+    except RPCError as error:  # it is over, and was only asked something; or the next attempt ends it
+        log.info("%s is not ended: %s", info.workflow_id, error)

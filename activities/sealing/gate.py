@@ -1,0 +1,182 @@
+"""The gate before every workflow of ours: what it is started with, and what its activities and children come to.
+
+Without it a payload that cannot be believed would fail the workflow's task, again and again. Here a start without a
+good seal ends the workflow at once, and a result without one is the failure of that activity or child alone. Messages
+pass: who handles them reads them, and says what is wrong with them.
+
+What was found is the same whenever a history is gone through again, so workflows stay deterministic.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from temporalio.api.common.v1 import Payload
+from temporalio.api.enums.v1 import CommandType
+from temporalio.api.failure.v1 import ActivityFailureInfo, ChildWorkflowExecutionFailureInfo, Failure
+from temporalio.bridge.proto.activity_result import ActivityResolution
+from temporalio.bridge.proto.child_workflow import ChildWorkflowResult
+from temporalio.bridge.proto.workflow_activation import (
+    InitializeWorkflow,
+    WorkflowActivation,
+    WorkflowActivationJob,
+)
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+from temporalio.converter import DataConverter, SerializationContext
+from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
+from temporalio.worker._command_aware_visitor import CommandInfo
+from temporalio.workflow import Info
+
+from activities.sealing.converter import bound_to, payloads_of, seals_of
+from activities.sealing.payload_seals import Bound, PayloadSeals
+from workflows.temporal.seals import UNSEALED, UnsealedError
+
+log = logging.getLogger(__name__)
+
+Refused = Callable[[Info, str], None]
+"""Hears of a workflow that is in the middle of its course, where it cannot end itself."""
+
+NO_START = (
+    "{kind} {id} is not run: what it was started with is not believed ({why}). It was started by somebody else, by a "
+    "release without seals, or under another seal.key: all hosts of a service need the same one. "
+    "To start work: service agent ask, service orchestrate, service pipeline run; what is wrong here: service doctor"
+)
+NO_RESULT = "what came back is not believed ({why}); somebody else may speak to the Temporal server: service doctor"
+
+_NOTHING = Payload(metadata={"encoding": b"binary/null"})
+_ACTIVITY, _CHILD = ActivityFailureInfo(), ChildWorkflowExecutionFailureInfo()
+
+
+def gated(runner: WorkflowRunner, converter: DataConverter, refused: Refused) -> WorkflowRunner:
+    """The runner, with the gate before what it runs; as it is where nothing is sealed."""
+    seals = seals_of(converter)
+    return _GatedRunner(runner, seals, refused) if seals else runner
+
+
+class _GatedRunner(WorkflowRunner):
+    def __init__(self, runner: WorkflowRunner, seals: PayloadSeals, refused: Refused) -> None:
+        self._runner, self._seals, self._refused = runner, seals, refused
+
+    def prepare_workflow(self, defn: Any) -> None:
+        self._runner.prepare_workflow(defn)
+
+    def set_worker_level_failure_exception_types(self, types: Sequence[type[BaseException]]) -> None:
+        self._runner.set_worker_level_failure_exception_types(types)
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        return _Gate(self._runner.create_instance(det), det, self._seals, self._refused)
+
+
+class _Gate(WorkflowInstance):
+    def __init__(
+        self, inner: WorkflowInstance, det: WorkflowInstanceDetails, seals: PayloadSeals, refused: Refused
+    ) -> None:
+        self._inner, self._seals, self._refused = inner, seals, refused
+        self._info, self._wanted = det.info, len(det.defn.arg_types or ())
+        self._refusal: Failure | None = None
+
+    def get_info(self) -> Info:
+        return self._info
+
+    def get_thread_id(self) -> int | None:
+        return self._inner.get_thread_id()
+
+    def get_serialization_context(self, command_info: CommandInfo | None) -> SerializationContext | None:
+        return self._inner.get_serialization_context(command_info)
+
+    def get_external_store_context(self, command_info: CommandInfo | None) -> Any:
+        return self._inner.get_external_store_context(command_info)
+
+    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        if self._refusal is not None:
+            return self._goes_nowhere(act, self._refusal)
+        for job in act.jobs:
+            if job.HasField("initialize_workflow") and (why := self._fault_of_start(job.initialize_workflow)):
+                return self._not_begun(act, why)
+            self._look_at_message(job)
+            self._look_at_result(job)
+        return self._inner.activate(act)
+
+    def _fault_of_start(self, start: InitializeWorkflow) -> str:
+        if len(start.arguments) != self._wanted:
+            return f"it takes {self._wanted} values, and was given {len(start.arguments)}"
+        return self._fault(start.arguments, bound_to(self._inner.get_serialization_context(None)))
+
+    def _not_begun(self, act: WorkflowActivation, why: str) -> WorkflowActivationCompletion:
+        """Its first step ends it. One under way could only fail this step for ever: it is ended from outside."""
+        message = NO_START.format(kind=self._info.workflow_type, id=self._info.workflow_id, why=why)
+        log.warning("%s", message)
+        self._refusal = _failure(message)
+        if act.is_replaying:
+            self._refused(self._info, message)
+            return self._goes_nowhere(act, self._refusal)
+        completion = WorkflowActivationCompletion(run_id=act.run_id)
+        command = completion.successful.commands.add()
+        command.fail_workflow_execution.failure.CopyFrom(self._refusal)
+        return completion
+
+    def _goes_nowhere(self, act: WorkflowActivation, refusal: Failure) -> WorkflowActivationCompletion:
+        """To be forgotten is all it still takes."""
+        completion = WorkflowActivationCompletion(run_id=act.run_id)
+        if any(job.HasField("remove_from_cache") for job in act.jobs):
+            completion.successful.SetInParent()
+        else:
+            completion.failed.failure.CopyFrom(refusal)
+        return completion
+
+    def _look_at_message(self, job: WorkflowActivationJob) -> None:
+        """A message takes one value, which its handler reads. Of several it says how many, and they are not read."""
+        message = job.signal_workflow if job.HasField("signal_workflow") else job.do_update
+        if (count := len(message.input)) > 1:
+            nothing = self._seals.closed(_NOTHING, bound_to(self._inner.get_serialization_context(None)))
+            del message.input[:]
+            message.input.extend([nothing] * count)
+
+    def _look_at_result(self, job: WorkflowActivationJob) -> None:
+        if job.HasField("resolve_activity"):
+            activity = job.resolve_activity
+            place = self._place(CommandType.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK, activity.seq)
+            if failure := self._not_believed(activity.result, place):
+                whole = failure if activity.is_local else Failure(activity_failure_info=_ACTIVITY, cause=failure)
+                activity.result.failed.failure.CopyFrom(whole)
+        elif job.HasField("resolve_child_workflow_execution"):
+            child = job.resolve_child_workflow_execution
+            place = self._place(CommandType.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION, child.seq)
+            if failure := self._not_believed(child.result, place):
+                whole = Failure(child_workflow_execution_failure_info=_CHILD, cause=failure)
+                child.result.failed.failure.CopyFrom(whole)
+
+    def _place(self, kind: CommandType.ValueType, number: int) -> Bound:
+        return bound_to(self._inner.get_serialization_context(CommandInfo(kind, number)))
+
+    def _not_believed(self, result: ActivityResolution | ChildWorkflowResult, place: Bound) -> Failure | None:
+        match result.WhichOneof("status"):
+            case "completed":
+                whole = result.completed.HasField("result")
+                why = self._fault([result.completed.result], place) if whole else "it is empty"
+            case "failed":
+                why = self._fault(payloads_of(result.failed.failure), place)
+            case "cancelled":
+                why = self._fault(payloads_of(result.cancelled.failure), place)
+            case _:
+                return None
+        if not why:
+            return None
+        log.warning("%s: a result of %s is not believed: %s", self._info.workflow_id, place, why)
+        return _failure(NO_RESULT.format(why=why))
+
+    def _fault(self, payloads: Iterable[Payload], place: Bound) -> str:
+        """Why one of them is not what was written for that place."""
+        try:
+            for payload in payloads:
+                self._seals.opened(payload, place)
+        except UnsealedError as error:
+            return error.message
+        return ""
+
+
+def _failure(message: str) -> Failure:
+    failure = Failure(message=message, source="service")
+    failure.application_failure_info.type = UNSEALED
+    failure.application_failure_info.non_retryable = True
+    return failure

@@ -1,0 +1,119 @@
+"""Seals on what the service writes for Temporal: with one, a payload is known again as ours, and as written for here.
+
+A seal stands in the payload's metadata; the data stays what it is, and the web UI shows it. With encryption the payload
+is hidden instead, under the same key's authority. What is read may be either, whatever is written now.
+"""
+
+import hmac
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from temporalio.api.common.v1 import Payload
+
+from activities.sealing import encryption, seal_key
+from workflows.temporal.seals import UnsealedError
+
+SEAL, BYTES = "seal", 16
+ENCRYPTED = b"binary/encrypted"
+BOUND = "bound"
+"""Where an encrypted payload says what it was written for: whoever only decrypts, for people to read, cannot know."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a payload is written for; it is worth nothing anywhere else."""
+
+    kind: Literal["workflow", "activity", "text"]
+    """`text` is shown to people and never read back: summaries, for which the SDK names no workflow."""
+    workflow_id: str = ""
+    activity: str = ""
+    """The activity's type."""
+
+    @property
+    def parts(self) -> tuple[bytes, ...]:
+        return self.kind.encode(), self.workflow_id.encode(), self.activity.encode()
+
+
+@dataclass(frozen=True)
+class PayloadSeals:
+    """Seals and checks, with the keys of one service home."""
+
+    sealing: bytes
+    encrypting: bytes
+    encrypt: bool = False
+
+    @classmethod
+    def of(cls, key: bytes, *, encrypt: bool) -> "PayloadSeals":
+        """With keys of their own, derived from the home's."""
+        if encrypt:
+            encryption.library()
+        sealing, encrypting = seal_key.derived(key, "temporal payload"), seal_key.derived(key, "temporal encryption")
+        return cls(sealing, encrypting, encrypt)
+
+    def closed(self, payload: Payload, bound: Bound) -> Payload:
+        """Ready to be given to Temporal; what was closed for another place is closed for this one."""
+        payload = self._bare(payload)
+        if not self.encrypt:
+            payload.metadata[SEAL] = self._seal(payload, bound)
+            return payload
+        said = [bound.kind, bound.workflow_id, bound.activity]
+        label = json.dumps(said, separators=(",", ":")).encode()
+        hidden = encryption.hidden(self.encrypting, payload.SerializeToString(deterministic=True), label)
+        return Payload(metadata={"encoding": ENCRYPTED, BOUND: label}, data=hidden)
+
+    def opened(self, payload: Payload, bound: Bound) -> Payload:
+        """As it was before it was closed; `UnsealedError` when that was not here, or not for this place."""
+        if is_encrypted(payload):
+            if _bound_of(payload) != bound:
+                raise UnsealedError(f"it was written for {_place(_bound_of(payload))}, not for {_place(bound)}")
+            return self.decrypted(payload)
+        seal = payload.metadata.get(SEAL)
+        if seal is None:
+            raise UnsealedError("it bears no seal of this service")
+        if not hmac.compare_digest(seal, self._seal(payload, bound)):
+            raise UnsealedError("its seal is not of this service home, or of another place")
+        return payload
+
+    def decrypted(self, payload: Payload) -> Payload:
+        """For people to read, whatever it was written for; one that is not encrypted stays as it is."""
+        if not is_encrypted(payload):
+            return payload
+        data = encryption.shown(self.encrypting, payload.data, payload.metadata[BOUND])
+        if data is None:
+            raise UnsealedError("it was not encrypted with the key of this service home")
+        return Payload.FromString(data)
+
+    def _bare(self, payload: Payload) -> Payload:
+        bare = Payload()
+        bare.CopyFrom(self.decrypted(payload))
+        bare.metadata.pop(SEAL, None)
+        return bare
+
+    def _seal(self, payload: Payload, bound: Bound) -> bytes:
+        kinds = (payload.metadata.get("encoding", b""), payload.metadata.get("messageType", b""))
+        parts = (*bound.parts, *kinds, payload.data)
+        told = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+        return hmac.digest(self.sealing, told, "sha256")[:BYTES]
+
+
+def is_encrypted(payload: Payload) -> bool:
+    return payload.metadata.get("encoding") == ENCRYPTED
+
+
+def is_bare(payload: Payload) -> bool:
+    """Whether it bears nothing that could be ours, not even a wrong seal."""
+    return SEAL not in payload.metadata and not is_encrypted(payload)
+
+
+def _bound_of(payload: Payload) -> Bound | None:
+    try:
+        return Bound(*json.loads(payload.metadata.get(BOUND, b"")))
+    except (ValueError, TypeError):
+        return None
+
+
+def _place(bound: Bound | None) -> str:
+    if bound is None:
+        return "a place it does not name"
+    return f"{bound.activity or 'messages and results'} of {bound.workflow_id or 'no workflow'}"

@@ -1,0 +1,119 @@
+"""Where payloads are decrypted for people: Temporal's command line and its web UI ask here (ruling N1).
+
+Served only where `[temporal].encrypt` is set. A program shows the bridge's token. A page of the web UI has none: it is
+served in the browser in which the dashboard is open, and asks with the dashboard's session. Nothing is encrypted here:
+with that, whoever may read could speak for the service.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from google.protobuf import json_format
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from temporalio.api.common.v1 import Payload, Payloads
+
+from activities.sealing.payload_seals import PayloadSeals
+from bridge.http.gates.gate import Gate, header
+from bridge.http.gates.rate import Rate
+from bridge.http.gates.size import read_body
+from bridge.http.wire.call import call_of
+from bridge.http.wire.errors import InvalidJsonError, TooLargeError, UnauthorizedError
+from bridge.http.wire.refusals import refuse
+from workflows.model.errors import NotFoundError, ServiceError
+from workflows.temporal.seals import UnsealedError
+
+FOR_PROGRAMS, FOR_PAGES = "/codec/decode", "/ui/codec/decode"
+"""Browsers send the dashboard's cookie to addresses below `/ui` alone."""
+
+PER_MINUTE = 1200
+"""A page of the web UI asks once for each event it shows."""
+
+LARGEST = 8 * 1024 * 1024
+
+
+class CodecGate:
+    """Answers what is asked at these two places; all else passes."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        seals: PayloadSeals,
+        hosts: Gate,
+        auth: Gate,
+        pages: Callable[[], Collection[str]],
+        session: Callable[[Scope], str | None],
+    ) -> None:
+        self.app, self._seals, self._hosts, self._auth = app, seals, hosts, auth
+        self._pages, self._session, self._rate = pages, session, Rate(PER_MINUTE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] not in (FOR_PROGRAMS, FOR_PAGES):
+            return await self.app(scope, receive, send)
+        origin = header(scope, b"origin")
+        if origin is not None and origin.lower() in self._pages():
+            scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"origin"]}
+            send = _readable_by(origin, send)
+        else:
+            origin = None
+        try:
+            answer = await self._answer(scope, receive, from_page=origin is not None)
+        except ServiceError as refusal:
+            return await refuse(scope, receive, send, refusal)
+        return await answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, *, from_page: bool) -> Response:
+        self._hosts.check(scope)  # the origin of a page that may ask is not there any more
+        if from_page and scope["method"] == "OPTIONS":
+            return Response(None, 204)
+        if scope["method"] != "POST":
+            raise NotFoundError("payloads are sent here to be decrypted, with POST")
+        self._let_in(scope, from_page=from_page)
+        body = await read_body(scope, receive, LARGEST)
+        if body is None:
+            raise TooLargeError("request body too large")
+        try:
+            asked = json_format.Parse(body, Payloads())
+        except (json_format.ParseError, ValueError, RecursionError):
+            raise InvalidJsonError('the body is no `{"payloads": [...]}`') from None
+        shown = Payloads(payloads=self._shown(asked.payloads))
+        return Response(json_format.MessageToJson(shown), media_type="application/json")
+
+    def _let_in(self, scope: Scope, *, from_page: bool) -> None:
+        if scope["path"] == FOR_PAGES:
+            key = self._session(scope) if from_page else None
+            if key is None:
+                raise UnauthorizedError("open the dashboard in this browser first: service dashboard", "Bearer")
+            call_of(scope).caller = f"session {key}"
+        else:
+            self._auth.check(scope)
+        self._rate.count(f"codec {call_of(scope).caller}")
+
+    def _shown(self, payloads: Iterable[Payload]) -> Iterable[Payload]:
+        """What is not encrypted, or not with our key, stays as it is."""
+        for payload in payloads:
+            try:
+                yield self._seals.decrypted(payload)
+            except UnsealedError:
+                yield payload
+
+
+def _readable_by(origin: str, send: Send) -> Send:
+    """The browser hands the answer to this page."""
+    allowed: dict[str, Any] = {
+        "access-control-allow-origin": origin,
+        "access-control-allow-credentials": "true",
+        "access-control-allow-methods": "POST",
+        "access-control-allow-headers": "content-type, x-namespace, authorization, caller-type",
+        "access-control-max-age": "600",
+        "vary": "origin",
+    }
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            more = [(name.encode(), value.encode()) for name, value in allowed.items()]
+            message = {**message, "headers": [*message.get("headers", ()), *more]}
+        await send(message)
+
+    return sending

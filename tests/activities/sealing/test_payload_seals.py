@@ -1,0 +1,183 @@
+"""What a seal holds against, and what a payload is written for."""
+
+from itertools import combinations
+
+import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
+from temporalio.converter import (
+    ActivitySerializationContext,
+    DataConverter,
+    SerializationContext,
+    WorkflowSerializationContext,
+)
+from temporalio.exceptions import ApplicationError, CancelledError
+
+from activities.sealing.converter import bound_to, sealed, seals_of
+from activities.sealing.payload_seals import Bound, PayloadSeals
+from tests.keys import KEY
+from workflows.model.orders import ResumeOrder
+from workflows.temporal.seals import Said, UnsealedError
+
+pytestmark = pytest.mark.ruling("N1")
+
+PLACES = (
+    Bound("text"),
+    Bound("workflow", "job-1"),
+    Bound("workflow", "job-10"),
+    Bound("activity", "job-1", "run_job"),
+    Bound("activity", "job-1", "run_jo"),
+    Bound("activity", "job-1"),
+    Bound("activity", "job-1run", "_job"),
+    Bound("activity", "", "run_job"),
+)
+
+
+def some(data: bytes = b'{"a": 1}', encoding: bytes = b"json/plain", **more: bytes) -> Payload:
+    return Payload(metadata={"encoding": encoding} | more, data=data)
+
+
+@pytest.mark.parametrize("encrypt", [False, True])
+def test_what_is_written_for_one_place_is_read_there_and_nowhere_else(encrypt: bool) -> None:
+    seals = PayloadSeals.of(KEY, encrypt=encrypt)
+    for place, other in combinations(PLACES, 2):
+        closed = seals.closed(some(), place)
+        assert seals.opened(closed, place).data == some().data
+        with pytest.raises(UnsealedError):
+            seals.opened(closed, other)
+        with pytest.raises(UnsealedError):
+            seals.opened(seals.closed(closed, other), place)
+        assert seals.opened(seals.closed(closed, other), other).data == some().data
+
+
+@pytest.mark.parametrize("encrypt", [False, True])
+def test_nothing_of_it_can_be_changed(encrypt: bool) -> None:
+    seals, place = PayloadSeals.of(KEY, encrypt=encrypt), Bound("workflow", "job-1")
+    closed = seals.closed(some(messageType=b"x"), place)
+    changes: list[Payload] = []
+    for number in range(len(closed.data)):
+        changed = Payload.FromString(closed.SerializeToString())
+        changed.data = closed.data[:number] + bytes([closed.data[number] ^ 1]) + closed.data[number + 1 :]
+        changes.append(changed)
+    for name in closed.metadata:
+        changed = Payload.FromString(closed.SerializeToString())
+        changed.metadata[name] = closed.metadata[name] + b"x"
+        changes.append(changed)
+        without = Payload.FromString(closed.SerializeToString())
+        del without.metadata[name]
+        changes.append(without)
+    for each in changes:
+        with pytest.raises(UnsealedError):
+            seals.opened(each, place)
+
+
+def test_what_belongs_together_is_told_apart() -> None:
+    """A byte moved from one part to the next is another message."""
+    seals, place = PayloadSeals.of(KEY, encrypt=False), Bound("workflow", "job-1")
+    one, other = seals.closed(some(b"bc", b"a"), place), seals.closed(some(b"c", b"ab"), place)
+    assert one.metadata["seal"] != other.metadata["seal"]
+
+
+def test_another_home_reads_nothing_and_either_kind_is_read_at_home() -> None:
+    place = Bound("workflow", "job-1")
+    homes = [PayloadSeals.of(KEY, encrypt=encrypt) for encrypt in (False, True)]
+    stranger = PayloadSeals.of(bytes(32), encrypt=True)
+    for mine in homes:
+        closed = mine.closed(some(), place)
+        assert {each.opened(closed, place).data for each in homes} == {some().data}
+        with pytest.raises(UnsealedError):
+            stranger.opened(closed, place)
+
+
+def test_a_seal_is_short_and_the_data_stays_what_it_is() -> None:
+    closed = PayloadSeals.of(KEY, encrypt=False).closed(some(), Bound("workflow", "job-1"))
+    assert closed.data == some().data
+    assert closed.metadata["encoding"] == b"json/plain"
+    assert closed.ByteSize() - some().ByteSize() <= 28
+
+
+@pytest.mark.parametrize(
+    ("context", "place"),
+    [
+        (WorkflowSerializationContext("n", "job-1"), Bound("workflow", "job-1")),
+        (WorkflowSerializationContext("n", "firing-p"), Bound("workflow", "firing-p")),
+        (WorkflowSerializationContext("n", "firing-p-2026-11-20T20:55:37Z"), Bound("workflow", "firing-p")),
+        (
+            WorkflowSerializationContext("n", "job-1-2026-11-20T20:55:37Z"),
+            Bound("workflow", "job-1-2026-11-20T20:55:37Z"),
+        ),
+        (WorkflowSerializationContext("n", "firing-p-x"), Bound("workflow", "firing-p-x")),
+        (
+            ActivitySerializationContext("n", "1", "run_job", "q", "job-1", "t", False),
+            Bound("activity", "job-1", "run_job"),
+        ),
+        (ActivitySerializationContext("n", "1", "run_job", "q", None, None, False), Bound("activity", "", "run_job")),
+        (None, Bound("text")),
+    ],
+)
+def test_a_place_is_a_workflow_or_an_activity_of_one(context: SerializationContext | None, place: Bound) -> None:
+    """What a schedule starts is named after it and the time; nothing else is read as if it were so."""
+    assert bound_to(context) == place
+
+
+def converter(encrypt: bool = False) -> DataConverter:
+    return sealed(KEY, encrypt=encrypt).with_context(WorkflowSerializationContext("n", "job-1"))
+
+
+def test_a_message_without_a_seal_is_told_apart_and_one_with_a_wrong_seal_refused() -> None:
+    reads, order = converter().payload_converter, ResumeOrder(verb="answer")
+    [ours] = reads.to_payloads([order])
+    assert reads.from_payload(ours, Said).ours
+    assert reads.from_payload(ours, ResumeOrder) == order
+    plain = Payload(metadata={"encoding": b"json/plain"}, data=ours.data)
+    assert reads.from_payload(plain, Said) == Said(order.model_dump(mode="json"), ours=False)
+    for kind in (ResumeOrder, None):
+        with pytest.raises(UnsealedError):
+            reads.from_payloads([plain], [kind] if kind else None)
+    plain.metadata["seal"] = ours.metadata["seal"][:-1]
+    with pytest.raises(UnsealedError):
+        reads.from_payload(plain, Said)
+    assert reads.from_payload(plain, RawValue).payload == plain
+
+
+@pytest.mark.parametrize("encrypt", [False, True])
+async def test_a_failure_that_is_handed_on_is_read_in_the_next_place(encrypt: bool) -> None:
+    """An activity's failure becomes the reason of its workflow's, and the details of both are read there."""
+    from temporalio.api.failure.v1 import Failure
+
+    activity = ActivitySerializationContext("n", "1", "run_job", "q", "job-1", "t", False)
+    first, then = sealed(KEY, encrypt=encrypt).with_context(activity), converter(encrypt)
+    failure, handed = Failure(), Failure()
+    await first.encode_failure(ApplicationError("no", {"why": "x"}, type="Inner"), failure)
+    inner = await first.decode_failure(failure)
+    outer = ApplicationError("failed", {"all": 1}, type="Outer")
+    outer.__cause__ = inner
+    await then.encode_failure(outer, handed)
+    read = await then.decode_failure(handed)
+    assert isinstance(read, ApplicationError)
+    assert isinstance(read.cause, ApplicationError)
+    assert (read.message, read.details, read.cause.message, read.cause.details) == (
+        "failed",
+        ({"all": 1},),
+        "no",
+        ({"why": "x"},),
+    )
+    assert ("no" in str(handed)) is not encrypt
+
+
+async def test_words_of_the_server_in_a_cancellation_are_left_aside() -> None:
+    from temporalio.api.failure.v1 import Failure
+
+    failure = Failure(message="cancelled")
+    failure.canceled_failure_info.details.payloads.add(metadata={"encoding": b"json/plain"}, data=b'"NOT_STARTED"')
+    read = await converter().decode_failure(failure)
+    assert isinstance(read, CancelledError)
+    assert read.details == ()
+
+
+def test_a_home_has_one_converter() -> None:
+    assert sealed(KEY) is sealed(KEY)
+    found = seals_of(sealed(KEY))
+    assert found is not None
+    assert not found.encrypt
+    assert seals_of(DataConverter.default) is None
