@@ -4,6 +4,9 @@ No library, nor `multiprocessing.forkserver`: that one keeps a descriptor for ea
 parts of one program, here each must outlive the server and the worker. A program of its own, standard library only:
 `python -I -S fork_server.py`, with its end of a socket pair as standard input. A request is one packet: the run's key
 and folder, with two descriptors: what becomes the supervisor's standard output, and its log. It ends with the worker.
+
+What a supervisor leaves when it is killed becomes a child of the fork server, which ends it at once: a process that
+nobody looks after must not be taken for a person's.
 """
 
 import contextlib
@@ -18,7 +21,7 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from activities.runs import supervisor
-from activities.runs.os_processes import identity
+from activities.runs.os_processes import children, descendants, identity, kill_all
 
 TAKEN = b"1"
 """What a supervisor writes first: from here on the run is its affair, and not the fork server's."""
@@ -30,16 +33,58 @@ STANDARD_OUTPUT = 1
 
 def serve(channel: socket.socket) -> None:
     """Fork a supervisor for each request until the worker's end of the channel closes. Nothing here waits for a run."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel keeps no zombies for us
+    supervisors = _Supervisors()
     while True:
         request, descriptors, *_ = socket.recv_fds(channel, LONGEST_REQUEST, 2)
         if not request:
             return
         with contextlib.suppress(OSError):  # no process to be had: the closed descriptors tell the worker
-            if os.fork() == 0:
+            if supervisors.fork() == 0:
                 _be_supervisor(channel, request, *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+class _Supervisors:
+    """The supervisors that were forked here and live. Any other child was left by one that is dead."""
+
+    def __init__(self) -> None:
+        self._pids: set[int] = set()
+        supervisor.become_subreaper()
+        signal.signal(signal.SIGCHLD, self._on_end)
+
+    def fork(self) -> int:
+        """As `os.fork`. Until the child is known, no signal has it taken for a stray."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        try:
+            pid = os.fork()
+            if pid:
+                self._pids.add(pid)
+            else:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            return pid
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+
+    def _on_end(self, *_: object) -> None:
+        """Keep no zombies, and nothing that a supervisor has left: one that ends in order leaves nothing."""
+        if self._reap():
+            kill_all(self._strays)
+            self._reap()
+
+    def _reap(self) -> bool:
+        """Collect who has ended. Whether that was a supervisor that was killed, or nobody's."""
+        odd = False
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                odd = odd or ended[0] not in self._pids or ended[1] != 0
+                self._pids.discard(ended[0])
+        return odd
+
+    def _strays(self) -> set[int]:
+        self._reap()
+        left = children(os.getpid()) - self._pids
+        return left.union(*map(descendants, left))
 
 
 def _be_supervisor(channel: socket.socket, request: bytes, settled: int, log: int) -> None:

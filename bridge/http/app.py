@@ -13,15 +13,17 @@ from bridge.http.gates.size import SizeGate
 from bridge.http.gates.webhook import SIGNED, STRANGERS, WebhookGate
 from bridge.http.routes import agents, github, health, jobs, memory, pipelines, reviews
 from bridge.http.wire import document, refusals
+from bridge.http.wire.by_people import AgentAt, nobody_s
 from bridge.machine import token
+from bridge.machine.named_tokens import NamedTokens
 from bridge.operations import github_webhook
 from bridge.operations.service import Service
 
 DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."
 
 
-def create_app(service: Service) -> FastAPI:
-    """The whole bridge over one service home."""
+def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
+    """The whole bridge over one service home; `agent_at` knows agents by their connections."""
     app = FastAPI(
         title="delegation service",
         version="1",
@@ -31,25 +33,27 @@ def create_app(service: Service) -> FastAPI:
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
+    app.state.service, app.state.agent_at = service, agent_at
     for routes in (health, jobs, agents, pipelines, memory, reviews):
         app.include_router(routes.router(service))
     secret = github_webhook.secret(service, os.environ)
     if secret:
         app.include_router(github.router(service))
     refusals.install(app, service)
-    _add_gates(app, service, secret)
+    _add_gates(app, service, secret, agent_at)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_gates(app: FastAPI, service: Service, webhook_secret: str) -> None:
+def _add_gates(app: FastAPI, service: Service, webhook_secret: str, agent_at: AgentAt) -> None:
     """Each is put around those before it: the last one added is met first."""
     settings = service.settings.bridge
     app.add_middleware(SizeGate)
     app.add_middleware(RateGate, rate=Rate(settings.requests_per_minute))
     strangers = Rate(settings.requests_per_minute)
-    app.add_middleware(AuthGate, token=token.Token(token.ensure(service.home)), rate=strangers)
-    app.add_middleware(DashboardGate, dashboard=dashboard(service))
+    own, named = token.Token(token.ensure(service.home)), NamedTokens(service.home)
+    app.add_middleware(AuthGate, token=own, named=named, rate=strangers)
+    app.add_middleware(DashboardGate, dashboard=dashboard(service, agent_at))
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
     deliveries = {"rate": Rate(SIGNED), "strangers": Rate(STRANGERS)}
     app.add_middleware(WebhookGate, secret=webhook_secret, **deliveries)

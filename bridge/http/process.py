@@ -17,6 +17,7 @@ from bridge.http.app import create_app
 from bridge.http.wire.call import Call
 from bridge.http.wire.errors import InvalidHttpError
 from bridge.http.wire.refusals import body_of
+from bridge.machine import tcp_callers
 from bridge.machine.address import Address, bind, bound, wanted
 from bridge.operations.service import Service
 
@@ -44,7 +45,7 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
 
 def app_of(service: Service) -> ASGIApp:
     """With what it needs of the environment; the programs that are started from here may not see secrets."""
-    app = create_app(service)
+    app = create_app(service, tcp_callers.agent_at)
     for name in service.settings.github.secrets:
         os.environ.pop(name, None)
     return app

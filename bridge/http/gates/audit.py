@@ -103,6 +103,7 @@ def _line(scope: Scope, call: Call, seconds: float) -> str:
             "status": call.status,
             "duration_ms": round(seconds * 1000, 3),
             "address": address(scope),
+            "by": call.by,
             "bytes_in": call.bytes_in,
             "created": call.created,
             "error": call.code,
