@@ -55,10 +55,11 @@ def _ends(caller: Address, here: Address) -> tuple[_Socket | None, _Socket | Non
     """Both ends of the connection, as far as they are on this machine; one that is closed has no inode any more."""
     mine = {(_written(here, mapped), _written(caller, mapped)): 1 for mapped in (False, True)}
     places = mine | {(there, this): 0 for this, there in mine}
+    port = f":{caller[1]:04X} "  # there are thousands of lines on a busy machine
     found: list[_Socket | None] = [None, None]
     for table in TABLES:
         with suppress(OSError), open(table) as lines:
-            for columns in map(str.split, lines):
+            for columns in (line.split() for line in lines if port in line):
                 if (place := places.get((columns[LOCAL], columns[REMOTE]))) is not None:
                     found[place] = _Socket(int(columns[UID]), int(columns[INODE]))
     return found[0], found[1]

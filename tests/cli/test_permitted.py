@@ -1,5 +1,6 @@
 """Every command is in the one table of who may call it; an agent is refused people's by name (ruling N5)."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +62,14 @@ def test_that_an_agent_tried_is_told_once_for_each_order(agent: Service, capsys:
         for what in ("resume", "job kill")
     ]
     assert {each.job_id for each in told} == {JOB}
+
+
+def test_it_is_told_in_the_home_of_its_job_whatever_home_its_environment_names(
+    agent: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SERVICE_HOME", str(tmp_path / "another"))
+    assert main(["job", "kill", seeds.ROOT]) == 3
+    assert [each.kind for each in events.of_tree(agent.store, seeds.ROOT)] == ["agent_refused"]
 
 
 def test_an_agent_s_looks_are_served(agent: Service, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,10 +26,14 @@ class AuthGate(Gate):
             return
         shown = _bearer(header(scope, b"authorization"))
         if shown is not None and self._known(call_of(scope), shown):
+            call_of(scope).opens = lambda: self._opens(shown)
             return
         self._rate.count(f"address {address(scope)}")
         wrong, missing = "the token is wrong", "a token is needed: Authorization: Bearer TOKEN"
         raise UnauthorizedError(missing if shown is None else wrong, "Bearer")
+
+    def _opens(self, shown: bytes) -> bool:
+        return self._token.accepts(shown) or self._named.find(shown) is not None
 
     def _known(self, call: Call, shown: bytes) -> bool:
         if self._token.accepts(shown):

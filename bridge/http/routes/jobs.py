@@ -149,7 +149,7 @@ def _add_looks(made: APIRouter, service: Service) -> None:
         found, over = await read(look, service, job_id, after, whole_tree)
         if over and not found and last_event_id is not None:
             return Response(status_code=204)
-        told = stream(service, job_id, after, whole_tree)
+        told = stream(service, job_id, after, whole_tree, call_of(request.scope).opens)
         return StreamingResponse(told, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 
@@ -249,8 +249,12 @@ async def _changed(
 ) -> WrittenJob:
     """Look again until it is another than the one that is known, or nothing more can come of it."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
-    while told.tag == known and not told.ended and loop.time() < until and not await request.is_disconnected():
+    until, opens = loop.time() + seconds, call_of(request.scope).opens
+
+    def waits() -> bool:
+        return told.tag == known and not told.ended and loop.time() < until and opens()
+
+    while waits() and not await request.is_disconnected():
         await asyncio.sleep(min(LOOK_SECONDS, max(0.0, until - loop.time())))
         told = await read(projections.job, service, job_id)
     return told

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from activities.runs.ancestry import Agent
-from bridge.http.wire.call import Scope
+from bridge.http.wire.call import Scope, call_of
 from bridge.http.wire.off_loop import read
 from bridge.machine.tcp_callers import Address, CannotTellError
 from bridge.operations import people
@@ -30,4 +30,5 @@ async def check(service: Service, agent_at: AgentAt, scope: Scope, order: str) -
         why = "agents run on this machine, and it cannot be told whether one of them has called"
         raise people.UnknownCallerError(why, AGAIN) from None
     if found is not None:
+        call_of(scope).by = f"{found}, with {call_of(scope).by}"
         await read(people.refuse, found, f"`{order}`", INSTEAD, service)

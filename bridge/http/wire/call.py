@@ -1,7 +1,7 @@
 """What is known of a call from its first byte to its audit line."""
 
 import secrets
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,8 @@ class Call:
     """The name of the token that was shown; empty for the operator's own."""
     scope: TokenScope | None = None
     """What that token may do."""
+    opens: Callable[[], bool] = lambda: True
+    """Whether that token still opens the bridge: it may be taken back while a call waits."""
     by: str = ""
     """Who calls, as the audit tells it: a token, a person at the dashboard, GitHub."""
     unlisted: bool = False

@@ -1,5 +1,6 @@
 """Tokens have names and scopes; what one may not do is refused with what may, and records name it (ruling N5)."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,7 @@ from bridge.machine.named_tokens import Scope
 from bridge.machine.tcp_callers import Address, CannotTellError
 from bridge.operations.service import Service
 from tests.bridge import seeds
+from tests.bridge.conftest import Live
 from tests.bridge.http.conftest import BASE, NO_TEMPORAL, PLENTY, caller
 from workflows.model.errors import ServiceError
 
@@ -121,6 +123,22 @@ async def test_a_removed_token_opens_nothing_at_once_and_others_go_on(service: S
     ]
 
 
+async def test_who_follows_with_a_token_is_cut_off_when_it_is_removed(live: Live) -> None:
+    seeds.write(live.service, seeds.task(), seeds.job(seeds.ROOT), seeds.event(1))
+    token = named_tokens.add(live.service.home, "ci", "read")
+    headers = sent(token) | {"Accept": "text/event-stream"}
+    async with live.client() as client:
+        waiting = asyncio.create_task(client.get(f"/v1/jobs/{seeds.ROOT}?wait=60s", headers=sent(token)))
+        async with client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=headers) as told:
+            lines = told.aiter_lines()
+            async for line in lines:
+                if line.startswith("data:"):
+                    break
+            named_tokens.remove(live.service.home, "ci")
+            assert not [line async for line in lines if line.startswith("event: end")]
+        assert (await waiting).status_code == 200
+
+
 @pytest.mark.parametrize(("shown", "who"), [("ann", "ann (bridge)"), (None, "bridge")])
 async def test_an_order_is_recorded_under_the_token_s_name(
     service: Service, monkeypatch: pytest.MonkeyPatch, shown: str | None, who: str
@@ -160,6 +178,9 @@ async def test_an_agent_s_order_is_refused_whatever_token_it_shows(service: Serv
     told = events.of_tree(service.store, seeds.ROOT)
     assert [each.kind for each in told] == ["agent_refused"]
     assert [each["error"] for each in audited(service)] == ["for_people", None] * 2
+    assert [each["by"] for each in audited(service)][::2] == [
+        f"an agent of {seeds.ROOT}, with {whose}" for whose in ("the operator's token", "token ann")
+    ]
 
 
 async def test_who_cannot_be_told_from_an_agent_is_asked_to_call_again(service: Service) -> None:
