@@ -17,19 +17,30 @@ def handed_over_by(peer: "Peer") -> None:
 
 
 def agent() -> "Agent | None":
-    """Whose agent it was typed by. Who has ended meanwhile cannot be known, and orders nothing."""
-    import os
-
-    from activities.runs.ancestry import GoneError, agent_of
+    """Whose agent it was typed by. Who has ended meanwhile, or hides what is above it, cannot be known."""
+    from activities.runs.ancestry import GoneError, agent_of, this_process
     from workflows.model.errors import RefusedError
 
     try:
-        found = agent_of(_typed_by.pid if _typed_by else os.getpid())
+        found = agent_of(_typed_by.pid if _typed_by else this_process())
     except GoneError:
         found = None
     if _typed_by is not None and not _typed_by.lives:
         raise RefusedError("who typed this has ended: it cannot be told whether that was a person; nothing was done")
+    if found is None and _typed_by is None and _is_apart():
+        why = "the daemon runs where this process cannot see it, so it cannot be told whether a person typed this"
+        raise RefusedError(why, "type it where the daemon runs: in the same container, in no namespace of its own")
     return found
+
+
+def _is_apart() -> bool:
+    """Whether the daemon of this home has numbers of processes that are not ours: then supervisors cannot be seen."""
+    from activities.runs.os_processes import identity
+    from activities.settings.home import Home
+    from bridge.machine.locks import holder
+
+    pid = holder(Home.locate().daemon_lock)
+    return pid is not None and identity(pid) is None
 
 
 def for_people(command: str) -> None:

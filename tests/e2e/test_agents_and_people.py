@@ -49,6 +49,13 @@ def handed(*words):
         time.sleep(0.1)
     return came
 
+def apart(*how):
+    if subprocess.run(["unshare", *how, "true"], capture_output=True).returncode:
+        return None
+    words = ["unshare", *how, sys.executable, "-c", FRESH, *ANSWER]
+    done = subprocess.run(words, env=clean, capture_output=True, text=True)
+    return [done.returncode, done.stdout + done.stderr]
+
 def posted(path, body, headers):
     wanted = urllib.request.Request(bridge + path, json.dumps(body).encode(), headers, method="POST")
     try:
@@ -111,6 +118,8 @@ came = {
     "with a clean environment": typed(FRESH, *ANSWER, env=clean),
     "from a double fork": orphaned(),
     "memory": proposed("confirm"),
+    "with numbers of its own": apart("-Upf"),
+    "from a namespace of its own": apart("-Upf", "--mount-proc"),
 }
 (here / "came.json").write_text(json.dumps(came))
 print(json.dumps({"service_result": {"decision": "approved", "summary": "tried"}}))
@@ -189,6 +198,10 @@ COMMANDS = {
     "from a double fork": "resume",
     "memory": "memory confirm",
 }
+APART = {
+    "with numbers of its own": "`service resume` is for people",
+    "from a namespace of its own": "the daemon runs where this process cannot see it",
+}
 CALLS = {"by the bridge": "/v1/jobs/{job_id}/resume", "by a form": "/ui/trees/{root}/kill"}
 
 
@@ -198,6 +211,18 @@ def test_an_agent_is_refused_by_name(attacked: tuple[str, str, dict[str, Any]], 
     code, said = came[way]
     assert f"error: `service {COMMANDS[way]}` is for people, and an agent of {attacker} has called it" in said
     assert "try: " in said
+    assert code == 3
+
+
+@pytest.mark.parametrize("way", APART)
+def test_an_agent_that_hides_what_is_above_it_orders_nothing(
+    attacked: tuple[str, str, dict[str, Any]], way: str
+) -> None:
+    _, _, came = attacked
+    if came[way] is None:
+        pytest.skip("this machine lets nobody have such a namespace")
+    code, said = came[way]
+    assert APART[way] in said
     assert code == 3
 
 
