@@ -5,8 +5,8 @@ parts of one program, here each must outlive the server and the worker. A progra
 `python -I -S fork_server.py`, with its end of a socket pair as standard input. A request is one packet: the run's key
 and folder, with two descriptors: what becomes the supervisor's standard output, and its log. It ends with the worker.
 
-What a supervisor leaves when it is killed becomes a child of the fork server, which ends it at once: a process that
-nobody looks after must not be taken for a person's.
+What a supervisor leaves when it is killed becomes a child of the fork server, which reports it and ends it at once: a
+process that nobody looks after must not be taken for a person's.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from pathlib import Path
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.runs import supervisor
+from activities.runs import left_over, supervisor
 from activities.runs.os_processes import children, descendants, identity, kill_all
 
 TAKEN = b"1"
@@ -39,7 +39,7 @@ def serve(channel: socket.socket) -> None:
         if not request:
             return
         with contextlib.suppress(OSError):  # no process to be had: the closed descriptors tell the worker
-            if supervisors.fork() == 0:
+            if supervisors.fork(Path(os.fsdecode(request[KEY_BYTES:]))) == 0:
                 _be_supervisor(channel, request, *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
@@ -49,17 +49,17 @@ class _Supervisors:
     """The supervisors that were forked here and live. Any other child was left by one that is dead."""
 
     def __init__(self) -> None:
-        self._pids: set[int] = set()
+        self._runs: dict[int, Path] = {}
         supervisor.become_subreaper()
         signal.signal(signal.SIGCHLD, self._on_end)
 
-    def fork(self) -> int:
+    def fork(self, run_dir: Path) -> int:
         """As `os.fork`. Until the child is known, no signal has it taken for a stray."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         try:
             pid = os.fork()
             if pid:
-                self._pids.add(pid)
+                self._runs[pid] = run_dir
             else:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             return pid
@@ -68,22 +68,27 @@ class _Supervisors:
 
     def _on_end(self, *_: object) -> None:
         """Keep no zombies, and nothing that a supervisor has left: one that ends in order leaves nothing."""
-        if self._reap():
+        odd = self._reap()
+        if odd and (strays := self._strays()):
+            for run_dir in filter(None, odd):
+                with contextlib.suppress(OSError):  # they are ended, whether or not that can be told
+                    left_over.tell(run_dir.parents[1] / left_over.FILE, run_dir, None, strays)
             kill_all(self._strays)
             self._reap()
 
-    def _reap(self) -> bool:
-        """Collect who has ended. Whether that was a supervisor that was killed, or nobody's."""
-        odd = False
+    def _reap(self) -> list[Path | None]:
+        """Collect who has ended. The runs whose supervisors were killed; None for a process that none looked after."""
+        odd = []
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                odd = odd or ended[0] not in self._pids or ended[1] != 0
-                self._pids.discard(ended[0])
+                run_dir = self._runs.pop(ended[0], None)
+                if run_dir is None or ended[1] != 0:
+                    odd.append(run_dir)
         return odd
 
     def _strays(self) -> set[int]:
         self._reap()
-        left = children(os.getpid()) - self._pids
+        left = children(os.getpid()) - self._runs.keys()
         return left.union(*map(descendants, left))
 
 

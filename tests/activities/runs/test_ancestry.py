@@ -11,6 +11,7 @@ import pytest
 
 from activities.runs import ancestry, os_processes
 from activities.runs.ancestry import Agent, GoneError, agent_of
+from activities.runs.orphans import recent
 from activities.runs.os_processes import identity
 from activities.runs.supervised_run import RunEnd, RunRequest, run
 from tests.activities.runs.conftest import RequestFor
@@ -115,6 +116,9 @@ async def test_what_a_killed_supervisor_leaves_is_ended_even_where_nothing_marks
     os.kill(supervisor_of(request), signal.SIGKILL)
     await task
     await until(lambda: identity(pid) is None)
+    told = list(recent(request.run_dir.parents[1] / "logs" / "orphans.jsonl", 3600))
+    assert [(each["run_dir"], pid in each["pids"]) for each in told] == [(str(request.run_dir), True)]
+    assert told[0]["said"].endswith("and its supervisor is dead")
 
 
 def test_a_marked_process_is_an_agent_s_where_no_supervisor_is_left() -> None:
