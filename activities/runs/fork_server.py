@@ -12,6 +12,7 @@ process that nobody looks after must not be taken for a person's.
 import contextlib
 import gc
 import os
+import select
 import signal
 import socket
 import sys
@@ -35,6 +36,8 @@ def serve(channel: socket.socket) -> None:
     """Fork a supervisor for each request until the worker's end of the channel closes. Nothing here waits for a run."""
     supervisors = _Supervisors()
     while True:
+        if not supervisors.wait_for(channel):
+            continue
         request, descriptors, *_ = socket.recv_fds(channel, LONGEST_REQUEST, 2)
         if not request:
             return
@@ -50,23 +53,34 @@ class _Supervisors:
 
     def __init__(self) -> None:
         self._runs: dict[int, Path] = {}
+        self._ends, writer = self._pipe = os.pipe()
+        for end in self._pipe:
+            os.set_blocking(end, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         supervisor.become_subreaper()
-        signal.signal(signal.SIGCHLD, self._on_end)
+
+    def wait_for(self, channel: socket.socket) -> bool:
+        """Until there is a request, or a child has ended. Whether it is a request."""
+        ready = select.select([channel.fileno(), self._ends], [], [])[0]
+        if self._ends in ready:
+            os.read(self._ends, LONGEST_REQUEST)
+            self._end_what_is_left()
+        return channel.fileno() in ready
 
     def fork(self, run_dir: Path) -> int:
-        """As `os.fork`. Until the child is known, no signal has it taken for a stray."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-        try:
-            pid = os.fork()
-            if pid:
-                self._runs[pid] = run_dir
-            else:
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            return pid
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        """As `os.fork`; the child has nothing of this."""
+        pid = os.fork()
+        if pid:
+            self._runs[pid] = run_dir
+        else:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for end in self._pipe:
+                os.close(end)
+        return pid
 
-    def _on_end(self, *_: object) -> None:
+    def _end_what_is_left(self) -> None:
         """Keep no zombies, and nothing that a supervisor has left: one that ends in order leaves nothing."""
         odd = self._reap()
         if odd and (strays := self._strays()):
@@ -87,7 +101,6 @@ class _Supervisors:
         return odd
 
     def _strays(self) -> set[int]:
-        self._reap()
         left = children(os.getpid()) - self._runs.keys()
         return left.union(*map(descendants, left))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.boxes.box import BoxKind, Network
+from activities.sealing import seal_key
 from bridge.http.app import create_app
 from bridge.machine import named_tokens, tcp_callers
 from bridge.operations.service import Service
@@ -20,7 +21,7 @@ import json, os, sys, urllib.error, urllib.request
 url, home, found = json.loads(sys.argv[1])
 def reached(path):
     try:
-        os.stat(path)
+        open(path).close()
         return True
     except OSError:
         return False
@@ -30,7 +31,7 @@ def status(path, token, body=None):
         return urllib.request.urlopen(urllib.request.Request(url + path, body, headers)).status
     except urllib.error.HTTPError as refused:
         return refused.code, json.loads(refused.read())["code"]
-names = ("bridge.token", "bridge.tokens", "commands.sock")
+names = ("bridge.token", "bridge.tokens", "seal.key")
 kill = "/v1/jobs/job-0123456789ab/kill"
 said = {
     "found": [name for name in names if reached(home + "/" + name)],
@@ -58,7 +59,7 @@ async def test_a_boxed_agent_finds_no_way_to_order(
     if why := why_not(kind):
         pytest.skip(why)
     monkeypatch.setattr("tests.bridge.conftest.create_app", partial(create_app, agent_at=tcp_callers.agent_at))
-    service.home.commands_socket.touch()
+    seal_key.ensure(service.home.root)
     told = [listening(service).url, str(service.home.root), named_tokens.add(service.home, "told", "act")]
     request = world.request(world.box(kind, Network.FULL), CALLS)
     end = await world.play(world.box(kind, Network.FULL), CALLS, argv=(*request.argv, json.dumps(told)))
