@@ -4,9 +4,12 @@ from typing import Annotated
 
 import typer
 
-from cli.output import say
+from cli.output import say, say_json, say_table
 
 app = typer.Typer(help="The HTTP interface for programs.", no_args_is_help=True, rich_markup_mode=None)
+tokens = typer.Typer(help="The operator's own token, and others with a name and a scope.", rich_markup_mode=None)
+app.add_typer(tokens, name="token")
+Name = Annotated[str, typer.Argument(help="Who it is for: records and the audit name it.")]
 
 
 @app.command()
@@ -28,13 +31,55 @@ def serve(
     )
 
 
-@app.command("token")
+@tokens.callback(invoke_without_command=True)
 def token_path(
+    context: typer.Context,
     rotate: Annotated[bool, typer.Option("--rotate", help="Replace it; the old one opens nothing more.")] = False,
 ) -> None:
-    """Print the path of the token's file, never the token."""
+    """Print the path of the operator's own token, never the token. The commands are about others."""
     from activities.settings.home import Home
     from bridge.machine import token
 
-    home = Home.locate()
-    say(str(token.rotate(home) if rotate else token.ensure(home)))
+    if context.invoked_subcommand is None:
+        home = Home.locate()
+        say(str(token.rotate(home) if rotate else token.ensure(home)))
+
+
+@tokens.command()
+def add(
+    name: Name,
+    scope: Annotated[str, typer.Option(help="read: look; ask: also start work; act: also people's decisions.")],
+) -> None:
+    """Make a token and print it, this once; only its digest is kept."""
+    import sys
+
+    from activities.settings.home import Home
+    from bridge.machine import named_tokens
+
+    say(named_tokens.add(Home.locate(), name, scope))
+    sys.stderr.write(f"{name} may {scope}; it is shown only now. To take it back: service bridge token remove {name}\n")
+
+
+@tokens.command(name="list")
+def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the tokens that have a name, and what each may do."""
+    from activities.settings.home import Home
+    from bridge.machine import named_tokens
+    from cli.words import ago
+
+    known = named_tokens.every(Home.locate())
+    if json:
+        say_json([each.model_dump(mode="json", exclude={"digest"}) for each in known])
+        return
+    nothing = "no tokens but the operator's own; make one: service bridge token add NAME --scope read"
+    say_table(("NAME", "SCOPE", "MADE"), [(each.name, each.scope, ago(each.made_at)) for each in known], nothing)
+
+
+@tokens.command()
+def remove(name: Name) -> None:
+    """Take a token back: it opens nothing from now on, in a bridge that runs too."""
+    from activities.settings.home import Home
+    from bridge.machine import named_tokens
+
+    named_tokens.remove(Home.locate(), name)
+    say(f"{name} is removed")

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from cli.calling import for_people
+from cli.permitted import SERVED
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 NOUNS = {
     "agent": "register agents, and ask them",
@@ -65,7 +68,29 @@ def command_of(noun: str) -> TyperCommand | TyperGroup:
     module = importlib.import_module(f"cli.{noun}")
     command = typer.main.get_command(module.app)
     command.name = noun
+    for path, leaf in leaves(command, noun):
+        leaf.callback = _permitted(path, leaf.callback)
     return command  # type: ignore[return-value]
+
+
+def leaves(command: Any, path: str) -> "Iterator[tuple[str, Any]]":
+    """Every command below a noun that does something by itself, as it is typed after `service`."""
+    if getattr(command, "invoke_without_command", True):
+        yield path, command
+    for name, each in getattr(command, "commands", {}).items():
+        yield from leaves(each, f"{path} {name}")
+
+
+def _permitted(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
+    """The command, refused to agents unless it serves them; that is found out only where it matters."""
+    if path in SERVED:
+        return carry_out
+
+    def permitted(**values: Any) -> Any:
+        for_people(path)
+        return carry_out(**values)
+
+    return permitted
 
 
 app = typer.Typer(

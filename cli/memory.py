@@ -44,8 +44,9 @@ def propose(
     """Propose an entry from a job; it waits until a person confirms it."""
     from bridge.operations import memory
     from bridge.operations.service import Service
+    from cli.calling import own_job
 
-    entry = memory.propose(Service.locate(), memory.Proposal(job, key, _read(content), shared, general))
+    entry = memory.propose(Service.locate(), memory.Proposal(own_job(job), key, _read(content), shared, general))
     _show(entry, json)
 
 

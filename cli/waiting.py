@@ -40,8 +40,10 @@ class Asker:
 
     def _offer(self, waiting: "RoundRecord") -> None:
         from bridge.operations.resume import resume
+        from cli.calling import for_people
         from workflows.model.errors import ServiceError
 
+        for_people("resume")
         _say("Answer now, or press Enter for later.")
         said = ask(waiting, may_wait=True)
         if said is None:

@@ -18,8 +18,10 @@ Web = Annotated[bool, typer.Option("--web", help="Open it in the browser instead
 def open_page(service: "Service", page: str, *, only_print: bool = False) -> None:
     """Print a link that is good once, and open it where there is a browser."""
     from bridge.operations import dashboard
+    from cli.calling import for_people
     from cli.words import actor
 
+    for_people("dashboard")
     link = dashboard.link(service, actor(), page)
     say(link)
     if only_print:

@@ -4,11 +4,15 @@ No library, nor `multiprocessing.forkserver`: that one keeps a descriptor for ea
 parts of one program, here each must outlive the server and the worker. A program of its own, standard library only:
 `python -I -S fork_server.py`, with its end of a socket pair as standard input. A request is one packet: the run's key
 and folder, with two descriptors: what becomes the supervisor's standard output, and its log. It ends with the worker.
+
+What a supervisor leaves when it is killed becomes a child of the fork server, which reports it and ends it at once: a
+process that nobody looks after must not be taken for a person's.
 """
 
 import contextlib
 import gc
 import os
+import select
 import signal
 import socket
 import sys
@@ -17,8 +21,8 @@ from pathlib import Path
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.runs import supervisor
-from activities.runs.os_processes import identity
+from activities.runs import left_over, supervisor
+from activities.runs.os_processes import children, descendants, identity, kill_all
 
 TAKEN = b"1"
 """What a supervisor writes first: from here on the run is its affair, and not the fork server's."""
@@ -30,16 +34,75 @@ STANDARD_OUTPUT = 1
 
 def serve(channel: socket.socket) -> None:
     """Fork a supervisor for each request until the worker's end of the channel closes. Nothing here waits for a run."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel keeps no zombies for us
+    supervisors = _Supervisors()
     while True:
+        if not supervisors.wait_for(channel):
+            continue
         request, descriptors, *_ = socket.recv_fds(channel, LONGEST_REQUEST, 2)
         if not request:
             return
         with contextlib.suppress(OSError):  # no process to be had: the closed descriptors tell the worker
-            if os.fork() == 0:
+            if supervisors.fork(Path(os.fsdecode(request[KEY_BYTES:]))) == 0:
                 _be_supervisor(channel, request, *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+class _Supervisors:
+    """The supervisors that were forked here and live. Any other child was left by one that is dead."""
+
+    def __init__(self) -> None:
+        self._runs: dict[int, Path] = {}
+        self._ends, writer = self._pipe = os.pipe()
+        for end in self._pipe:
+            os.set_blocking(end, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        supervisor.become_subreaper()
+
+    def wait_for(self, channel: socket.socket) -> bool:
+        """Until there is a request, or a child has ended. Whether it is a request."""
+        ready = select.select([channel.fileno(), self._ends], [], [])[0]
+        if self._ends in ready:
+            os.read(self._ends, LONGEST_REQUEST)
+            self._end_what_is_left()
+        return channel.fileno() in ready
+
+    def fork(self, run_dir: Path) -> int:
+        """As `os.fork`; the child has nothing of this."""
+        pid = os.fork()
+        if pid:
+            self._runs[pid] = run_dir
+        else:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for end in self._pipe:
+                os.close(end)
+        return pid
+
+    def _end_what_is_left(self) -> None:
+        """Keep no zombies, and nothing that a supervisor has left: one that ends in order leaves nothing."""
+        odd = self._reap()
+        if odd and (strays := self._strays()):
+            for run_dir in filter(None, odd):
+                with contextlib.suppress(OSError):  # they are ended, whether or not that can be told
+                    left_over.tell(run_dir.parents[1] / left_over.FILE, run_dir, None, strays)
+            kill_all(self._strays)
+            self._reap()
+
+    def _reap(self) -> list[Path | None]:
+        """Collect who has ended. The runs whose supervisors were killed; None for a process that none looked after."""
+        odd = []
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                run_dir = self._runs.pop(ended[0], None)
+                if run_dir is None or ended[1] != 0:
+                    odd.append(run_dir)
+        return odd
+
+    def _strays(self) -> set[int]:
+        left = children(os.getpid()) - self._runs.keys()
+        return left.union(*map(descendants, left))
 
 
 def _be_supervisor(channel: socket.socket, request: bytes, settled: int, log: int) -> None:

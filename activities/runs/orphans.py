@@ -7,10 +7,11 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from activities.runs import left_over
 from activities.runs.os_processes import kill_all, marked, marks
 from activities.runs.run_folders import Key, key_of
 from activities.runs.supervised_run import Claim, home_mark, mark_of, stop
@@ -32,8 +33,7 @@ class Orphan:
         return mark_of(self.run_dir)
 
     def __str__(self) -> str:
-        what = "nobody waits for it" if self.supervisor else "its supervisor is dead"
-        return f"run {self.run_dir.name} goes on (processes: {len(self.pids)}) and {what}"
+        return left_over.told_by(self.run_dir, self.supervisor, self.pids)
 
 
 def find_orphans(runs: Path, wanted: Collection[Key]) -> tuple[Orphan, ...]:
@@ -73,12 +73,9 @@ async def kill_orphan(orphan: Orphan, grace: float = 10.0) -> int:
 
 def report(orphans: Collection[Orphan], path: Path) -> None:
     """Say it in the log and in a file that `service doctor` reads, before anything is killed."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with path.open("a") as file:
-        for orphan in orphans:
-            log.warning("%s; it is ended now", orphan)
-            said = asdict(orphan) | {"run_dir": str(orphan.run_dir), "at": time.time(), "said": str(orphan)}
-            file.write(json.dumps(said) + "\n")
+    for orphan in orphans:
+        log.warning("%s; it is ended now", orphan)
+        left_over.tell(path, orphan.run_dir, orphan.supervisor, orphan.pids)
 
 
 def recent(path: Path, seconds: float) -> Iterator[dict[str, Any]]:

@@ -66,12 +66,43 @@ def _identity_without_proc(pid: int) -> str | None:
     return start.strip() if state and not state.startswith("Z") else None
 
 
-def _pids() -> Iterator[int]:
+def pids() -> Iterator[int]:
+    """Every process, as /proc lists it."""
     return (int(name) for name in os.listdir("/proc") if name.isdigit())
 
 
+def parent_of(pid: int) -> int | None:
+    """The parent's pid, 0 for those without one; None when the process is gone, or not ours to see."""
+    try:
+        return _stat(pid)[1]
+    except OSError:
+        return None
+
+
+def started(pid: int) -> int | None:
+    """When it began, in ticks since the boot; None when it is gone, or not ours to see."""
+    try:
+        return int(_stat(pid)[2])
+    except OSError:
+        return None
+
+
+def command_line(pid: int) -> list[bytes]:
+    """The words that it was started with; none for processes of the kernel, and those that have ended."""
+    return _read(f"/proc/{pid}/cmdline").split(b"\0")
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """What it was started with; empty where that is not ours to see."""
+    try:
+        parts = os.fsdecode(_read(f"/proc/{pid}/environ")).split("\0")
+    except OSError:
+        return {}
+    return {name: value for name, _, value in (part.partition("=") for part in parts)}
+
+
 def _processes() -> Iterator[tuple[int, int]]:
-    for pid in _pids():
+    for pid in pids():
         with contextlib.suppress(OSError):  # it ended meanwhile
             state, parent, _ = _stat(pid)
             if state not in "ZX":
@@ -107,7 +138,7 @@ def marks() -> Iterator[tuple[int, str]]:
     if not Path("/proc/self/environ").exists():
         return
     prefix = f"\0{MARK}=".encode()
-    for pid in _pids():
+    for pid in pids():
         with contextlib.suppress(OSError):  # it ended meanwhile, or belongs to somebody else
             _, found, rest = (b"\0" + _read(f"/proc/{pid}/environ")).partition(prefix)  # empty for a zombie
             if found:

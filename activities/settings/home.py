@@ -112,6 +112,11 @@ class Home:
         return self.root / "bridge.token"
 
     @property
+    def bridge_tokens(self) -> Path:
+        """The digests of the tokens that have a name and a scope; its owner's alone."""
+        return self.root / "bridge.tokens"
+
+    @property
     def bridge_ready(self) -> Path:
         """Written by the bridge when it listens, with its pid and address."""
         return self.root / "bridge.ready"

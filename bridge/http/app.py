@@ -22,7 +22,9 @@ from bridge.http.gates.size import SizeGate
 from bridge.http.gates.webhook import SIGNED, STRANGERS, WebhookGate
 from bridge.http.routes import agents, github, health, jobs, memory, pipelines, reviews
 from bridge.http.wire import document, refusals
+from bridge.http.wire.by_people import AgentAt, nobody_s
 from bridge.machine import token
+from bridge.machine.named_tokens import NamedTokens
 from bridge.operations import github_webhook
 from bridge.operations.dashboard import web_ui_origins
 from bridge.operations.service import Service
@@ -30,8 +32,8 @@ from bridge.operations.service import Service
 DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."
 
 
-def create_app(service: Service) -> FastAPI:
-    """The whole bridge over one service home."""
+def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
+    """The whole bridge over one service home; `agent_at` knows agents by their connections."""
     app = FastAPI(
         title="delegation service",
         version="1",
@@ -41,25 +43,30 @@ def create_app(service: Service) -> FastAPI:
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
+    app.state.service, app.state.agent_at = service, agent_at
     secret = github_webhook.secret(service, os.environ)
     parts = (health, jobs, agents, pipelines, memory, reviews, *((github,) if secret else ()))
     routers = [part.router(service) for part in parts]
     for router in routers:
         app.include_router(router)
     refusals.install(app, service)
-    _add_gates(app, service, secret, [*app.routes, *(route for router in routers for route in router.routes)])
+    routes = [*app.routes, *(route for router in routers for route in router.routes)]
+    _add_gates(app, service, secret, agent_at, routes)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_gates(app: FastAPI, service: Service, webhook_secret: str, routes: Sequence[BaseRoute]) -> None:
+def _add_gates(
+    app: FastAPI, service: Service, webhook_secret: str, agent_at: AgentAt, routes: Sequence[BaseRoute]
+) -> None:
     """Each is put around those before it: the last one added is met first."""
     settings = service.settings.bridge
     app.add_middleware(SizeGate)
     app.add_middleware(RateGate, rate=Rate(settings.requests_per_minute))
     strangers = Rate(settings.requests_per_minute)
-    app.add_middleware(AuthGate, token=token.Token(token.ensure(service.home)), rate=strangers)
-    app.add_middleware(DashboardGate, dashboard=dashboard(service))
+    own, named = token.Token(token.ensure(service.home)), NamedTokens(service.home)
+    app.add_middleware(AuthGate, token=own, named=named, rate=strangers)
+    app.add_middleware(DashboardGate, dashboard=dashboard(service, agent_at))
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
     if service.settings.temporal.encrypt:
         _add_codec(app, service)
@@ -82,7 +89,9 @@ def _add_codec(app: FastAPI, service: Service) -> None:
         CodecGate,
         seals=PayloadSeals.of(seal_key.ensure(service.home.root), encrypt=True),
         hosts=OriginGate(app, settings.allowed_hosts, settings.url),
-        auth=AuthGate(app, token.Token(token.ensure(service.home)), Rate(settings.requests_per_minute)),
+        auth=AuthGate(
+            app, token.Token(token.ensure(service.home)), NamedTokens(service.home), Rate(settings.requests_per_minute)
+        ),
         pages=lambda: web_ui_origins(service),
         session=session,
     )

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from activities.settings import ready as ready_file
 from bridge.http.app import create_app
 from bridge.http.connections import Connection
+from bridge.machine import tcp_callers
 from bridge.machine.address import Address, bind, bound, wanted
 from bridge.operations.service import Service
 
@@ -35,7 +36,7 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
 
 def app_of(service: Service) -> ASGIApp:
     """With what it needs of the environment; the programs that are started from here may not see secrets."""
-    app = create_app(service)
+    app = create_app(service, tcp_callers.agent_at)
     for name in service.settings.github.secrets:
         os.environ.pop(name, None)
     return app

@@ -12,9 +12,11 @@ import time
 from dataclasses import dataclass
 from typing import NoReturn
 
+from cli import calling
 from cli.main import run_to_code
 from cli.warm.client import GO, READY
 from cli.warm.order import FILES, Order, Stream, read_at_start, stamp
+from cli.warm.peer import Peer
 
 PATIENCE = 10.0
 """Seconds that whoever hands a command over may take to say it."""
@@ -36,6 +38,7 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         line.settimeout(PATIENCE)
         line.sendall(b"%d\n" % os.getpid())
+        calling.handed_over_by(Peer.of(line))
         order, files = _read(line)
         if order.stamp != server.stamp or read_at_start(order.environment) != server.begun_with:
             _outdated(server)

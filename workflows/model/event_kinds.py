@@ -58,3 +58,5 @@ class EventKind(StrEnum):
     BRANCH_PUT_BACK = "branch_put_back"
     """Told by releases whose jobs worked in the registered repository itself; their histories and rows have it."""
     WORK_LEFT_OUT = "work_left_out"
+    AGENT_REFUSED = "agent_refused"
+    """An agent has called what only people may order (ruling N5)."""

@@ -23,6 +23,8 @@ from bridge.http.dashboard.pages import ACTIONS, PAGES
 from bridge.http.gates.gate import header
 from bridge.http.gates.origin import is_own
 from bridge.http.gates.rate import Rate
+from bridge.http.wire import by_people
+from bridge.http.wire.by_people import AgentAt
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, as_ours
 from bridge.http.wire.off_loop import act, read
@@ -67,14 +69,14 @@ class DashboardGate:
         return (self._dashboard if mine else self.app)(scope, receive, send)
 
 
-def dashboard(service: Service) -> ASGIApp:
+def dashboard(service: Service, agent_at: AgentAt) -> ASGIApp:
     """All pages over one service home."""
-    return _Dashboard(service)
+    return _Dashboard(service, agent_at)
 
 
 class _Dashboard:
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, agent_at: AgentAt) -> None:
+        self._service, self._agent_at = service, agent_at
         self._sessions, self._rate, self._notes = Sessions(service), Rate(PER_MINUTE), Notes()
         self._live = Live(service, self._inner)
         self._router = Router(
@@ -179,6 +181,7 @@ class _Dashboard:
     async def _carry_out(self, action: Action, request: Request) -> Response:
         """POST, redirect, GET; what was refused is shown at once, with what the person had typed still there."""
         form = await self._form(request)
+        await by_people.check(self._service, self._agent_at, request.scope, f"POST /ui{action.path}")
         try:
             outcome = await act(partial(action.act, self._service, form))
         except ServiceError as error:
@@ -221,7 +224,9 @@ class _Dashboard:
 
     def _session(self, request: Request) -> Session | None:
         session = self._sessions.of(request.scope)
-        call_of(request.scope).caller = f"session {session.key}" if session else ""
+        call = call_of(request.scope)
+        call.caller = f"session {session.key}" if session else ""
+        call.by = f"{session.actor} (dashboard)" if session else ""
         if session is not None and not request.url.path.startswith("/ui/live/"):
             self._rate.count(session.key)
         return session

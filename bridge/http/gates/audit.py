@@ -77,6 +77,7 @@ class AuditGate:
             "status": call.status,
             "duration_ms": round(seconds * 1000, 3),
             "address": address(scope),
+            "by": call.by,
             "bytes_in": call.bytes_in,
             "created": call.created,
             "error": call.code,

@@ -1,37 +1,52 @@
-"""Who calls: the holder of the token, or nobody (rulings J1, J10). Nothing of a body is read before that is known."""
+"""Who calls: the holder of a token, or nobody (rulings J1, J10, N5). Nothing of a body is read before that is known."""
 
 from hashlib import sha256
 
-from starlette.types import ASGIApp, Scope
+from starlette.types import ASGIApp
+from starlette.types import Scope as Around
 
 from bridge.http.gates.gate import Gate, header, is_probe
 from bridge.http.gates.rate import Rate
-from bridge.http.wire.call import call_of
+from bridge.http.wire.call import Call, call_of
 from bridge.http.wire.errors import UnauthorizedError
 from bridge.http.wire.webhook import is_signed
+from bridge.machine.named_tokens import NamedTokens, Scope
 from bridge.machine.token import Token
 
 
 class AuthGate(Gate):
-    """Lets the token pass. Guessing is counted per address."""
+    """Lets tokens pass, and notes whose it is and what it may do. Guessing is counted per address."""
 
-    def __init__(self, app: ASGIApp, token: Token, rate: Rate) -> None:
+    def __init__(self, app: ASGIApp, token: Token, named: NamedTokens, rate: Rate) -> None:
         super().__init__(app)
-        self._token, self._rate = token, rate
+        self._token, self._named, self._rate = token, named, rate
 
-    def check(self, scope: Scope) -> None:
+    def check(self, scope: Around) -> None:
         if is_probe(scope) or is_signed(scope):
             return
         shown = _bearer(header(scope, b"authorization"))
-        if shown is not None and self._token.accepts(shown):
-            call_of(scope).caller = f"token {sha256(shown).hexdigest()}"
+        if shown is not None and self._known(call_of(scope), shown):
+            call_of(scope).opens = lambda: self._opens(shown)
             return
         self._rate.count(f"address {address(scope)}")
         wrong, missing = "the token is wrong", "a token is needed: Authorization: Bearer TOKEN"
         raise UnauthorizedError(missing if shown is None else wrong, "Bearer")
 
+    def _opens(self, shown: bytes) -> bool:
+        return self._token.accepts(shown) or self._named.find(shown) is not None
 
-def address(scope: Scope) -> str:
+    def _known(self, call: Call, shown: bytes) -> bool:
+        if self._token.accepts(shown):
+            call.scope, call.by = Scope.ACT, "the operator's token"
+        elif named := self._named.find(shown):
+            call.token, call.scope, call.by = named.name, named.scope, f"token {named.name}"
+        else:
+            return False
+        call.caller = f"token {sha256(shown).hexdigest()}"
+        return True
+
+
+def address(scope: Around) -> str:
     """Where the connection comes from."""
     client = scope.get("client")
     return client[0] if client else "unknown"

@@ -55,7 +55,7 @@ class WebhookGate:
             self._rate.count(CALLER)
         except RateLimitedError as limit:
             return await refuse(scope, receive, send, limit)
-        call_of(scope).caller = CALLER
+        call_of(scope).caller = call_of(scope).by = CALLER
         return await self.app(scope, replay(body, receive), send)
 
     def _count(self, scope: Scope) -> RateLimitedError | None:

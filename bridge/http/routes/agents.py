@@ -2,11 +2,13 @@
 
 from fastapi import APIRouter, Request
 
-from bridge.http.wire.document import BODY, errors
+from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.parameters import IdempotencyKey
 from bridge.http.wire.repeatable import created, repeatable
 from bridge.http.wire.schemas import AskAnswer, AskRequest
+from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
+from bridge.machine.named_tokens import Scope
 from bridge.operations import new_jobs, trees
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.service import Service
@@ -17,7 +19,11 @@ from workflows.model.errors import NotFoundError, RefusedError
 def router(service: Service) -> APIRouter:
     made = APIRouter(route_class=StrictRoute, tags=["agents"])
 
-    @made.post("/v1/agents/{name}/ask", responses=errors(NotFoundError, RefusedError, KeyReusedError, *BODY))
+    @made.post(
+        "/v1/agents/{name}/ask",
+        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ASK),
+    )
     async def ask_agent(
         name: str, body: AskRequest, request: Request, idempotency_key: IdempotencyKey = None
     ) -> AskAnswer:

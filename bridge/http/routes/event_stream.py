@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from bridge.http.wire import projections
 from bridge.http.wire.off_loop import read
@@ -34,11 +34,13 @@ def look(service: Service, job_id: str, after: int, whole_tree: bool | None) -> 
     return found, over and len(found) < PAGE
 
 
-async def stream(service: Service, job_id: str, after: int, whole_tree: bool | None) -> AsyncIterator[bytes]:
-    """Everything since, then everything new, until the tree is over."""
+async def stream(
+    service: Service, job_id: str, after: int, whole_tree: bool | None, opens: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    """Everything since, then everything new, until the tree is over; while the caller's token `opens` the bridge."""
     sent = time.monotonic()
     yield b"retry: 2000\n\n"
-    while True:
+    while opens():
         found, over = await read(look, service, job_id, after, whole_tree)
         for record in found:
             after, sent = record.seq, time.monotonic()

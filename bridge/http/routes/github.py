@@ -7,6 +7,7 @@ from fastapi import APIRouter, Header, Request
 from bridge.http.wire.document import errors
 from bridge.http.wire.off_loop import read
 from bridge.http.wire.schemas import Delivered
+from bridge.http.wire.scopes import FREE
 from bridge.http.wire.webhook import PATH
 from bridge.operations import github_webhook
 from bridge.operations.github_webhook import Delivery
@@ -19,7 +20,7 @@ def router(service: Service) -> APIRouter:
     """No strict route: what is sent is GitHub's to say, and nothing of any shape is refused once it is signed."""
     made = APIRouter(tags=["github"])
 
-    @made.post(PATH, status_code=202, responses=errors(), openapi_extra={"security": []})
+    @made.post(PATH, status_code=202, responses=errors(), openapi_extra=FREE)
     async def take_github_webhook(
         request: Request, x_github_delivery: HeaderText = "", x_github_event: HeaderText = ""
     ) -> Delivered:

@@ -11,6 +11,7 @@ from bridge.http.wire.document import errors
 from bridge.http.wire.errors import NotReadyError
 from bridge.http.wire.off_loop import act
 from bridge.http.wire.schemas import Health
+from bridge.http.wire.scopes import FREE
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.operations.service import Service
 from bridge.operations.temporal import client_of
@@ -24,12 +25,12 @@ def router(service: Service) -> APIRouter:
     made = APIRouter(route_class=StrictRoute, tags=["health"])
     looked = _Looked(service)
 
-    @made.get("/healthz", responses=errors(), openapi_extra={"security": []})
+    @made.get("/healthz", responses=errors(), openapi_extra=FREE)
     async def healthz() -> Health:
         """Alive. Needs no token and counts against no limit."""
         return Health()
 
-    @made.get("/readyz", responses=errors(NotReadyError), openapi_extra={"security": []})
+    @made.get("/readyz", responses=errors(NotReadyError), openapi_extra=FREE)
     async def readyz() -> Health:
         """Ready: the store and Temporal can be reached. Needs no token."""
         if not await looked.now():

@@ -9,9 +9,9 @@ from starlette.responses import Response, StreamingResponse
 
 from bridge.http.routes.event_stream import look, resumed_at, stream
 from bridge.http.wire import projections
-from bridge.http.wire.call import CHANNEL
+from bridge.http.wire.call import CHANNEL, call_of
 from bridge.http.wire.cursors import page, place
-from bridge.http.wire.document import BODY, errors
+from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.off_loop import act, read
 from bridge.http.wire.parameters import (
     Cursor,
@@ -44,7 +44,9 @@ from bridge.http.wire.schemas import (
     ResumeRequest,
     Tree,
 )
+from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import PlainRoute, StrictRoute
+from bridge.machine.named_tokens import Scope
 from bridge.operations import gate, jobs, publish, trees
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.resume import resume
@@ -89,11 +91,12 @@ def _add_job(made: APIRouter, service: Service) -> None:
         route_class_override=PlainRoute,
         response_model=Job,
         responses=errors(NotFoundError) | {304: {"description": "Not changed."}},
+        openapi_extra=needs(Scope.READ),
     )
 
 
 def _add_looks(made: APIRouter, service: Service) -> None:
-    @made.get("/v1/jobs", responses=errors(NotFoundError))
+    @made.get("/v1/jobs", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def list_jobs(
         repo: str | None = None,
         agent: str | None = None,
@@ -111,12 +114,12 @@ def _add_looks(made: APIRouter, service: Service) -> None:
         wanted = replace(wanted, pull_request=pull_request, issue=issue)
         return await read(_page, service, wanted)
 
-    @made.get("/v1/jobs/{job_id}/tree", responses=errors(NotFoundError))
+    @made.get("/v1/jobs/{job_id}/tree", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def get_tree(job_id: JobId) -> Tree:
         """The tree a job belongs to: its task, all its jobs, its bounds."""
         return await read(projections.tree, service, job_id)
 
-    @made.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError))
+    @made.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def get_gate(job_id: JobId, pull_request: JudgedPullRequest = None) -> Gate:
         """Whether a tree's work is ready to be merged, and why not; a pull request's head as it was fetched last."""
         return await read(_gate, service, job_id, pull_request)
@@ -129,6 +132,7 @@ def _add_looks(made: APIRouter, service: Service) -> None:
             200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
             204: {"description": "Nothing more will happen: a stream that is taken up again ends here."},
         },
+        openapi_extra=needs(Scope.READ),
     )
     async def get_events(
         job_id: JobId,
@@ -145,20 +149,25 @@ def _add_looks(made: APIRouter, service: Service) -> None:
         found, over = await read(look, service, job_id, after, whole_tree)
         if over and not found and last_event_id is not None:
             return Response(status_code=204)
-        told = stream(service, job_id, after, whole_tree)
+        told = stream(service, job_id, after, whole_tree, call_of(request.scope).opens)
         return StreamingResponse(told, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 
 def _add_orders(made: APIRouter, service: Service) -> None:
-    @made.post("/v1/jobs/{job_id}/resume", responses=errors(NotFoundError, RefusedError, KeyReusedError, *BODY))
+    @made.post(
+        "/v1/jobs/{job_id}/resume",
+        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
     async def resume_job(
         job_id: JobId, body: ResumeRequest, request: Request, idempotency_key: IdempotencyKey = None
     ) -> ResumeAnswer:
         """Answer a pause, or decide about its failures; the same as `service resume`."""
+        actor = call_of(request.scope).actor
 
         async def decide(request_id: str | None) -> Answer:
             said = body.model_dump(exclude_none=True) | {"job_id": job_id, "request_id": request_id or ""}
-            verdict = await resume(service, ResumeOrder(actor=CHANNEL, channel=CHANNEL, **said))
+            verdict = await resume(service, ResumeOrder(actor=actor, channel=CHANNEL, **said))
             return {"job_id": job_id, "verb": body.verb, "message": verdict.message, "applied": verdict.applied}
 
         def new_id() -> str:
@@ -166,22 +175,35 @@ def _add_orders(made: APIRouter, service: Service) -> None:
 
         return ResumeAnswer(**await repeatable(service, request, body, idempotency_key, new_id, decide))
 
-    @made.post("/v1/jobs/{job_id}/kill", responses=errors(NotFoundError, RefusedError, *BODY))
-    async def kill_job(job_id: JobId, body: KillRequest | None = None) -> KillAnswer:
+    @made.post(
+        "/v1/jobs/{job_id}/kill",
+        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def kill_job(job_id: JobId, request: Request, body: KillRequest | None = None) -> KillAnswer:
         """End the tree a job belongs to; killing it twice is killing it once. A blocked one is over at once."""
-        now = body is not None and body.now
-        return _killed(await act(lambda: trees.kill(service, job_id, actor=CHANNEL, immediate=now)))
+        now, actor = body is not None and body.now, call_of(request.scope).signed
+        return _killed(await act(lambda: trees.kill(service, job_id, actor=actor, immediate=now)))
 
-    @made.post("/v1/jobs/{job_id}/publish", responses=errors(NotFoundError, RefusedError, *BODY))
-    async def publish_job(job_id: JobId, body: PublishRequest | None = None) -> PublishAnswer:
+    @made.post(
+        "/v1/jobs/{job_id}/publish",
+        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def publish_job(job_id: JobId, request: Request, body: PublishRequest | None = None) -> PublishAnswer:
         """Have a tree's or a leg's work become a pull request; publishing it twice is publishing it once."""
-        base = body.base if body else None
-        return await act(lambda: asyncio.to_thread(_published, service, job_id, base))
+        base, actor = body.base if body else None, call_of(request.scope).signed
+        return await act(lambda: asyncio.to_thread(_published, service, job_id, actor, base))
 
-    @made.post("/v1/jobs/{job_id}/dismiss", responses=errors(NotFoundError, RefusedError, *BODY))
-    async def dismiss_job(job_id: JobId) -> KillAnswer:
+    @made.post(
+        "/v1/jobs/{job_id}/dismiss",
+        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def dismiss_job(job_id: JobId, request: Request) -> KillAnswer:
         """Give a blocked task up: it is over, and its unmerged branches are named."""
-        return _killed(await act(lambda: trees.dismiss(service, job_id, actor=CHANNEL)))
+        actor = call_of(request.scope).signed
+        return _killed(await act(lambda: trees.dismiss(service, job_id, actor=actor)))
 
 
 def _killed(killed: trees.Killed) -> KillAnswer:
@@ -194,8 +216,8 @@ def _gate(service: Service, job_id: str, pull_request: int | None) -> Gate:
     return projections.hidden(service, Gate.model_validate(found, from_attributes=True))
 
 
-def _published(service: Service, job_id: str, base: str | None) -> PublishAnswer:
-    found = publish.publish(service, job_id, actor=CHANNEL, base=base)
+def _published(service: Service, job_id: str, actor: str, base: str | None) -> PublishAnswer:
+    found = publish.publish(service, job_id, actor=actor, base=base)
     return projections.hidden(service, PublishAnswer.model_validate(found, from_attributes=True))
 
 
@@ -227,8 +249,12 @@ async def _changed(
 ) -> WrittenJob:
     """Look again until it is another than the one that is known, or nothing more can come of it."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
-    while told.tag == known and not told.ended and loop.time() < until and not await request.is_disconnected():
+    until, opens = loop.time() + seconds, call_of(request.scope).opens
+
+    def waits() -> bool:
+        return told.tag == known and not told.ended and loop.time() < until and opens()
+
+    while waits() and not await request.is_disconnected():
         await asyncio.sleep(min(LOOK_SECONDS, max(0.0, until - loop.time())))
         told = await read(projections.job, service, job_id)
     return told

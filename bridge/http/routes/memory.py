@@ -4,7 +4,9 @@ from fastapi import APIRouter
 
 from bridge.http.wire.document import BODY, errors
 from bridge.http.wire.off_loop import read
+from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
+from bridge.machine.named_tokens import Scope
 from bridge.operations import memory
 from bridge.operations.memory import Recall, Recollection
 from bridge.operations.service import Service
@@ -14,7 +16,7 @@ from workflows.model.errors import NotFoundError
 def router(service: Service) -> APIRouter:
     made = APIRouter(route_class=StrictRoute, tags=["memory"])
 
-    @made.post("/v1/memory/recall", responses=errors(NotFoundError, *BODY))
+    @made.post("/v1/memory/recall", responses=errors(NotFoundError, *BODY), openapi_extra=needs(Scope.READ))
     async def recall_memory(body: Recall) -> Recollection:
         """Confirmed memory that answers a query, best first; the same as `service memory recall`."""
         return await read(memory.recall, service, body)

@@ -2,14 +2,16 @@
 
 from fastapi import APIRouter, Request
 
-from bridge.http.wire.call import CHANNEL
-from bridge.http.wire.document import BODY, errors
+from bridge.http.wire.call import call_of
+from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.off_loop import act, read
 from bridge.http.wire.parameters import Cursor, IdempotencyKey, Limit, RunStateIs
 from bridge.http.wire.projections import hidden
 from bridge.http.wire.repeatable import created, repeatable
 from bridge.http.wire.schemas import RunAnswer, RunList, RunRequest
+from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
+from bridge.machine.named_tokens import Scope
 from bridge.operations import pipeline_runs, pipelines
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.pipeline_runs import ActiveRunError, RunFilter, RunView
@@ -24,7 +26,8 @@ def router(service: Service) -> APIRouter:
 
     @made.post(
         "/v1/pipelines/{name}/run",
-        responses=errors(NotFoundError, PayloadError, ActiveRunError, RefusedError, KeyReusedError, *BODY),
+        responses=errors(NotFoundError, PayloadError, ActiveRunError, RefusedError, KeyReusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ASK),
     )
     async def run_pipeline(
         name: str, request: Request, body: RunRequest | None = None, idempotency_key: IdempotencyKey = None
@@ -48,7 +51,7 @@ def router(service: Service) -> APIRouter:
         created(request, answer.run_id)
         return answer
 
-    @made.get("/v1/runs", responses=errors())
+    @made.get("/v1/runs", responses=errors(), openapi_extra=needs(Scope.READ))
     async def list_runs(
         pipeline: str | None = None,
         repo: str | None = None,
@@ -59,15 +62,20 @@ def router(service: Service) -> APIRouter:
         """The newest runs that match, a page at a time."""
         return await read(_page, service, RunFilter(pipeline, repo, state, limit, cursor))
 
-    @made.get("/v1/runs/{run_id}", responses=errors(NotFoundError))
+    @made.get("/v1/runs/{run_id}", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def get_run(run_id: str) -> RunView:
         """A run with its stages."""
         return await read(lambda: hidden(service, pipeline_runs.show_run(service, run_id)))
 
-    @made.post("/v1/runs/{run_id}/cancel", responses=errors(NotFoundError, RefusedError, *BODY))
-    async def cancel_run(run_id: str) -> RunView:
+    @made.post(
+        "/v1/runs/{run_id}/cancel",
+        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def cancel_run(run_id: str, request: Request) -> RunView:
         """End a run: its commands and agents are stopped."""
-        return await read(hidden, service, await act(lambda: pipelines.cancel(service, run_id, actor=CHANNEL)))
+        actor = call_of(request.scope).signed
+        return await read(hidden, service, await act(lambda: pipelines.cancel(service, run_id, actor=actor)))
 
     return made
 

@@ -8,7 +8,9 @@ from bridge.http.wire.off_loop import read
 from bridge.http.wire.parameters import Cursor, Limit, PullRequest
 from bridge.http.wire.projections import hidden
 from bridge.http.wire.schemas import ReviewList
+from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
+from bridge.machine.named_tokens import Scope
 from bridge.operations import reviews
 from bridge.operations.service import Service
 
@@ -16,7 +18,7 @@ from bridge.operations.service import Service
 def router(service: Service) -> APIRouter:
     made = APIRouter(route_class=StrictRoute, tags=["reviews"])
 
-    @made.get("/v1/reviews", responses=errors())
+    @made.get("/v1/reviews", responses=errors(), openapi_extra=needs(Scope.READ))
     async def list_reviews(
         repo: str | None = None, pull_request: PullRequest = None, limit: Limit = 50, cursor: Cursor = None
     ) -> ReviewList:

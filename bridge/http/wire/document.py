@@ -10,6 +10,7 @@ from bridge.http.wire.errors import (
     BusyError,
     ForbiddenHostError,
     ForbiddenOriginError,
+    ForbiddenScopeError,
     HttpError,
     InternalError,
     InvalidJsonError,
@@ -22,7 +23,14 @@ from bridge.http.wire.errors import (
     UnauthorizedError,
 )
 from bridge.http.wire.schemas import Error
+from bridge.operations.people import ForPeopleError, UnknownCallerError
 from workflows.model.errors import ServiceError, UnreachableError, UsageError
+
+TOKENS = (
+    "What is in `bridge.token` in the service home, which may do everything, or a token of a name and a scope: "
+    "`read` looks; `ask` also starts work; `act` also carries people's decisions. Each operation names the scope it "
+    "takes. An agent of the service is refused orders whatever token it shows."
+)
 
 Responses = dict[int | str, dict[str, Any]]
 
@@ -41,6 +49,9 @@ ALWAYS: tuple[type[ServiceError], ...] = (
     BusyError,
 )
 """What any call may end with."""
+
+ORDER: tuple[type[ServiceError], ...] = (ForbiddenScopeError, ForPeopleError, UnknownCallerError)
+"""And any that starts, decides or ends something."""
 
 BODY: tuple[type[ServiceError], ...] = (InvalidJsonError, NotJsonError)
 """And any that sends a body."""
@@ -83,7 +94,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         made["components"]["schemas"] = {
             name: schemas[name] for name in sorted(schemas) if name not in ("HTTPValidationError", "ValidationError")
         }
-        scheme = {"type": "http", "scheme": "bearer", "description": "What is in `bridge.token` in the service home."}
+        scheme = {"type": "http", "scheme": "bearer", "description": TOKENS}
         made["components"]["securitySchemes"] = {"bearer": scheme}
         made["security"] = [{"bearer": []}]
         app.openapi_schema = made

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 
 from bridge.http.wire.call import Scope, call_of
 from bridge.http.wire.faults import sentence
-from workflows.model.errors import NotFoundError, ServiceError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +75,13 @@ class ForbiddenOriginError(HttpError):
     """The Origin is not ours."""
 
     code = "forbidden_origin"
+    status = 403
+
+
+class ForbiddenScopeError(RefusedError):
+    """The token may not do that; the sentence names the scope it takes."""
+
+    code = "forbidden_scope"
     status = 403
 
 

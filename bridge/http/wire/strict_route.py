@@ -8,10 +8,13 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from bridge.http.wire import by_people, scopes
+from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import NotJsonError
 from bridge.http.wire.faults import unknown
 from bridge.http.wire.off_loop import read
 from bridge.http.wire.strict_json import decode
+from bridge.machine.named_tokens import Scope
 from workflows.model.errors import UsageError
 
 LARGE = 64 * 1024
@@ -34,8 +37,14 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
         known = tuple(field.alias for field in self.dependant.query_params)
         takes_body = self.body_field is not None
+        needed = scopes.declared(self.openapi_extra)
+        order = f"{' '.join(sorted(self.methods or ()))} {self.path_format}"
 
         async def strict(request: Request) -> Response:
+            if needed not in (None, Scope.READ):
+                scopes.check(call_of(request.scope), needed)
+                state = request.app.state
+                await by_people.check(state.service, state.agent_at, request.scope, order)
             if request.scope["query_string"]:
                 _check_query(request, known)
             if any("\0" in value for value in request.path_params.values()):
@@ -51,10 +60,13 @@ class PlainRoute(StrictRoute):
     """For a GET that is asked a thousand times for each other call, and answers with a response of its own.
 
     Without a query it needs no reading of parameters: the path's and the headers' go to its function as they are.
+    Any token may look, so none is asked what it may.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         strict = super().get_route_handler()
+        if scopes.declared(self.openapi_extra) is not Scope.READ:
+            raise ValueError("such an endpoint is for looks")
         headers = [(each.name, each.alias) for each in self.dependant.header_params]
 
         async def plain(request: Request) -> Response:

@@ -17,6 +17,7 @@ from activities.runs.run_folders import Key, key_of
 from activities.runs.supervised_run import Claim, RunRequest, mark_of, run, stop
 from activities.runs.supervisor import EndKind
 from tests.activities.runs.conftest import RequestFor
+from tests.activities.runs.processes import without_fork_server
 from tests.waiting import until
 
 pytestmark = pytest.mark.ruling("engine:runs")
@@ -50,7 +51,10 @@ def test_a_run_directory_names_its_job_and_attempt(name: str, key: Key | None) -
     assert key_of(name) == key
 
 
-async def test_orphans_are_reported_then_killed(request_for: RequestFor, tmp_path: Path) -> None:
+async def test_orphans_are_reported_then_killed(
+    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_fork_server(monkeypatch)  # it would end what its supervisors leave
     unwanted, wanted, beheaded = (request_for(f"echo > {name}; sleep 600") for name in ("a", "b", "c"))
     tasks = [asyncio.create_task(run(request)) for request in (unwanted, wanted, beheaded)]
     await until(lambda: all((tmp_path / name).exists() for name in ("a", "b", "c")))

@@ -1,0 +1,25 @@
+"""The file that tells what was left over by dead workers and supervisors, before it is ended. Standard library only."""
+
+import json
+import os
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+FILE = Path("logs", "orphans.jsonl")
+"""In the service home."""
+
+
+def told_by(run_dir: Path, supervisor: int | None, pids: Collection[int]) -> str:
+    """What is left of a run, in words."""
+    what = "nobody waits for it" if supervisor else "its supervisor is dead"
+    return f"run {run_dir.name} goes on (processes: {len(pids)}) and {what}"
+
+
+def tell(path: Path, run_dir: Path, supervisor: int | None, pids: Collection[int]) -> None:
+    """Add a line; `service doctor` shows it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    said = {"run_dir": str(run_dir), "supervisor": supervisor, "pids": sorted(pids)}
+    line = json.dumps(said | {"at": time.time(), "said": told_by(run_dir, supervisor, pids)})
+    with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "a") as file:
+        file.write(line + "\n")

@@ -1,0 +1,34 @@
+"""Orders are people's and their programs': an agent that has found a token is refused all the same (ruling N5)."""
+
+from collections.abc import Callable
+
+from activities.runs.ancestry import Agent
+from bridge.http.wire.call import Scope, call_of
+from bridge.http.wire.off_loop import read
+from bridge.machine.tcp_callers import Address, CannotTellError
+from bridge.operations import people
+from bridge.operations.service import Service
+
+AgentAt = Callable[[Address | None, Address | None], Agent | None]
+"""Whose agent calls: from where, to where."""
+
+INSTEAD = "say in its result what is to be done, or ask by `human_questions`; then: service result check"
+AGAIN = "call again, and keep the connection open until the answer is there"
+
+
+def nobody_s(caller: Address | None, here: Address | None) -> Agent | None:
+    """Where calls come by no connection of this machine."""
+    del caller, here
+    return None
+
+
+async def check(service: Service, agent_at: AgentAt, scope: Scope, order: str) -> None:
+    """Refuse an agent's order, by name; it is recorded in its tree."""
+    try:
+        found = await read(agent_at, scope.get("client"), scope.get("server"))
+    except CannotTellError:
+        why = "agents run on this machine, and it cannot be told whether one of them has called"
+        raise people.UnknownCallerError(why, AGAIN) from None
+    if found is not None:
+        call_of(scope).by = f"{found}, with {call_of(scope).by}"
+        await read(people.refuse, found, f"`{order}`", INSTEAD, service)

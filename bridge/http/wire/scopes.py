@@ -1,0 +1,31 @@
+"""What a token must be allowed to do for an endpoint; each declares it, in the document too (ruling N5)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bridge.http.wire.call import Call
+from bridge.http.wire.errors import ForbiddenScopeError
+from bridge.machine.named_tokens import Scope
+
+FREE: dict[str, Any] = {"security": []}
+"""For an endpoint that takes no token."""
+
+
+def needs(scope: Scope) -> dict[str, Any]:
+    """For `openapi_extra` of an endpoint."""
+    return {"security": [{"bearer": [scope.value]}]}
+
+
+def declared(extra: Mapping[str, Any] | None) -> Scope | None:
+    """The scope an endpoint says it needs, None for a free one; one that says nothing cannot be served."""
+    if extra is None or "security" not in extra:
+        raise ValueError("an endpoint must declare its scope: openapi_extra=needs(Scope.READ)")
+    return Scope(extra["security"][0]["bearer"][0]) if extra["security"] else None
+
+
+def check(call: Call, needed: Scope) -> None:
+    """Refuse a token that may not do that, and say which may."""
+    if call.scope is None or not call.scope.covers(needed):
+        whose = f"the token {call.token} has {call.scope}" if call.scope else "none was shown"
+        add = f"service bridge token add NAME --scope {needed}"
+        raise ForbiddenScopeError(f"this takes a token of scope {needed}, and {whose}", add)

@@ -1,0 +1,135 @@
+"""Tokens with a name and a scope, for programs and for people other than the operator (ruling N5).
+
+Only their digests are kept, in a file of the owner's alone: a token is shown when it is made, and never again.
+"""
+
+import re
+import secrets
+import time
+from collections.abc import Iterable
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from activities.settings.home import Home
+from activities.settings.ready import write_private
+from bridge.machine.locks import FileLock
+from bridge.machine.watched_file import WatchedFile
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+
+BYTES = 32
+LONGEST_NAME = 40
+LOCK_SECONDS = 10.0
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
+RESERVED = frozenset({"bridge", "cli", "comment", "dashboard", "operator", "service", "temporal", "webhook"})
+"""Names that records use for other things."""
+
+
+class Scope(StrEnum):
+    """What a token may do; each includes those before it."""
+
+    READ = "read"
+    ASK = "ask"
+    ACT = "act"
+
+    def covers(self, needed: "Scope") -> bool:
+        """Whether this is enough for what needs that."""
+        order = list(Scope)
+        return order.index(self) >= order.index(needed)
+
+
+class NamedToken(BaseModel):
+    """A token as it is kept."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    scope: Scope
+    digest: str
+    made_at: float
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tokens: tuple[NamedToken, ...] = ()
+
+
+class NamedTokens:
+    """Those in force now, whoever adds or removes some meanwhile."""
+
+    def __init__(self, home: Home) -> None:
+        self._file = WatchedFile(home.bridge_tokens, _by_digest)
+
+    def find(self, shown: bytes) -> NamedToken | None:
+        """The token that was shown, if there is one. Its digest is looked up: how long that takes tells nothing."""
+        return (self._file.value() or {}).get(sha256(shown).hexdigest())
+
+
+def add(home: Home, name: str, scope: str) -> str:
+    """A new token: what is returned is kept nowhere."""
+    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or name in RESERVED:
+        what = "is taken by the service itself" if name in RESERVED else "is no name of a token"
+        raise UsageError(f"{name[:100]!r} {what}", "small letters, digits, `.`, `_`, `-`: service bridge token add ci")
+    if scope not in list(Scope):
+        raise UsageError(f"{scope!r} is no scope; they are {', '.join(Scope)}", f"--scope {Scope.READ}")
+    token = secrets.token_urlsafe(BYTES)
+    with _Changing(home) as changing:
+        if any(each.name == name for each in changing.tokens):
+            raise RefusedError(f"there is a token {name} already", f"service bridge token remove {name}")
+        made = NamedToken(name=name, scope=Scope(scope), digest=sha256(token.encode()).hexdigest(), made_at=time.time())
+        changing.write((*changing.tokens, made))
+    return token
+
+
+def remove(home: Home, name: str) -> None:
+    """It opens nothing from now on, in a bridge that runs too."""
+    with _Changing(home) as changing:
+        left = tuple(each for each in changing.tokens if each.name != name)
+        if len(left) == len(changing.tokens):
+            raise NotFoundError(f"there is no token {name[:100]}", "service bridge token list")
+        changing.write(left)
+
+
+def every(home: Home) -> tuple[NamedToken, ...]:
+    """All of them, by name."""
+    return tuple(sorted(_read(home.bridge_tokens), key=lambda each: each.name))
+
+
+class _Changing:
+    """The file, while nobody else changes it."""
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.ensure().bridge_tokens
+
+    def __enter__(self) -> "_Changing":
+        lock = FileLock.take(self._path.with_name(f"{self._path.name}.lock"), wait=LOCK_SECONDS)
+        if lock is None:
+            raise RefusedError("somebody else changes the tokens right now", "service bridge token list")
+        self._lock, self.tokens = lock, _read(self._path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def write(self, tokens: Iterable[NamedToken]) -> None:
+        write_private(self._path, _File(tokens=tuple(tokens)).model_dump_json(indent=1) + "\n")
+
+
+def _read(path: Path) -> tuple[NamedToken, ...]:
+    try:
+        return _File.model_validate_json(path.read_bytes()).tokens
+    except FileNotFoundError:
+        return ()
+    except ValidationError:
+        raise RefusedError(f"{path} cannot be read", f"mv {path} {path}.strange; service bridge token list") from None
+
+
+def _by_digest(content: bytes) -> dict[str, NamedToken]:
+    """What cannot be read opens nothing."""
+    try:
+        return {each.digest: each for each in _File.model_validate_json(content).tokens}
+    except ValidationError:
+        return {}

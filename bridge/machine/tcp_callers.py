@@ -1,0 +1,84 @@
+"""Which process is at the other end of a connection on this machine, and whether it is an agent's (ruling N5).
+
+A token can be found and shown by anybody; the kernel knows whose socket it is. Only processes of this account are
+looked through: agents without an account of their own have it. Who calls from another machine, from a container with
+a network of its own, or through a program of a person's that passes calls on, cannot be known: there the token alone
+decides. On a machine without /proc nothing is known of anybody.
+"""
+
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.runs.ancestry import Agent, GoneError, agent_of, supervisors
+from activities.runs.os_processes import pids
+
+Address = tuple[str, int]
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+LOCAL, REMOTE, UID, INODE = 1, 2, 7, 9
+"""Columns of the kernel's tables of connections."""
+
+
+class CannotTellError(Exception):
+    """Agents run here, and the caller could be one of them."""
+
+
+@dataclass(frozen=True)
+class _Socket:
+    uid: int
+    inode: int
+
+
+def agent_at(caller: Address | None, here: Address | None) -> Agent | None:
+    """Whose agent calls from that address; None for people, and where it cannot be known at all."""
+    if caller is None or here is None or not Path(TABLES[0]).exists():
+        return None
+    theirs, ours = _ends(caller, here)
+    if theirs is None and ours is not None and not ipaddress.ip_address(caller[0]).is_loopback:
+        return None  # another machine's
+    if theirs is not None and theirs.inode and os.geteuid() not in (0, theirs.uid):
+        return None  # another account's: no agent of ours
+    for pid in _holders(theirs.inode) if theirs and theirs.inode else ():
+        with suppress(GoneError):
+            return agent_of(pid)
+    if next(supervisors(), None) is not None:
+        raise CannotTellError
+    return None
+
+
+def _ends(caller: Address, here: Address) -> tuple[_Socket | None, _Socket | None]:
+    """Both ends of the connection, as far as they are on this machine; one that is closed has no inode any more."""
+    mine = {(_written(here, mapped), _written(caller, mapped)): 1 for mapped in (False, True)}
+    places = mine | {(there, this): 0 for this, there in mine}
+    port = f":{caller[1]:04X} "  # there are thousands of lines on a busy machine
+    found: list[_Socket | None] = [None, None]
+    for table in TABLES:
+        with suppress(OSError), open(table) as lines:
+            for columns in (line.split() for line in lines if port in line):
+                if (place := places.get((columns[LOCAL], columns[REMOTE]))) is not None:
+                    found[place] = _Socket(int(columns[UID]), int(columns[INODE]))
+    return found[0], found[1]
+
+
+def _written(address: Address, mapped: bool) -> str:
+    """As the kernel writes it: words of four bytes in the machine's own order. IPv4 may stand in a socket of IPv6."""
+    ip = ipaddress.ip_address(address[0])
+    packed = ip.packed
+    if mapped and ip.version == 4:
+        packed = socket.inet_pton(socket.AF_INET6, f"::ffff:{ip}")
+    words = (packed[at : at + 4] for at in range(0, len(packed), 4))
+    return f"{''.join(f'{int.from_bytes(each, sys.byteorder):08X}' for each in words)}:{address[1]:04X}"
+
+
+def _holders(inode: int) -> Iterator[int]:
+    """The processes that have the socket, as far as they are ours to see; the highest numbers first."""
+    wanted = f"socket:[{inode}]"
+    for pid in sorted(pids(), reverse=True):
+        with suppress(OSError):  # it ended meanwhile, or belongs to somebody else
+            if any(os.readlink(f"/proc/{pid}/fd/{each}") == wanted for each in os.listdir(f"/proc/{pid}/fd")):
+                yield pid

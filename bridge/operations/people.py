@@ -1,0 +1,62 @@
+"""What only people decide: agents are refused by name, and that they tried is an event of their tree (ruling N5)."""
+
+import time
+from contextlib import suppress
+from hashlib import sha256
+from typing import NoReturn
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from activities.runs.ancestry import Agent
+from activities.settings.home import Home
+from activities.store import events
+from activities.store import jobs as stored_jobs
+from bridge.operations.service import Service
+from workflows.model.errors import RefusedError, ServiceError
+from workflows.model.event_kinds import EventKind
+from workflows.model.ids import root_of
+from workflows.model.rows import EventRecord
+
+
+class ForPeopleError(RefusedError):
+    """People decide this, and an agent called."""
+
+    code = "for_people"
+    status = 403
+
+
+class UnknownCallerError(RefusedError):
+    """Agents run here, and it cannot be told whether one of them has called."""
+
+    code = "unknown_caller"
+    status = 403
+
+
+def refuse(agent: Agent, what: str, instead: str, home: Service) -> NoReturn:
+    """Say which order it was, by whom, and what the agent can do; the event names each order once for each job.
+
+    It is told in the home of the agent's job, whatever home its environment names.
+    """
+    told = f"{what} is for people, and {agent} has called it"
+    if agent.job_id is not None:
+        of_job = Service(Home(agent.home)) if agent.home else home
+        with suppress(SQLAlchemyError, OSError, ServiceError):  # it is refused, whether or not it can be recorded
+            _record(of_job, agent.job_id, what, f"{told}; it was refused")
+    raise ForPeopleError(told, instead)
+
+
+def _record(service: Service, job_id: str, what: str, message: str) -> None:
+    if stored_jobs.get(service.store, job_id) is None:
+        return
+    kind = EventKind.AGENT_REFUSED
+    event = EventRecord(
+        event_id=f"{job_id}-{kind}-{sha256(what.encode()).hexdigest()[:8]}",
+        job_id=job_id,
+        root_job_id=root_of(job_id) or job_id,
+        kind=kind.value,
+        at=time.time(),
+        message=message,
+        data={"job_id": job_id, "order": what},
+    )
+    with service.store.begin() as connection:
+        events.tell(connection, [event])

@@ -1,0 +1,33 @@
+"""Who has handed a command over: the process at the other end, as the kernel knows it, whatever it says of itself."""
+
+import os
+import select
+import socket
+from dataclasses import dataclass
+
+from cli.warm.client import peer
+
+SO_PEERPIDFD = 77
+"""From Linux 6.5 on: that very process, and never another one that got its number afterwards."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A process, held so that its number is not taken for another's."""
+
+    pid: int
+    handle: int
+
+    @classmethod
+    def of(cls, line: socket.socket) -> "Peer":
+        """The process that connected. An older kernel has it found by its number, at once."""
+        pid, _ = peer(line)
+        try:
+            return cls(pid, line.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD))
+        except OSError:
+            return cls(pid, os.pidfd_open(pid))
+
+    @property
+    def lives(self) -> bool:
+        """Whether it has not ended: then its number is its own."""
+        return not select.select([self.handle], [], [], 0)[0]

@@ -1,0 +1,165 @@
+"""An agent is known by what it is below, however it hides; people and their programs are not taken for one (N5)."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities.runs import ancestry, os_processes
+from activities.runs.ancestry import Agent, GoneError, agent_of
+from activities.runs.orphans import recent
+from activities.runs.os_processes import identity
+from activities.runs.supervised_run import RunEnd, RunRequest, run
+from tests.activities.runs.conftest import RequestFor
+from tests.activities.runs.processes import parent, supervisor_of, without_fork_server
+from tests.waiting import until
+
+pytestmark = [
+    pytest.mark.ruling("N5"),
+    pytest.mark.skipif(sys.platform != "linux", reason="without /proc ancestry tells nothing"),
+]
+
+CLEAN = "env -i PATH=$PATH"
+SAYS = "echo $$ > draft; mv draft pid; exec sleep 600"
+"""Says which process it is, and stays."""
+HIDING = {
+    "by nothing": SAYS,
+    "by a clean environment": f"exec {CLEAN} sh -c '{SAYS}'",
+    "by a session of its own": f"setsid -f {CLEAN} sh -c '{SAYS}'; sleep 600",
+    "by a double fork": f"( ( {CLEAN} setsid sh -c '{SAYS}' & ) & ); sleep 600",
+    "by another name": f"""cp "$(command -v sh)" bash; exec {CLEAN} ./bash -c '{SAYS}'""",
+}
+
+
+async def hidden(request: RunRequest) -> "tuple[int, asyncio.Task[RunEnd]]":
+    """A process of the run that has hidden itself, and the run."""
+    said = request.cwd / "pid"
+    task = asyncio.create_task(run(request))
+    await until(lambda: said.exists() or task.done())
+    return int(said.read_text()), task
+
+
+async def ended(task: "asyncio.Task[RunEnd]", request: RunRequest) -> RunEnd:
+    os.kill(supervisor_of(request), signal.SIGTERM)
+    return await task
+
+
+@pytest.mark.parametrize("how", HIDING)
+@pytest.mark.parametrize("forked", [True, False], ids=["forked", "directly"])
+async def test_an_agent_is_known_however_it_hides(
+    request_for: RequestFor, monkeypatch: pytest.MonkeyPatch, how: str, forked: bool
+) -> None:
+    if not forked:
+        without_fork_server(monkeypatch)
+    request = request_for(HIDING[how])
+    pid, task = await hidden(request)
+    job_id = request.run_dir.name.rpartition(".")[0]
+    assert agent_of(pid) == Agent(job_id, request.run_dir.parent.parent)
+    await ended(task, request)
+    assert identity(pid) is None, "what has hidden ends with its run"
+
+
+async def test_a_parent_that_ends_during_the_look_leads_nobody_out(
+    request_for: RequestFor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of a dead parent may be a person's process by now."""
+    request = request_for(SAYS)
+    pid, task = await hidden(request)
+    looks: list[int] = []
+    true_parent = os_processes.parent_of
+
+    def too_late(of: int) -> int | None:
+        looks.append(of)
+        return os.getpid() + 2_000_000 if of == pid and len(looks) == 1 else true_parent(of)
+
+    monkeypatch.setattr(ancestry, "parent_of", too_late)
+    assert agent_of(pid)
+    assert looks.count(pid) > 1
+    await ended(task, request)
+
+
+async def test_an_agent_cannot_pass_for_that_of_another_job(request_for: RequestFor, tmp_path: Path) -> None:
+    """Neither by a mark nor by a process of its own that looks like a supervisor of another run."""
+    other = tmp_path / "runs" / "job-000000000000.1"
+    fake = tmp_path / "activities" / "runs" / "supervisor.py"
+    for folder in (other, fake.parent):
+        folder.mkdir(parents=True)
+    fake.write_text(f"import subprocess; subprocess.run(['sh', '-c', {SAYS!r}])")
+    imitates = f"exec {sys.executable} -I -S {fake} 2> {other}/supervisor.log"
+    request = request_for(f"export SERVICE_RUN_MARK=job-000000000000.1@home; {imitates}")
+    pid, task = await hidden(request)
+    assert ancestry.is_supervisor(parent(pid))
+    assert agent_of(pid) == Agent(request.run_dir.name.rpartition(".")[0], tmp_path)
+    await ended(task, request)
+
+
+async def test_a_run_whose_records_are_gone_is_still_an_agent_s(request_for: RequestFor) -> None:
+    request = request_for(SAYS)
+    pid, task = await hidden(request)
+    supervisor = supervisor_of(request)
+    (request.run_dir / "claim").unlink()
+    request.run_dir.rename(request.run_dir.with_name("elsewhere"))
+    assert agent_of(pid) == Agent()
+    os.kill(supervisor, signal.SIGTERM)
+    await until(lambda: identity(pid) is None)
+    await task
+
+
+@pytest.mark.usefixtures("server")
+async def test_what_a_killed_supervisor_leaves_is_ended_even_where_nothing_marks_it(request_for: RequestFor) -> None:
+    request = request_for(HIDING["by a double fork"])
+    pid, task = await hidden(request)
+    os.kill(supervisor_of(request), signal.SIGKILL)
+    await task
+    await until(lambda: identity(pid) is None)
+    told = list(recent(request.run_dir.parents[1] / "logs" / "orphans.jsonl", 3600))
+    assert [(each["run_dir"], pid in each["pids"]) for each in told] == [(str(request.run_dir), True)]
+    assert told[0]["said"].endswith("and its supervisor is dead")
+
+
+def test_a_marked_process_is_an_agent_s_where_no_supervisor_is_left() -> None:
+    marked = {"PATH": os.environ["PATH"], "SERVICE_RUN_MARK": "job-000000000000.1-" + "0" * 32 + "@home"}
+    left = subprocess.Popen(["sleep", "600"], env=marked)
+    assert agent_of(left.pid) == Agent("job-000000000000")
+    left.kill()
+    left.wait()
+
+
+PEOPLE = {
+    "in a shell": "exec sleep 600",
+    "in a terminal's own session, as tmux and ssh have it": "exec setsid sleep 600",
+    "from cron, with next to no environment": "exec env -i /bin/sh -c 'exec sleep 600'",
+    "from a unit, or anything else that has left its parent": "setsid -f sh -c 'echo $$ > left; exec sleep 600'",
+}
+
+
+def typed(command: str, folder: Path) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(["sh", "-c", command], cwd=folder)
+
+
+@pytest.mark.parametrize("where", PEOPLE)
+async def test_people_are_people_wherever_they_type(request_for: RequestFor, tmp_path: Path, where: str) -> None:
+    """While an agent runs beside them, too."""
+    request = request_for(SAYS)
+    _, task = await hidden(request)
+    person = typed(PEOPLE[where], tmp_path)
+    pid = person.pid
+    if "left" in PEOPLE[where]:
+        await until(lambda: (tmp_path / "left").exists() and (tmp_path / "left").read_text().strip())
+        pid = int((tmp_path / "left").read_text())
+    assert agent_of(pid) is None
+    assert agent_of(os.getpid()) is None
+    os.kill(pid, signal.SIGKILL)
+    person.wait()
+    await ended(task, request)
+
+
+def test_of_a_process_that_is_gone_nothing_is_known() -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    with pytest.raises(GoneError):
+        agent_of(gone.pid)

@@ -1,0 +1,70 @@
+"""What an agent in a box with the whole network reaches of the bridge: no token, no order with a found one (N5)."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from activities.boxes.box import BoxKind, Network
+from activities.sealing import seal_key
+from bridge.http.app import create_app
+from bridge.machine import named_tokens, tcp_callers
+from bridge.operations.service import Service
+from tests.activities.boxes.world import World, built, why_not
+from tests.bridge.conftest import Live
+
+pytestmark = pytest.mark.ruling("N5")
+CALLS = """
+import json, os, sys, urllib.error, urllib.request
+url, home, found = json.loads(sys.argv[1])
+def reached(path):
+    try:
+        open(path).close()
+        return True
+    except OSError:
+        return False
+def status(path, token, body=None):
+    headers = {"Content-Type": "application/json"} | ({"Authorization": "Bearer " + token} if token else {})
+    try:
+        return urllib.request.urlopen(urllib.request.Request(url + path, body, headers)).status
+    except urllib.error.HTTPError as refused:
+        return refused.code, json.loads(refused.read())["code"]
+names = ("bridge.token", "bridge.tokens", "seal.key")
+kill = "/v1/jobs/job-0123456789ab/kill"
+said = {
+    "found": [name for name in names if reached(home + "/" + name)],
+    "without a token": [status("/v1/jobs", ""), status(kill, "", b"{}")],
+    "with a token it was told": [status("/v1/jobs", found), status(kill, found, b"{}")],
+}
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with built(tmp_path / "world") as there:
+        yield there
+
+
+@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
+async def test_a_boxed_agent_finds_no_way_to_order(
+    world: World,
+    service: Service,
+    listening: Callable[[Service], Live],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: BoxKind,
+) -> None:
+    if why := why_not(kind):
+        pytest.skip(why)
+    monkeypatch.setattr("tests.bridge.conftest.create_app", partial(create_app, agent_at=tcp_callers.agent_at))
+    seal_key.ensure(service.home.root)
+    told = [listening(service).url, str(service.home.root), named_tokens.add(service.home, "told", "act")]
+    request = world.request(world.box(kind, Network.FULL), CALLS)
+    end = await world.play(world.box(kind, Network.FULL), CALLS, argv=(*request.argv, json.dumps(told)))
+    assert json.loads(end.stdout.read_text() or "{}") == {
+        "found": [],
+        "without a token": [[401, "unauthorized"], [401, "unauthorized"]],
+        "with a token it was told": [200, [403, "for_people"]],
+    }, end.stderr.read_text()

@@ -1,0 +1,194 @@
+"""Tokens have names and scopes; what one may not do is refused with what may, and records name it (ruling N5)."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
+
+from activities.runs.ancestry import Agent
+from activities.settings.home import Home
+from activities.store import events
+from bridge.http.app import create_app
+from bridge.http.wire import scopes
+from bridge.http.wire.strict_route import PlainRoute, StrictRoute
+from bridge.http.wire.webhook import PATH as WEBHOOK
+from bridge.machine import named_tokens
+from bridge.machine.named_tokens import Scope
+from bridge.machine.tcp_callers import Address, CannotTellError
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from tests.bridge.conftest import Live
+from tests.bridge.http.conftest import BASE, NO_TEMPORAL, PLENTY, caller
+from workflows.model.errors import ServiceError
+
+pytestmark = pytest.mark.ruling("N5")
+FREE = {"/healthz", "/readyz", WEBHOOK}
+STARTS = {"/v1/agents/{name}/ask", "/v1/pipelines/{name}/run"}
+LOOKS = {"/v1/memory/recall"}
+
+
+@pytest.fixture
+def hooked(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """With every route there is, GitHub's too."""
+    monkeypatch.setenv("HOOK", "secret")
+    monkeypatch.setenv("TOKEN", "token")
+    github = '[github]\ntoken_env = "TOKEN"\nwebhook_secret_env = "HOOK"\n'
+    home.config.write_text(PLENTY + NO_TEMPORAL + github)
+    made = Service(home)
+    yield made
+    made.store.dispose()
+
+
+def routes(service: Service) -> dict[tuple[str, str], APIRoute]:
+    """All there are: what is served is made of routers, and of the document itself."""
+    found: dict[tuple[str, str], APIRoute] = {}
+    for each in create_app(service).routes:
+        for route in each.original_router.routes if hasattr(each, "original_router") else ():
+            assert isinstance(route, APIRoute)
+            found |= {(method, route.path): route for method in route.methods or ()}
+        assert hasattr(each, "original_router") or getattr(each, "path", "") == "/openapi.json"
+    return found
+
+
+def expected(method: str, path: str) -> Scope | None:
+    if path in FREE:
+        return None
+    if method == "GET" or path in LOOKS:
+        return Scope.READ
+    return Scope.ASK if path in STARTS else Scope.ACT
+
+
+def test_every_route_declares_its_scope_and_the_document_says_it(hooked: Service) -> None:
+    found = routes(hooked)
+    assert len(found) > len(FREE)
+    document = create_app(hooked).openapi()
+    for (method, path), route in found.items():
+        wanted = expected(method, path)
+        assert scopes.declared(route.openapi_extra) is wanted, path
+        said = document["paths"][path][method.lower()]
+        assert said["security"] == ([{"bearer": [str(wanted)]}] if wanted else []), path
+        assert ("forbidden_scope" in said["responses"]["403"]["description"]) is (wanted in {Scope.ASK, Scope.ACT})
+
+
+@pytest.mark.parametrize("kind", [StrictRoute, PlainRoute])
+def test_a_route_that_declares_none_cannot_be_served(kind: type[APIRoute]) -> None:
+    with pytest.raises(ValueError, match="must declare its scope"):
+        APIRouter(route_class=kind).add_api_route("/x", lambda: None)
+
+
+def sent(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+async def test_a_token_does_what_its_scope_covers_and_nothing_else(service: Service, scope: Scope) -> None:
+    token = named_tokens.add(service.home, "ci", scope)
+    async with caller(service, **sent(token)) as client:
+        for method, path in routes(service):
+            needed = expected(method, path)
+            answer = await client.request(method, path.format(name="x", job_id=seeds.ROOT, run_id="prun-0123456789ab"))
+            if needed is not None and not scope.covers(needed):
+                assert answer.status_code == 403, path
+                assert answer.json()["code"] == "forbidden_scope"
+                add = f"service bridge token add NAME --scope {needed}"
+                assert answer.json()["error"] == (
+                    f"this takes a token of scope {needed}, and the token ci has {scope}; try: {add}"
+                )
+            else:
+                assert answer.status_code not in {401, 403}, (path, answer.text)
+
+
+def audited(service: Service) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in service.home.audit.read_text().splitlines()]
+
+
+async def test_a_removed_token_opens_nothing_at_once_and_others_go_on(service: Service) -> None:
+    async with caller(service) as client:
+        ci, web = (named_tokens.add(service.home, name, "read") for name in ("ci", "web"))
+        assert [(await client.get("/v1/jobs", headers=sent(each))).status_code for each in (ci, web)] == [200, 200]
+        named_tokens.remove(service.home, "ci")
+        assert [(await client.get("/v1/jobs", headers=sent(each))).status_code for each in (ci, web)] == [401, 200]
+        assert (await client.get("/v1/jobs")).status_code == 200
+    assert [each["by"] for each in audited(service)] == [
+        "token ci",
+        "token web",
+        "",
+        "token web",
+        "the operator's token",
+    ]
+
+
+async def test_who_follows_with_a_token_is_cut_off_when_it_is_removed(live: Live) -> None:
+    seeds.write(live.service, seeds.task(), seeds.job(seeds.ROOT), seeds.event(1))
+    token = named_tokens.add(live.service.home, "ci", "read")
+    headers = sent(token) | {"Accept": "text/event-stream"}
+    async with live.client() as client:
+        waiting = asyncio.create_task(client.get(f"/v1/jobs/{seeds.ROOT}?wait=60s", headers=sent(token)))
+        async with client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=headers) as told:
+            lines = told.aiter_lines()
+            async for line in lines:
+                if line.startswith("data:"):
+                    break
+            named_tokens.remove(live.service.home, "ci")
+            assert not [line async for line in lines if line.startswith("event: end")]
+        assert (await waiting).status_code == 200
+
+
+@pytest.mark.parametrize(("shown", "who"), [("ann", "ann (bridge)"), (None, "bridge")])
+async def test_an_order_is_recorded_under_the_token_s_name(
+    service: Service, monkeypatch: pytest.MonkeyPatch, shown: str | None, who: str
+) -> None:
+    told: list[str] = []
+
+    async def kill(*_: object, actor: str, immediate: bool) -> None:
+        told.append(actor)
+        raise ServiceError("enough")
+
+    monkeypatch.setattr("bridge.operations.trees.kill", kill)
+    headers = sent(named_tokens.add(service.home, shown, "act")) if shown else {}
+    async with caller(service) as client:
+        await client.post(f"/v1/jobs/{seeds.ROOT}/kill", headers=headers)
+    assert told == [who]
+
+
+def calling(service: Service, agent_at: Any) -> httpx.AsyncClient:
+    app: FastAPI = create_app(service, agent_at)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE)
+
+
+async def test_an_agent_s_order_is_refused_whatever_token_it_shows(service: Service) -> None:
+    seeds.write(service, seeds.task(), seeds.job(seeds.ROOT))
+
+    def an_agent(caller: Address, here: Address) -> Agent:
+        return Agent(seeds.ROOT, service.home.root)
+
+    async with calling(service, an_agent) as client:
+        own = sent(service.home.bridge_token.read_text())
+        for headers in (own, sent(named_tokens.add(service.home, "ann", "act"))):
+            answer = await client.post(f"/v1/jobs/{seeds.ROOT}/kill", headers=headers)
+            assert (answer.status_code, answer.json()["code"]) == (403, "for_people")
+            said = f"`POST /v1/jobs/{{job_id}}/kill` is for people, and an agent of {seeds.ROOT} has called it"
+            assert answer.json()["error"].startswith(said)
+            assert (await client.get(f"/v1/jobs/{seeds.ROOT}", headers=headers)).status_code == 200, "a look"
+    told = events.of_tree(service.store, seeds.ROOT)
+    assert [each.kind for each in told] == ["agent_refused"]
+    assert [each["error"] for each in audited(service)] == ["for_people", None] * 2
+    assert [each["by"] for each in audited(service)][::2] == [
+        f"an agent of {seeds.ROOT}, with {whose}" for whose in ("the operator's token", "token ann")
+    ]
+
+
+async def test_who_cannot_be_told_from_an_agent_is_asked_to_call_again(service: Service) -> None:
+    def nobody_knows(caller: Address, here: Address) -> None:
+        raise CannotTellError
+
+    async with calling(service, nobody_knows) as client:
+        headers = sent(service.home.bridge_token.read_text())
+        answer = await client.post(f"/v1/jobs/{seeds.ROOT}/kill", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (403, "unknown_caller")
+        assert (await client.get("/v1/jobs", headers=headers)).status_code == 200

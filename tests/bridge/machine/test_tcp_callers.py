@@ -1,0 +1,124 @@
+"""Who is at the other end of a connection on this machine: an agent is known by its socket (ruling N5)."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from activities.runs.ancestry import Agent
+from activities.runs.supervised_run import RunRequest, run, stop
+from bridge.machine.tcp_callers import CannotTellError, agent_at
+from tests.waiting import until
+
+pytestmark = [
+    pytest.mark.ruling("N5"),
+    pytest.mark.skipif(sys.platform != "linux", reason="without /proc nobody is known by a socket"),
+]
+
+JOB = "job-0123456789ab"
+CALLS = """
+import os, socket, struct, sys, time
+family, host, port, then = getattr(socket, sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
+line = socket.socket(family)
+line.connect((host, port))
+open("called", "w").close()
+if then == "closes":
+    line.close()
+if then == "resets":
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    line.close()
+if then == "hides":  # under way from one end of a pair to the other, in nobody's descriptors
+    pair = socket.socketpair()
+    socket.send_fds(pair[0], [b"x"], [line.fileno()])
+    line.close()
+open("done", "w").close()
+time.sleep(600)
+"""
+
+
+@contextmanager
+def listening(family: socket.AddressFamily, host: str) -> Iterator[socket.socket]:
+    with socket.create_server((host, 0), family=family) as listener:
+        listener.settimeout(60)
+        yield listener
+
+
+@asynccontextmanager
+async def called(folder: Path, words: list[str]) -> AsyncIterator[None]:
+    """An agent that has called."""
+    runs = folder / "home" / "runs"
+    runs.mkdir(parents=True, mode=0o700)
+    request = RunRequest(
+        runs / f"{JOB}.1", (sys.executable, "-I", "-S", "-c", CALLS, *words), folder, {"PATH": os.environ["PATH"]}
+    )
+    task = asyncio.create_task(run(request))
+    await until(lambda: (folder / "done").exists() or task.done())
+    assert not task.done(), task
+    try:
+        yield
+    finally:
+        await stop(request.run_dir, 0.1)
+        await task
+
+
+@pytest.mark.parametrize(
+    ("family", "host", "here"),
+    [
+        (socket.AF_INET, "127.0.0.1", "127.0.0.1"),
+        (socket.AF_INET6, "::1", "::1"),
+        (socket.AF_INET, "127.0.0.1", "::ffff:127.0.0.1"),
+    ],
+    ids=["IPv4", "IPv6", "IPv4 by a socket of IPv6"],
+)
+async def test_an_agent_is_known_by_its_connection(
+    tmp_path: Path, family: socket.AddressFamily, host: str, here: str
+) -> None:
+    with listening(family, host) as listener:
+        port = listener.getsockname()[1]
+        kind = "AF_INET6" if ":" in here else "AF_INET"
+        async with called(tmp_path, [kind, here, str(port), "stays"]):
+            line, caller = listener.accept()
+            with line:
+                assert agent_at(caller[:2], line.getsockname()[:2]) == Agent(JOB, tmp_path / "home")
+
+
+@pytest.mark.parametrize("then", ["closes", "resets", "hides"])
+async def test_a_caller_that_hides_its_socket_is_not_taken_for_a_person(tmp_path: Path, then: str) -> None:
+    with listening(socket.AF_INET, "127.0.0.1") as listener:
+        async with called(tmp_path, ["AF_INET", "127.0.0.1", str(listener.getsockname()[1]), then]):
+            line, caller = listener.accept()
+            with line, pytest.raises(CannotTellError):
+                agent_at(caller, line.getsockname())
+
+
+async def test_a_person_is_a_person_while_agents_run_too(tmp_path: Path) -> None:
+    with listening(socket.AF_INET, "127.0.0.1") as listener:
+        port = listener.getsockname()[1]
+        async with called(tmp_path, ["AF_INET", "127.0.0.1", str(port), "stays"]):
+            listener.accept()[0].close()
+            with person(["AF_INET", "127.0.0.1", str(port), "stays"], tmp_path / "hers"):
+                line, caller = listener.accept()
+                with line:
+                    assert agent_at(caller, line.getsockname()) is None
+
+
+@contextmanager
+def person(words: list[str], folder: Path) -> Iterator[None]:
+    folder.mkdir()
+    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", CALLS, *words], cwd=folder)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_of_who_comes_by_no_connection_nothing_is_known() -> None:
+    assert agent_at(None, None) is None
+    assert agent_at(None, ("127.0.0.1", 1)) is None

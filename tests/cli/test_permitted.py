@@ -1,0 +1,94 @@
+"""Every command is in the one table of who may call it; an agent is refused people's by name (ruling N5)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.runs.ancestry import Agent
+from activities.settings.home import Home
+from activities.store import events
+from bridge.operations.people import ForPeopleError
+from bridge.operations.service import Service
+from cli import calling
+from cli.main import NOUNS, command_of, leaves, main
+from cli.permitted import INSTEAD, SERVED
+from tests.bridge import seeds
+from workflows.model.errors import RefusedError
+
+pytestmark = pytest.mark.ruling("N5")
+JOB = f"{seeds.ROOT}.1"
+
+
+def commands() -> dict[str, Any]:
+    return {path: leaf for noun in NOUNS for path, leaf in leaves(command_of(noun), noun)}
+
+
+@pytest.fixture
+def agent(home: Home, monkeypatch: pytest.MonkeyPatch) -> Service:
+    """Whatever is typed is typed by an agent of a job."""
+    service = Service(home)
+    seeds.write(service, seeds.task(), seeds.job(seeds.ROOT), seeds.job(JOB))
+    monkeypatch.setattr(calling, "agent", lambda: Agent(JOB, home.root))
+    return service
+
+
+def test_every_command_is_in_the_table_once_and_no_other() -> None:
+    assert not SERVED & INSTEAD.keys()
+    assert set(commands()) == SERVED | INSTEAD.keys()
+
+
+@pytest.mark.parametrize("path", sorted(INSTEAD))
+def test_people_s_commands_are_refused_to_agents_by_name(agent: Service, path: str) -> None:
+    with pytest.raises(ForPeopleError) as refused:
+        commands()[path].callback()
+    assert refused.value.message == f"`service {path}` is for people, and an agent of {JOB} has called it"
+    assert refused.value.hint == INSTEAD[path]
+    assert (refused.value.exit_code, refused.value.status) == (3, 403)
+
+
+def test_a_command_that_nobody_has_put_into_the_table_is_refused(agent: Service) -> None:
+    with pytest.raises(ForPeopleError):
+        calling.for_people("something new")
+
+
+def test_that_an_agent_tried_is_told_once_for_each_order(agent: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["resume", seeds.ROOT, "abort"], ["resume", seeds.ROOT, "retry"], ["job", "kill", seeds.ROOT]):
+        assert main(words) == 3
+        assert "has called it\ntry: " in capsys.readouterr().err
+    told = [each for each in events.of_tree(agent.store, seeds.ROOT) if each.kind == "agent_refused"]
+    assert [each.message for each in told] == [
+        f"`service {what}` is for people, and an agent of {JOB} has called it; it was refused"
+        for what in ("resume", "job kill")
+    ]
+    assert {each.job_id for each in told} == {JOB}
+
+
+def test_it_is_told_in_the_home_of_its_job_whatever_home_its_environment_names(
+    agent: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SERVICE_HOME", str(tmp_path / "another"))
+    assert main(["job", "kill", seeds.ROOT]) == 3
+    assert [each.kind for each in events.of_tree(agent.store, seeds.ROOT)] == ["agent_refused"]
+
+
+def test_an_agent_s_looks_are_served(agent: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["job", "show", JOB], ["job", "tree", JOB], ["attention"], ["memory", "list"], ["result", "schema"]):
+        assert main(words) == 0
+    assert main(["job", "show", JOB, "--web"]) == 3
+    assert "`service dashboard` is for people" in capsys.readouterr().err
+
+
+def test_an_agent_proposes_in_the_name_of_its_own_job(agent: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", "propose", "limits", "They are here.", "--job", JOB]) == 0
+    assert main(["memory", "propose", "limits", "They are there.", "--job", seeds.ROOT]) == 3
+    assert f"this is an agent of {JOB}, and it speaks for no other job than its own" in capsys.readouterr().err
+
+
+def test_who_has_ended_orders_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone:
+        pid, lives = 2**22 + 1, False
+
+    monkeypatch.setattr(calling, "_typed_by", Gone())
+    with pytest.raises(RefusedError, match="who typed this has ended"):
+        calling.for_people("resume")
