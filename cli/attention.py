@@ -37,7 +37,7 @@ def attention(
     while True:
         found = operation.find(service)
         if found != shown:
-            say_json(operation.as_json(found)) if json else say("\n".join([*_lines(found), *([""] if watch else [])]))
+            say_json(operation.as_json(found)) if json else say(*_lines(found), *([""] if watch else []))
             sys.stdout.flush()
             shown = found
         if not watch:

@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.output import say
+from cli.output import redraw, say
 from cli.words import one_line
+from workflows.contract import visible
 
 if TYPE_CHECKING:
     from bridge.operations.jobs import Tree
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.3
 WIDTH = 100
-UP = "\x1b[{}A\x1b[J"
-"""Back to the first line of the view, and clear from there."""
 
 
 def lines(tree: "Tree") -> Iterator[str]:
@@ -46,13 +45,12 @@ def watch_tree(service: "Service", job_id: str) -> None:
     shown: list[str] = []
     while True:
         tree = jobs.tree(service, job_id)
-        view = list(lines(tree))
+        view = [visible.one_line(line) for line in lines(tree)]
         if in_place:
             width = shutil.get_terminal_size().columns
-            sys.stdout.write(UP.format(len(shown)) if shown else "")
-            say("\n".join(line[:width] for line in view))
+            redraw([line[:width] for line in view], len(shown))
         elif _without_clock(view) != _without_clock(shown):
-            say("\n".join([*view, ""]))
+            say(*view, "")
         sys.stdout.flush()
         if tree.over:
             return

@@ -41,4 +41,4 @@ def require(service: Service) -> None:
     wrong = [found for found in doctor.foundation(service) if found.level is doctor.Level.WRONG]
     if wrong:
         fixes = dict.fromkeys(found.fix for found in wrong if found.fix)
-        raise NotPreparedError("\n".join(f"{found.about}: {found.says}" for found in wrong), "\n     ".join(fixes))
+        raise NotPreparedError("\n".join(f"{found.about}: {found.says}" for found in wrong), "; then: ".join(fixes))
