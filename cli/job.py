@@ -108,7 +108,7 @@ def tree(
         open_page(service, dashboard.page_of_tree(service, job_id))
         return
     if watch:
-        watch_tree(service, job_id)
+        watch_tree(service, job_id, json=json)
         return
     shown = jobs.tree(service, job_id)
     say_json(jobs.tree_as_json(shown)) if json else say(*lines(shown))

@@ -9,6 +9,7 @@ import typer
 
 from cli.belonging import token_here
 from cli.output import coloured, hand_over, page, say, say_json, say_table, tell
+from workflows.contract.visible import PREFIX
 
 if TYPE_CHECKING:
     from bridge.operations.branches import LegBranch
@@ -20,6 +21,11 @@ JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of 
 
 HEADINGS = ("LEG", "JOB", "STATE", "BRANCH", "IS", "AHEAD", "BEHIND", "FILES", "TO MERGE IT")
 _IS = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
+_BEGINNINGS = (
+    *("diff ", "index ", "@@", "+", "-", " ", "\\ No newline", "old mode ", "new mode ", "new file ", "deleted file "),
+    *("similarity index ", "dissimilarity index ", "rename ", "copy ", "Binary files ", "GIT binary patch", "literal "),
+    "delta ",
+)
 _COLOURS = (("diff ", 1), ("+++", 1), ("---", 1), ("@@", 36), ("+", 32), ("-", 31))
 
 
@@ -179,5 +185,8 @@ def _coloured(found: "JobDiff") -> Iterator[str]:
 
 
 def _line(raw: bytes) -> str:
+    """What does not begin as lines of a diff do is no line of one."""
     text = raw.decode("utf-8", "backslashreplace")
+    if text and not text.startswith(_BEGINNINGS):
+        return coloured(f"{PREFIX}{text}", None)
     return coloured(text, next((number for start, number in _COLOURS if text.startswith(start)), None))

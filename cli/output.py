@@ -6,6 +6,7 @@ that have lines of their own go through `prefixed` first.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _UP = "\x1b[{}A\x1b[J"
 """Back to the first line of a view, and clear from there."""
+_NAME = re.compile(r"[\w@/+.,#-]+(?: ago| days| said)?")
 _COLOUR = "\x1b[{}m{}\x1b[0m"
 
 
@@ -51,12 +53,17 @@ def say_json_text(document: str) -> None:
 
 def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> None:
     """Aligned columns, or a sentence where there is nothing to show."""
-    table = [list(headings), *([one_line(cell) for cell in row] for row in rows)]
+    table = [list(headings), *([named(first), *map(one_line, rest)] for first, *rest in rows)]
     if len(table) == 1:
         say(empty)
         return
     widths = [max(len(row[column]) for row in table) for column in range(len(headings))]
     say(*("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table))
+
+
+def named(name: str) -> str:
+    """A name that begins a line: in quotes where it is not made of what names are made of."""
+    return name if not name or _NAME.fullmatch(name) else f'"{one_line(name)}"'
 
 
 def say_fields(fields: Iterable[tuple[str, object]]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from cli.output import say, say_document, say_fields, say_json, tell
+from cli.output import named, say, say_document, say_fields, say_json, tell
 from cli.waiting import Asker, left_alone
 from cli.words import clock, one_line
 from workflows.contract.visible import prefixed
@@ -102,7 +102,7 @@ def show_output(service: "Service", run_id: str, stage: str, attempt: int | None
     if json:
         say_json(asdict(shown))
         return
-    say(f"{shown.stage} {shown.state} attempt {shown.attempt}  {one_line(shown.said, 500)}".rstrip())
+    say(f"{named(shown.stage)} {shown.state} attempt {shown.attempt}  {one_line(shown.said, 500)}".rstrip())
     for heading, text in (("output", shown.output), ("stderr", shown.stderr)):
         if text.strip():
             say("", f"{heading}:", *prefixed(text))
@@ -119,7 +119,7 @@ def lines(run: "RunView") -> Iterator[str]:
     if run.belongs_to.what:
         yield f"belongs to {run.belongs_to}"
     for key, value in run.payload.items():
-        yield f"  {key} = {one_line(value)}"
+        yield f"  {named(key)} = {one_line(value)}"
     for stage in run.stages:
         yield f"  {_stage(stage)}"
 
@@ -130,4 +130,4 @@ def _stage(stage: "StageView") -> str:
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""
     decision = f" {word}" if (word := decided(stage.state, stage.decision)) else ""
-    return f"{stage.id} {stage.state}{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()
+    return f"{named(stage.id)} {stage.state}{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()

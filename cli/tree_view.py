@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.output import redraw, say
+from cli.output import redraw, say, say_json_line
 from cli.words import one_line
 from workflows.contract import visible
 
@@ -27,18 +27,21 @@ def lines(tree: "Tree") -> Iterator[str]:
     if tree.belongs_to.what:
         yield f"  belongs to {tree.belongs_to}"
     if task.why:
-        yield f"  {one_line(task.why, 2 * WIDTH)}"
+        yield f"  because: {one_line(task.why, 2 * WIDTH)}"
     yield f"  {spend(tree.bounds, tree.ledger)}"
     if task.next:
         yield f"  next: {task.next}"
     waits = {job.reason: job.next for job in tree.jobs if job.next and job.ended_at is None}
-    yield from (f"  {why}; {what_next}" for why, what_next in waits.items())
+    yield from (f"  waits: {why}; {what_next}" for why, what_next in waits.items())
     yield ""
     yield from nested(tree.jobs)
 
 
-def watch_tree(service: "Service", job_id: str) -> None:
-    """Show every change until the tree is over: in place on a terminal, one view after another elsewhere."""
+def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
+    """Show every change until the tree is over: in place on a terminal, one view after another elsewhere.
+
+    As JSON it is a document on a line of its own for each change.
+    """
     from bridge.operations import jobs
 
     in_place = sys.stdout.isatty()
@@ -46,7 +49,10 @@ def watch_tree(service: "Service", job_id: str) -> None:
     while True:
         tree = jobs.tree(service, job_id)
         view = [visible.one_line(line) for line in lines(tree)]
-        if in_place:
+        if json:
+            if _without_clock(view) != _without_clock(shown):
+                say_json_line(jobs.tree_as_json(tree))
+        elif in_place:
             width = shutil.get_terminal_size().columns
             redraw([line[:width] for line in view], len(shown))
         elif _without_clock(view) != _without_clock(shown):
