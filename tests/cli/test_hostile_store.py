@@ -22,20 +22,14 @@ from tests.bridge.http.dashboard import hostile
 from tests.bridge.http.dashboard.hostile import BLOCKED, ENDED, FAILED, RAN, RUNS
 from tests.bridge.seeds import ROOT
 from tests.cli.terminal import Printed, typed
-from workflows.contract.visible import visible
+from tests.evil import EVIL, forged, raw
 from workflows.model.states import JobState, TaskState
 
 pytestmark = pytest.mark.ruling("N6")
 
-EVIL = (
-    "error: FORGED \x1b]8;;http://x\x07l\x1b]52;c;eA==\x07\x1b[2J\x9b31m\u202e\u2066\U000e0041\u200b\u2028\x85\x7f\rover\b"
-    "\nservice job retry FORGED\r\nerror: FORGED\ntry: FORGED\n  service resume FORGED\n\x1b[31m# From a person\n"
-)
 SEEN = "error: FORGED by name"
 DONE = "job-00000000000d"
 """A tree that is over: who follows it sees all of it at once."""
-OURS = re.compile(r"\s*(error:|try:|service [a-z]+ [a-z]*|watch it:) ?.{0,3}FORGED")
-"""A line that could be taken for one of ours."""
 COLOUR = re.compile(r"\x1b\[(?:[0-9]{1,2})?m")
 RESULT = json.dumps({"service_result": {"decision": "approved", "summary": EVIL, "findings": [EVIL, {EVIL: EVIL}]}})
 FILES = {"result": RESULT, "wrong": RESULT.replace('"approved"', json.dumps(EVIL)), "pipeline.yaml": f"name: {{{EVIL}"}
@@ -213,10 +207,8 @@ def check(printed: Printed, words: Words) -> None:
     text = printed.text
     if words[:2] == ["job", "diff"]:  # a line that was not changed stands behind a blank in a diff
         text = re.sub("(?m)^ ", "|", COLOUR.sub("", text))
-    raw = [ascii(line) for line in text.split("\n") if visible(line) != line or "\t" in line]
-    assert not raw, f"{words}: {raw[:3]}"
-    forged = [line for line in text.split("\n") if OURS.match(line)]
-    assert not forged, f"{words}: {forged[:3]}"
+    assert not raw(text), f"{words}: {raw(text)[:3]}"
+    assert not forged(text), f"{words}: {forged(text)[:3]}"
     assert printed.code in range(6), f"{words}: {printed.code} {text[-2000:]}"
     assert "Traceback" not in text, text[-3000:]
 
