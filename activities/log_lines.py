@@ -14,6 +14,12 @@ class OneLine(logging.Formatter):
         return one_line(super().format(record))
 
 
+def where_nothing_is_set_up() -> None:
+    """What is logged in a command, which sets nothing up, goes out the same way."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(OneLine("%(message)s"))
+
+
 def to_stderr(form: str) -> None:
     """Log what is said from here on."""
     handler = logging.StreamHandler(sys.stderr)

@@ -51,6 +51,9 @@ class Nouns(TyperGroup):
 @cache
 def command_of(noun: str) -> TyperCommand | TyperGroup:
     """The command of one noun, with all its verbs and options."""
+    from activities import log_lines
+
+    log_lines.where_nothing_is_set_up()
     module = importlib.import_module(f"cli.{noun}")
     command = typer.main.get_command(module.app)
     command.name = noun

@@ -25,9 +25,13 @@ class Fences:
 
     def block(self, text: str, by: str) -> str:
         """A text of others under its author's name."""
+        return self.as_it_is(visible(text), by)
+
+    def as_it_is(self, text: str, by: str) -> str:
+        """The same for a file: every character stays."""
         self._written += 2
         author = one_line(by).replace('"', "'")[:_BY_LIMIT]
-        return f'<data-{self._mark} by="{author}">\n{visible(text)}\n</data-{self._mark}>'
+        return f'<data-{self._mark} by="{author}">\n{text}\n</data-{self._mark}>'
 
     def meaning(self) -> str:
         """What every prompt says once."""

@@ -11,7 +11,7 @@ One such character in one such place: no more can be hidden there than the eye s
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 PREFIX = "  | "
 """Before each line of a text of others that has several: no line of theirs begins like a line of ours."""
@@ -31,7 +31,7 @@ _JOINING = (
     "\u0600-\u061b\u061d-\u07ff\u0840-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18aa"
     "\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc"
 )
-_NEEDED = re.compile(
+_NEEDED = (
     f"(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
     f"|(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])"
     f"|(?<=[{_EMOJI}])[\ufe0e\ufe0f]"
@@ -81,10 +81,16 @@ def _replaced(text: str, kept: str, how: Callable[[str], str]) -> str:
     if not table:
         return text
     pieces, done = [], 0
-    for needed in _NEEDED.finditer(text):
+    for needed in _needed().finditer(text):
         pieces += [text[done : needed.start()].translate(table), needed[0]]
         done = needed.end()
     return "".join([*pieces, text[done:].translate(table)])
+
+
+@cache
+def _needed() -> re.Pattern[str]:
+    """Compiled when there is something unseen: every command imports this module."""
+    return re.compile(_NEEDED)
 
 
 @lru_cache(4096)
