@@ -153,9 +153,13 @@ def confirmed(question: str) -> bool:
 
 def tell_error(error: "ServiceError") -> None:
     """What is wrong, and the next command. Lines that a message quotes, of git perhaps, stand below it."""
+    from workflows.model.errors import Commands
+
     first, *more = visible(error.message).split("\n")
     tell(f"error: {first}", *(prefixed("\n".join(more)) if more else ()))
-    tell(*([f"try: {error.hint}"] if error.hint else ()))
+    hint = error.hint
+    first, *others = hint.each if isinstance(hint, Commands) and hint.each else (hint,)
+    tell(*([f"try: {first}", *(f"     {other}" for other in others)] if hint else ()))
 
 
 def tell_misuse(said: str, message: str) -> None:

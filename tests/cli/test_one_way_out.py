@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import cli
+from cli.output import tell_error
+from workflows.model.errors import Commands, RefusedError
 
 pytestmark = pytest.mark.ruling("N6")
 
@@ -42,3 +44,16 @@ def test_no_other_module_writes(path: Path) -> None:
 def test_the_look_finds_what_it_looks_for() -> None:
     lines = ["print(1)", "typer.echo(1)", "sys.stdout.write('x')", "sys.stderr.buffer.writelines([])", "input()"]
     assert all(list(writes(ast.parse(line))) for line in lines)
+
+
+def test_a_hint_of_several_commands_has_a_line_for_each_and_none_for_others(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_error(RefusedError("no\nerror: FORGED", Commands("service job list", "service resume x\n     service kill")))
+    tell_error(RefusedError("no", "service job list\n     service job retry FORGED"))
+    assert capsys.readouterr().err.splitlines() == [
+        "error: no",
+        "  | error: FORGED",
+        "try: service job list",
+        r"     service resume x\n     service kill",
+        "error: no",
+        r"try: service job list\n     service job retry FORGED",
+    ]
