@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from activities import log_lines
+from workflows.contract.visible import visible
 from workflows.model.errors import ServiceError
 
 
@@ -15,14 +17,14 @@ def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
     An error that people can change something about is said as the `service` command says it, with its exit code.
     `quiet`: loggers that tell of warnings only.
     """
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    log_lines.to_stderr("%(asctime)s %(levelname)s %(name)s %(message)s")
     for name in quiet:
         logging.getLogger(name).setLevel(logging.WARNING)
     code = 0
     try:
         serve()
     except ServiceError as error:
-        sys.stderr.write(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else ""))
+        sys.stderr.write(visible(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else "")))
         code = error.exit_code
     sys.stdout.flush()
     sys.stderr.flush()

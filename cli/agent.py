@@ -197,4 +197,4 @@ def _start(new: "NewJob", wait: bool, json: bool) -> None:
     job_id = asyncio.run(new_jobs.start(service, new, token=token_here(service)))
     if wait:
         raise typer.Exit(follow(service, job_id, json=json))
-    say_json({"job_id": job_id}) if json else say(f"{job_id}\nwatch it: service job tree {job_id} --watch")
+    say_json({"job_id": job_id}) if json else say(job_id, f"watch it: service job tree {job_id} --watch")

@@ -3,9 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import typer
-
-from cli.output import plain
+from cli.output import asked, confirmed, headed, tell
 from cli.words import actor, clock, one_line
 
 if TYPE_CHECKING:
@@ -65,27 +63,27 @@ def shown(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
         lines += [f"  {question.id}: {one_line(question.prompt, 300)}", *_choices(question)]
     for failing in waiting.failing:
         lines.append(f"  {failing.leg} ({failing.job_id}) {failing.state}: {one_line(failing.reason, 300)}")
-    return [plain(line) for line in [*lines, *(f"  {command}" for command in waiting.commands)]]
+    return [*lines, *(f"  {command}" for command in waiting.commands)]
 
 
 def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | None:
     """One answer; empty when it is left open on purpose, None when all of it is left for later."""
     from workflows.policy.whole_answers import is_choice
 
-    typer.echo(plain("\n".join([f"{question.id}: {question.prompt}", *_choices(question)])), err=True)
+    tell(*headed(f"{question.id}:", question.prompt), *_choices(question))
     while True:
-        text = _prompt("answer", "")
+        text = asked("answer", "")
         if not text and may_wait:
             return None
         if not text:
-            if typer.confirm(f"leave {question.id} unanswered?", err=True):
+            if confirmed(f"leave {question.id} unanswered?"):
                 said.partial = True
                 return ""
             continue
         text = _numbered(question).get(text, text)
         if not question.choices or is_choice(text, question.choices):
             return text
-        if typer.confirm("that is none of the choices; is it the answer?", err=True):
+        if confirmed("that is none of the choices; is it the answer?"):
             said.other = True
             return text
 
@@ -104,20 +102,16 @@ def _choices(question: "QuestionRecord") -> list[str]:
 
 def _decide(waiting: "RoundRecord", *, may_wait: bool) -> Said | None:
     for failing in waiting.failing:
-        typer.echo(plain(f"{failing.leg} ({failing.job_id}) {failing.state}: {failing.reason}"), err=True)
+        tell(f"{failing.leg} ({failing.job_id}) {failing.state}: {failing.reason}")
     verbs = {str(number): each for number, each in enumerate(waiting.verbs, 1)}
     for number, each in verbs.items():
-        typer.echo(f"    {number}) {each}", err=True)
+        tell(f"    {number}) {each}")
     verb = ""
     while verb not in waiting.verbs:
-        typed = _prompt("what now", "" if may_wait else None)
+        typed = asked("what now", "" if may_wait else None)
         if not typed:
             return None
         verb = verbs.get(typed, typed)
     if verb == "extend":
-        return Said(verb, _prompt("how much longer"))
-    return Said(verb, _prompt("instructions, if any", ""))
-
-
-def _prompt(question: str, default: str | None = None) -> str:
-    return str(typer.prompt(question, default=default, show_default=False, err=True)).strip()
+        return Said(verb, asked("how much longer"))
+    return Said(verb, asked("instructions, if any", ""))

@@ -37,7 +37,7 @@ def attention(
     while True:
         found = operation.find(service)
         if found != shown:
-            say_json(operation.as_json(found)) if json else say("\n".join([*_lines(found), *([""] if watch else [])]))
+            say_json(operation.as_json(found)) if json else say(*_lines(found), *([""] if watch else []))
             sys.stdout.flush()
             shown = found
         if not watch:
@@ -67,12 +67,13 @@ def _lines(found: "Attention") -> list[str]:
     for task in found.blocked:
         lines += [
             f"{task.root_job_id}  blocked {ago(task.ended_at or task.opened_at)}  {task.repo}  {one_line(task.title)}",
-            *(f"  {line}" for line in (one_line(task.reason, 300), task.next)),
+            f"  because: {one_line(task.reason, 300)}",
+            f"  {task.next}",
         ]
     for told, how in found.undelivered:
         lines += [
             f"{told.job_id}  could not be told by {how.channel} ({how.attempts} attempts): {one_line(how.error, 200)}",
-            f"  {one_line(told.message, 200)}",
+            f"  it was: {one_line(told.message, 200)}",
         ]
     return lines or ["nothing waits for a person"]
 

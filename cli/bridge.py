@@ -26,9 +26,7 @@ def serve(
 
     service = Service.locate()
     told = f"token: {token.ensure(service.home)}"
-    process.serve(
-        service, addr, allow_remote=allow_remote, announce=lambda url: say(f"bridge listens on {url}\n{told}")
-    )
+    process.serve(service, addr, allow_remote=allow_remote, announce=lambda url: say(f"bridge listens on {url}", told))
 
 
 @tokens.callback(invoke_without_command=True)

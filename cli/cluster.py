@@ -30,6 +30,6 @@ def init(
     if json:
         say_json(asdict(made))
     else:
-        say("\n".join([*made.said, *(["by hand:", *(f"  {line}" for line in made.by_hand)] if made.by_hand else [])]))
+        say(*made.said, *(["by hand:", *(f"  {line}" for line in made.by_hand)] if made.by_hand else []))
     if made.by_hand:
         raise typer.Exit(3)

@@ -33,4 +33,4 @@ def show(
     if json:
         say_json(settings.as_json(service, origins=origin))
     else:
-        say("\n".join(settings.lines(service, origins=origin)))
+        say(*settings.lines(service, origins=origin))

@@ -43,7 +43,7 @@ def start(
     from bridge.operations.service import Service
 
     seen = control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports)
-    say(seen.model_dump_json(indent=2) if as_json else "\n".join(_lines(seen)))
+    say_json(seen.model_dump(mode="json")) if as_json else say(*_lines(seen))
 
 
 @app.command()
@@ -73,7 +73,7 @@ def status(
         say_json(seen.model_dump(mode="json") | {"preflight_failures": failures} | listed)
     else:
         hint = " (service job list --preflight-failed)" if failures else ""
-        say("\n".join([*_lines(seen), *_settings(service)]))
+        say(*_lines(seen), *_settings(service))
         say(f"{'preflight':16} {failures} delegation preflight failures{hint}")
         if every:
             _say_hosts(hosts.every(service))

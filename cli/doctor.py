@@ -19,13 +19,13 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
     from bridge.operations.service import Service
 
     findings = doctor.examine(Service.locate())
-    say_json(doctor.as_json(findings)) if json else say("\n".join(map(line, findings)))
+    say_json(doctor.as_json(findings)) if json else say(*(line for each in findings for line in lines(each)))
     if not doctor.healthy(findings):
         raise typer.Exit(1)
 
 
-def line(finding: "Finding") -> str:
+def lines(finding: "Finding") -> list[str]:
     """How it is, what it is, and the way out below."""
-    says = finding.says.replace("\n", "\n" + " " * 21)
-    fix = f"\n{'':21}fix: {finding.fix}" if finding.fix else ""
-    return f"{finding.level:8} {finding.about:11} {says}{fix}"
+    first, *more = finding.says.split("\n")
+    fix = [f"{'':21}fix: {finding.fix}"] if finding.fix else []
+    return [f"{finding.level:8} {finding.about:11} {first}", *(f"{'':19}| {each}" for each in more), *fix]

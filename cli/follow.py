@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.output import say, say_json
+from cli.output import say, say_json, say_json_line, tell
 from cli.waiting import Asker, left_alone
 from cli.words import clock, event_in_words, in_words
 
@@ -27,18 +27,18 @@ def follow(service: "Service", job_id: str, *, json: bool) -> int:
     with left_alone(f"service job tree {job_id} --watch", f"service resume {job_id}"):
         for tree, events in _watch(service, job_id):
             for event in events:
-                sys.stderr.write(f"{event_in_words(event)}\n")
+                tell(event_in_words(event))
             for job in tree.jobs:
                 why = f": {job.reason}" if job.reason and job.ended_at is None else ""
                 if said.get(job.job_id) != f"{job.state}{why}" and not json:
                     said[job.job_id] = f"{job.state}{why}"
                     part = "root" if job.continuation == "none" else f"{job.continuation} continuation"
-                    sys.stderr.write(f"{job.job_id} {job.delegation_id or part} {job.state}{why}\n")
+                    tell(f"{job.job_id} {job.delegation_id or part} {job.state}{why}")
             if tree.task.state == "awaiting_human":
                 asker.look(tree.task.root_job_id)
     last = tree.jobs[-1].job_id if tree.jobs[-1].continuation != "none" else job_id
     detail = jobs.detail(service, last)
-    say_json(jobs.as_json(detail)) if json else say(in_words(detail))
+    say_json(jobs.as_json(detail)) if json else say(*in_words(detail))
     return 0 if tree.task.state == "done" else 1
 
 
@@ -47,7 +47,7 @@ def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
     said = LastLines(service, job_id)
     for tree, events in _watch(service, job_id):
         for event in events:
-            say(event.model_dump_json() if json else event_in_words(event))
+            say_json_line(event.model_dump(mode="json")) if json else say(event_in_words(event))
         if not json:
             said.say_what_is_new(tree)
         sys.stdout.flush()

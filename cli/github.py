@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output import say, say_fields, say_json, say_table
+from cli.output import say, say_document, say_fields, say_json, say_table
 from cli.words import ago, clock, one_line
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def sync(
     if retry and drop:
         raise UsageError("--retry and --drop do not go together", "service github sync --retry")
     done = github.sync(Service.locate(), name, retry=retry, drop=drop)
-    say_json(asdict(done)) if json else say("\n".join(_synced(done, drop=drop)))
+    say_json(asdict(done)) if json else say(*_synced(done, drop=drop))
 
 
 @app.command("comment-preview")
@@ -63,7 +63,9 @@ def comment_preview(
         return
     for each in found:
         more = ", only changed where it was written before" if each.only_edit else ""
-        say(f"--- {each.fact_id} ({each.kind}{more})\n{each.body}\n")
+        say(f"--- {each.fact_id} ({each.kind}{more})")
+        say_document(f"{each.body}\n")
+        say()
 
 
 def _say(found: "Status") -> None:

@@ -79,16 +79,16 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
         return
     if job_id.startswith("review-"):
         review = reviews.as_json(reviews.get(service, job_id))
-        say_json(review) if json else say(review_in_words(review))
+        say_json(review) if json else say(*review_in_words(review))
         return
     detail = jobs.detail(service, job_id)
     ways = list(branches.ways_out(service, [detail.job.root_job_id]))
     if json:
         say_json(jobs.as_json(detail) | {"conflicts": [asdict(way) for way in ways]})
         return
-    say(in_words(detail))
+    say(*in_words(detail))
     for way in ways:
-        say("\n".join(["", *way_out_in_words(way)]))
+        say("", *way_out_in_words(way))
 
 
 @app.command()
@@ -108,10 +108,10 @@ def tree(
         open_page(service, dashboard.page_of_tree(service, job_id))
         return
     if watch:
-        watch_tree(service, job_id)
+        watch_tree(service, job_id, json=json)
         return
     shown = jobs.tree(service, job_id)
-    say_json(jobs.tree_as_json(shown)) if json else say("\n".join(lines(shown)))
+    say_json(jobs.tree_as_json(shown)) if json else say(*lines(shown))
 
 
 @app.command()
@@ -134,7 +134,7 @@ def events(
     if json:
         say_json([event.model_dump(mode="json") for event in found])
     else:
-        say("\n".join(map(event_in_words, found)) or f"nothing remarkable happened to {job_id}")
+        say(*(map(event_in_words, found) if found else [f"nothing remarkable happened to {job_id}"]))
 
 
 @app.command()
@@ -155,7 +155,7 @@ def kill(
         _say_over(killed, json=json)
         return
     how = "its agents are stopped" if now else "what runs finishes"
-    say(f"{killed.root_job_id} is being ended; {how}\nwatch it: service job tree {killed.root_job_id} --watch")
+    say(f"{killed.root_job_id} is being ended; {how}", f"watch it: service job tree {killed.root_job_id} --watch")
 
 
 @app.command()
@@ -176,7 +176,8 @@ def _say_over(killed: "Killed", *, json: bool) -> None:
         unmerged = [leg.branch for leg in killed.unmerged]
         say_json({"root_job_id": root, "over": killed.over, "unmerged_branches": unmerged})
         return
-    say(f"{root} is over" if killed.over else f"{root} is being ended\nwatch it: service job tree {root} --watch")
+    going_on = (f"{root} is being ended", f"watch it: service job tree {root} --watch")
+    say(*((f"{root} is over",) if killed.over else going_on))
     for leg in killed.unmerged:
         say(f"  not merged: {leg.branch} ({leg.merge_command or f'service job drop {leg.job_id}'})")
 
@@ -195,7 +196,7 @@ def retry(job_id: JobId, json: Json = False) -> None:
         say_json({"job_id": retried.job_id, "reopened": retried.reopened})
         return
     opened = "; its tree is open again" if retried.reopened else ""
-    say(f"{job_id} runs again{opened}\nwatch it: service job tree {job_id} --watch")
+    say(f"{job_id} runs again{opened}", f"watch it: service job tree {job_id} --watch")
 
 
 for verb in (

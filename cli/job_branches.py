@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.belonging import token_here
-from cli.output import plain, say, say_json, say_table
+from cli.output import coloured, hand_over, page, say, say_json, say_table, tell
+from workflows.contract.visible import PREFIX
 
 if TYPE_CHECKING:
     from bridge.operations.branches import LegBranch
@@ -20,6 +21,11 @@ JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of 
 
 HEADINGS = ("LEG", "JOB", "STATE", "BRANCH", "IS", "AHEAD", "BEHIND", "FILES", "TO MERGE IT")
 _IS = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
+_BEGINNINGS = (
+    *("diff ", "index ", "@@", "+", "-", " ", "\\ No newline", "old mode ", "new mode ", "new file ", "deleted file "),
+    *("similarity index ", "dissimilarity index ", "rename ", "copy ", "Binary files ", "GIT binary patch", "literal "),
+    "delta ",
+)
 _COLOURS = (("diff ", 1), ("+++", 1), ("---", 1), ("@@", 36), ("+", 32), ("-", 31))
 
 
@@ -64,7 +70,7 @@ def gate(
     if json:
         say_json(operations.as_json(verdict))
     else:
-        say("\n".join(verdict.reasons) or "ready")
+        say(*(verdict.reasons or ["ready"]))
     if verdict.state is not GateState.PASSING:
         raise typer.Exit(RefusedError.exit_code)
 
@@ -117,7 +123,7 @@ def drop(
     if json:
         say_json(asdict(gone))
         return
-    say(f"{gone.branch} is dropped\nbring it back: {merges.restore(gone.path, gone.branch, gone.head_sha)}")
+    say(f"{gone.branch} is dropped", f"bring it back: {merges.restore(gone.path, gone.branch, gone.head_sha)}")
 
 
 def diff(
@@ -136,23 +142,22 @@ def diff(
     elif name_only:
         _print_names(found)
     elif stat:
-        say("\n".join(_stat(found)))
+        say(*_stat(found))
     elif sys.stdout.isatty():
-        _page(_coloured(found))
+        page(_coloured(found))
     else:
         with contextlib.suppress(BrokenPipeError):
-            sys.stdout.buffer.writelines(found.pieces(binary=True))
+            hand_over(found.pieces(binary=True))
     if not json and not found.files:
-        sys.stderr.write(f"{job_id} changed nothing\n")
+        tell(f"{job_id} changed nothing")
 
 
 def _print_names(found: "JobDiff") -> None:
     """To a program the names as they are, whatever their bytes; to a person as text."""
-    for change in found.files:
-        if sys.stdout.isatty():
-            say(_shown(change.path))
-        else:
-            sys.stdout.buffer.write(change.path.encode("utf-8", "surrogateescape") + b"\n")
+    if sys.stdout.isatty():
+        say(*(_shown(change.path) for change in found.files)) if found.files else None
+    else:
+        hand_over(change.path.encode("utf-8", "surrogateescape") + b"\n" for change in found.files)
 
 
 def _shown(name: str) -> str:
@@ -169,23 +174,6 @@ def _stat(found: "JobDiff") -> Iterator[str]:
     yield f"{len(files)} file(s), +{added} -{removed}"
 
 
-def _page(lines: Iterator[str]) -> None:
-    """Through the person's pager, which may be left before the end; without one, straight to the terminal."""
-    import os
-    import shlex
-    import shutil
-    import subprocess
-
-    command = shlex.split(os.environ.get("PAGER") or "less")
-    if not command or shutil.which(command[0]) is None:
-        sys.stdout.writelines(lines)
-        return
-    pager = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env={"LESS": "FRX", **os.environ})
-    assert pager.stdin is not None
-    with contextlib.suppress(BrokenPipeError), pager:
-        pager.stdin.writelines(lines)
-
-
 def _coloured(found: "JobDiff") -> Iterator[str]:
     """Line by line, with our colours and nobody else's."""
     rest = b""
@@ -197,6 +185,8 @@ def _coloured(found: "JobDiff") -> Iterator[str]:
 
 
 def _line(raw: bytes) -> str:
-    text = plain(raw.decode("utf-8", "backslashreplace"))
-    colour = next((number for start, number in _COLOURS if text.startswith(start)), None)
-    return f"\x1b[{colour}m{text}\x1b[0m\n" if colour is not None else f"{text}\n"
+    """What does not begin as lines of a diff do is no line of one."""
+    text = raw.decode("utf-8", "backslashreplace")
+    if text and not text.startswith(_BEGINNINGS):
+        return coloured(f"{PREFIX}{text}", None)
+    return coloured(text, next((number for start, number in _COLOURS if text.startswith(start)), None))

@@ -65,6 +65,9 @@ class Nouns(TyperGroup):
 @cache
 def command_of(noun: str) -> TyperCommand | TyperGroup:
     """The command of one noun, with all its verbs and options."""
+    from activities import log_lines
+
+    log_lines.where_nothing_is_set_up()
     module = importlib.import_module(f"cli.{noun}")
     command = typer.main.get_command(module.app)
     command.name = noun
@@ -124,19 +127,35 @@ def _root(
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code; nothing but a bug raises."""
+    from cli.output import tell, tell_error
     from workflows.model.errors import ServiceError
 
     command = typer.main.get_command(app)
     try:
-        command(list(arguments) if arguments is not None else None, prog_name="service")
+        code = command(list(arguments) if arguments is not None else None, prog_name="service", standalone_mode=False)
+        return code if isinstance(code, int) else 0
     except ServiceError as error:
-        sys.stderr.write(f"error: {error.message}\n")
-        if error.hint:
-            sys.stderr.write(f"try: {error.hint}\n")
+        tell_error(error)
         return error.exit_code
+    except typer.Abort:
+        tell("Aborted!")
+        return 1
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
-    return 0
+    except typer.TyperException as misuse:
+        return _misused(misuse)
+
+
+def _misused(misuse: Any) -> int:
+    """As Typer says it, through our way out: it quotes what was typed."""
+    from io import StringIO
+
+    from cli.output import tell_misuse
+
+    said = StringIO()
+    misuse.show(file=said)
+    tell_misuse(said.getvalue(), misuse.format_message())
+    return int(misuse.exit_code)
 
 
 def run() -> None:
@@ -146,6 +165,9 @@ def run() -> None:
 
 def run_to_code() -> int:
     """Run the command that was typed, and return its exit code once all it said is written."""
+    from cli.output import tell_bug
+
+    sys.excepthook = tell_bug
     code = main()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output import say, say_fields, say_json, say_table
+from cli.output import say, say_document, say_fields, say_json, say_table
 
 if TYPE_CHECKING:
     from workflows.policy.memory import Entry
@@ -143,7 +143,7 @@ def recall(
     if json:
         say_json(found.model_dump(mode="json"))
     else:
-        say(render_memory(found.entries) or "nothing confirmed speaks of that")
+        say_document(f"{render_memory(found.entries) or 'nothing confirmed speaks of that'}\n")
 
 
 def _read(text: str) -> str:
@@ -160,8 +160,8 @@ def _read(text: str) -> str:
 def _show(entry: "Entry", json: bool) -> None:
     from bridge.operations import memory
 
-    following = f"\n{_next(entry)}" if _next(entry) else ""
-    say_json(memory.as_json(entry)) if json else say(f"{entry.id} is {entry.state}{following}")
+    following = [_next(entry)] if _next(entry) else []
+    say_json(memory.as_json(entry)) if json else say(f"{entry.id} is {entry.state}", *following)
 
 
 def _next(entry: "Entry") -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cli.belonging import Issue, Pr, token_here
-from cli.output import say, say_json
+from cli.output import say, say_json, tell
 
 app = typer.Typer(help="Run a built-in recipe of several workers.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -86,9 +86,9 @@ def _start(
     started = asyncio.run(new_jobs.orchestrate(service, new, token_here(service)))
     job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
     if wait:
-        sys.stderr.write("".join(f"{line}\n" for line in told))
+        tell(*told)
         raise typer.Exit(follow(service, job_id, json=json))
     if json:
         say_json({"job_id": job_id, "caveat": started.caveat})
         return
-    say("\n".join([job_id, *told, f"watch it: service job tree {job_id} --watch"]))
+    say(job_id, *told, f"watch it: service job tree {job_id} --watch")

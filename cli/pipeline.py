@@ -104,7 +104,7 @@ def run(
     run_id = asyncio.run(pipelines.run(service, name, given, pull_request=pr, issue=issue, token=token))
     if wait:
         raise typer.Exit(follow(service, run_id, json=json))
-    say_json({"run_id": run_id}) if json else say(f"{run_id}\nwatch it: service pipeline watch {run_id}")
+    say_json({"run_id": run_id}) if json else say(run_id, f"watch it: service pipeline watch {run_id}")
 
 
 @app.command()
@@ -172,7 +172,7 @@ def cancel(run_id: RunId, json: Json = False) -> None:
     if json:
         say_json(shown.model_dump(mode="json"))
         return
-    say(f"{run_id} is being ended\nwatch it: service pipeline watch {run_id}")
+    say(f"{run_id} is being ended", f"watch it: service pipeline watch {run_id}")
 
 
 @app.command()

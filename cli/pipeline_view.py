@@ -1,14 +1,14 @@
 """Pipelines and runs on a terminal, and a payload as it is typed."""
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from cli.output import say, say_fields, say_json
+from cli.output import named, say, say_document, say_fields, say_json, tell
 from cli.waiting import Asker, left_alone
 from cli.words import clock, one_line
+from workflows.contract.visible import prefixed
 from workflows.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def follow(service: "Service", run_id: str, *, json: bool) -> int:
     """Say each change once, then the end; 0 when the run succeeded, 1 when it ended otherwise."""
     with left_alone(f"service pipeline watch {run_id}", "service attention"):
         run = _until_over(service, run_id, Asker(service, json=json))
-    say_json(run.model_dump(mode="json")) if json else say("\n".join(lines(run)))
+    say_json(run.model_dump(mode="json")) if json else say(*lines(run))
     return 0 if run.state == "succeeded" else 1
 
 
@@ -49,9 +49,9 @@ def _until_over(service: "Service", run_id: str, asker: Asker) -> "RunView":
         for stage in run.stages:
             if said.get(stage.id) != (stage.state, stage.attempt) and stage.state != "pending":
                 said[stage.id] = (stage.state, stage.attempt)
-                sys.stderr.write(f"{_stage(stage)}\n")
+                tell(_stage(stage))
         if run.state == "awaiting_human" != state:
-            sys.stderr.write(f"{run.reason}\n")
+            tell(f"waits: {run.reason}")
         state = run.state
         for stage in run.stages if state == "awaiting_human" else ():
             if stage.job_id:
@@ -75,7 +75,7 @@ def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool
         return
     del value["definition"]
     say_fields(value.items())
-    say(f"\n{text.strip()}")
+    say("", *prefixed(text.strip("\n")))
 
 
 def show_run(service: "Service", run_id: str, *, definition: bool, json: bool) -> None:
@@ -87,11 +87,11 @@ def show_run(service: "Service", run_id: str, *, definition: bool, json: bool) -
         _say_file({"run_id": run_id, "definition": text}, json=json)
         return
     run = pipeline_runs.show_run(service, run_id)
-    say_json(run.model_dump(mode="json")) if json else say("\n".join(lines(run)))
+    say_json(run.model_dump(mode="json")) if json else say(*lines(run))
 
 
 def _say_file(value: dict[str, str], *, json: bool) -> None:
-    say_json(value) if json else say(value["definition"].rstrip("\n"))
+    say_json(value) if json else say_document(value["definition"].rstrip("\n") + "\n")
 
 
 def show_output(service: "Service", run_id: str, stage: str, attempt: int | None, *, json: bool) -> None:
@@ -102,10 +102,10 @@ def show_output(service: "Service", run_id: str, stage: str, attempt: int | None
     if json:
         say_json(asdict(shown))
         return
-    say(f"{shown.stage} {shown.state} attempt {shown.attempt}  {one_line(shown.said, 500)}".rstrip())
+    say(f"{named(shown.stage)} {shown.state} attempt {shown.attempt}  {one_line(shown.said, 500)}".rstrip())
     for heading, text in (("output", shown.output), ("stderr", shown.stderr)):
         if text.strip():
-            say(f"\n{heading}:\n{text.rstrip()}")
+            say("", f"{heading}:", *prefixed(text))
 
 
 def lines(run: "RunView") -> Iterator[str]:
@@ -119,7 +119,7 @@ def lines(run: "RunView") -> Iterator[str]:
     if run.belongs_to.what:
         yield f"belongs to {run.belongs_to}"
     for key, value in run.payload.items():
-        yield f"  {key} = {one_line(value)}"
+        yield f"  {named(key)} = {one_line(value)}"
     for stage in run.stages:
         yield f"  {_stage(stage)}"
 
@@ -130,4 +130,4 @@ def _stage(stage: "StageView") -> str:
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""
     decision = f" {word}" if (word := decided(stage.state, stage.decision)) else ""
-    return f"{stage.id} {stage.state}{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()
+    return f"{named(stage.id)} {stage.state}{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()

@@ -21,16 +21,17 @@ def check(
     import json
 
     from bridge.operations import results
+    from cli.output import say_json_text, tell
     from workflows.contract.canonical import canonical_json
     from workflows.contract.parse import Rejected
 
     reading = results.check(_read(file))
     if as_json:
-        typer.echo(json.dumps(results.report(reading), ensure_ascii=False))
+        say_json_text(json.dumps(results.report(reading), ensure_ascii=False))
     elif not isinstance(reading, Rejected):
         for notice in reading.notices:
-            typer.echo(f"note: {notice.message}", err=True)
-        typer.echo(canonical_json(reading.result))
+            tell(f"note: {notice.message}")
+        say_json_text(canonical_json(reading.result))
     if isinstance(reading, Rejected):
         raise _refuse(reading, silent=as_json)
 
@@ -40,28 +41,29 @@ def schema(
     prompt: Annotated[bool, typer.Option("--prompt", help="Print what agents are told instead.")] = False,
 ) -> None:
     """Print the JSON Schema of the result object."""
-    import json
-
     from bridge.operations import results
+    from cli.output import say, say_json
 
-    typer.echo(results.explain() if prompt else json.dumps(results.schema(), indent=2), nl=not prompt)
+    say(*results.explain().removesuffix("\n").split("\n")) if prompt else say_json(results.schema())
 
 
 @app.command()
 def render(file: File = "-") -> None:
     """Print the comment a result would be posted as, or every fault of it (exit 1)."""
     from bridge.operations import results
+    from cli.output import say_document
     from workflows.contract.parse import Rejected
 
     rendered = results.render(_read(file))
     if isinstance(rendered, Rejected):
         raise _refuse(rendered)
-    typer.echo(rendered, nl=False)
+    say_document(rendered)
 
 
 def _refuse(rejected: "Rejected", *, silent: bool = False) -> typer.Exit:
-    for fault in () if silent else rejected.faults:
-        typer.echo(fault.message, err=True)
+    from cli.output import tell
+
+    tell(*(() if silent else (fault.message for fault in rejected.faults)))
     return typer.Exit(1)
 
 

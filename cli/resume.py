@@ -29,7 +29,7 @@ def resume(
     from bridge.operations import rounds
     from bridge.operations.service import Service
     from cli.asking import Said, ask
-    from workflows.model.errors import UsageError
+    from workflows.model.errors import Commands, UsageError
 
     service = Service.locate()
     if file and text:
@@ -43,14 +43,14 @@ def resume(
     else:
         waiting = rounds.get_open(service, job_id)
         if file or sys.stdin is None or not sys.stdin.isatty():
-            raise UsageError(f"{job_id} waits for {' or '.join(waiting.verbs)}", "\n     ".join(waiting.commands))
+            raise UsageError(f"{job_id} waits for {' or '.join(waiting.verbs)}", Commands(*waiting.commands))
         said = ask(waiting) or Said("")
         round_, digest = waiting.number, waiting.digest
     verdict = asyncio.run(operation.resume(service, said.order(job_id, round_, digest)))
     if json:
         say_json({"job_id": job_id, "verb": said.verb, "message": verdict.message, "applied": verdict.applied})
     else:
-        say(verdict.message)
+        say(*verdict.message.split("\n"))
 
 
 def _read(path: Path) -> str:

@@ -35,13 +35,13 @@ def check(
     from bridge.operations.service import Service
 
     found = runtimes.check(Service.locate(), runtime)
-    say_json(runtimes.as_json(found)) if json else say("\n".join(map(_lines, found)))
+    say_json(runtimes.as_json(found)) if json else say(*(line for each in found for line in _lines(each)))
     if not runtimes.any_works(found):
         raise typer.Exit(1)
 
 
-def _lines(runtime: "Runtime") -> str:
+def _lines(runtime: "Runtime") -> list[str]:
     version = f" {runtime.version}" if runtime.version else ""
     state = "works" if runtime.works else "does not work"
-    fix = f"\n{'':11}fix: {runtime.fix}" if runtime.fix else ""
-    return f"{runtime.name:10} {state}: {runtime.program}{version}, {runtime.says}{fix}"
+    fix = [f"{'':11}fix: {runtime.fix}"] if runtime.fix else []
+    return [f"{runtime.name:10} {state}: {runtime.program}{version}, {runtime.says}", *fix]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.asking import ask, shown
-from cli.output import plain
+from cli.output import tell, tell_error
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
@@ -34,7 +34,7 @@ class Asker:
         for each in rounds.open_of(self._service, root):
             if (each.round_id, each.digest) not in self._seen:
                 self._seen.add((each.round_id, each.digest))
-                _say("", *shown(each, briefly=self._offers))
+                tell("", *shown(each, briefly=self._offers))
                 if self._offers:
                     self._offer(each)
 
@@ -44,16 +44,16 @@ class Asker:
         from workflows.model.errors import ServiceError
 
         for_people("resume")
-        _say("Answer now, or press Enter for later.")
+        tell("Answer now, or press Enter for later.")
         said = ask(waiting, may_wait=True)
         if said is None:
-            _say(f"later: service resume {waiting.coordinator_id}")
+            tell(f"later: service resume {waiting.coordinator_id}")
             return
         order = said.order(waiting.coordinator_id, waiting.number, waiting.digest)
         try:
-            _say(asyncio.run(resume(self._service, order)).message)
+            tell(*asyncio.run(resume(self._service, order)).message.split("\n"))
         except ServiceError as error:
-            _say(f"error: {error.message}", f"try: {error.hint}")
+            tell_error(error)
 
 
 @contextmanager
@@ -62,11 +62,5 @@ def left_alone(*commands: str) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, typer.Abort):
-        _say("", "It goes on without you. To come back:", *(f"  {each}" for each in commands))
+        tell("", "It goes on without you. To come back:", *(f"  {each}" for each in commands))
         raise SystemExit(LEFT) from None
-
-
-def _say(*lines: str) -> None:
-    """Beside the result, which alone goes to standard output."""
-    sys.stderr.write("".join(f"{plain(line)}\n" for line in lines))
-    sys.stderr.flush()

@@ -1,13 +1,12 @@
 """Opening the dashboard in a browser, for every command that shows what stands on one of its pages."""
 
 import os
-import sys
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
 
-from cli.output import say
+from cli.output import say, tell
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
@@ -28,9 +27,9 @@ def open_page(service: "Service", page: str, *, only_print: bool = False) -> Non
         return
     if _is_elsewhere():
         port = urlsplit(link).port or 80
-        sys.stderr.write(
-            "The browser is on another machine. There, type this, and open the link:\n"
-            f"  ssh -L {port}:127.0.0.1:{port} {os.uname().nodename}\n"
+        tell(
+            "The browser is on another machine. There, type this, and open the link:",
+            f"  ssh -L {port}:127.0.0.1:{port} {os.uname().nodename}",
         )
         return
     typer.launch(link)

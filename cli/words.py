@@ -1,12 +1,15 @@
 """How times, jobs and results read on a terminal."""
 
 import getpass
+import re
 import socket
 import time
 from typing import TYPE_CHECKING, Any
 
 from bridge.operations.claims import entry
 from cli import observation
+from cli.output import headed, in_fields
+from workflows.contract.visible import prefixed
 
 if TYPE_CHECKING:
     from activities.runs.status import RunStatus
@@ -22,6 +25,7 @@ _STAGES = {
     "put_off": "not running, put off",
     "ended": "ended, and is being recorded",
 }
+_BLANKS = re.compile("[ \t\n]+|\r\n")
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
@@ -40,8 +44,8 @@ def clock(at: float) -> str:
 
 
 def one_line(text: str, width: int = 60) -> str:
-    """As much of a text as fits on a line."""
-    line = " ".join(text.split())
+    """As much of a text as fits on a line; blanks and usual ends of lines in it are a blank."""
+    line = " ".join(_BLANKS.split(text.strip()))
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
@@ -62,16 +66,15 @@ def event_in_words(event: "EventRecord") -> str:
     return f"{clock(event.at)}  {event.job_id}  {event.kind}: {one_line(event.message, 400)}"
 
 
-def review_in_words(review: dict[str, Any]) -> str:
+def review_in_words(review: dict[str, Any]) -> list[str]:
     """An in-session review, labeled for what it is."""
     status = review["review_status"]
-    lines = [
+    return [
         f"{review['review_id']}  review of pull request {review['pull_request']} at {review['head_sha']}",
         f"{status['state']}, {status['grade']}, {status['label']}: what its author says, no gate reads it",
         *([f"verdict: {status['verdict']}"] if status["verdict"] else []),
         *(f"{clock(n['at'])}  {n['author_asserted']} (asserted): {n['text']}" for n in review["notes"]),
     ]
-    return "\n".join(lines)
 
 
 def review_row(review: dict[str, Any]) -> tuple[str, ...]:
@@ -90,7 +93,7 @@ def review_row(review: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def in_words(detail: "JobDetail") -> str:
+def in_words(detail: "JobDetail") -> list[str]:
     """A job as a person reads it: state first, evidence last."""
     from workflows.policy.decisions import decided
     from workflows.policy.prices import dollars
@@ -123,9 +126,7 @@ def in_words(detail: "JobDetail") -> str:
         ("worktree", detail.worktree if not job.ended_at else ""),
         ("next", job.next or (stuck.next if stuck else "")),
     ]
-    width = max(len(name) for name, value in fields if value)
-    lines = [f"{name.ljust(width)}  {_indented(str(value), width)}" for name, value in fields if value]
-    return "\n".join([*lines, *_result(detail.payload or {}), *_diagnostics(detail.diagnostics or {})])
+    return [*in_fields(fields), *_result(detail.payload or {}), *_diagnostics(detail.diagnostics or {})]
 
 
 def _live(live: "RunStatus") -> str:
@@ -135,7 +136,7 @@ def _live(live: "RunStatus") -> str:
         return stage
     if live.last_output_at is None:
         return f"{stage}; it has printed nothing yet"
-    return f"{stage}; {live.output_bytes} bytes, the last {ago(live.last_output_at)}:\n{live.last_line}"
+    return f"{stage}; {live.output_bytes} bytes, the last {ago(live.last_output_at)}: {live.last_line}"
 
 
 def _result(payload: dict[str, Any]) -> list[str]:
@@ -147,7 +148,7 @@ def _result(payload: dict[str, Any]) -> list[str]:
         if heading == "changes_made" and seen:
             lines += ["", "changes made, as claimed and as seen:", *observation.lines(entries, seen)]
         elif entries:
-            lines += ["", heading.replace("_", " ") + ":", *(f"  - {each}" for each in entries)]
+            lines += ["", heading.replace("_", " ") + ":", *(line for each in entries for line in headed("  -", each))]
     return lines
 
 
@@ -166,9 +167,5 @@ def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
     if faults := diagnostics.get("faults"):
         lines += ["", "faults of the result:", *(f"  - {fault}" for fault in faults)]
     if tail := diagnostics.get("stderr"):
-        lines += ["", "last words of the agent:", *(f"  {line}" for line in str(tail).splitlines()[-10:])]
+        lines += ["", "last words of the agent:", *prefixed(str(tail).rstrip("\n"))[-10:]]
     return lines
-
-
-def _indented(text: str, width: int) -> str:
-    return text.replace("\n", "\n" + " " * (width + 2))

@@ -248,6 +248,7 @@ RULES: dict[str, dict[str, str]] = {
         "N3": "A job works in a repository of its own; what it writes there is data, never run, waited for or followed.",
         "N4": "Runs cannot be forged: folders nobody can guess, sealed records, logs read as regular files only.",
         "N5": "People are not agents: ancestry tells, agents are refused orders by name; tokens have names and scopes.",
+        "N6": "What is shown has one way out and nothing unseen in it; what others wrote stands in blocks of a prompt.",
         "N8": "Connections, requests, logs, webhooks, the home and the token bear whoever can reach them.",
     },
     "The engine's own promises": {

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from activities.git import plain_files
 from activities.git.command import printable
+from workflows.contract.visible import one_line
 from workflows.model.errors import RefusedError
 
 WALK_SECONDS = 300.0
@@ -32,10 +33,7 @@ class Odd:
     @property
     def told(self) -> str:
         """As a sentence for people, in which nothing moves a cursor or turns a line round."""
-        shown = (
-            each if each.isprintable() else each.encode("unicode_escape").decode() for each in printable(self.path)
-        )
-        return f"{''.join(shown)}: {self.what}"
+        return f"{one_line(printable(self.path))}: {self.what}"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from activities.host.context import Context
+from activities.sealing import seal_key
 from activities.store import agents
 from workflows.contract.explain import explain_contract
 from workflows.model.briefs import ContinuationBrief
@@ -20,9 +21,18 @@ def prompt_of(context: Context, run: JobRun) -> str:
     if run.brief:
         _write_briefs(context, run.brief)
         bodies = _texts(context, wanted_digests(run.brief))
-        text = render_continuation(run.brief, bodies, str(context.artifacts.root))
-        return "\n\n".join(part for part in (run.assignment.worker.template, text.strip(), explain_contract()) if part)
-    return render_task(run, context.artifacts.read(run.assignment.prompt), explain_contract(), _artifact(context, run))
+        template = (run.assignment.worker.template or "").strip()
+        root = str(context.artifacts.root)
+        text = render_continuation(run.brief, bodies, root, seed=seed_of(context, run), template=template)
+        return f"{text.strip()}\n\n{explain_contract()}"
+    instructions = context.artifacts.read(run.assignment.prompt)
+    return render_task(run, instructions, explain_contract(), _artifact(context, run), seed=seed_of(context, run))
+
+
+def seed_of(context: Context, run: JobRun, what: str = "task") -> str:
+    """Where a prompt's mark comes from: the same for the same attempt, and known to nobody without the home's key."""
+    key = seal_key.ensure(context.home.root)
+    return seal_key.derived(key, "prompt", run.job_id, str(run.attempt), what).hex()
 
 
 def _template(context: Context, worker: Worker) -> str | None:

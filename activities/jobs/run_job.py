@@ -17,7 +17,7 @@ from activities.host.heartbeat import Heartbeat
 from activities.host.slots import Need, Slots
 from activities.jobs import attempt_notices, attempt_outcome, deferral, workspace
 from activities.jobs.execution import Executed, Execution
-from activities.jobs.prompt import prompt_of
+from activities.jobs.prompt import prompt_of, seed_of
 from activities.jobs.resumption import resumption
 from activities.jobs.verdict import Failure, Settled, as_failure, judge
 from activities.store import attempts, deferrals
@@ -53,7 +53,8 @@ class JobAttempt:
         verdict = judge(first, self.run.assignment.timeout_seconds)
         runs = [first]
         if isinstance(verdict, Rejected) and not self.stopping:
-            prompt = repair_prompt(verdict.faults, first.report.text)
+            seed = seed_of(self.context, self.run, "repair")
+            prompt = repair_prompt(verdict.faults, first.report.text, seed=seed)
             again = await self.execution.repair(prompt, first.report.session)
             runs.append(again)
             verdict = judge(again, self.run.assignment.timeout_seconds, after_repair=True)

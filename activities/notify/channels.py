@@ -19,6 +19,7 @@ from typing import Protocol
 from urllib.error import HTTPError
 
 from activities.store.outbox import Notification
+from workflows.contract.visible import in_json, one_line, visible
 
 SECONDS = 20
 TAIL = 1024 * 1024
@@ -79,7 +80,7 @@ class Command:
         try:
             done = subprocess.run(
                 self._argv,
-                input=(notification.text or notification.message).encode(),
+                input=visible(notification.text or notification.message).encode(),
                 env={**self._environ, **names, "SERVICE_NOTIFICATION_ID": notification.notification_id},
                 capture_output=True,
                 timeout=SECONDS,
@@ -136,9 +137,9 @@ def _short(notification: Notification) -> Iterator[tuple[str, str]]:
     """What an environment has room for: it is not made for questions and reasons."""
     for key, value in asdict(notification).items():
         if key not in {"message", "text"} and isinstance(value, str | int | float):
-            yield key, str(value)
-    yield "command", notification.commands[0][:COMMAND_LIMIT] if notification.commands else ""
+            yield key, one_line(str(value))
+    yield "command", one_line(notification.commands[0][:COMMAND_LIMIT]) if notification.commands else ""
 
 
 def _body(notification: Notification) -> bytes:
-    return json.dumps(asdict(notification), ensure_ascii=False, sort_keys=True).encode()
+    return in_json(json.dumps(asdict(notification), ensure_ascii=False, sort_keys=True)).encode()

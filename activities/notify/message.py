@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from activities.store import jobs, rounds, trees
 from activities.store.outbox import Notification
+from workflows.contract.visible import one_line
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, WaitsFor
@@ -24,7 +25,7 @@ def complete(store: Engine, told: Notification, dashboard: str = "") -> Notifica
     """The notification with everything a person needs who sees nothing else, as it is now."""
     task = jobs.task_of(store, told.root_job_id)
     if task is None:
-        return replace(told, text=told.message)
+        return replace(told, text=one_line(told.message))
     known = jobs.tree(store, told.root_job_id)
     used = ledger_of(task, known, told.at)
     waiting = _round(store, told)
@@ -34,14 +35,14 @@ def complete(store: Engine, told: Notification, dashboard: str = "") -> Notifica
     going_on = (task.next,) if task.waits_for in _SOMEBODY else ()
     commands = going_on if waiting is None else waiting.commands  # nothing when the wait is over already
     page = f"{dashboard}/ui/trees/{told.root_job_id}" if dashboard and commands else ""
-    lines = [told.message, f"{task.repo}: {plain(task.title)}", *_asked(waiting), *_failed(failing)]
+    lines = [one_line(told.message), f"{task.repo}: {plain(task.title)}", *_asked(waiting), *_failed(failing)]
     if waiting and waiting.end is None:
         lines.append(f"until {clock(waiting.expires_at)}")
     return replace(
         told,
         repo=task.repo,
         title=task.title,
-        text="\n".join([*lines, cost, *commands, *([f"or on the page {page}"] if page else [])]),
+        text="\n".join([*lines, cost, *map(one_line, commands), *([f"or on the page {page}"] if page else [])]),
         questions=tuple(each.model_dump(mode="json") for each in waiting.questions) if waiting else (),
         failing=tuple(_fail(each) for each in failing)
         or tuple(each.model_dump(mode="json") for each in (waiting.failing if waiting else ())),

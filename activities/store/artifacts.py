@@ -9,9 +9,11 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from workflows.contract.fences import Fences, written
 from workflows.model.errors import NotFoundError
 from workflows.model.texts import Text
 from workflows.model.workers import Worker
@@ -75,11 +77,20 @@ class Artifacts:
             with contextlib.suppress(FileNotFoundError):
                 manifest = json.loads((folder / "manifest.json").read_bytes()) | manifest
             _write(folder / "manifest.json", json.dumps(manifest, indent=2).encode())
-            bodies = (f"## {name}\n\n".encode() + self.get(kept).rstrip() for name, kept in manifest.items())
-            _write(folder / "brief.md", b"\n\n".join(bodies) + b"\n")
+            _write(folder / "brief.md", self._bodies(manifest).encode("utf-8", "surrogateescape"))
+
+    def _bodies(self, manifest: dict[str, str]) -> str:
+        """Each body as it is, in a block that it cannot close: it forges no other leg's."""
+        read = {name: self.get(kept).rstrip().decode("utf-8", "surrogateescape") for name, kept in manifest.items()}
+        return written(json.dumps(manifest), lambda fences: _framed(read, fences))
 
     def _path(self, digest: str) -> Path:
         return self.root / "sha256" / digest[:2] / digest[2:]
+
+
+def _framed(bodies: Mapping[str, str], fences: Fences) -> str:
+    blocks = (f"## {name}\n\n{fences.as_it_is(body, name)}" for name, body in bodies.items())
+    return "\n\n".join([fences.meaning(), *blocks]) + "\n"
 
 
 def _write(path: Path, content: bytes) -> None:

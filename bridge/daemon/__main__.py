@@ -6,6 +6,7 @@ from activities.settings.home import Home
 from bridge.daemon.foreground import run_foreground
 from bridge.daemon.options import DaemonOptions
 from bridge.machine.locks import FileLock
+from workflows.contract.visible import visible
 from workflows.model.errors import ServiceError
 
 
@@ -15,7 +16,7 @@ def main(arguments: list[str]) -> None:
         options = DaemonOptions.model_validate_json(arguments[0])
         run_foreground(Home.locate(), options, FileLock(int(arguments[1])) if arguments[1:] else None)
     except ServiceError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        sys.stderr.write(visible(f"error: {error}\n"))
         sys.exit(error.exit_code)
 
 

@@ -5,12 +5,12 @@ import contextlib
 import logging
 import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from activities import log_lines
 from activities.settings.home import Home
 from activities.settings.ready import pid_of
 from activities.store.hosts import release
@@ -41,7 +41,7 @@ _LAST_ONE_ENDING = 2.0
 
 def run_foreground(home: Home, options: DaemonOptions, lock: FileLock | None = None) -> None:
     """Return after a stop; raise when the group cannot be started. `lock` is the daemon's, when it was handed over."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_lines.to_stderr("%(asctime)s %(levelname)s %(message)s")
     asyncio.run(_run(home, options, lock))
 
 

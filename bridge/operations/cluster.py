@@ -9,7 +9,7 @@ from activities.temporal import connect, external_config
 from bridge.operations import doctor
 from bridge.operations.service import Service
 from workflows.contract.durations import DurationError, parse_duration
-from workflows.model.errors import RefusedError, UsageError
+from workflows.model.errors import Commands, RefusedError, UsageError
 
 __all__ = ["Made", "init", "require"]
 
@@ -41,4 +41,4 @@ def require(service: Service) -> None:
     wrong = [found for found in doctor.foundation(service) if found.level is doctor.Level.WRONG]
     if wrong:
         fixes = dict.fromkeys(found.fix for found in wrong if found.fix)
-        raise NotPreparedError("\n".join(f"{found.about}: {found.says}" for found in wrong), "\n     ".join(fixes))
+        raise NotPreparedError("\n".join(f"{found.about}: {found.says}" for found in wrong), Commands(*fixes))

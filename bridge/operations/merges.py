@@ -12,7 +12,7 @@ from bridge.operations.branches import Branches, BranchState, LegBranch
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.model.branch_events import BranchEvent, BranchEventKind
-from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
 from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.states import JobState, WaitsFor
 
@@ -80,7 +80,7 @@ def _refuse_objected(legs: Sequence[LegBranch], task: TaskRecord, job_ids: Seque
         *([task.next] if task.waits_for is WaitsFor.RETRY else []),
         f"service job merge {' '.join(job_ids)} --anyway",
     ]
-    raise RefusedError(f"{said}; nothing was merged", "\n     ".join(ways))
+    raise RefusedError(f"{said}; nothing was merged", Commands(*ways))
 
 
 def _merge(path: Path, tree: Branches, legs: Sequence[LegBranch]) -> Merged | None:
@@ -115,7 +115,7 @@ def _explained(
     )
     insists = " --anyway" if any(leg.objection for leg in legs if leg.job_id in before) else ""
     first = [f"service job merge {' '.join(before)}{insists}"] if before else []
-    conflict.hint = "\n     ".join([*first, *branches.by_hand(tree.path, tree.task_branch, clashing.branch)])
+    conflict.hint = Commands(*first, *branches.by_hand(tree.path, tree.task_branch, clashing.branch))
     return conflict
 
 

@@ -25,7 +25,7 @@ from bridge.operations.temporal import (
     settled,
     translated,
 )
-from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
 from workflows.model.orders import ResumeOrder
 from workflows.model.refusals import ResumeFault
 from workflows.model.rows import RoundRecord
@@ -39,9 +39,6 @@ from workflows.tree.commands import CloseTree
 
 PATIENCE = timedelta(seconds=4)
 """How long a verdict is waited for before the words are left with Temporal."""
-
-TRY = "\n     "
-"""Further lines stand under the first one, behind its `try: `."""
 
 CATCHES_UP = 15.0
 """Seconds that a tree whose worker died as it wrote a round's rows has to come to that round again."""
@@ -139,4 +136,4 @@ def _too_late(service: Service, root: str, order: ResumeOrder) -> str:
 def _lines_to_type(data: Mapping[str, object], job_id: str) -> str:
     """What a refusal says to type instead."""
     lines = data.get("commands")
-    return TRY.join(map(str, lines)) if isinstance(lines, list) and lines else f"service job tree {job_id}"
+    return Commands(*map(str, lines)) if isinstance(lines, list) and lines else f"service job tree {job_id}"

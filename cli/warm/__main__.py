@@ -20,7 +20,9 @@ def main() -> None:
 
         server.serve(home)
     except OSError as error:
-        print(f"cannot listen at {home.commands_socket}: {error}; commands are run without", file=sys.stderr)  # noqa: T201
+        from cli.output import tell
+
+        tell(f"cannot listen at {home.commands_socket}: {error}; commands are run without")
     while True:
         time.sleep(_A_DAY)
 

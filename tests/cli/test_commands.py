@@ -241,7 +241,7 @@ def test_a_tree_that_is_being_ended_says_so_and_what_finishes_it(
     seeds.write(service, killed, seeds.job(state=JobState.SUCCEEDED), seeds.job(f"{seeds.ROOT}.1", state=state))
     assert main(["job", "tree", seeds.ROOT]) == 0
     tree = capsys.readouterr().out
-    assert "  killed by ann\n" in tree
+    assert "  because: killed by ann\n" in tree
     assert f"  next: {what_next}\n" in tree
     assert main(["job", "show", f"{seeds.ROOT}.1"]) == 0
     shown = " ".join(capsys.readouterr().out.split())

@@ -11,6 +11,7 @@ from activities.store import jobs
 from bridge.operations.service import Service
 from cli.main import main
 from tests.activities.store.rows import ROOT, job
+from tests.fenced import said_in
 from workflows.model.rows import Records
 
 pytestmark = pytest.mark.ruling("K2", "K6")
@@ -47,9 +48,9 @@ def test_from_a_proposal_to_what_agents_recall(run: Run) -> None:
     assert "next     a person confirms it: service memory confirm mem-1" in run.said("show", "mem-1")
     assert run.said("recall", "deploy") == "nothing confirmed speaks of that\n"
     assert run.said("confirm", "mem-1") == "mem-1 is confirmed\n"
-    assert "## mem-1: `deploy` (of `scout`, on `acme/shop`)\n\n```text\nmake deploy\n```" in run.said(
-        "recall", "deploy"
-    )
+    recalled = run.said("recall", "deploy")
+    assert "## mem-1: `deploy` (of `scout`, on `acme/shop`)\n\n<data-" in recalled
+    assert said_in(recalled) == ["make deploy"]
     assert run.said("retire", "mem-1") == "mem-1 is retired\n"
     assert run.said("recall", "deploy") == "nothing confirmed speaks of that\n"
     assert "mem-1  retired  scout  acme/shop  deploy" in run.said("list")

@@ -22,7 +22,7 @@ from workflows.model.states import JobState
 )
 def test_what_an_agent_is_doing_reads_as_a_sentence(stage: Stage, shown: str) -> None:
     detail = JobDetail(seeds.job(), None, None, None, None, RunStatus(stage))
-    lines = in_words(detail).splitlines()
+    lines = in_words(detail)
     assert [line.removeprefix("agent is").strip() for line in lines if line.startswith("agent is")] == [shown]
 
 

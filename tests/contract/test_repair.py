@@ -1,13 +1,13 @@
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contract.redaction_table import TOKENS
+from tests.fenced import blocks
 from workflows.contract.explain import explain_contract
 from workflows.contract.faults import Fault
 from workflows.contract.repair import repair_prompt, same_output
+from workflows.contract.visible import visible
 
 FAULTS = (
     Fault("summary", "summary is required"),
@@ -16,10 +16,9 @@ FAULTS = (
 
 
 def previous_in(prompt: str) -> str:
-    """What stands inside the last fence."""
-    found = re.search(r"\n(`{3,})\n(.*)\n\1\n\Z", prompt, re.DOTALL)
-    assert found is not None
-    return found[2]
+    """What stands inside the one block."""
+    [(_, text)] = blocks(prompt)
+    return text
 
 
 @pytest.mark.ruling("A5", "spec:validation.one_repair")
@@ -32,7 +31,7 @@ def test_it_has_the_faults_one_per_line_the_shape_and_the_output() -> None:
 
 
 @pytest.mark.ruling("A5")
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=50), st.integers(0, 3))
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=50).map(visible), st.integers(0, 3))
 def test_the_output_is_cut_to_its_end_between_characters(text: str, shift: int) -> None:
     output = "a" * shift + "é€😀" * 5_000 + text
     cut = previous_in(repair_prompt(FAULTS, output))

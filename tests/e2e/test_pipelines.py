@@ -46,5 +46,5 @@ def test_a_run_survives_worker_and_server(installed: Installed) -> None:
         ("last", "succeeded", "over"),
     ]
     assert installed.proof == "ran\n"
-    assert "`what`:\n\n```text\na=b c\n```" in (installed.tmp / "proof.prompt").read_text()
+    assert ">\na=b c\n</data-" in (installed.tmp / "proof.prompt").read_text()
     assert installed.json("pipeline", "runs")["runs"][0]["state"] == "succeeded"

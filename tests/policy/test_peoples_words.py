@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
 from tests.depth import cases
+from tests.fenced import frame, said_in
 from workflows.contract.models import Action
 from workflows.model.briefs import Answer, BudgetLine, ContinuationBrief
 from workflows.model.jobs import JobRun
@@ -33,10 +33,8 @@ TEXTS = st.text(alphabet=st.sampled_from(["`", "~", "\n", "\r", "\u2028", "#", "
 
 
 def check_fenced(prompt: str, times: int) -> None:
-    tokens = MarkdownIt("commonmark").parse(prompt)
-    inside = [token for token in tokens if token.type == "fence" and WORD in token.content]
-    outside = [token for token in tokens if token.type != "fence" and WORD in token.content]
-    assert (len(inside), outside) == (times, [])
+    inside = [text for text in said_in(prompt) if WORD in text]
+    assert (len(inside), WORD in frame(prompt)) == (times, False)
 
 
 @pytest.mark.ruling("E6", "L11")

@@ -79,7 +79,7 @@ async def test_a_run_from_end_to_end(host: PipelineHost) -> None:
     assert "LEVEL=high\n" in variables
     assert f"SERVICE_RUN_ID={run_id}\n" in variables
     assert "PYTEST" not in variables
-    assert "`branch`:\n\n```text\na b\nc\n```" in (host.folder / "prompt").read_text()
+    assert ">\na b\nc\n</data-" in (host.folder / "prompt").read_text()
     assert make.job_id is not None
     assert [job.state for job in stored_jobs.tree(host.service.store, make.job_id)] == ["succeeded"]
     tree = stored_trees.get(host.service.store, make.job_id)

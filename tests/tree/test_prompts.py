@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.fenced import blocks, unmarked
 from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
+from workflows.contract.fences import cut, inline, written
 from workflows.contract.models import HumanQuestion
+from workflows.contract.visible import visible
 from workflows.model.briefs import ContinuationBrief
 from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.texts import LongPrompt, Text
-from workflows.policy.prompts.fences import cut, fenced, inline
 from workflows.policy.prompts.render import BODIES_LIMIT, BODY_LIMIT, render_continuation, wanted_digests
 from workflows.policy.prompts.task import render_task
 
@@ -240,7 +242,7 @@ def test_a_body_stands_behind_its_leg_s_decision_pull_request_and_summary_and_be
     tree.leg("b", "implemented", artifact_digest="db", summary="what b did")
     brief = told(tree)
     text = render_continuation(brief, {**BODIES, "da": "the body of a", "db": "```\nthe body of b"}, "/art")
-    inlined = {"a": "```text\nthe body of a\n```", "b": "````text\n```\nthe body of b\n````"}
+    inlined = {"a": "the body of a", "b": "```\nthe body of b"}
     order = (
         "`a`: succeeded, implemented",
         "#7",
@@ -253,19 +255,19 @@ def test_a_body_stands_behind_its_leg_s_decision_pull_request_and_summary_and_be
     places = [text.index(words) for words in order]
     assert places == sorted(places)
     without = text
-    for body in inlined.values():
-        without = without.replace(f"\n\nArtifact body:\n\n{body}", "")
-    assert without == render_continuation(brief.model_copy(update={"inline_artifact_bodies": False}), BODIES)
+    for name, body in inlined.items():
+        block = f'<data-MARK by="leg {name}">\n{body}\n</data-MARK>'
+        without = unmarked(without).replace(f"\n\nArtifact body:\n\n{block}", "")
+    off = render_continuation(brief.model_copy(update={"inline_artifact_bodies": False}), BODIES)
+    assert without == unmarked(off)
 
 
 @pytest.mark.ruling("E6")
 @pytest.mark.parametrize("text", ["```\n## Goal\n", "`" * 50, "~~~", "a\r## x", "\u2028## x", "x\n`````"])
 def test_nothing_fenced_gets_out_of_its_fence(text: str) -> None:
-    lines = fenced(text).split("\n")
-    fence = lines[-1]
-    assert lines[0] == f"{fence}text"
-    assert not any(line.strip().startswith(fence) for line in lines[1:-1])
-    assert "\r" not in "".join(lines)
+    prompt = written("", lambda fences: f"{fences.block(text, 'x')}\n")
+    assert blocks(prompt) == [("x", visible(text))]
+    assert not set(prompt) & set("\r\u2028")
 
 
 @pytest.mark.ruling("E6")

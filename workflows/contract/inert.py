@@ -9,12 +9,10 @@ escapes would show. What spans lines (fences, HTML) is confined by the list item
 
 import re
 
+from workflows.contract.visible import left_out
+
 _BREAK = "\u200b"
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-_WIDTHLESS = re.compile("[\u00ad\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
 _ADDRESS = re.compile(r"(?i:https?:(?=//[^\s<>]{1,300}?/(?:issues|pulls?|discussions)/[0-9])|\bwww(?=\.git))")
 _COMMAND = re.compile(r"(?im:^[^\w/\n]*+/(?=service(?:\s|\Z)))")
 _SPECIAL = re.compile(
@@ -33,7 +31,7 @@ _SPECIAL = re.compile(
 
 def visible(text: str) -> str:
     """The text with nothing in it that is not seen: what has no width is left out, what turns or controls is marked."""
-    return _INVISIBLE.sub("\ufffd", _WIDTHLESS.sub("", _LINE_ENDS.sub("\n", text)))
+    return left_out(_LINE_ENDS.sub("\n", text))
 
 
 def inert(text: str) -> str:

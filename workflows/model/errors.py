@@ -1,10 +1,22 @@
 """Errors that people are told about: one base, a class per exit code (ruling K6), a sentence, the next command."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
+
+
+class Commands(str):
+    """A hint of several commands. As text each stands under the one before, where `try: ` is printed before the first;
+    a command line that knows them apart shows no other line as one of them."""
+
+    each: tuple[str, ...]
+
+    def __new__(cls, *each: str) -> Self:
+        made = super().__new__(cls, "\n     ".join(each))
+        made.each = each
+        return made
 
 
 class ServiceError(Exception):
-    """Something the caller can do something about. `hint` is the next command."""
+    """Something the caller can do something about. `hint` is the next command, or `Commands`."""
 
     code: ClassVar[str] = "failed"
     exit_code: ClassVar[int] = 1

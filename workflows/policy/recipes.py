@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 
+from workflows.contract.fences import written
 from workflows.contract.models import (
     Action,
     AutonomyPolicy,
@@ -85,6 +86,14 @@ def caveat(recipe: Recipe, runtimes: Sequence[str]) -> str:
     return f"the check is not independent: {runtimes[0]} does the work and checks it too"
 
 
+def _about(instructions: str, goal: str) -> str:
+    """The instructions with the goal in its place, as what whoever started the recipe wrote."""
+    by = "who started this task"
+    return written(
+        goal, lambda fences: f"{fences.meaning()}\n\n{instructions.replace('{goal}', fences.block(goal, by))}"
+    )
+
+
 def _each(
     table: Sequence[tuple[str, str]], default: int, count: int | None, leg: Callable[[int, tuple[str, str]], Delegation]
 ) -> tuple[Delegation, ...]:
@@ -105,7 +114,7 @@ def _reviewer(goal: str, runtime: str, lens: tuple[str, str]) -> Delegation:
         id=f"review-{name}",
         ephemeral=Ephemeral(runtime=Runtime(runtime), role=f"{name} reviewer", capabilities=("review",)),
         action=Action.REVIEW,
-        prompt=f"Review with one lens only: {name}. {question}\n\nWhat to review:\n\n{goal}",
+        prompt=_about(f"Review with one lens only: {name}. {question}\n\nWhat to review:\n\n{{goal}}", goal),
         failure_policy=FailurePolicy.CONTINUE,
         synthesis_rule=SynthesisRule.SUMMARY,
         phase="review",
@@ -124,7 +133,7 @@ def _producer(goal: str, runtime: str, part: tuple[str, str] | None) -> Delegati
             autonomy_policy=AutonomyPolicy.DANGER_FULL_ACCESS,
         ),
         action=Action.IMPLEMENT,
-        prompt=f"{only}Implement this goal:\n\n{goal}",
+        prompt=_about(f"{only}Implement this goal:\n\n{{goal}}", goal),
         phase="implement",
     )
 
@@ -137,7 +146,7 @@ def _verifier(goal: str, runtime: str, policy: AutonomyPolicy, producers: Sequen
             runtime=Runtime(runtime), role="verifier", capabilities=("review",), autonomy_policy=policy
         ),
         action=Action.REVIEW,
-        prompt=_VERIFY.replace("{goal}", goal),
+        prompt=_about(_VERIFY, goal),
         deps=tuple(each.id for each in producers),
         synthesis_rule=SynthesisRule.VERIFY,
         phase="gate",

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
 from workflows.contract import durations
+from workflows.contract.visible import one_line
 from workflows.model.rows import JobRecord, QuestionRecord, Records, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
@@ -154,4 +155,4 @@ def _line(job: JobRecord) -> str:
 
 def plain(text: str) -> str:
     """One line that cannot dress up as markup of ours."""
-    return " ".join(text.replace("`", "'").replace("*", " ").split())
+    return one_line(" ".join(text.replace("`", "'").replace("*", " ").split()))

@@ -17,6 +17,7 @@ from workflows.model.texts import Text
 from workflows.policy import bounds, kept, loops, preflight
 from workflows.policy.assignments import delegated
 from workflows.policy.fingerprints import twins
+from workflows.policy.prompts import people_said
 from workflows.tree import continuation, finalize, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.step import Step
@@ -218,6 +219,6 @@ def _guidance(step: Step, chain: Coordinator, leg: Leg) -> Iterator[str]:
         return
     for answer in chain.reply.answers if chain.reply else ():
         if answer.leg == leg.id and answer.text is not None:
-            yield f"You asked: {answer.question}\nThe answer: {answer.text}"
+            yield people_said.of_answer(answer.question, answer.text)
     rounds = step.state.rounds.get(chain.coordinator_id, [])
     yield from (rounds[number - 1].text for number in leg.guided_by if rounds[number - 1].text)

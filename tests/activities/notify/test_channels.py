@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from activities.notify.channels import Command, DeliveryError, LogFile, Webhook
 from activities.settings.model import Notify
 from activities.store.outbox import Notification
+from tests.evil import EVIL, raw
 from workflows.model.errors import UsageError
 
 TOLD = Notification("job-0123456789ab-e3", "job-0123456789ab", "job-0123456789ab.2", "round_opened", "Which? - é", 12.5)
@@ -105,3 +107,23 @@ def test_a_webhook_that_refuses_or_is_not_there_says_why(receiver: str) -> None:
         Webhook(receiver, "").deliver(TOLD)
     with pytest.raises(DeliveryError, match="refused"):
         Webhook("http://127.0.0.1:1/", "").deliver(TOLD)
+
+
+@pytest.mark.ruling("N6")
+def test_nothing_unseen_goes_out(tmp_path: Path) -> None:
+    """In values, on standard input, in the log: a command may show them on a terminal, or in a desktop's message."""
+    out = tmp_path / "out"
+    told = replace(TOLD, message=EVIL, text=EVIL, title=EVIL, commands=(EVIL,), questions=({"prompt": EVIL},))
+    script = (
+        "import json, os, sys; told = [v for k, v in os.environ.items() if k.startswith('SERVICE_NOTIFICATION')];"
+        f"open({str(out)!r}, 'w').write(json.dumps([told, sys.stdin.read()]))"
+    )
+    Command((sys.executable, "-c", script)).deliver(told)
+    values, text = json.loads(out.read_text())
+    assert not [each for each in values if raw(each) or "\n" in each]
+    assert "FORGED" in "".join(values)
+    assert not raw(text)
+    LogFile(tmp_path / "log.jsonl").deliver(told)
+    [line] = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert not raw(line)
+    assert json.loads(line)["title"] == EVIL

@@ -18,6 +18,7 @@ from activities.store.database import open_store
 from activities.store.outbox import Notification
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
+from tests.evil import EVIL, forged, raw
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import FailingRecord, QuestionRecord, Records, RoundRecord
 from workflows.model.spend import Usage
@@ -128,3 +129,13 @@ def test_every_channel_gets_all_of_it(store: Engine, tmp_path: Path) -> None:
         log.deliver(told)
     [line] = (tmp_path / "log.jsonl").read_text().splitlines()
     assert len(json.loads(line)["questions"]) == 20
+
+
+@pytest.mark.ruling("N6")
+def test_no_line_is_told_that_others_wrote(store: Engine) -> None:
+    question = QuestionRecord(id="color", prompt=EVIL, choices=(EVIL,), job_id=ROOT)
+    asked(store, questions=(question,), commands=(f"service resume x {EVIL}",))
+    jobs.write(store, Records(task=seeds.task(title=EVIL, revision=9)))
+    told = complete(store, replace(TOLD, message=f"round 1 asks {EVIL}"))
+    assert "FORGED" in told.text
+    assert (raw(told.text), forged(told.text), len(told.text.splitlines())) == ([], [], 6)

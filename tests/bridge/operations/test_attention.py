@@ -31,7 +31,7 @@ def test_blocked_tasks_wait_oldest_first_unless_nobody_can_open_them_again(
     assert [each["waits_for"] for each in attention.as_json(found)["blocked"]] == ["retry", "dismiss"]
     assert main(["attention"]) == 0
     shown = capsys.readouterr().out
-    assert f"\n  leg one ended failed\n  run it again\n{SECOND}  blocked " in shown
+    assert f"\n  because: leg one ended failed\n  run it again\n{SECOND}  blocked " in shown
 
 
 @pytest.mark.ruling("B3")

@@ -1,5 +1,6 @@
 """What each kind of continuation is asked to do: the last section of its prompt."""
 
+from workflows.contract.fences import inline
 from workflows.model.briefs import ContinuationBrief, Correction
 from workflows.model.states import Continuation
 
@@ -131,5 +132,5 @@ def _workers(brief: ContinuationBrief) -> str:
     ephemeral = '`"ephemeral": {"runtime": ...}` in place of `agent` for a throwaway worker'
     if not brief.valid_agents:
         return f"No registered agent is valid on this repository: use {ephemeral}."
-    names = ", ".join(f"`{name}`" for name in brief.valid_agents)
+    names = ", ".join(map(inline, brief.valid_agents))
     return f"Agents valid on this repository: {names}. Or use {ephemeral}."

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from workflows.contract.fences import Fences, inline, written
 from workflows.policy.memory import Recalled
-from workflows.policy.prompts.fences import fenced, inline
 
 _HEAD = """\
 # Memory
@@ -14,10 +14,15 @@ from what you see, the task and what you see count."""
 
 def render_memory(entries: Sequence[Recalled]) -> str:
     """Every entry under its key, whose it is and where it holds; empty when nothing is remembered."""
-    return "\n\n".join([_HEAD, *map(_entry, entries)]) if entries else ""
+    if not entries:
+        return ""
+    seed = "\0".join(each.content for each in entries)
+    return written(
+        seed, lambda fences: "\n\n".join([f"{_HEAD} {fences.meaning()}", *(_entry(each, fences) for each in entries)])
+    )
 
 
-def _entry(entry: Recalled) -> str:
+def _entry(entry: Recalled, fences: Fences) -> str:
     owner = f"of {inline(entry.agent)}" if entry.agent else "shared"
     scope = f"on {inline(entry.repo)}" if entry.repo else "general"
-    return f"## {entry.id}: {inline(entry.key)} ({owner}, {scope})\n\n{fenced(entry.content)}"
+    return f"## {entry.id}: {inline(entry.key)} ({owner}, {scope})\n\n{fences.block(entry.content, f'memory {owner}')}"

@@ -1,7 +1,6 @@
 """Templates, and how values read in them. Whatever agents or people wrote is text, never markup (ruling M6)."""
 
 import hashlib
-import re
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,15 +12,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from workflows.contract.redact import redact
+from workflows.contract.visible import visible
 from workflows.policy.prices import dollars
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
-)
-"""What is not seen itself but changes how the rest is read: controls, marks of direction, odd ends of lines."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -29,7 +25,7 @@ def text_of(value: object) -> object:
     """Every value a template writes comes through here: what one cannot see is shown as what it is."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
-    return _UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", value)
+    return visible(value)
 
 
 @cache

@@ -27,12 +27,13 @@ from workflows.pipeline.text import Format
 
 HOSTILE = (
     '<script>window.pwned=1</script>"><img src=x onerror="window.pwned=2">{{ 7*7 }}{% raw %}'
-    "'--><svg/onload=window.pwned=3>\x01\x1b[31m\u202egnp\u2066\u2028\u0085\ufeff<form action=//evil.test>"
+    "'--><svg/onload=window.pwned=3>\x01\x1b[31m\u202egnp\u2066\u2028\u0085\ufeff\u200b\U000e0041\x7f"
+    "<form action=//evil.test>"
     "\u05e9\u05dc\u05d5\u05dd " + "long" * 60
 )
 SEEN = "<script>window.pwned=1</script>"
 """How it begins, as text."""
-UNSEEN = "\x01\x1b\u202e\u2066\u2028\ufeff"
+UNSEEN = "\x01\x1b\u202e\u2066\u2028\ufeff\u200b\U000e0041\x7f"
 """What stands in it and must not stand on a page as it is."""
 FILE = HOSTILE.partition("<form")[0] + "\n.py"
 """A path that git takes: in folders, because it has slashes."""

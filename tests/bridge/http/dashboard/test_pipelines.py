@@ -229,7 +229,7 @@ class TestRunNow:
         assert {name: kept[name] for name in filled if name != "value-1"} == {
             name: [value] for name, value in filled.items() if name != "value-1"
         }
-        assert kept["value-1"] == [HOSTILE.replace("\u202e", "[U+202E]")]
+        assert kept["value-1"] == [HOSTILE.replace("\u202e", "\\u202e")]
         assert len(pipeline_runs.list_runs(host.service, pipeline_runs.RunFilter()).runs) == 1
 
     @pytest.mark.ruling("L1")
@@ -290,7 +290,7 @@ class TestRun:
             for said in ("◐ running", "What wait printed", "Output begun", "The file it was started with"):
                 assert said in shown.words, said
             assert "<script>alert" not in shown.html
-            assert "[U+202E]" in shown.words
+            assert "\\u202e" in shown.words
             cancelled = await bob.send(shown.form(f"{place}/cancel"))
             assert (cancelled.status, "The run is being ended" in cancelled.words) == (200, True)
             await host.until_state(run_id, "cancelled")

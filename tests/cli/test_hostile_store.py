@@ -1,0 +1,283 @@
+"""Every command on a store in which every text is an attack, on a real terminal: nothing gets through (ruling N6)."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from activities.settings.home import Home
+from activities.store import outbox, schema
+from activities.store.github import account, comments, reading
+from activities.store.github.comments import CommentRow
+from bridge.operations import memory, new_jobs, pipelines
+from bridge.operations.service import Service
+from cli.main import NOUNS, command_of
+from tests.bridge import github_seeds, seeds
+from tests.bridge.http.dashboard import hostile
+from tests.bridge.http.dashboard.hostile import BLOCKED, ENDED, FAILED, RAN, RUNS
+from tests.bridge.seeds import ROOT
+from tests.cli.terminal import Printed, typed
+from tests.evil import EVIL, forged, raw
+from workflows.model.states import JobState, TaskState
+
+pytestmark = pytest.mark.ruling("N6")
+
+SEEN = "error: FORGED by name"
+DONE = "job-00000000000d"
+"""A tree that is over: who follows it sees all of it at once."""
+COLOUR = re.compile(r"\x1b\[(?:[0-9]{1,2})?m")
+RESULT = json.dumps({"service_result": {"decision": "approved", "summary": EVIL, "findings": [EVIL, {EVIL: EVIL}]}})
+FILES = {"result": RESULT, "wrong": RESULT.replace('"approved"', json.dumps(EVIL)), "pipeline.yaml": f"name: {{{EVIL}"}
+
+Words = list[str]
+TABLE: dict[str, list[Words]] = {
+    "agent add": [
+        ["new", "--runtime", EVIL],
+        [EVIL, "--runtime", "shell"],
+        ["new", "--runtime", "shell", "--command", EVIL],
+    ],
+    "agent list": [[]],
+    "agent show": [["scout"], [EVIL]],
+    "agent remove": [[EVIL], ["scout"]],
+    "agent allow": [["scout", EVIL], [EVIL, "acme/shop"]],
+    "agent deny": [["scout", EVIL], ["scout", "acme/shop"]],
+    "agent ask": [
+        ["scout", EVIL, "--repo", "acme/shop", "--wait"],
+        ["scout", "x", "--repo", EVIL],
+        ["scout", "x", "--pr", EVIL],
+    ],
+    "agent review": [["scout", EVIL, "--repo", "acme/shop", "--wait"], [EVIL, "x", "--repo", "acme/shop"]],
+    "agent implement": [["scout", EVIL, "--repo", "acme/shop", "--wait"], ["scout", EVIL, "--repo", EVIL]],
+    "attention": [[]],
+    "bridge serve": [["--addr", EVIL]],
+    "bridge token": [[]],
+    "cluster init": [[], ["--retention", EVIL]],
+    "config check": [[]],
+    "config show": [[], ["--origin"]],
+    "daemon run": [["--ui-port", EVIL]],
+    "daemon start": [["--ui-port", EVIL]],
+    "daemon stop": [[]],
+    "daemon status": [[], ["--all"]],
+    "dashboard": [["--print"], ["--print", EVIL]],
+    "doctor": [[]],
+    "github status": [[]],
+    "github sync": [[EVIL]],
+    "github comment-preview": [[ROOT], [BLOCKED], [DONE], [ROOT, "--fact", EVIL]],
+    "job list": [[], ["--agent", EVIL], ["--state", EVIL]],
+    "job show": [[ROOT], [ENDED], [FAILED], [RUNS], [BLOCKED], ["REVIEW"], [EVIL]],
+    "job tree": [[ROOT], [BLOCKED], [DONE, "--watch"], [EVIL]],
+    "job events": [[ROOT], [BLOCKED], [DONE, "--follow"]],
+    "job kill": [[DONE], [ROOT, "--now"]],
+    "job dismiss": [[BLOCKED], [EVIL]],
+    "job retry": [[FAILED], [EVIL]],
+    "job branches": [[ROOT], [BLOCKED]],
+    "job diff": [[ENDED], [ENDED, "--stat"], [ENDED, "--name-only"], [ROOT]],
+    "job merge": [[ENDED], [f"{BLOCKED}.1"], [EVIL]],
+    "job drop": [[ENDED], [ENDED, "--force"], [FAILED]],
+    "job gate": [[ROOT], [BLOCKED]],
+    "job publish": [[ROOT, "--no-wait"], [ENDED, "--base", EVIL, "--no-wait"]],
+    "job open": [["--pr", "7", "--head-sha", EVIL, "--workflow", EVIL]],
+    "job reviews": [[]],
+    "job note": [["REVIEW", EVIL, "--author", EVIL]],
+    "job close": [["REVIEW", "--verdict", EVIL]],
+    "memory add": [[EVIL, EVIL], ["k", EVIL, "--agent", EVIL]],
+    "memory propose": [[EVIL, EVIL, "--job", ROOT], ["k", "c", "--job", EVIL]],
+    "memory list": [[], ["--state", EVIL]],
+    "memory show": [["mem-1"], ["mem-3"], [EVIL]],
+    "memory confirm": [["mem-1"], [EVIL]],
+    "memory retire": [["mem-3"]],
+    "memory recall": [["forged"], [EVIL]],
+    "orchestrate review-panel": [[EVIL, "--repo", "acme/shop", "--wait"], ["x", "--runtimes", EVIL]],
+    "orchestrate decompose-and-verify": [[EVIL, "--repo", "acme/shop", "--wait"], ["x", "--repo", EVIL]],
+    "orchestrate verifier": [[EVIL, "--repo", "acme/shop", "--wait"]],
+    "pipeline add": [["pipeline.yaml"], [EVIL]],
+    "pipeline list": [[]],
+    "pipeline show": [
+        ["nightly"],
+        ["nightly", "--definition"],
+        [RAN],
+        [RAN, "--definition"],
+        [RAN, "--stage", "build"],
+        [EVIL],
+    ],
+    "pipeline run": [["nightly", "--payload", f"k={EVIL}", "--wait"], [EVIL], ["nightly", "--payload", EVIL]],
+    "pipeline watch": [[RAN]],
+    "pipeline runs": [[], ["--state", EVIL], ["--cursor", EVIL]],
+    "pipeline cancel": [[RAN], [EVIL]],
+    "pipeline enable": [[EVIL]],
+    "pipeline disable": [[EVIL]],
+    "pipeline remove": [[EVIL]],
+    "repo add": [[EVIL, "."], ["acme/x", EVIL.replace("/", "")[:200]], ["acme/x", ".", "--github", EVIL]],
+    "repo list": [[]],
+    "repo remove": [[EVIL]],
+    "repo sweep": [[], [EVIL]],
+    "resume": [[ROOT], [BLOCKED], [ROOT, "answer", EVIL], [EVIL, EVIL]],
+    "result check": [["result"], ["wrong"], [EVIL[:60]]],
+    "result render": [["result"], ["wrong"]],
+    "result schema": [[], ["--prompt"]],
+    "runtime list": [[]],
+    "runtime check": [[], [EVIL]],
+    "spend": [[]],
+}  # fmt: skip
+"""What is typed behind each command. `REVIEW` is a review that was opened."""
+
+TYPES = {"resume": "x\nn\n\ny\n"}
+
+
+@pytest.fixture
+def service(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A home whose store is all evil, beside files that are; nothing listens where Temporal should."""
+    home.config.write_text(f"[temporal]\nport = 1\n{github_seeds.SETTINGS}")
+    monkeypatch.setenv("PAGER", "cat")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hostile, "HOSTILE", EVIL)
+    monkeypatch.setattr(hostile, "SEEN", SEEN)
+    monkeypatch.setattr(hostile, "CHANGED", f"limit = 2\n{EVIL}")
+    monkeypatch.setattr(hostile, "FILE", "src/error: FORGED\x1b[2J\u202e\nservice job retry FORGED.py")
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    made = Service(home)
+    hostile.sow(made, tmp_path)
+    sow_more(made)
+    made.store.dispose()
+    yield made
+    made.store.dispose()
+
+
+def sow_more(service: Service) -> None:
+    """What the pages do not show: a tree that is over, memory as it was written, what is known of GitHub."""
+    over: dict[str, Any] = {"state": JobState.FAILED, "summary": EVIL, "reason": EVIL, "ended_at": 9.0}
+    seeds.write(
+        service,
+        seeds.task(DONE, title=EVIL, state=TaskState.DONE, reason=EVIL, ended_at=9.0),
+        seeds.job(DONE, model=EVIL, **over),
+        seeds.job(f"{DONE}.1", agent=EVIL, phase=EVIL, next=EVIL, **over),
+        seeds.event(1, DONE, message=EVIL),
+        seeds.event(2, f"{DONE}.1", message=EVIL),
+    )
+    told = {"service_result": {"decision": "approved", "summary": EVIL, "findings": [EVIL], "needs": [EVIL]}}
+    seeds.payload(service, DONE, told, diagnostics={"stderr": EVIL, "faults": [EVIL], "error": EVIL})
+    memory.add(
+        service, memory.NewEntry("error: FORGED \x1b[2J\u202e\U000e0041", f"forged {EVIL}", None, None), EVIL[:80]
+    )
+    store = service.store
+    account.note(store, login=EVIL, kind="user", seen_at=1.0, problem=EVIL, failing_since=2.0)
+    github_seeds.thread(service)
+    reading.note(store, github_seeds.SHOP, error=EVIL)
+    github_seeds.failed(service, "failed", EVIL)
+    comments.take(store, [CommentRow(1, github_seeds.SHOP, 7, SEEN, 1.0)])
+    comments.acted(store, 1, comments.REFUSED, EVIL)
+    outbox.attempted(store, f"{BLOCKED}-e7", "webhook", EVIL)
+    with store.begin() as connection:
+        connection.execute(update(schema.jobs).where(schema.jobs.c.job_id == ROOT).values(preflight_failed=EVIL))
+
+
+def commands() -> dict[str, Any]:
+    """Every command there is, by its words."""
+    found: dict[str, Any] = {}
+    for noun in NOUNS:
+        command = command_of(noun)
+        verbs = getattr(command, "commands", None)
+        found |= {f"{noun} {verb}": each for verb, each in verbs.items()} if verbs else {noun: command}
+    return found
+
+
+def starts_nothing() -> None:
+    """In the child: what would be started is the tree, or the run, that is over."""
+
+    async def job(*_: object, **__: object) -> str:
+        return DONE
+
+    async def recipe(*_: object, **__: object) -> new_jobs.Orchestrated:
+        return new_jobs.Orchestrated(DONE, EVIL)
+
+    async def run(*_: object, **__: object) -> str:
+        return RAN
+
+    new_jobs.start, new_jobs.orchestrate, pipelines.run = job, recipe, run
+
+
+def check(printed: Printed, words: Words) -> None:
+    """Nothing unseen but our own colours, and no line that looks like one of ours."""
+    text = printed.text
+    if words[:2] == ["job", "diff"]:  # a line that was not changed stands behind a blank in a diff
+        text = re.sub("(?m)^ ", "|", COLOUR.sub("", text))
+    assert not raw(text), f"{words}: {raw(text)[:3]}"
+    assert not forged(text), f"{words}: {forged(text)[:3]}"
+    assert printed.code in range(6), f"{words}: {printed.code} {text[-2000:]}"
+    assert "Traceback" not in text, text[-3000:]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            "attention",
+            f"job show {ENDED}",
+            f"job tree {ROOT}",
+            f"pipeline show {RAN}",
+            "job list",
+            "spend",
+            "github status",
+        ),
+        *(
+            f"job diff {ENDED}",
+            "agent ask scout x --repo acme/shop --wait",
+            "pipeline run nightly --wait",
+            "memory list",
+        ),
+    ],
+)
+def test_it_is_there_to_be_read(service: Service, words: str) -> None:
+    """Else nothing was tried."""
+    assert "FORGED" in typed(words.split(), before=starts_nothing).text
+
+
+def test_every_command_is_walked() -> None:
+    assert set(TABLE) == set(commands())
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_nothing_of_an_evil_store_reaches_the_terminal(service: Service, tmp_path: Path, noun: str) -> None:
+    store = service.home.store
+    kept = shutil.copy2(store, tmp_path / "kept.db")
+    review = next(each.review_id for each in reviews_of(service))
+    for name, command in commands().items():
+        if name.split()[0] != noun:
+            continue
+        speaks_json = any("--json" in option.opts for option in command.params)
+        for rest in TABLE[name]:
+            words = [*name.split(), *(review if each == "REVIEW" else each for each in rest)]
+            for more in ([], ["--json"]) if speaks_json else ([],):
+                shutil.copy2(kept, store)
+                for left in (f"{store}-wal", f"{store}-shm"):
+                    Path(left).unlink(missing_ok=True)
+                printed = typed([*words, *more], TYPES.get(name, ""), starts_nothing)
+                check(printed, words)
+                if more and printed.out.strip():
+                    read_json(printed.out.decode(), words)
+        for wrong in ([f"--{EVIL}"], [EVIL] * 9):
+            check(typed([*name.split(), *wrong]), [name, "misused"])
+
+
+def read_json(text: str, words: Words) -> None:
+    """One document, or one on each line."""
+    try:
+        json.loads(text)
+    except ValueError:
+        assert {"--follow", "--watch"} & set(words), f"{words}: {text[:300]}"
+        for line in text.splitlines():
+            json.loads(line)
+
+
+def reviews_of(service: Service) -> Any:
+    from bridge.operations import reviews
+
+    found = reviews.find(service, reviews.ReviewFilter(None, None, 50))
+    service.store.dispose()
+    return found

@@ -1,0 +1,115 @@
+"""What of a text is not seen, and how it is shown all the same: the one place that decides it (ruling N6).
+
+Not seen are controls, marks of direction, characters without width, tags, selectors that carry bytes, fillers, private
+and unassigned code points, and ends of lines other than the usual one. They are shown as escapes (`\\x1b`, `\\u202e`,
+`\\U000e0041`), so that a reader sees that and what something was there. What scripts and emoji need stays as it is:
+combining marks, letters that run from right to left, a joiner or its opposite between two letters of a script that
+joins (Arabic, Indic and their like), a joiner between two emoji, the selector of an emoji or of a Mongolian letter.
+One such character in one such place: no more can be hidden there than the eye sees.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import cache, lru_cache
+
+PREFIX = "  | "
+"""Before each line of a text of others that has several: no line of theirs begins like a line of ours."""
+
+_IGNORED = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What is drawn as nothing though it may count as a letter: `isprintable` does not know all of it."""
+
+_MARKED = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_EMOJI = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff"
+    "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+_JOINING = (
+    "\u0600-\u061b\u061d-\u07ff\u0840-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18aa"
+    "\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc"
+)
+_NEEDED = (
+    f"(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
+    f"|(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])"
+    f"|(?<=[{_EMOJI}])[\ufe0e\ufe0f]"
+    "|(?<=[0-9#*])\ufe0f(?=\u20e3)"
+    "|(?<=[\u1820-\u18aa])[\u180b-\u180d]"
+)
+_RESERVED = re.compile("[\U0001f000-\U0001faff\U00020000-\U0003fffd]")
+"""Kept free for emoji and ideographs: newer Unicode has given out more of them than this Python knows."""
+
+
+def visible(text: str) -> str:
+    """The text with nothing unseen in it; its lines and tabs stay."""
+    return _shown(text.replace("\r\n", "\n"), "\n\t")
+
+
+def one_line(text: str) -> str:
+    """The same for what stands on a line of ours: the ends of lines in it are shown too."""
+    return _shown(text, "")
+
+
+def prefixed(text: str) -> list[str]:
+    """The lines of a text of others, each so that it cannot be taken for one of ours."""
+    return [f"{PREFIX}{line}".rstrip() for line in visible(text).rstrip("\n").split("\n")]
+
+
+def in_json(document: str) -> str:
+    """A JSON document that says the same, with all that is not seen written as `\\uXXXX`."""
+    return document if _is_plain(document) else _replaced(document, "\n", _json_escape)
+
+
+def left_out(text: str) -> str:
+    """For texts on GitHub: what controls or turns is marked, what has no width is left out; lines and tabs stay."""
+    return text if _is_plain(text) else _replaced(text, "\n\t", _mark)
+
+
+def _shown(text: str, kept: str) -> str:
+    return text if _is_plain(text) else _replaced(text, kept, _escape)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
+def _replaced(text: str, kept: str, how: Callable[[str], str]) -> str:
+    """Only what is in the text is looked at, each character once, however long it is."""
+    table = {ord(each): how(each) for each in set(text) if each not in kept and _is_unseen(each)}
+    if not table:
+        return text
+    pieces, done = [], 0
+    for needed in _needed().finditer(text):
+        pieces += [text[done : needed.start()].translate(table), needed[0]]
+        done = needed.end()
+    return "".join([*pieces, text[done:].translate(table)])
+
+
+@cache
+def _needed() -> re.Pattern[str]:
+    """Compiled when there is something unseen: every command imports this module."""
+    return re.compile(_NEEDED)
+
+
+@lru_cache(4096)
+def _is_unseen(letter: str) -> bool:
+    if letter.isprintable():
+        return _IGNORED.match(letter) is not None
+    kind = unicodedata.category(letter)
+    return kind != "Zs" and not (kind == "Cn" and _RESERVED.match(letter))
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def _json_escape(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def _mark(letter: str) -> str:
+    without_width = not _MARKED.match(letter) and (_IGNORED.match(letter) or unicodedata.category(letter) == "Cf")
+    return "" if without_width else "\N{REPLACEMENT CHARACTER}"
