@@ -246,6 +246,7 @@ RULES: dict[str, dict[str, str]] = {
         "N2": "Agents' programs run in a box that holds against attacks, or not at all; its kind is told and proved.",
         "N3": "A job works in a repository of its own; what it writes there is data, never run, waited for or followed.",
         "N4": "Runs cannot be forged: folders nobody can guess, sealed records, logs read as regular files only.",
+        "N7": "Redaction is the default: no secret an agent or a person writes is stored or shown; harmless text stays as it is.",
     },
     "The engine's own promises": {
         "engine:total": "Any event in any state is taken; senseless ones change nothing.",
