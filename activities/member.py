@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from activities.redaction import logs
+from activities.redaction.redacted import redacted
 from workflows.model.errors import ServiceError
 
 
@@ -16,13 +18,14 @@ def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
     `quiet`: loggers that tell of warnings only.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logs.install()
     for name in quiet:
         logging.getLogger(name).setLevel(logging.WARNING)
     code = 0
     try:
         serve()
     except ServiceError as error:
-        sys.stderr.write(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else ""))
+        sys.stderr.write(f"error: {redacted(error.message)}\n" + (f"try: {error.hint}\n" if error.hint else ""))
         code = error.exit_code
     sys.stdout.flush()
     sys.stderr.flush()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from activities.redaction.kept_secrets import KeptSecrets
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from workflows.model.errors import UnreachableError, UsageError
@@ -68,13 +69,17 @@ async def connect(home: Home, settings: Settings) -> "Client":
     from temporalio.contrib.pydantic import pydantic_data_converter
     from temporalio.service import RPCError
 
+    from activities.redaction.on_temporal import Hiding
+
     config = connect_config(home, settings)
     kept = _KEPT.get("client")
     known = kept.client if kept and kept.config == config else None
     if kept and known and time.monotonic() - kept.at < FRESH_SECONDS:
         return known
     try:
-        client = known or await Client.connect(**config, data_converter=pydantic_data_converter)
+        client = known or await Client.connect(
+            **config, data_converter=pydantic_data_converter, interceptors=[Hiding(KeptSecrets(home.root))]
+        )
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
         _KEPT["client"] = _Reached(config, client, time.monotonic())
     except (RPCError, RuntimeError, OSError) as error:

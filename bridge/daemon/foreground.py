@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from activities.redaction import logs
 from activities.settings.home import Home
 from activities.settings.ready import pid_of
 from activities.store.hosts import release
@@ -41,6 +42,7 @@ _LAST_ONE_ENDING = 2.0
 def run_foreground(home: Home, options: DaemonOptions, lock: FileLock | None = None) -> None:
     """Return after a stop; raise when the group cannot be started. `lock` is the daemon's, when it was handed over."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logs.install()
     asyncio.run(_run(home, options, lock))
 
 

@@ -9,6 +9,7 @@ harmless words as they are.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 
 from pydantic import JsonValue
@@ -25,6 +26,9 @@ from workflows.contract.secret_views import decoded_runs, joined, meant
 MARK = "[redacted]"
 _SHORTEST = 6
 _LAYERS = 5
+_DONE = re.compile(r"\[redacted\]|redacted-[0-9a-f]{20}")
+"""What stands in a secret's place already."""
+
 _TIMES = 6
 """A text may be gone over so often until nothing more is found in it."""
 
@@ -47,7 +51,9 @@ def redact(text: str, also: Finder | None = None, by: Callable[[str], str] | Non
 
 def secrets_in(text: str, also: Finder | None = None) -> list[Span]:
     """Where secrets stand, in order, without overlaps."""
-    return merged(_found(text, also, _LAYERS)) if len(text) >= _SHORTEST else []
+    if len(text) < _SHORTEST:
+        return []
+    return [(start, end) for start, end in merged(_found(text, also, _LAYERS)) if not _DONE.fullmatch(text, start, end)]
 
 
 def redact_value(value: JsonValue, text: Callable[[str], str] = redact) -> JsonValue:
@@ -55,7 +61,7 @@ def redact_value(value: JsonValue, text: Callable[[str], str] = redact) -> JsonV
     match value:
         case str():
             return text(value)
-        case list():
+        case list() | tuple():
             return [redact_value(item, text) for item in value]
         case dict():
             return {text(name): _member(name, item, text) for name, item in value.items()}

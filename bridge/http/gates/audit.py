@@ -12,6 +12,7 @@ from pathlib import Path
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from activities.redaction.redacted import redacted
 from bridge.http.gates.auth import address
 from bridge.http.wire.call import Call, call_of
 from bridge.http.wire.refusals import answer_to
@@ -99,7 +100,7 @@ def _line(scope: Scope, call: Call, seconds: float) -> str:
             "time": time.time(),
             "request_id": call.request_id,
             "method": scope["method"],
-            "route": getattr(route, "path", None) or scope["path"][:200],
+            "route": getattr(route, "path", None) or redacted(scope["path"])[:200],
             "status": call.status,
             "duration_ms": round(seconds * 1000, 3),
             "address": address(scope),

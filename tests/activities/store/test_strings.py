@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, String
+from sqlalchemy.types import TypeDecorator
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
@@ -57,6 +58,7 @@ def test_no_column_is_narrower_than_the_bound_of_what_stands_in_it(name: str) ->
     for column in COLUMNS[name]:
         table, _, key = column.partition(".")
         kind = schema.metadata.tables[table].c[key].type
+        kind = kind.impl if isinstance(kind, TypeDecorator) else kind
         assert isinstance(kind, String)
         assert kind.length is None or kind.length >= BOUNDS[name].characters, column
 
