@@ -17,7 +17,7 @@ from pathlib import Path
 from activities.redaction import known_values
 from activities.sealing import seal_key
 
-_WORD = re.compile(r"\bredacted-([0-9a-f]{20})(?![0-9a-f])")
+_WORD = re.compile(r"redacted-([0-9a-f]{20})")
 _MARK = "[redacted]"
 PURPOSE = "kept secrets"
 

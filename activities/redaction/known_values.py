@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from workflows.contract.secret_spans import Span
 
 SHORTEST = 8
 _NAME = re.compile(
-    r"(?i:(?:^|_)(?:\w*KEY|\w*TOKEN|\w*SECRETS?|\w*PASSWORD|PASSWD|\w*PASSPHRASE|PASS|PWD|\w*CREDENTIALS?|AUTH|DSN|PAT|COOKIE|JWT)"
+    r"(?i:(?:^|_)(?:(?:API|APP|ACCESS|SECRET|PRIVATE|AUTH|SSH|SIGNING)?KEY|\w*TOKEN|\w*SECRETS?|\w*PASSWORD|PASSWD|\w*PASSPHRASE|PASS|PWD|\w*CREDENTIALS?|AUTH|DSN|PAT|COOKIE|JWT)"
     r"(?:$|_))"
 )
 _ORDINARY = re.compile(
@@ -89,6 +90,8 @@ def _forms(value: str) -> Iterator[str]:
     yield value
     yield from (line.strip() for line in value.splitlines()[1:-1] if is_telling(line.strip()))
     raw = value.encode()
+    if (quoted := quote(value, safe="")) != value:
+        yield quoted
     for skip in range(3):
         whole = base64.b64encode(b"\0" * skip + raw).decode()
         first, last = (0, 2, 3)[skip], len(whole.rstrip("=")) - (1 if whole.endswith("=") else 0)

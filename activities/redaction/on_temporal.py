@@ -29,8 +29,8 @@ class _Sending(OutboundInterceptor):
 
     async def start_workflow(self, input: StartWorkflowInput) -> Any:  # noqa: A002
         self._hide(input)
-        if isinstance(input.static_summary, str):
-            input.static_summary = redacted(input.static_summary)
+        input.static_summary = input.static_summary and redacted(input.static_summary)
+        input.static_details = input.static_details and redacted(input.static_details)
         return await super().start_workflow(input)
 
     async def signal_workflow(self, input: temporalio.client.SignalWorkflowInput) -> None:  # noqa: A002

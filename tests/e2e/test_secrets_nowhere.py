@@ -14,7 +14,7 @@ import httpx
 import pytest
 from temporalio.client import Client
 
-from bridge.http.dashboard.app import PAGES
+from bridge.http.dashboard.pages import PAGES
 from tests.e2e.bridge import client
 from tests.e2e.script import Script, leg, played, until_paused
 
@@ -154,10 +154,10 @@ def _play(script: Script, of: dict[str, str]) -> tuple[str, str]:
 def _read_by_commands(script: Script, job: str, run: str) -> Iterator[tuple[str, str]]:
     jobs = [each["job_id"] for each in script.tree(job)["jobs"]]
     lines = f"""
-        job list, job list --json, job tree {job}, job tree {job} --json, job events {job}, job branches {job}, job gate {job},
-        job reviews, attention, memory list, memory show mem-1, agent list, agent show secretive, agent show secretive --json,
-        pipeline list, pipeline show leaky, pipeline show {run}, pipeline show {run} --stage build, pipeline runs,
-        pipeline show {run} --definition, spend, repo list, config show, runtime list
+        job list, job list --json, job tree {job}, job tree {job} --json, job events {job}, job branches {job},
+        job gate {job}, job reviews, attention, memory list, memory show mem-1, agent list, agent show secretive,
+        agent show secretive --json, pipeline list, pipeline show leaky, pipeline show {run}, pipeline runs,
+        pipeline show {run} --stage build, pipeline show {run} --definition, spend, repo list, config show, runtime list
     """.replace("\n", " ").split(",")
     lines += [f"job {verb} {each}{more}" for verb in ("show", "diff") for each in jobs for more in ("", " --json")]
     for line in lines:
