@@ -1,4 +1,4 @@
-"""How our processes log: an event is one line, and nothing in it is unseen (ruling N6)."""
+"""How our processes log: an event is one line, nothing in it is unseen, no secret is (rulings N6, N7)."""
 
 import logging
 import sys
@@ -11,7 +11,9 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
-        return one_line(super().format(record))
+        from activities.redaction.redacted import redacted
+
+        return one_line(redacted(super().format(record)))
 
 
 def where_nothing_is_set_up() -> None:

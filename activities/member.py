@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from activities import log_lines
+from activities.redaction.redacted import redacted
 from workflows.contract.visible import visible
 from workflows.model.errors import ServiceError
 
@@ -24,7 +25,9 @@ def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
     try:
         serve()
     except ServiceError as error:
-        sys.stderr.write(visible(f"error: {error.message}\n" + (f"try: {error.hint}\n" if error.hint else "")))
+        sys.stderr.write(
+            visible(f"error: {redacted(error.message)}\n" + (f"try: {error.hint}\n" if error.hint else ""))
+        )
         code = error.exit_code
     sys.stdout.flush()
     sys.stderr.flush()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from activities.redaction.kept_secrets import KeptSecrets
 from activities.sealing import seal_key
 from activities.settings.home import Home
 from activities.settings.model import Settings
@@ -76,13 +77,15 @@ async def connect(home: Home, settings: Settings) -> "Client":
     from temporalio.client import Client
     from temporalio.service import RPCError
 
+    from activities.redaction.on_temporal import Hiding
+
     config = connect_config(home, settings) | {"data_converter": data_converter(home, settings)}
     kept = _KEPT.get("client")
     known = kept.client if kept and kept.config == config else None
     if kept and known and time.monotonic() - kept.at < FRESH_SECONDS:
         return known
     try:
-        client = known or await Client.connect(**config)
+        client = known or await Client.connect(**config, interceptors=[Hiding(KeptSecrets(home.root))])
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
         _KEPT["client"] = _Reached(config, client, time.monotonic())
     except (RPCError, RuntimeError, OSError) as error:

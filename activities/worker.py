@@ -25,6 +25,7 @@ from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
 from activities.pipelines.record_run import RunRecorder
 from activities.pipelines.run_stage import Stages
+from activities.redaction.on_temporal import Redacting
 from activities.sealing import ending, seal_key
 from activities.sealing.gate import gated
 from activities.settings import ready
@@ -77,6 +78,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         workflow_runner=gated(runner(), client.data_converter, refused),
         max_cached_workflows=CACHED_TREES * steps,
         max_concurrent_workflow_tasks=steps,
+        interceptors=[Redacting()],
         identity=worker_identity.own(context.host),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=SHUTDOWN,
@@ -86,6 +88,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         task_queue=agents_queue(context.host),
         activities=[jobs.run_job, Stages(context, slots).run_stage],
         max_concurrent_activities=WAITING_ROOM,
+        interceptors=[Redacting()],
         identity=worker_identity.own(context.host),
         max_heartbeat_throttle_interval=timedelta(seconds=2),
         graceful_shutdown_timeout=timedelta(seconds=1),

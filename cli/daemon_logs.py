@@ -14,15 +14,15 @@ def logs(
 ) -> None:
     """Print the end of the logs in the home; each line says whose it is."""
     from activities.settings.home import Home
-    from bridge.daemon import log_lines
+    from bridge.daemon import log_tail
 
     home = Home.locate()
-    chosen = [member] if member else log_lines.names(home)
+    chosen = [member] if member else log_tail.names(home)
     if not chosen:
         say(f"no logs in {home.logs} yet\nbegin: service daemon start")
     width = max(map(len, chosen), default=0)
     for name in chosen:
-        for line in log_lines.last(home, name, lines):
+        for line in log_tail.last(home, name, lines):
             say(f"{name:{width}} | {line}")
-    for name, line in log_lines.follow(home, chosen) if follow else ():
+    for name, line in log_tail.follow(home, chosen) if follow else ():
         say(f"{name:{width}} | {line}")

@@ -9,6 +9,7 @@ from activities.git.locks import clear_ref_lock
 from activities.git.own_side import side_of
 from activities.git.worktree_changes import Seen, look
 from activities.git.worktrees import Worktree
+from activities.redaction.redacted import redacted
 from workflows.model.errors import RefusedError
 
 
@@ -21,7 +22,7 @@ def commit_all(worktree: Worktree, job_id: str, subject: str, seen: Seen | None 
     seen = seen or look(worktree)
     if seen.refused is not None:
         raise seen.refused
-    message = f"{' '.join(subject.split())[:200] or job_id}\n\nService-Job: {job_id}\n"
+    message = f"{redacted(' '.join(subject.split()))[:200] or job_id}\n\nService-Job: {job_id}\n"
     head = _committed(worktree, seen, message)
     _bring_home(worktree, seen, head)
     return None if head == worktree.base else head

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from activities.git import remotes
 from activities.git.borrowing import borrowed
 from activities.git.command import GitError, git, printable
-from workflows.contract.redact import redact
+from activities.redaction.redacted import redacted
 from workflows.github.publication import OURS
 from workflows.model.errors import RefusedError
 from workflows.policy.github_names import github_of_remote, host_of, remote_of
@@ -40,7 +40,7 @@ class Destination:
         basic = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
         for secret in (self.token, basic) if self.token else ():
             text = text.replace(secret, "[redacted]")
-        return redact(text)
+        return redacted(text)
 
 
 def destination(repo: Path, github: str, web: str, token: str) -> Destination:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Engine
 
 from activities.host.tree_reports import TreeReports
+from activities.redaction.kept_secrets import KeptSecrets
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store.artifacts import Artifacts
@@ -26,6 +27,10 @@ class Context:
     @property
     def artifacts(self) -> Artifacts:
         return Artifacts(self.home.artifacts)
+
+    @property
+    def kept(self) -> KeptSecrets:
+        return KeptSecrets(self.home.root)
 
     @property
     def host(self) -> str:

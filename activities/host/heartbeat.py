@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
+from activities.redaction.redacted import redacted
 from activities.runs.supervised_run import Progress
 
 BEAT_SECONDS = 2.0
@@ -30,7 +31,7 @@ class Heartbeat:
     def details(self) -> dict[str, str | int]:
         if self.progress is None:
             return {"stage": self.stage}
-        line = self.progress.last_line
+        line = redacted(self.progress.last_line)
         return {"stage": self.stage, "output_bytes": self.progress.stdout_bytes, "last_line": line}
 
 

@@ -9,12 +9,14 @@ from activities.host.context import Context
 from activities.jobs.execution import Executed
 from activities.jobs.verdict import Failure, Settled
 from activities.jobs.workspace import Evidence
+from activities.redaction.kept_secrets import without_words
+from activities.redaction.redacted import mapped, redacted, redacted_all
 from activities.store import agents
 from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.models import Delegation, ServiceResult
 from workflows.contract.notices import Notice
 from workflows.contract.parse import Accepted, Rejected
-from workflows.contract.redact import redact, redact_result
+from workflows.contract.redact import redact_result
 from workflows.contract.render import render_findings
 from workflows.contract.strings import fitted, storable_model, storable_value, too_long
 from workflows.model.jobs import JobOutcome, JobRun
@@ -37,6 +39,17 @@ PROMPT_LIMIT = 1024
 PROMPT_BEGINNING = 200
 
 
+def taken_in(context: Context, result: ServiceResult) -> ServiceResult:
+    """An agent's result as it is kept (ruling N7): without secrets; in what drives the work, they are kept apart."""
+
+    def driving(text: str) -> str:
+        return context.kept.hide(without_words(text))
+
+    clean = redact_result(result, lambda text: redacted(without_words(text)))
+    legs = tuple(leg.model_copy(update={"prompt": driving(leg.prompt)}) for leg in clean.delegations)
+    return clean.model_copy(update={"delegations": legs, "artifact_body": mapped(clean.artifact_body, driving)})
+
+
 def outcome(
     context: Context, run: JobRun, verdict: Settled, evidence: Evidence, usage: Usage, branch: str | None
 ) -> JobOutcome:
@@ -51,21 +64,22 @@ def outcome(
         touched_files=evidence.touched.files[:TOUCHED_LIMIT] if evidence.touched else (),
     )
     if evidence.problem and branch:
-        return ended.model_copy(update={"reason": redact(evidence.problem)})
+        return ended.model_copy(update={"reason": redacted(evidence.problem)})
     match verdict:
         case Failure(reason=reason, state=state, first=first):
-            return ended.model_copy(update={"state": state, "reason": redact(reason), "first": first})
+            return ended.model_copy(update={"state": state, "reason": redacted(reason), "first": first})
         case Rejected(faults=faults):
             count = f"{len(faults)} faults" if len(faults) > 1 else "a fault"
-            reason = f"the result has {count} after one repair: {redact(faults[0].message)}"
+            reason = f"the result has {count} after one repair: {redacted(faults[0].message)}"
             return ended.model_copy(update={"reason": reason})
         case Accepted(result=result, notices=notices):
-            said = _said(context, run, result, evidence)
+            said = _said(context, run, taken_in(context, result), evidence)
             return ended.model_copy(update=said | {"notices": notices})
 
 
 def travelling(outcome: JobOutcome) -> JobOutcome:
     """What a program says of itself, storable and bounded, whatever it says (ruling B6)."""
+    outcome = redacted_all(outcome)
     clean = storable_model(outcome.model_copy(update={"notices": tuple(map(_short, outcome.notices[:NOTICES_LIMIT]))}))
     session, model = clean.session, clean.model
     return clean.model_copy(
@@ -84,11 +98,11 @@ def _short(notice: Notice) -> Notice:
     return notice.model_copy(update={"message": notice.message[:SUMMARY_LIMIT], "data": notice.data | told})
 
 
-def payload(verdict: Settled, evidence: Evidence) -> dict[str, Any]:
+def payload(context: Context, verdict: Settled, evidence: Evidence) -> dict[str, Any]:
     """The result and what was observed of it (spec: result observation)."""
     if not isinstance(verdict, Accepted):
         return {}
-    whole: dict[str, Any] = {"service_result": canonical(redact_result(verdict.result))}
+    whole: dict[str, Any] = {"service_result": canonical(taken_in(context, verdict.result))}
     if evidence.observation:
         whole["result_observation"] = storable_model(evidence.observation).model_dump(mode="json")
     return whole
@@ -98,14 +112,14 @@ def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> d
     """What held it; why it failed, with the agent's last words; what a reader changed and lost."""
     found: dict[str, Any] = {"box": runs[-1].box} if runs and runs[-1].box else {}
     if isinstance(verdict, Rejected):
-        found["faults"] = [redact(fault.message) for fault in verdict.faults]
+        found["faults"] = [redacted(fault.message) for fault in verdict.faults]
     if not isinstance(verdict, Accepted):
         for last in runs[-1:]:
-            found["stderr"] = redact(last.stderr)
-            found["output"] = redact(last.report.text.decode(errors="replace"))[-OUTPUT_LIMIT:]
+            found["stderr"] = redacted(last.stderr)
+            found["output"] = redacted(last.report.text.decode(errors="replace"))[-OUTPUT_LIMIT:]
             found["end"] = last.end.kind.value
     if evidence.diff:
-        found["discarded_diff"] = redact(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
+        found["discarded_diff"] = redacted(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
     return {name: storable_value(value) for name, value in found.items()}
 
 
@@ -115,12 +129,12 @@ def _said(context: Context, run: JobRun, result: ServiceResult, evidence: Eviden
     return {
         "state": state_of(result.decision),
         "decision": result.decision,
-        "summary": redact(result.summary)[:SUMMARY_LIMIT],
+        "summary": result.summary[:SUMMARY_LIMIT],
         "findings": render_findings(result, FINDINGS_LIMIT),
         "delegations": legs,
         "long_prompts": long,
         "human_questions": result.human_questions,
-        "result_digest": context.artifacts.put(canonical_json(redact_result(result)).encode()),
+        "result_digest": context.artifacts.put(canonical_json(result).encode()),
         "artifact_digest": body,
         "progress": side_effects(
             result, pull_request=run.assignment.pull_request, head_tree=evidence.head_tree, artifact_digest=body

@@ -9,12 +9,12 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.agents.faults import Blocker, BlockerKind
 from activities.host.context import Context
+from activities.redaction.redacted import redacted
 from activities.settings.model import RuntimeSection
 from activities.store import deferrals
 from activities.store.attempts import AttemptRow
 from activities.store.deferrals import Deferral
 from workflows.contract.durations import format_duration
-from workflows.contract.redact import redact
 from workflows.contract.strings import storable
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
@@ -69,7 +69,7 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
         number=len(before) + 1,
         runtime=runtime,
         kind=blocker.kind,
-        message=storable(redact(blocker.message)),
+        message=storable(redacted(blocker.message)),
         at=now,
         until=until,
         input_tokens=used.input_tokens,

@@ -85,7 +85,7 @@ class Execution:
 
     async def _in(self, suffix: str, prompt: str, session: str | None) -> Executed:
         home = self.context.home.runtimes / self.run.assignment.worker.runtime
-        call = ProgramCall(self.run, prompt.encode(), session, self._dir(suffix), self.cwd, home)
+        call = ProgramCall(self._shown(), prompt.encode(), session, self._dir(suffix), self.cwd, home)
         try:
             launch, box = await asyncio.to_thread(self._launch, call)
         except CannotLaunchError as refused:
@@ -105,11 +105,18 @@ class Execution:
         end = await runs.run(request, self.on_progress)
         return await asyncio.to_thread(self._read, call, end, box)
 
+    def _shown(self) -> JobRun:
+        """The run with its command as it was registered."""
+        worker = self.run.assignment.worker
+        shown = worker.model_copy(update={"command": tuple(map(self.context.kept.show, worker.command))})
+        assignment = self.run.assignment.model_copy(update={"worker": shown})
+        return self.run.model_copy(update={"assignment": assignment})
+
     def _launch(self, call: ProgramCall) -> tuple[Launch, Box | None]:
         """How the program is started, and in which box; what it writes there is its account's."""
         ready(call.run_dir)
         launch = self.adapter.launch(call)
-        worker = self.run.assignment.worker
+        worker = call.run.assignment.worker
         section = self.context.settings.runtime(worker.runtime)
         command = worker.command or section.command or launch.argv[:1]
         writes = worker.autonomy_policy is not AutonomyPolicy.READ_ONLY

@@ -15,7 +15,11 @@ from workflows.policy.prompts.task import Artifact, render_task
 
 
 def prompt_of(context: Context, run: JobRun) -> str:
-    """The whole prompt of a run."""
+    """The whole prompt of a run, with the secrets that were kept apart in their places (ruling N7)."""
+    return context.kept.show(_prompt_of(context, run))
+
+
+def _prompt_of(context: Context, run: JobRun) -> str:
     worker = run.assignment.worker.model_copy(update={"template": _template(context, run.assignment.worker)})
     run = run.model_copy(update={"assignment": run.assignment.model_copy(update={"worker": worker})})
     if run.brief:

@@ -103,7 +103,7 @@ class JobAttempt:
             session = runs[-1].report.session
             outcome = outcome.model_copy(update={"session": session, "model": said[-1] if said else None})
         outcome = attempt_outcome.travelling(outcome)
-        payload = attempt_outcome.payload(verdict, evidence)
+        payload = attempt_outcome.payload(self.context, verdict, evidence)
         diagnostics = attempt_outcome.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}
         attempts.close(self.context.store, self.row, outcome, payload, diagnostics)
         workspace.dispose(self.place, self.run, evidence)

@@ -22,6 +22,7 @@ from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
 from activities.host.slots import Need, Slots
+from activities.redaction.redacted import mapped, redacted
 from activities.runs import supervised_run
 from activities.runs.output import last_lines, last_words
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
@@ -31,7 +32,6 @@ from activities.store import attempts, pipeline_runs, repos
 from activities.store.attempts import AttemptRow
 from activities.store.claims import Offered
 from workflows.contract.durations import format_duration
-from workflows.contract.redact import redact
 from workflows.contract.strings import storable, storable_model
 from workflows.model.errors import ServiceError
 from workflows.model.texts import Text
@@ -135,7 +135,7 @@ class StageWork:
         attempts.place(context.store, row, worktree=str(self._worktree), branch=None, base_sha=base)
         if not Claim.read(Path(row.run_dir)):
             merge(replace(worktrees.add_detached(repo, self._worktree, base), base=base), run.branch_deps)
-        script = Script.model_validate_json(context.artifacts.read(run.script))
+        script = mapped(Script.model_validate_json(context.artifacts.read(run.script)), context.kept.show)
         launch = Launch(script.command, environment(context, run, script, payload_of(context, run.payload)))
         wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir), lent=lent(repo))
         box = boxing.box_of(context, wanted)
@@ -147,7 +147,7 @@ class StageWork:
         conflict = fault.in_legs if isinstance(fault, MergeConflict) else ""
         outcome = StageOutcome(
             state=StageState.BLOCKED if conflict else StageState.FAILED,
-            reason=storable(redact(conflict or with_way_out(fault.message, fault.hint))),
+            reason=storable(redacted(conflict or with_way_out(fault.message, fault.hint))),
         )
         facts = {"error": storable(fault.message)}
         attempts.close(self.context.store, row, outcome, {}, facts)
@@ -176,7 +176,7 @@ class Stages:
 
 def payload_of(context: Context, text: Text) -> dict[str, str]:
     """A run's payload, put back together."""
-    return dict(json.loads(context.artifacts.read(text)))
+    return mapped(dict(json.loads(context.artifacts.read(text))), context.kept.show)
 
 
 def environment(context: Context, run: StageRun, script: Script, payload: dict[str, str]) -> dict[str, str]:
@@ -196,7 +196,7 @@ def environment(context: Context, run: StageRun, script: Script, payload: dict[s
 
 def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
     """What an ended command means; its last line is what it has to say."""
-    said = redact(last_words(end.stdout))[:SUMMARY_LIMIT]
+    said = redacted(last_words(end.stdout))[:SUMMARY_LIMIT]
     match end.kind:
         case EndKind.EXITED if end.exit_code == 0:
             return StageOutcome(state=StageState.SUCCEEDED, summary=said)
@@ -211,5 +211,5 @@ def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
             reason = f"the command could not be started: {end.error}"
         case EndKind.UNKNOWN:
             reason = f"nobody saw how the command ended ({end.problem or 'was the machine restarted?'})"
-    last = redact(last_words(end.stderr))[:SUMMARY_LIMIT]
+    last = redacted(last_words(end.stderr))[:SUMMARY_LIMIT]
     return StageOutcome(state=StageState.FAILED, reason=f"{reason}{f': {last}' if last else ''}", summary=said)

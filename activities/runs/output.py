@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.redaction.redacted import redacted
 from activities.runs.regular_files import NotRegularError, opened
-from workflows.contract.redact import redact
 
 LAST_WORDS_WINDOW = 16_384
 """Long enough that a private key, of which each line looks harmless, is seen from its beginning."""
@@ -53,7 +53,7 @@ def read_bounded(path: Path, head: int, tail: int) -> Excerpt:
 def last_lines(path: Path, limit: int) -> str:
     """The last lines, `limit` letters at most and without secrets, not even the rest of one that began before them."""
     end = _end(path, 2 * limit + LONGEST_SECRET)
-    text = redact(end.tail.decode("utf-8", "replace"))
+    text = redacted(end.tail.decode("utf-8", "replace"))
     if end.omitted:
         text = text[LONGEST_SECRET:]
     elif len(text) <= limit:
@@ -75,7 +75,7 @@ def _end(path: Path, tail: int) -> Excerpt:
 def last_words(path: Path) -> str:
     """The last line that says something, cut to a line's length and without secrets (ruling A12)."""
     end = _end(path, LAST_WORDS_WINDOW)
-    lines = redact(end.tail.decode("utf-8", "replace")).split("\n")
+    lines = redacted(end.tail.decode("utf-8", "replace")).split("\n")
     said = next((line for line in reversed(lines) if line.strip()), "")
     if end.omitted and said is lines[0]:  # its beginning, which may be that of a secret, was not seen
         return said[LONGEST_SECRET:][-LAST_WORDS_LIMIT:].strip()

@@ -5,6 +5,7 @@ No library: pydantic-settings tells neither where a value in force comes from no
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from activities.redaction.known_values import process
+from activities.redaction.redacted import learn
+from activities.sealing.seal_key import FILE
 from activities.settings import toml
 from activities.settings.home import Home
 from activities.settings.model import Section, Settings
@@ -60,10 +64,20 @@ def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
     except ValidationError as error:
         faults = "\n".join(_sentence(fault, environ) for fault in error.errors())
         raise SettingsError(faults, f"edit {home.config}, then: service config check") from None
+    _learn_secrets(home, settings, environ)
     in_force = toml.flattened(settings.model_dump(mode="json"))
     as_typed = {path: given for path, given in toml.flattened(written).items() if path in in_force}
     origins = dict.fromkeys(as_typed, "config.toml") | {where: f"environment {name}" for where, name in named.items()}
     return Loaded(settings, Reading(file, in_force, as_typed | overrides, origins))
+
+
+def _learn_secrets(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
+    """What the settings name is secret in this process, and what lets others in (ruling N7)."""
+    granted = [name for section in settings.runtimes.values() for name in section.env]
+    named = [*granted, settings.notify.webhook_secret_env, *settings.github.secrets]
+    password = re.search(r"://[^/@\s]*:([^/\s]+)@", settings.store.url)
+    learn([environ[name] for name in named if name in environ] + ([password[1]] if password else []))
+    process().watch(home.bridge_token, home.root / FILE)
 
 
 def _over(written: Mapping[str, Any], overrides: Mapping[tuple[str, str], object]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.redaction.kept_secrets import KeptSecrets
 from workflows.contract.fences import Fences, written
 from workflows.model.errors import NotFoundError
 from workflows.model.texts import Text
@@ -28,8 +29,15 @@ class Artifacts:
 
     root: Path
 
+    @property
+    def kept(self) -> KeptSecrets:
+        """The secrets of the home that this is a part of."""
+        return KeptSecrets(self.root.parent)
+
     def put(self, content: bytes) -> str:
-        """Store and return the digest."""
+        """Store and return the digest. A secret in it is kept apart; a word stands in its place (ruling N7)."""
+        with contextlib.suppress(UnicodeDecodeError):
+            content = self.kept.hide(content.decode()).encode()
         digest = hashlib.sha256(content).hexdigest()
         path = self._path(digest)
         if not path.exists():
@@ -46,6 +54,7 @@ class Artifacts:
 
     def text(self, content: str) -> Text:
         """A text as it may travel: inline when short, else by digest."""
+        content = self.kept.hide(content)
         encoded = content.encode()
         if len(encoded) <= INLINE_LIMIT:
             return Text(inline=content)

@@ -1,6 +1,7 @@
 """Opening the store: SQLite in the service home by default, any SQLAlchemy URL otherwise; migrated before first use."""
 
 import fcntl
+import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
 from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
+from activities.redaction.redacted import redacted_all
 from activities.settings.home import Home
 from workflows.model.errors import ServiceError, UnreachableError, UsageError
 
@@ -48,9 +50,9 @@ def open_store(home: Home, url: str = "") -> Engine:
 
 def _engine(home: Home, url: str) -> Engine:
     if not url:
-        return create_engine(f"sqlite:///{home.ensure().store}")
+        return create_engine(f"sqlite:///{home.ensure().store}", json_serializer=_json)
     try:
-        return create_engine(url, pool_pre_ping=True)
+        return create_engine(url, pool_pre_ping=True, json_serializer=_json)
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             why = f"[store].url needs {error.name}: the store speaks PostgreSQL by psycopg"
@@ -59,6 +61,11 @@ def _engine(home: Home, url: str) -> Engine:
         raise UsageError(why, f"{sys.executable} -m pip install 'delegation-service[postgres]'") from None
     except ArgumentError as error:
         raise UsageError(f"[store].url cannot be used: {error}", "service config show --origin") from None
+
+
+def _json(value: object) -> str:
+    """As a column holds it: without secrets (ruling N7)."""
+    return json.dumps(redacted_all(value))
 
 
 class Changes:

@@ -10,12 +10,12 @@ from starlette.types import Scope
 from activities.sealing import seal_key
 from activities.sealing.payload_seals import PayloadSeals
 from bridge.http.dashboard.app import DashboardGate, dashboard
+from bridge.http.dashboard.frame.session import Sessions
 from bridge.http.gates import audit
 from bridge.http.gates.audit import AuditGate, AuditLog, Strangers
-from bridge.http.dashboard.frame.session import Sessions
 from bridge.http.gates.auth import AuthGate
-from bridge.http.gates.framing import FramingGate
 from bridge.http.gates.codec import CodecGate
+from bridge.http.gates.framing import FramingGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import SizeGate

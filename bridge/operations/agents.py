@@ -5,6 +5,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from activities.redaction.redacted import mapped
 from activities.runtimes.table import RUNTIMES, runtime_of
 from activities.store import agents as stored
 from activities.store.agents import Agent
@@ -37,7 +38,7 @@ class NewAgent:
 
 def add(service: Service, new: NewAgent) -> Agent:
     """Register an agent under a free name."""
-    worker = _worker(new)
+    worker = mapped(_worker(new), service.kept.hide)
     for repo in new.repos:
         repos.get(service, repo)
     if not stored.add(service.store, worker, new.repos):

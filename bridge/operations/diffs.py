@@ -11,10 +11,10 @@ from activities.git.branches import FileChange
 from activities.git.command import printable
 from activities.git.patches import changes_of, patch
 from activities.git.worktree_changes import capture_diff
+from activities.redaction.redacted import redacted
 from activities.store import attempts as stored_runs
 from bridge.operations import branches, jobs
 from bridge.operations.service import Service
-from workflows.contract.redact import redact
 from workflows.model.errors import NotFoundError
 from workflows.model.states import JobState
 
@@ -54,7 +54,7 @@ def of_job(service: Service, job_id: str) -> JobDiff:
         if worktree is None:
             raise NotFoundError(f"{job_id} is {job.state} and has no worktree here", f"service job show {job_id}")
         diff = capture_diff(worktree)
-        return JobDiff(job_id, "worktree", text=redact(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
+        return JobDiff(job_id, "worktree", text=redacted(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
     if job.head_sha and job.branch:
         repo, head = Path(branches.checkout(service, job.repo).path), job.head_sha
         run = next((run for run in reversed(runs) if run.branch == job.branch), None)

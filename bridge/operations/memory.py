@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from activities.redaction.redacted import redacted
 from activities.store import memory as stored
 from activities.store.memory import Sought, Written
 from bridge.operations import agents, jobs, repos
 from bridge.operations.service import Service
 from workflows.contract.hygiene import unclean
-from workflows.contract.redact import redact
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.policy.memory import CONTENT_LIMIT, KEY_LIMIT, Entry, MemoryState, Recalled
 
@@ -185,14 +185,14 @@ def _not_both(agent: str | None, shared: bool) -> None:
 
 
 def _key(key: str) -> str:
-    key = redact(_fit("key", key.strip(), KEY_LIMIT))
+    key = redacted(_fit("key", key.strip(), KEY_LIMIT))
     if len(key.splitlines()) > 1:
         raise UsageError("the key has more than one line; it names what the content says", _EXAMPLE)
     return key
 
 
 def _content(content: str) -> str:
-    return redact(_fit("content", content.strip(), CONTENT_LIMIT))
+    return redacted(_fit("content", content.strip(), CONTENT_LIMIT))
 
 
 _EXAMPLE = 'service memory add "deploy" "make deploy, from main only"'

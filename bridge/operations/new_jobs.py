@@ -59,7 +59,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     """
     if root and stored_jobs.get(service.store, root):
         return root
-    message = _checked(new.message)
+    message = _checked(service, new.message)
     agent, repo = agents.get(service, new.agent), repos.get(service, new.repo)
     agent.check(new.action, repo.name)
     worker = _on_runtime(service, agent.worker, new.runtime)
@@ -82,7 +82,7 @@ class Orchestrated:
 
 async def orchestrate(service: Service, new: NewRecipe, token: str | None = None) -> Orchestrated:
     """Start a tree whose legs the recipe makes; no agent need be registered."""
-    goal = _checked(new.goal)
+    goal = _checked(service, new.goal)
     runtimes = _runtimes(service, new.runtimes)
     # The policy under which each runtime's program can run a build; a script does as it likes.
     sections = service.settings.runtimes
@@ -143,9 +143,9 @@ def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker
     return worker.model_copy(update={"runtime": runtime, "command": (), "model": None, "effort": None})
 
 
-def _checked(message: str) -> str:
-    """What is asked, as it can be stored (ruling B6)."""
-    message = storable(message)
+def _checked(service: Service, message: str) -> str:
+    """What is asked, as it can be stored (rulings B6, N7): agents get it as it is written here."""
+    message = service.kept.hide(storable(message))
     if not message.strip():
         raise UsageError("the message is empty", "say what to do, or pipe it in with `-`")
     if len(message.encode()) > MESSAGE_LIMIT:

@@ -34,6 +34,7 @@ async def add(service: Service, text: str, format_: Format) -> Pipeline:
     """Register a definition, or replace the one of its name; its schedule follows it. Running runs keep theirs."""
     from bridge.operations import pipeline_schedules
 
+    text = service.kept.hide(text)
     definition = read(text, format_)
     old = stored.get(service.store, definition.name)
     if definition.schedule or (old and old.scheduled):

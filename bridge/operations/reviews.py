@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from activities.redaction.redacted import redacted
 from activities.store import reviews as stored
 from activities.store.reviews import Review
 from bridge.operations import repos
 from bridge.operations.service import Service
 from bridge.operations.texts import bounded
-from workflows.contract.redact import redact
 from workflows.contract.strings import storable
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
@@ -114,14 +114,14 @@ def note(service: Service, review_id: str, text: str, author: str) -> Review:
         raise RefusedError(f"{review_id} is closed", f"service job show {review_id}")
     if not text.strip():
         raise UsageError("the note is empty", f'service job note {review_id} "TEXT"')
-    stored.note(service.store, review_id, bounded("author", "the author", author), storable(redact(text)))
+    stored.note(service.store, review_id, bounded("author", "the author", author), storable(redacted(text)))
     return get(service, review_id)
 
 
 def close(service: Service, review_id: str, verdict: str) -> Review:
     """Close a review, with what its author concluded."""
     get(service, review_id)
-    if not stored.close(service.store, review_id, storable(redact(verdict))):
+    if not stored.close(service.store, review_id, storable(redacted(verdict))):
         raise RefusedError(f"{review_id} was closed before", f"service job show {review_id}")
     return get(service, review_id)
 

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from activities.agents.environment import passed
+from activities.redaction.redacted import redacted
 from activities.runtimes import programs
 from activities.runtimes.programs import Program
 from activities.runtimes.table import RUNTIMES, SHELL, program_of, runtime_of
 from activities.settings.model import RuntimeSection
 from bridge.operations.service import Service
-from workflows.contract.redact import redact
 from workflows.model.errors import NotFoundError
 
 SECONDS = 20.0
@@ -116,6 +116,6 @@ def _version(program: Program, section: RuntimeSection, environ: Mapping[str, st
         return "", f"no answer in {SECONDS:g} s"
     except OSError as error:
         return "", error.strerror or str(error)
-    lines = redact(done.stderr.decode(errors="replace")).strip().splitlines()
+    lines = redacted(done.stderr.decode(errors="replace")).strip().splitlines()
     said = lines[-1][:SAID] if lines else f"exit status {done.returncode}"
     return (done.stdout.decode(errors="replace"), said) if done.returncode == 0 else ("", said)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from activities.redaction.kept_secrets import KeptSecrets
 from activities.settings.home import Home
 from activities.store.artifacts import Artifacts
 
@@ -46,6 +47,10 @@ class Service:
         from activities.store.database import open_store
 
         return open_store(self.home, self.settings.store.url)
+
+    @property
+    def kept(self) -> KeptSecrets:
+        return KeptSecrets(self.home.root)
 
     @property
     def artifacts(self) -> Artifacts:

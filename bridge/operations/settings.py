@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from activities.redaction.redacted import redacted
 from activities.settings import ready, toml
 from activities.settings.load import SettingsError
 from activities.settings.reading import Change, Told, changes
 from bridge.machine import daemon_state
 from bridge.operations.service import Service
-from workflows.contract.redact import redact
 
 DAEMON_READS = ("temporal", "bridge")
 """The sections the group itself goes by; its members read all."""
@@ -63,7 +63,7 @@ def in_force(service: Service) -> tuple[Setting, ...]:
     reading = service.reading
     values = {**reading.values, **reading.typed}
     return tuple(
-        Setting(toml.dotted(path[:-1]), path[-1], redact(toml.value(given)), reading.origin(path))
+        Setting(toml.dotted(path[:-1]), path[-1], redacted(toml.value(given)), reading.origin(path))
         for path, given in values.items()
     )
 

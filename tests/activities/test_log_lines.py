@@ -21,3 +21,16 @@ def test_an_event_is_one_line_with_its_traceback() -> None:
     assert "Traceback" in line
     assert "\n" not in line
     assert not raw(line)
+
+
+@pytest.mark.ruling("N7")
+def test_it_holds_no_secret_of_messages_arguments_and_tracebacks() -> None:
+    token = "ghp" + "_" + "a1B2" * 9
+    try:
+        raise ValueError(token)
+    except ValueError:
+        fault = sys.exc_info()
+    line = OneLine("%(message)s").format(logging.LogRecord("a", logging.ERROR, "b.py", 1, "with %s", (token,), fault))
+    assert line.startswith("with [redacted]")
+    assert "ValueError: [redacted]" in line
+    assert token not in line

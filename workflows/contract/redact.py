@@ -1,138 +1,133 @@
-"""Taking secrets out of text before it is stored, shown or cut (ruling A12).
+"""Taking secrets out of text before it is stored, shown or cut (rulings A12, N7).
+
+Found by their form, by their name, or by their place, in the text as it is and in the text as it is meant: without
+what is not seen, with its escapes decoded, its broken lines joined, its base64 read. What is replaced is what stands
+in the original; everything else stays as it is.
 
 No library: secret scanners report what they find in files; this replaces it in any text, in linear time, and leaves
 harmless words as they are.
 """
 
+import hashlib
 import re
+from collections.abc import Callable, Iterator
 
 from pydantic import JsonValue
 
-from workflows.contract.models import ServiceResult
-from workflows.contract.secret_forms import (
-    BEARER,
-    COOKIE,
-    EXPRESSION,
-    HARMLESS,
-    HINTS,
-    NAMED,
-    OPTION,
-    PEM,
-    SCHEME,
-    SECRET_KEY,
-    TOKENS,
-    URL_PASSWORD,
-    URL_USER,
-)
+from workflows.contract.models import Delegation, HumanQuestion, ServiceResult
+from workflows.contract.secret_commands import commands
+from workflows.contract.secret_forms import tokens
+from workflows.contract.secret_keys import keys
+from workflows.contract.secret_names import is_secret, named
+from workflows.contract.secret_places import places
+from workflows.contract.secret_spans import Finder, Span, merged, replaced
+from workflows.contract.secret_views import decoded_runs, joined, meant
 
 MARK = "[redacted]"
+_SHORTEST = 6
+_LAYERS = 5
+_DONE = re.compile(r"\[redacted\]|redacted-[0-9a-f]{20}")
+"""What stands in a secret's place already."""
+
+_TIMES = 6
+"""A text may be gone over so often until nothing more is found in it."""
 
 
-def redact(text: str) -> str:
-    """The text with every known form of secret replaced; redacting twice changes nothing more. Ruling A12."""
-    if "-----BEGIN " in text:
-        text = PEM.sub(MARK, text)
-    if "://" in text:
-        text = URL_USER.sub(_if_random, URL_PASSWORD.sub(_if_no_placeholder, text))
-    for token in TOKENS:
-        text = token.sub(MARK, text)
-    text = COOKIE.sub(lambda found: found[0].removesuffix(found[1]) + MARK, text)
-    return BEARER.sub(_bearer, _redact_named(text))
+def redact(text: str, also: Finder | None = None, by: Callable[[str], str] | None = None) -> str:
+    """The text with every secret replaced; redacting twice changes nothing more. Rulings A12 and N7.
+
+    `also` finds what this process knows to be secret; `by` says what stands in a secret's place, `[redacted]` if left
+    out.
+    """
+    for _ in range(_TIMES):
+        if not (spans := secrets_in(text, also)):
+            break
+        changed = replaced(text, spans, by or _mark)
+        if changed == text:
+            break
+        text = changed
+    return text
 
 
-def redact_value(value: JsonValue) -> JsonValue:
+def secrets_in(text: str, also: Finder | None = None) -> list[Span]:
+    """Where secrets stand, in order, without overlaps."""
+    if len(text) < _SHORTEST:
+        return []
+    return [(start, end) for start, end in merged(_found(text, also, _LAYERS)) if not _DONE.fullmatch(text, start, end)]
+
+
+def redact_value(value: JsonValue, text: Callable[[str], str] = redact) -> JsonValue:
     """The same for every string of a JSON value; a string under a secret's name goes whole."""
     match value:
         case str():
-            return redact(value)
-        case list():
-            return [redact_value(item) for item in value]
+            return text(value)
+        case list() | tuple():
+            return [redact_value(item, text) for item in value]
         case dict():
-            return {redact(name): _member(name, item) for name, item in value.items()}
+            return {text(name): _member(name, item, text) for name, item in value.items()}
         case _:
             return value
 
 
-def redact_result(result: ServiceResult) -> ServiceResult:
-    """The result with its reporting fields redacted; what drives the work (delegations, artifact_body) is untouched."""
-    entries = {name: tuple(map(redact_value, getattr(result, name))) for name in _REPORTING}
-    return result.model_copy(update={"summary": redact(result.summary), **entries})
+def redact_result(result: ServiceResult, text: Callable[[str], str] = redact) -> ServiceResult:
+    """The result with every string in it redacted, but for what drives the work: `artifact_body`, and the delegations'
+    prompts, templates and models."""
+    entries = {name: tuple(redact_value(entry, text) for entry in getattr(result, name)) for name in _REPORTING}
+    said: dict[str, object] = {
+        "summary": text(result.summary),
+        "human_questions": tuple(_question(each, text) for each in result.human_questions),
+        "delegations": tuple(_delegation(each, text) for each in result.delegations),
+    }
+    return result.model_copy(update=entries | said)
 
 
 _REPORTING = ("findings", "changes_made", "tests_run", "needs")
 
 
-def _member(name: str, value: JsonValue) -> JsonValue:
-    if isinstance(value, str) and SECRET_KEY.fullmatch(name) and _quoted_is_secret(name, value):
-        return MARK
-    return redact_value(value)
+def handle(name: str, text: Callable[[str], str] = redact) -> str:
+    """A name by which things are told apart: one that holds a secret becomes another, the same each time."""
+    return name if text(name) == name else f"redacted-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _unless(keep: object, value: str) -> str:
-    return value if keep else MARK
+def _question(question: HumanQuestion, text: Callable[[str], str]) -> HumanQuestion:
+    choices = tuple(map(text, question.choices))
+    return question.model_copy(
+        update={"id": handle(question.id, text), "prompt": text(question.prompt), "choices": choices}
+    )
 
 
-def _if_no_placeholder(found: re.Match[str]) -> str:
-    return found[1] + _unless(HARMLESS.fullmatch(found[2]) and not found[2].isalpha(), found[2])
+def _delegation(leg: Delegation, text: Callable[[str], str]) -> Delegation:
+    said: dict[str, object] = {"id": handle(leg.id, text), "deps": tuple(handle(each, text) for each in leg.deps)}
+    for name in ("agent", "worktree", "fingerprint"):
+        if (value := getattr(leg, name)) is not None:
+            said[name] = handle(value, text)
+    if leg.phase is not None:
+        said["phase"] = text(leg.phase)
+    said["artifacts"] = tuple(map(text, leg.artifacts))
+    if (worker := leg.ephemeral) is not None:
+        role = {"role": text(worker.role) if worker.role else worker.role}
+        said["ephemeral"] = worker.model_copy(update=role | {"capabilities": tuple(map(text, worker.capabilities))})
+    return leg.model_copy(update=said)
 
 
-def _if_random(found: re.Match[str]) -> str:
-    return found[1] + _unless(not _mixed(found[2]), found[2])
+def _member(name: str, value: JsonValue, text: Callable[[str], str]) -> JsonValue:
+    return MARK if isinstance(value, str) and is_secret(name, value) else redact_value(value, text)
 
 
-def _bearer(found: re.Match[str]) -> str:
-    scheme, value = found.groups()
-    random = _mixed(value) and (len(value) >= 16 if scheme.lower() == "bearer" else value != value.lower())
-    return found[0].removesuffix(value) + MARK if random else found[0]
+def _mark(_secret: str) -> str:
+    return MARK
 
 
-def _option(found: re.Match[str]) -> str:
-    start = found.start()
-    word = found.string[max(0, start - 40) : start].split()
-    is_option = word and "--" in word[-1] and not found.string[start - 1].isspace()
-    head = found[0].removesuffix(found["bare"])
-    return head + _unless(not is_option or HARMLESS.fullmatch(found["bare"]), found["bare"])
-
-
-def _redact_named(text: str) -> str:
-    """Only the lines that may name a secret are looked at closely: the names are slow to search for."""
-    whole = text.lower()
-    hints = [hint for hint in HINTS if hint in whole]
-    lines = text.split("\n") if hints else []
-    for place, line in enumerate(lines):
-        lower = line.lower()
-        if any(hint in lower for hint in hints):
-            lines[place] = OPTION.sub(_option, NAMED.sub(_named, line))
-    return "\n".join(lines) if hints else text
-
-
-def _named(found: re.Match[str]) -> str:
-    quoted, bare = found["quoted"], found["bare"]
-    if quoted is not None:
-        secret = _quoted_is_secret(found["name"], quoted)
-        return found["head"] + found["quote"] + (MARK if secret else quoted)
-    secret = _bare_is_secret(found["name"], bare, tight=found["sep"] == "=", last=found["last"] is not None)
-    return found["head"] + (MARK if secret else bare) + (found["last"] or "")
-
-
-def _quoted_is_secret(name: str, value: str) -> bool:
-    """A literal under a secret's name, unless it is a placeholder or reads like a sentence."""
-    rest = SCHEME.sub("", value, count=1)
-    sentence = any(map(str.isspace, rest)) and name.lower() != "passphrase"
-    return len(rest) >= 4 and not sentence and not HARMLESS.fullmatch(rest)
-
-
-def _bare_is_secret(name: str, value: str, *, tight: bool, last: bool) -> bool:
-    """`KEY=value` nearly always; with white space or a colon it may be prose or code, and must look like a secret."""
-    rest = SCHEME.sub("", value, count=1)
-    if HARMLESS.fullmatch(rest) or EXPRESSION.fullmatch(rest):
-        return False
-    if tight:
-        return len(rest) >= 4 and (name.isupper() or not rest.lower().endswith(name.lower()))
-    if rest != value or (last and name.lower().startswith("pass")):
-        return len(rest) >= 8
-    return (len(rest) >= 6 and _mixed(rest)) or (len(rest) >= 16 and rest.isdigit())
-
-
-def _mixed(text: str) -> bool:
-    return any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+def _found(text: str, also: Finder | None, layers: int) -> Iterator[Span]:
+    yield from tokens(text)
+    yield from keys(text)
+    yield from places(text)
+    yield from commands(text)
+    yield from named(text)
+    if also is not None:
+        yield from also(text)
+    yield from joined(text, lambda whole, begins: [*tokens(whole, begins), *(also(whole) if also else ())])
+    if layers > 0:
+        yield from decoded_runs(text, lambda said: _found(said, also, min(layers - 1, 2)))
+        if (under := meant(text)) is not None:
+            yield from (under.back(span) for span in _found(under.text, also, layers - 1))

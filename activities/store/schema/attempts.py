@@ -1,8 +1,8 @@
 """What hosts do for jobs and stages: claims, runs, tries that were put off, sessions of programs."""
 
-from sqlalchemy import JSON, BigInteger, Column, Double, Integer, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Column, Double, Integer, String, Table
 
-from activities.store.schema.columns import TOKENS, metadata, of
+from activities.store.schema.columns import TOKENS, Path, Text, metadata, of
 
 claims = Table(
     "claims",
@@ -19,8 +19,8 @@ runs = Table(
     Column("job_id", String(80), primary_key=True),
     Column("attempt", Integer, primary_key=True),
     Column("host", String(200), nullable=False),
-    Column("run_dir", Text, nullable=False),
-    Column("worktree", Text),
+    Column("run_dir", Path, nullable=False),
+    Column("worktree", Path),
     Column("branch", Text),
     Column("base_sha", String(64)),
     Column("given", JSON(none_as_null=True)),

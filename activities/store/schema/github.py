@@ -1,8 +1,8 @@
 """What is known of GitHub: trees and where they are discussed, what is to be written there, comments, quota."""
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, String, Table, Text, false
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, String, Table, false
 
-from activities.store.schema.columns import metadata, of, only
+from activities.store.schema.columns import Text, metadata, of, only
 
 github_threads = Table(
     "github_threads",

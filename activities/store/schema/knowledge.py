@@ -1,8 +1,8 @@
 """Memory."""
 
-from sqlalchemy import Column, Double, Index, Integer, String, Table, Text
+from sqlalchemy import Column, Double, Index, Integer, Table
 
-from activities.store.schema.columns import metadata, of
+from activities.store.schema.columns import String, Text, metadata, of
 
 memory = Table(
     "memory",

@@ -1,8 +1,8 @@
 """What people are asked and told, what they say of pull requests, and the keys of their calls."""
 
-from sqlalchemy import JSON, Column, Double, ForeignKey, Index, Integer, String, Table, Text
+from sqlalchemy import JSON, Column, Double, ForeignKey, Index, Integer, String, Table
 
-from activities.store.schema.columns import metadata, of, only
+from activities.store.schema.columns import Text, metadata, of, only
 
 rounds = Table(
     "rounds",

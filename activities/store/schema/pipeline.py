@@ -1,8 +1,8 @@
 """Pipelines, their runs and the stages of those."""
 
-from sqlalchemy import JSON, Boolean, Column, Double, ForeignKey, Index, Integer, String, Table, Text, false
+from sqlalchemy import JSON, Boolean, Column, Double, ForeignKey, Index, Integer, String, Table, false
 
-from activities.store.schema.columns import TOKENS, metadata, of
+from activities.store.schema.columns import TOKENS, Text, metadata, of
 
 pipelines = Table(
     "pipelines",

@@ -1,14 +1,14 @@
 """Repositories, agents and where they may work, hosts."""
 
-from sqlalchemy import JSON, Column, Double, ForeignKey, Integer, String, Table, Text
+from sqlalchemy import JSON, Column, Double, ForeignKey, Integer, String, Table
 
-from activities.store.schema.columns import metadata, of
+from activities.store.schema.columns import Path, Text, metadata, of
 
 repos = Table(
     "repos",
     metadata,
     Column("name", of("repo"), primary_key=True),
-    Column("path", Text, nullable=False),
+    Column("path", Path, nullable=False),
     Column("host", String(200), nullable=False),
     Column("github", String(200), nullable=False, server_default=""),
     Column("added_at", Double, nullable=False),

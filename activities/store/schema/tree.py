@@ -1,8 +1,8 @@
 """What trees are: tasks, jobs, events, their states, and who writes them."""
 
-from sqlalchemy import JSON, Boolean, Column, Double, Index, Integer, String, Table, Text
+from sqlalchemy import JSON, Boolean, Column, Double, Index, Integer, String, Table
 
-from activities.store.schema.columns import TOKENS, metadata, of, only
+from activities.store.schema.columns import TOKENS, Text, metadata, of, only
 
 tasks = Table(
     "tasks",

@@ -36,6 +36,6 @@ def test_a_repository_s_name_fits_its_column(home: Home, tmp_path: Path) -> None
         repos.add(Service(home), f"{'o' * 100}/{'r' * 100}", tmp_path)
 
 
-def test_what_is_asked_is_made_storable() -> None:
-    assert new_jobs._checked("look\udcff\0here") == "look\ufffd\ufffdhere"
+def test_what_is_asked_is_made_storable(home: Home) -> None:
+    assert new_jobs._checked(Service(home), "look\udcff\0here") == "look\ufffd\ufffdhere"
     assert bounded("label", "the label", "a\ud800") == "a\ufffd"

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from workflows.contract.redact import redact
+from activities.redaction.redacted import redacted
 from workflows.contract.visible import visible
 from workflows.policy.prices import dollars
 
@@ -40,7 +40,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"ago": ago, "until": until, "span": span, "count": count, "money": money, "one_line": one_line}
-    made.filters["without_secrets"] = redact
+    made.filters["without_secrets"] = redacted
     made.globals["asset"] = asset
     return made
 

@@ -1,0 +1,76 @@
+"""Secrets that work needs: what is stored and sent holds a word in their place, and they are in files of the home.
+
+The same secret has the same word, so what is compared stays comparable. A word tells nothing: it is made with a key
+that is derived from the one in the service home.
+"""
+
+import contextlib
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from activities.redaction import known_values
+from activities.sealing import seal_key
+
+_WORD = re.compile(r"redacted-([0-9a-f]{20})")
+_MARK = "[redacted]"
+PURPOSE = "kept secrets"
+
+
+@dataclass(frozen=True)
+class KeptSecrets:
+    """The folder of one service home."""
+
+    home: Path
+
+    def hide(self, text: str) -> str:
+        """The text with a word in the place of each secret, which is kept."""
+        from workflows.contract.redact import redact
+
+        return redact(text, known_values.process().find, self._keep)
+
+    def show(self, text: str) -> str:
+        """The text as it was written; a secret that is not kept here stays a word."""
+        return _WORD.sub(self._kept, text) if "redacted-" in text else text
+
+    def _keep(self, secret: str) -> str:
+        if secret == _MARK or _WORD.fullmatch(secret):
+            return secret
+        name = hmac.new(self._key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:20]
+        path = self._folder / name
+        if not path.exists():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_private(path, secret)
+        return f"redacted-{name}"
+
+    def _kept(self, word: re.Match[str]) -> str:
+        with contextlib.suppress(OSError):
+            return (self._folder / word[1]).read_bytes().decode("utf-8", "surrogatepass")
+        return word[0]
+
+    @property
+    def _folder(self) -> Path:
+        return self.home / "kept-secrets"
+
+    @cached_property
+    def _key(self) -> bytes:
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return seal_key.derived(seal_key.ensure(self.home), PURPOSE)
+
+
+def without_words(text: str) -> str:
+    """What an agent says with such words in it, which it cannot have from us: they would be put back for another."""
+    return _WORD.sub(_MARK, text) if "redacted-" in text else text
+
+
+def _write_private(path: Path, secret: str) -> None:
+    """All of it or nothing, its owner's alone."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secret.encode("utf-8", "surrogatepass"))
+    draft.replace(path)

@@ -1,0 +1,101 @@
+"""Values that this process knows to be secret: of its environment, of the service home, of what the settings name.
+
+They are secret wherever they stand, whatever they look like.
+"""
+
+import base64
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from workflows.contract.secret_spans import Span
+
+SHORTEST = 8
+_NAME = re.compile(
+    r"(?i:(?:^|_)(?:(?:API|APP|ACCESS|SECRET|PRIVATE|AUTH|SSH|SIGNING)?KEY|\w*TOKEN|\w*SECRETS?|\w*PASSWORD|PASSWD|\w*PASSPHRASE|PASS|PWD|\w*CREDENTIALS?|AUTH|DSN|PAT|COOKIE|JWT)"
+    r"(?:$|_))"
+)
+_ORDINARY = re.compile(
+    r"(?i:[a-z]{1,23}|[a-z][a-z._-]{1,22}[a-z]|[0-9]{1,11}|[0-9.]{1,15}|(?:~|\.{1,2})?/\S*|[a-z]:\\\S*|[a-z+]{2,12}://[^@\s]*)"
+)
+"""A word or two, a number, a path, an address without a password: they would be found everywhere."""
+
+
+class KnownValues:
+    """Finds values in texts; more of them may be learned."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._forms: tuple[str, ...] = ()
+        self._files: dict[Path, int] = {}
+        self.learn(values)
+
+    def learn(self, values: Iterable[str]) -> bool:
+        """From now on these are secret; whether any is new."""
+        new = {form for value in values if is_telling(value) for form in _forms(value)} - set(self._forms)
+        self._forms += tuple(sorted(new, key=len, reverse=True))
+        return bool(new)
+
+    def watch(self, *files: Path) -> None:
+        """What stands in these files is secret, also when they are written later."""
+        self._files |= dict.fromkeys((each for each in files if each not in self._files), 0)
+
+    def look(self) -> bool:
+        """Learn what has come into the files; whether anything has."""
+        new = [self._read(path, seen) for path, seen in tuple(self._files.items())]
+        return any(new)
+
+    def _read(self, path: Path, seen: int) -> bool:
+        try:
+            written = path.lstat().st_mtime_ns
+            if written == seen:
+                return False
+            self._files[path], content = written, path.read_bytes()
+        except OSError:
+            return False
+        as_text = content.decode("utf-8", "replace").strip()
+        return self.learn((as_text,) if as_text.isprintable() else (content.hex(), base64.b64encode(content).decode()))
+
+    def find(self, text: str) -> "Iterator[Span]":
+        """Where they stand."""
+        for form in self._forms:
+            at = text.find(form)
+            while at >= 0:
+                yield at, at + len(form)
+                at = text.find(form, at + len(form))
+
+
+def is_telling(value: str) -> bool:
+    """Long enough, and nothing that stands in many a text."""
+    return len(value) >= SHORTEST and not _ORDINARY.fullmatch(value)
+
+
+def of_environment(environ: Mapping[str, str]) -> list[str]:
+    """The values of variables whose names say that they are secret."""
+    return [value.strip() for name, value in environ.items() if _NAME.search(name)]
+
+
+@cache
+def process() -> KnownValues:
+    """What this process knows: its environment at first."""
+    return KnownValues(of_environment(os.environ))
+
+
+def _forms(value: str) -> Iterator[str]:
+    """The value, its lines, and how base64 shows it wherever in a text it begins."""
+    yield value
+    yield from (line.strip() for line in value.splitlines()[1:-1] if is_telling(line.strip()))
+    raw = value.encode()
+    if (quoted := quote(value, safe="")) != value:
+        yield quoted
+    for skip in range(3):
+        whole = base64.b64encode(b"\0" * skip + raw).decode()
+        first, last = (0, 2, 3)[skip], len(whole.rstrip("=")) - (1 if whole.endswith("=") else 0)
+        if last - first >= SHORTEST + 2:
+            yield whole[first:last]
+            if (other := whole[first:last].replace("+", "-").replace("/", "_")) != whole[first:last]:
+                yield other

@@ -1,0 +1,83 @@
+"""The border to Temporal: what people send there, and what activities hand back, goes into histories (ruling N7)."""
+
+from typing import Any, NoReturn
+
+import temporalio.client
+import temporalio.worker
+from temporalio.client import OutboundInterceptor, StartWorkflowInput
+from temporalio.exceptions import ApplicationError, CancelledError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+
+from activities.redaction.kept_secrets import KeptSecrets
+from activities.redaction.redacted import mapped, redacted, redacted_all
+
+
+class Hiding(temporalio.client.Interceptor):
+    """What a client sends keeps its secrets in the home: agents get them, histories do not."""
+
+    def __init__(self, kept: KeptSecrets) -> None:
+        self._kept = kept
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002
+        return _Sending(next, self._kept)
+
+
+class _Sending(OutboundInterceptor):
+    def __init__(self, next_: OutboundInterceptor, kept: KeptSecrets) -> None:
+        super().__init__(next_)
+        self._kept = kept
+
+    async def start_workflow(self, input: StartWorkflowInput) -> Any:  # noqa: A002
+        self._hide(input)
+        input.static_summary = input.static_summary and redacted(input.static_summary)
+        input.static_details = input.static_details and redacted(input.static_details)
+        return await super().start_workflow(input)
+
+    async def signal_workflow(self, input: temporalio.client.SignalWorkflowInput) -> None:  # noqa: A002
+        self._hide(input)
+        await super().signal_workflow(input)
+
+    async def start_workflow_update(self, input: temporalio.client.StartWorkflowUpdateInput) -> Any:  # noqa: A002
+        self._hide(input)
+        return await super().start_workflow_update(input)
+
+    async def query_workflow(self, input: temporalio.client.QueryWorkflowInput) -> Any:  # noqa: A002
+        self._hide(input)
+        return await super().query_workflow(input)
+
+    def _hide(self, sent: Any) -> None:
+        sent.args = tuple(mapped(each, self._kept.hide) for each in sent.args)
+
+
+class Redacting(temporalio.worker.Interceptor):
+    """What activities hand back, and why they fail, holds no secret."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002
+        return _Answering(next)
+
+
+class _Answering(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002
+        try:
+            return redacted_all(await super().execute_activity(input))
+        except CancelledError:
+            raise
+        except Exception as error:
+            _fail(error)
+
+
+def _fail(error: Exception) -> NoReturn:
+    """Raise the error, or one that says the same without its secrets."""
+    said = error.message if isinstance(error, ApplicationError) else str(error)
+    if (clean := redacted(said)) == said:
+        raise error
+    if isinstance(error, ApplicationError):
+        raise ApplicationError(
+            clean,
+            *redacted_all(error.details),
+            type=error.type,
+            non_retryable=error.non_retryable,
+            next_retry_delay=error.next_retry_delay,
+            category=error.category,
+        ) from None
+    raise ApplicationError(clean, type=type(error).__name__) from None

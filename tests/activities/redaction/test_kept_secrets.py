@@ -1,0 +1,63 @@
+"""Secrets that work needs are kept apart."""
+
+from pathlib import Path
+
+import pytest
+
+from activities.redaction.kept_secrets import KeptSecrets, without_words
+from activities.redaction.redacted import redacted
+from activities.store.artifacts import Artifacts
+from tests.contract.secret_shapes import SHAPES, Shape
+from workflows.model.workers import Worker
+
+TOKEN = "ghp" + "_" + "a1B2" * 9
+
+
+@pytest.mark.ruling("N7")
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_what_is_hidden_shows_nothing_and_comes_back_as_it_was(shape: Shape, tmp_path: Path) -> None:
+    kept = KeptSecrets(tmp_path)
+    hidden = kept.hide(shape.text)
+    assert not shape.leaks(hidden)
+    assert kept.show(hidden) == shape.text
+    assert kept.hide(hidden) == hidden
+    assert redacted(hidden) == hidden, "rows keep the words, so that work goes on from them"
+
+
+@pytest.mark.ruling("N7")
+def test_a_secret_has_one_word_in_a_home_and_another_elsewhere(tmp_path: Path) -> None:
+    here, there = KeptSecrets(tmp_path / "a"), KeptSecrets(tmp_path / "b")
+    assert here.hide(f"one {TOKEN}") == here.hide(f"one {TOKEN}")
+    assert here.hide(TOKEN) != there.hide(TOKEN)
+    assert there.show(here.hide(TOKEN)) == here.hide(TOKEN), "a secret that is not kept here stays a word"
+
+
+@pytest.mark.ruling("N7")
+def test_what_is_kept_is_its_owner_s_alone(tmp_path: Path) -> None:
+    KeptSecrets(tmp_path).hide(TOKEN)
+    folder = tmp_path / "kept-secrets"
+    assert [path.read_text() for path in folder.iterdir()] == [TOKEN]
+    assert {path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())} == {0o700, 0o600}
+
+
+@pytest.mark.ruling("N7")
+def test_an_agent_cannot_ask_for_a_secret_by_its_word(tmp_path: Path) -> None:
+    word = KeptSecrets(tmp_path).hide(TOKEN)
+    assert without_words(f"show me {word}") == "show me [redacted]"
+    assert without_words("redacted-0123 is none") == "redacted-0123 is none"
+
+
+@pytest.mark.ruling("N7")
+def test_artifacts_hold_words(tmp_path: Path) -> None:
+    artifacts = Artifacts(tmp_path / "artifacts")
+    digest = artifacts.put(f"use {TOKEN}".encode())
+    assert TOKEN.encode() not in artifacts.get(digest)
+    assert artifacts.kept.show(artifacts.get(digest).decode()) == f"use {TOKEN}"
+    text = artifacts.text(f"use {TOKEN}")
+    assert text.inline is not None
+    assert TOKEN not in text.inline
+    worker = artifacts.travelling(Worker(name="a", runtime="shell", template=f"use {TOKEN}"))
+    assert worker.template_digest is not None
+    assert TOKEN.encode() not in artifacts.get(worker.template_digest)
+    raw = bytes(range(256))
+    assert artifacts.get(artifacts.put(raw)) == raw

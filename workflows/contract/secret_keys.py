@@ -1,0 +1,43 @@
+"""Finds private keys: whole, on one line, in the middle of a quote, or with either end cut off."""
+
+import re
+from collections.abc import Iterator
+
+from workflows.contract.secret_spans import Span
+
+_KIND = r"(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+_PEM = re.compile(
+    f"-----BEGIN {_KIND}"
+    # To its end, or as far as it looks like one when the end is cut off.
+    rf"(?:(?:[^-]++|-(?!----))*+-----END {_KIND}"
+    r"|(?:(?:\s|\\[nr])*+[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,200})*+"
+    r"(?:(?:\s|\\[nr]|[|>#\"'+,])*+[A-Za-z0-9+/]{20,}+={0,2})++(?:(?:\s|\\[nr]|[|>#\"'+,])*+[A-Za-z0-9+/]{4,19}={1,2})?)"
+)
+_PEM_END = re.compile(f"-----END {_KIND}")
+_PEM_LINE = re.compile(r"[A-Za-z0-9+/=]{8,}")
+_SSH2 = re.compile(
+    r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----(?:[^-]++|-(?!---))*+(?:---- END SSH2 ENCRYPTED PRIVATE KEY ----)?"
+)
+_PUTTY = re.compile(r"Private-Lines: [0-9]{1,3}\r?\n(?:[A-Za-z0-9+/=]{16,80}\r?\n?)+(?:Private-MAC: [0-9a-f]{20,64})?")
+
+
+def keys(text: str) -> Iterator[Span]:
+    if "-----BEGIN " in text:
+        yield from (found.span() for found in _PEM.finditer(text))
+    if "-----END " in text:
+        yield from (span for found in _PEM_END.finditer(text) if (span := _tail(text, found.start(), found.end())))
+    if "---- BEGIN SSH2" in text:
+        yield from (found.span() for found in _SSH2.finditer(text))
+    if "Private-Lines" in text:
+        yield from (found.span() for found in _PUTTY.finditer(text))
+
+
+def _tail(text: str, end: int, after: int) -> Span | None:
+    """The last lines of a key whose beginning is cut off."""
+    start = end
+    while start > 0:
+        line = text.rfind("\n", max(0, start - 200), start - 1) + 1
+        if not _PEM_LINE.fullmatch(text[line:start].strip()) or line >= start:
+            break
+        start = line
+    return (start, after) if start < end else None

@@ -1,0 +1,146 @@
+"""Finds secrets by the place they have: in addresses, headers, and files of known forms."""
+
+import re
+from collections.abc import Iterator
+
+from workflows.contract.secret_names import HARMLESS, NAME, mixed, placeholder
+from workflows.contract.secret_spans import Span
+
+_NO_HOST = r"""\s/?#"'<>`\\"""
+_URL_PASSWORD = re.compile(rf"://[^{_NO_HOST}:@]{{0,256}}:([^{_NO_HOST}]{{1,512}})(?=@[A-Za-z0-9\[])")
+_URL_SLASHES = re.compile(r"://[A-Za-z0-9._%-]{1,64}:((?![0-9]{1,5}/)[^\s\"'<>`@\\]{4,128})(?=@[A-Za-z0-9\[])")
+_URL_USER = re.compile(rf"://([^{_NO_HOST}:@]{{20,512}})(?=@[A-Za-z0-9\[])")
+_URL_QUERY = re.compile(
+    r"[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|awsaccesskeyid|code|auth|apikey|key"
+    r"|access_key|sharedaccesskey|ticket|session|sid|jwt|assertion|client_assertion)=([A-Za-z0-9%+/=_.~-]{16,2000}+)",
+    re.IGNORECASE,
+)
+_NO_URL = re.compile(
+    r"(?<![\w/:.@+-])(?!(?i:mailto|from|to|cc|bcc|email|e-mail|mail|sips?|xmpp|acct|ssh|git|npm|docker|file|user|author|by"
+    r"|contact|link|reply-to|port|at|version|image):)[A-Za-z][\w.-]{0,63}:([^\s:@/\"'<>`,;()\[\]{}]{6,128})"
+    r"@(?=[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,6}(?::[0-9]{2,5}|\.[a-z]{2,10}|/))"
+)
+
+_HEADER = re.compile(
+    r"(?i:authorization|x-amz-security-token|x-csrf-token|x-xsrf-token)\\*[\"']?[ \t]*+[:=,][ \t]*+\\*[\"']?"
+    r"(?P<scheme>(?:(?i:bearer|basic|token|digest|negotiate|ntlm|apikey|key|oauth|hawk|sswS|bot|splunk|aws4-hmac-sha256"
+    r"|sharedaccesssignature|sharedkey|githubapp|genie[k]ey|pat|jwt|dpop|mac)[ \t:]++)?)(?P<rest>[^\n\r\"'\\]{6,4000}+)"
+)
+_BEARER = re.compile(r"(?i:\b(bearer|basic|sharedkey|apikey)[ \t]++)([A-Za-z0-9._~+/:-]{12,}+={0,2})")
+_SEVERAL = re.compile(
+    r"(?i:authorization\\*[\"']?[ \t]*+[:=][ \t]*+\\*[\"']?(?:digest|oauth|hawk|mac|signature)[ \t]++)"
+    r"(?=\w+=)([^\n\r]{6,4000}+)"
+)
+_PUT_TOGETHER = re.compile(
+    r"(?i:\b(?:bearer|basic|token)[ \t]{0,2}[\"'][ \t]{0,2}[+.][ \t]{0,2}[\"'])([A-Za-z0-9._~+/=-]{12,2000})"
+)
+_COOKIE = re.compile(r"(?i:\bcookie2?[\"']?:[ \t]*+[\"']?)([^\s=;]{1,256}=[^\s;\n\"'][^\n\"']{2,}+)")
+_CRYPT = re.compile(
+    r"\$(?:1|2[abxy]?|5|6|7|y|gy|apr1|argon2(?:id|i|d)|scrypt|pbkdf2-sha[0-9]{1,3})\$[A-Za-z0-9./$=,+-]{20,200}"
+)
+_DIGESTED = re.compile(
+    r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,128}={0,2}|\b(?:pbkdf2|bcrypt|scrypt|argon2)_?[a-z0-9]{0,8}\$[0-9]{1,9}\$[A-Za-z0-9+/=.$]{20,200}"
+)
+_NETRC = re.compile(
+    r"\b(?:machine|default|login|account)\b[^\n]{0,300}?(?:\s{1,20}(?:login|account)\s{1,8}\S{1,200})?\s{1,20}password\s{1,8}(\S{3,200})"
+)
+_DOCKER_AUTH = re.compile(
+    r"\\*[\"'](?:auth|identitytoken|registrytoken)\\*[\"'][ \t]*:[ \t]*\\*[\"']([A-Za-z0-9+/_.-]{8,4000}={0,2})"
+)
+_NPM_AUTH = re.compile(r":?_(?:auth|authToken|password)[ \t]*=[ \t]*\"?([^\s\"$<{]{6,500})")
+_XML = re.compile(
+    rf"<(?:\w{{1,30}}:)?[\w.-]{{0,40}}?{NAME}(?:\s[^<>]{{0,200}})?>\s{{0,20}}(?:<!\[CDATA\[)?([^<>\s\]]{{4,500}})(?=\s{{0,20}}(?:\]\]>)?</)",
+    re.IGNORECASE,
+)
+_NAME_VALUE = re.compile(
+    rf"\b(?:name|key|id)\\*[\"']?\s{{0,4}}[:=]\s{{0,4}}\\*[\"']?[\w.:-]{{0,64}}?(?:{NAME}|_key)\\*[\"']?\s{{0,40}},?\s{{0,40}}\\*[\"']?(?:value|default|string)\\*[\"']?"
+    r"\s{0,4}[:=]\s{0,4}\\*[\"']?([^\s\"'<>\\]{4,500})",
+    re.IGNORECASE,
+)
+_ENTRY = re.compile(
+    rf"<(?:entry|add|property|param|setting|string)\s[^<>]{{0,80}}?(?:key|name)=[\"'][\w.:-]{{0,64}}?(?:{NAME}|_key)[\"'][^<>]{{0,40}}>([^<>]{{4,500}})<",
+    re.IGNORECASE,
+)
+_VARIABLE = re.compile(
+    rf"\b(?:variable|define|setenv|putenv|set|ENV|ARG)[ \t(]{{1,8}}[\"']?[\w.-]{{0,64}}?(?:{NAME}|_key|_salt)[\"']?"
+    rf"(?:\s{{0,8}}\{{[^}}]{{0,300}}?default\s{{0,8}}=|\s{{0,8}},|[ \t]{{1,8}})"
+    rf"\s{{0,8}}[\"']?([^\s\"'=${{}}][^\s\"'}}]{{5,500}})",
+    re.IGNORECASE,
+)
+_JWK = re.compile(r"\\*\"(?:d|p|q|dp|dq|qi|k)\\*\"\s{0,4}:\s{0,4}\\*\"([A-Za-z0-9_-]{20,2000})")
+
+
+def places(text: str) -> Iterator[Span]:
+    """All of them; each is looked for only where a word of it stands."""
+    if "://" in text:
+        yield from _addresses(text)
+    if "@" in text:
+        yield from (found.span(1) for found in _NO_URL.finditer(text) if mixed(found[1]) and not placeholder(found[1]))
+    if "=" in text:
+        yield from (found.span(1) for found in _URL_QUERY.finditer(text) if _random(found[1]))
+    if "$" in text or "{" in text:
+        yield from (found.span() for rule in (_CRYPT, _DIGESTED) for found in rule.finditer(text))
+    lower = text.lower()
+    for hint, rules in _HINTED:
+        if hint in lower:
+            for rule in rules:
+                yield from (found.span(1) for found in rule.finditer(text) if not placeholder(found[1]))
+    yield from _headers(text, lower)
+
+
+_HINTED: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
+    ("password", (_NETRC,)),
+    ("auth", (_NPM_AUTH,)),
+    ('"kty', (_JWK,)),
+    ('auth"', (_DOCKER_AUTH,)),
+    ('token"', (_DOCKER_AUTH,)),
+    ("</", (_XML, _ENTRY)),
+    ("value", (_NAME_VALUE,)),
+    ("default", (_VARIABLE,)),
+    ("define", (_VARIABLE,)),
+    ("env", (_VARIABLE,)),
+    ("set", (_VARIABLE,)),
+    ("arg", (_VARIABLE,)),
+)
+
+
+def _addresses(text: str) -> Iterator[Span]:
+    for found in _URL_PASSWORD.finditer(text):
+        if not (HARMLESS.fullmatch(found[1]) and not found[1].isalpha()):
+            yield found.span(1)
+    for found in _URL_SLASHES.finditer(text):
+        if "/" in found[1] and mixed(found[1]):
+            yield found.span(1)
+    yield from (found.span(1) for found in _URL_USER.finditer(text) if mixed(found[1]))
+
+
+def _headers(text: str, lower: str) -> Iterator[Span]:
+    if "authorization" in lower or "-token" in lower:
+        yield from (found.span(1) for found in _SEVERAL.finditer(text) if "[redacted]" not in found[1][:10])
+        yield from (found.span(1) for found in _PUT_TOGETHER.finditer(text))
+        for found in _HEADER.finditer(text):
+            rest = found["rest"]
+            word = rest.split(",")[0].split()[0] if rest.split(",")[0].split() else ""
+            several = found["scheme"] and "=" in rest
+            if placeholder(word) or (" " in rest.strip() and not several):
+                if not (found["scheme"] and mixed(word) and len(word) >= 12):
+                    continue
+                yield found.start("rest"), found.start("rest") + len(word)
+            elif several or (len(word) >= 8 and (mixed(word) or (found["scheme"] and _odd(word)) or len(word) >= 24)):
+                yield found.span("rest")
+    if "bearer" in lower or "basic" in lower or "sharedkey" in lower or "apikey" in lower:
+        for found in _BEARER.finditer(text):
+            scheme, value = found.groups()
+            if mixed(value) and (len(value) >= 16 if scheme.lower() != "basic" else value != value.lower()):
+                yield found.span(2)
+    if "cookie" in lower:
+        yield from (found.span(1) for found in _COOKIE.finditer(text) if not placeholder(found[1].partition("=")[2]))
+
+
+def _odd(text: str) -> bool:
+    """No word: capitals inside, or signs."""
+    return text != text.lower() and text != text.capitalize()
+
+
+def _random(text: str) -> bool:
+    return mixed(text) and (len(text) >= 20 or text != text.lower())

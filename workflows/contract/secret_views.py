@@ -1,0 +1,154 @@
+"""The same text read as it is meant: without what is not seen, escapes decoded, broken lines joined, base64 read."""
+
+import base64
+import binascii
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Container, Iterable, Iterator
+from itertools import pairwise
+
+from workflows.contract.secret_spans import Finder, Span, View, view
+
+_UNSEEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffd\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_ANY = re.compile(f"[\\\\%&{_UNSEEN}]")
+_ESCAPE = "[\x1b\ufffd\u241b]"
+_CODED = re.compile(
+    rf"{_ESCAPE}\[[0-?]{{0,64}}[ -/]{{0,8}}[@-~]"  # ANSI: colours, movements
+    rf"|{_ESCAPE}\][^\x07\x1b\ufffd\n]{{0,400}}(?:[\x07\ufffd]|\x1b\\)"  # titles, links
+    "|\x1b[@-Z^_]|\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"
+    f"|[{_UNSEEN}]+"
+    r"|\\(?:[\"'\\/bfnrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|e(?=\[)|033(?=\[))"  # JSON and its like
+    r"|%[0-9a-fA-F]{2}"
+    r"|&(?:quot|amp|lt|gt|apos|nbsp|colon|equals|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});"
+)
+_LETTERS = {"n": "\n", "r": "\n", "t": "\t", "b": "", "f": ""}
+_ENTITIES = {"quot": '"', "amp": "&", "lt": "<", "gt": ">", "apos": "'", "nbsp": " ", "colon": ":", "equals": "="}
+
+_BREAK = re.compile(r"(?<=[A-Za-z0-9_/+=.-])[ \t]*+\\?\r?\n[ \t>|#*]*+(?=[A-Za-z0-9_/+=.-])")
+
+_NEXT = re.compile(r"[A-Za-z0-9_/+=.-]{4,200}")
+
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{20,}+={0,2}")
+_LINES = re.compile(r"(?:[A-Za-z0-9+/_-]{40,}+={0,2}\r?\n[ \t]*+)++[A-Za-z0-9+/_-]*+={0,2}")
+_HEX = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}){20,}+(?![0-9a-fA-F])")
+_LOOKED_AT = 32
+"""Characters by which base64 of a text is told from anything else."""
+
+
+def meant(text: str) -> View | None:
+    """One layer taken off; None when there is none."""
+    return view(text, _CODED, _decode) if _ANY.search(text) else None
+
+
+def _decode(found: re.Match[str]) -> str:
+    code = found[0]
+    match code[0]:
+        case "\\":
+            if code[1] in "ux":
+                return chr(int(f"0x{code[2:]}", base=0))
+            return "\x1b" if code[1] in "e0" else _LETTERS.get(code[1], code[1])
+        case "%":
+            number = int(code[1:], 16)
+            return chr(number) if 32 <= number < 127 or number in (9, 10, 13) else code
+        case "&":
+            return _entity(code[1:-1])
+        case _:
+            return ""
+
+
+def _entity(name: str) -> str:
+    if not name.startswith("#"):
+        return _ENTITIES[name]
+    number = int(f"0{name[1:]}", base=0) if name[1] == "x" else int(name[1:])
+    return chr(number) if 0 < number < 0x110000 and not 0xD800 <= number < 0xE000 else " "
+
+
+def joined(text: str, find: Callable[[str, Container[int]], Iterable[Span]]) -> Iterator[Span]:
+    """What is found only when broken lines are joined, as far as what follows a break looks like a part of it.
+
+    `find` is told where in the joined text lines began: a word may begin there.
+    """
+    if "\n" not in text or (whole := view(text, _BREAK, _join)) is None:
+        return
+    for start, end in find(whole.text, frozenset(whole.starts)):
+        breaks = whole.starts[bisect_right(whole.starts, start) : bisect_left(whole.starts, end)]
+        if not breaks:
+            continue
+        first = whole.text[start : breaks[0]]
+        alone = (0, len(first)) in find(first, ())  # all of a token, as far as anybody can tell
+        goes_on = _drawn if alone else _goes_on
+        until = _until(whole.text, [*breaks, end], goes_on)
+        if until > breaks[0] and (0, until - start) in find(whole.text[start:until], ()):
+            yield whole.back((start, until))
+
+
+def _until(text: str, breaks: list[int], goes_on: Callable[[str], bool]) -> int:
+    """The first break behind which something else begins; else the last one."""
+    ends = (at for at, after in pairwise(breaks) if not goes_on(text[at:after]))
+    return next(ends, breaks[-1])
+
+
+def _join(found: re.Match[str]) -> str:
+    """Only what may belong together."""
+    after = _NEXT.match(found.string, found.end())
+    return "" if after and _goes_on(after[0]) else found[0]
+
+
+def _goes_on(rest: str) -> bool:
+    """Not a word that merely begins the next line."""
+    return any(map(str.isdigit, rest)) or (len(rest) >= 8 and rest[1:] != rest[1:].lower()) or len(rest) >= 24
+
+
+def _drawn(rest: str) -> bool:
+    """Surely drawn by chance: what stands behind a whole token may be something else."""
+    some_digits = sum(map(str.isdigit, rest)) > len(rest) // 12
+    return len(rest) >= 6 and some_digits and rest != rest.lower() and rest != rest.upper()
+
+
+def decoded_runs(text: str, find: Finder) -> Iterator[Span]:
+    """Base64 and hex of texts in which something is found, as a whole."""
+    done = 0
+    for found in _LINES.finditer(text) if "\n" in text else ():
+        if (said := _base64(found[0])) and any(True for _ in find(said[1])):
+            done = found.end()
+            yield found.start() + said[0], done
+    for found in _RUN.finditer(text):
+        if (said := _base64(found[0])) and any(True for _ in find(said[1])):
+            yield found.start() + said[0], found.end()
+    for found in _HEX.finditer(text):
+        if _is_text(head := bytes.fromhex(found[0][:40])) and head:
+            said_in_hex = bytes.fromhex(found[0]).decode("utf-8", "replace")
+            if any(True for _ in find(said_in_hex)):
+                yield found.span()
+
+
+def _base64(run: str) -> tuple[int, str] | None:
+    """The text it is base64 of, and how many characters before it are none of it."""
+    plain = re.sub(r"[\s=]", "", run).replace("-", "+").replace("_", "/")
+    for skip in range(4):
+        head = _decoded(plain[skip : skip + _LOOKED_AT])
+        if head and _is_text(head):
+            return skip, _decoded(plain[skip:]).decode("utf-8", "replace")
+    return None
+
+
+def _decoded(plain: str) -> bytes:
+    plain = plain[: len(plain) - 1] if len(plain) % 4 == 1 else plain
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _is_text(head: bytes) -> bool:
+    """Printable, but for a character that is cut in two."""
+    try:
+        text = head.decode()
+    except UnicodeDecodeError as error:
+        if error.start < len(head) - 3:
+            return False
+        text = head[: error.start].decode()
+    return len(text) >= 8 and all(character.isprintable() or character in "\t\n\r\x1b" for character in text)
