@@ -1,5 +1,6 @@
 """What the service writes for Temporal bears seals, all of it, and people can still read it and speak by hand (N1)."""
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Iterator
@@ -156,11 +157,12 @@ async def test_where_it_is_turned_off_nobody_answers_by_hand(client: Client, que
     assert [each.questions[0].answer for each in books.rounds.values()] == ["red"]
 
 
-def temporal(client: Client, *words: str) -> str:
+async def temporal(client: Client, *words: str) -> str:
     """What people type: Temporal's own program, without our key."""
     where = ("--address", client.service_client.config.target_host, "--namespace", client.namespace)
     plain = ("--disable-config-file", "--disable-config-env")
-    done = subprocess.run([str(find_program()), *words, *where, *plain], capture_output=True, text=True)
+    command = [str(find_program()), *words, *where, *plain]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -170,11 +172,12 @@ async def test_a_tree_is_read_and_answered_with_temporals_own_program(client: Cl
     async with serving(client, queue, host):
         tree = await start(client, queue)
         await waits(host)
+        assert "waits for a person" in await temporal(client, "workflow", "metadata", "-w", tree.id)
         said = json.dumps({"verb": "answer", "text": "blue"})
-        temporal(client, "workflow", "signal", "-w", tree.id, "--name", "resume", "--input", said)
+        await temporal(client, "workflow", "signal", "-w", tree.id, "--name", "resume", "--input", said)
         _, books = await over(tree, host)
     assert [each.questions[0].answer for each in books.rounds.values()] == ["blue"]
-    shown = json.loads(temporal(client, "workflow", "show", "-w", tree.id, "--output", "json"))
+    shown = json.loads(await temporal(client, "workflow", "show", "-w", tree.id, "--output", "json"))
     first = shown["events"][0]["workflowExecutionStartedEventAttributes"]["input"]
     assert json.loads(_data(first["payloads"][0]))["input"]["root_job_id"] == tree.id
 
