@@ -20,6 +20,7 @@ from activities.jobs.execution import Executed, Execution
 from activities.jobs.prompt import prompt_of
 from activities.jobs.resumption import resumption
 from activities.jobs.verdict import Failure, Settled, as_failure, judge
+from activities.redaction.redacted import redacted
 from activities.store import attempts, deferrals
 from activities.store.attempts import AttemptRow
 from activities.store.claims import Offered
@@ -53,7 +54,7 @@ class JobAttempt:
         verdict = judge(first, self.run.assignment.timeout_seconds)
         runs = [first]
         if isinstance(verdict, Rejected) and not self.stopping:
-            prompt = repair_prompt(verdict.faults, first.report.text)
+            prompt = redacted(repair_prompt(verdict.faults, first.report.text))
             again = await self.execution.repair(prompt, first.report.session)
             runs.append(again)
             verdict = judge(again, self.run.assignment.timeout_seconds, after_repair=True)
