@@ -20,6 +20,7 @@ from activities.jobs.execution import Executed, Execution
 from activities.jobs.prompt import prompt_of, seed_of
 from activities.jobs.resumption import resumption
 from activities.jobs.verdict import Failure, Settled, as_failure, judge
+from activities.redaction.redacted import redacted
 from activities.store import attempts, deferrals
 from activities.store.attempts import AttemptRow
 from activities.store.claims import Offered
@@ -54,7 +55,7 @@ class JobAttempt:
         runs = [first]
         if isinstance(verdict, Rejected) and not self.stopping:
             seed = seed_of(self.context, self.run, "repair")
-            prompt = repair_prompt(verdict.faults, first.report.text, seed=seed)
+            prompt = redacted(repair_prompt(verdict.faults, first.report.text, seed=seed))
             again = await self.execution.repair(prompt, first.report.session)
             runs.append(again)
             verdict = judge(again, self.run.assignment.timeout_seconds, after_repair=True)

@@ -77,6 +77,9 @@ _VALUE = re.compile(
 _OPTION = re.compile(r"[ \t]++(?P<quote>[\"']?)(?P<bare>[^-$<{\[(\s\"'`][^\s\"'`]{3,}+)")
 _SAID = re.compile(r"(?:[ \t]+(?:is|was|to))?[ \t]*:?[ \t]+[\"'`]?(?P<bare>[^\s\"'`,;()<>]{8,200}+)")
 
+_SHORT_NAMES = ("pin", "otp", "dsn", "pat", "key")
+"""They name many things; only what looks drawn by chance is a secret under them."""
+
 _SCHEME = re.compile(r"(?i:bearer|basic|token|apikey)[ \t]++")
 HARMLESS = re.compile(
     r"(?i:none|null|nil|true|false|undefined|str|string|int|bool|bytes|optional|required|missing|invalid|expired|empty"
@@ -125,9 +128,11 @@ def _assigned(text: str, start: int, end: int, value: re.Match[str]) -> Span | N
     name, quoted = text[start:end], value["quoted"]
     if name.lower() == "key" and not (name == "KEY" and text[start - 1] == "_" and mixed(quoted or value["bare"])):
         return None
+    compared = value["sep"].strip() == "=="
     if quoted is not None:
-        return value.span("quoted") if quoted_is_secret(name, quoted) else None
-    if value["sep"].strip() == "==" or (start and text[start - 1] in "$%{"):
+        secret = quoted_is_secret(name, quoted) and (mixed(quoted) or not compared)
+        return value.span("quoted") if secret else None
+    if compared or (start and text[start - 1] in "$%{"):
         return None
     tight = value["sep"] in ("=", "=>")
     last = value["last"] is not None
@@ -146,6 +151,8 @@ def quoted_is_secret(name: str, value: str) -> bool:
     rest = _SCHEME.sub("", value, count=1)
     if _hook(name, value):
         return True
+    if name.lower().lstrip("_-") in _SHORT_NAMES:
+        return len(rest) >= 12 and mixed(rest) and re.fullmatch(r"[\w.+/=:@-]+", rest) is not None
     sentence = any(map(str.isspace, rest)) and name.lower() not in ("passphrase", "mnemonic")
     return len(rest) >= 4 and not sentence and not HARMLESS.fullmatch(rest) and not template(rest)
 
@@ -156,7 +163,7 @@ def _hook(name: str, value: str) -> bool:
     return "webhook" in name.lower() and "://" in value and len(last) >= 16 and mixed(last)
 
 
-def _expression(value: str) -> bool:
+def expression(value: str) -> bool:
     """A name or a call; a token has long parts that no name has."""
     drawn = any(len(part) >= 20 and mixed(part) and part != part.lower() for part in re.split(r"[_.(\[]", value))
     return bool(_EXPRESSION.fullmatch(value)) and not drawn
@@ -177,10 +184,10 @@ def _bare_is_secret(name: str, value: str, *, tight: bool, last: bool) -> bool:
     rest = _SCHEME.sub("", value, count=1)
     if _hook(name, value):
         return True
-    if HARMLESS.fullmatch(rest) or _expression(rest) or template(rest):
+    if HARMLESS.fullmatch(rest) or expression(rest) or template(rest):
         return False
     lower = name.lower()
-    if lower in ("pin", "otp", "dsn", "pat", "key") or lower.endswith("url"):
+    if lower.lstrip("_-") in _SHORT_NAMES or lower.endswith("url"):
         return len(rest) >= 12 and mixed(rest)
     if tight:
         return len(rest) >= 4 and (name.isupper() or not rest.lower().endswith(lower))

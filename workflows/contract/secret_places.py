@@ -22,7 +22,8 @@ _NO_URL = re.compile(
 )
 
 _HEADER = re.compile(
-    r"(?i:authorization|x-amz-security-token|x-csrf-token|x-xsrf-token)\\*[\"']?[ \t]*+[:=,][ \t]*+\\*[\"']?"
+    r"(?i:authorization|x-amz-security-token|x-csrf-token|x-xsrf-token)\\*[\"']?"
+    r"[ \t]*+(?:[:=][ \t]*+\\*[\"']?|,[ \t]*+\\*[\"'])"
     r"(?P<scheme>(?:(?i:bearer|basic|token|digest|negotiate|ntlm|apikey|key|oauth|hawk|sswS|bot|splunk|aws4-hmac-sha256"
     r"|sharedaccesssignature|sharedkey|githubapp|genie[k]ey|pat|jwt|dpop|mac)[ \t:]++)?)(?P<rest>[^\n\r\"'\\]{6,4000}+)"
 )
@@ -47,7 +48,7 @@ _NETRC = re.compile(
 _DOCKER_AUTH = re.compile(
     r"\\*[\"'](?:auth|identitytoken|registrytoken)\\*[\"'][ \t]*:[ \t]*\\*[\"']([A-Za-z0-9+/_.-]{8,4000}={0,2})"
 )
-_NPM_AUTH = re.compile(r":?_(?:auth|authToken|password)[ \t]*=[ \t]*\"?([^\s\"$<{]{6,500})")
+_NPM_AUTH = re.compile(r"(?:^|[:\n])_(?:auth|authToken|password)[ \t]*=[ \t]*\"?([^\s\"$<{]{6,500})")
 _XML = re.compile(
     rf"<(?:\w{{1,30}}:)?[\w.-]{{0,40}}?{NAME}(?:\s[^<>]{{0,200}})?>\s{{0,20}}(?:<!\[CDATA\[)?([^<>\s\]]{{4,500}})(?=\s{{0,20}}(?:\]\]>)?</)",
     re.IGNORECASE,
@@ -63,8 +64,8 @@ _ENTRY = re.compile(
 )
 _VARIABLE = re.compile(
     rf"\b(?:variable|define|setenv|putenv|set|ENV|ARG)[ \t(]{{1,8}}[\"']?[\w.-]{{0,64}}?(?:{NAME}|_key|_salt)[\"']?"
-    rf"(?:\s{{0,8}}\{{[^}}]{{0,300}}?default\s{{0,8}}=|\s{{0,8}},|[ \t]{{1,8}})"
-    rf"\s{{0,8}}[\"']?([^\s\"'=${{}}][^\s\"'}}]{{5,500}})",
+    rf"(?:\s{{0,8}}\{{[^}}]{{0,300}}?default\s{{0,8}}=\s{{0,8}}[\"']|\s{{0,8}},\s{{0,8}}[\"']|[ \t]{{1,8}}[\"']?)"
+    rf"([^\s\"'=${{}}][^\s\"'}}]{{5,500}})",
     re.IGNORECASE,
 )
 _JWK = re.compile(r"\\*\"(?:d|p|q|dp|dq|qi|k)\\*\"\s{0,4}:\s{0,4}\\*\"([A-Za-z0-9_-]{20,2000})")
