@@ -14,13 +14,14 @@ from activities.settings.home import Home
 from activities.store import outbox, schema
 from activities.store.github import account, comments, reading
 from activities.store.github.comments import CommentRow
-from bridge.operations import memory, new_jobs, pipelines
+from bridge.operations import memory
 from bridge.operations.service import Service
 from cli.main import NOUNS, command_of
 from tests.bridge import github_seeds, seeds
 from tests.bridge.http.dashboard import hostile
 from tests.bridge.http.dashboard.hostile import BLOCKED, ENDED, FAILED, RAN, RUNS
 from tests.bridge.seeds import ROOT
+from tests.cli.everything import DONE, starts_nothing
 from tests.cli.terminal import Printed, typed
 from tests.evil import EVIL, forged, raw
 from workflows.model.states import JobState, TaskState
@@ -28,8 +29,6 @@ from workflows.model.states import JobState, TaskState
 pytestmark = pytest.mark.ruling("N6")
 
 SEEN = "error: FORGED by name"
-DONE = "job-00000000000d"
-"""A tree that is over: who follows it sees all of it at once."""
 COLOUR = re.compile(r"\x1b\[(?:[0-9]{1,2})?m")
 RESULT = json.dumps({"service_result": {"decision": "approved", "summary": EVIL, "findings": [EVIL, {EVIL: EVIL}]}})
 FILES = {"result": RESULT, "wrong": RESULT.replace('"approved"', json.dumps(EVIL)), "pipeline.yaml": f"name: {{{EVIL}"}
@@ -187,21 +186,6 @@ def commands() -> dict[str, Any]:
     return found
 
 
-def starts_nothing() -> None:
-    """In the child: what would be started is the tree, or the run, that is over."""
-
-    async def job(*_: object, **__: object) -> str:
-        return DONE
-
-    async def recipe(*_: object, **__: object) -> new_jobs.Orchestrated:
-        return new_jobs.Orchestrated(DONE, EVIL)
-
-    async def run(*_: object, **__: object) -> str:
-        return RAN
-
-    new_jobs.start, new_jobs.orchestrate, pipelines.run = job, recipe, run
-
-
 def check(printed: Printed, words: Words) -> None:
     """Nothing unseen but our own colours, and no line that looks like one of ours."""
     text = printed.text
@@ -244,14 +228,24 @@ def test_every_command_is_walked() -> None:
 
 @pytest.mark.parametrize("noun", NOUNS)
 def test_nothing_of_an_evil_store_reaches_the_terminal(service: Service, tmp_path: Path, noun: str) -> None:
+    walk(service, tmp_path, noun, rows=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("noun", NOUNS)
+def test_nor_does_it_in_any_other_way(service: Service, tmp_path: Path, noun: str) -> None:
+    walk(service, tmp_path, noun, rows=99)
+
+
+def walk(service: Service, tmp_path: Path, noun: str, rows: int) -> None:
+    """Type the first so many lines of each command of a noun, and as many of its commands wrongly."""
     store = service.home.store
     kept = shutil.copy2(store, tmp_path / "kept.db")
     review = next(each.review_id for each in reviews_of(service))
-    for name, command in commands().items():
-        if name.split()[0] != noun:
-            continue
+    mine = {name: command for name, command in commands().items() if name.split()[0] == noun}
+    for name, command in mine.items():
         speaks_json = any("--json" in option.opts for option in command.params)
-        for rest in TABLE[name]:
+        for rest in TABLE[name][:rows]:
             words = [*name.split(), *(review if each == "REVIEW" else each for each in rest)]
             for more in ([], ["--json"]) if speaks_json else ([],):
                 shutil.copy2(kept, store)
@@ -261,6 +255,7 @@ def test_nothing_of_an_evil_store_reaches_the_terminal(service: Service, tmp_pat
                 check(printed, words)
                 if more and printed.out.strip():
                     read_json(printed.out.decode(), words)
+    for name in list(mine)[:rows]:
         for wrong in ([f"--{EVIL}"], [EVIL] * 9):
             check(typed([*name.split(), *wrong]), [name, "misused"])
 

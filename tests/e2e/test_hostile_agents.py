@@ -1,6 +1,5 @@
 """Agents that attack whoever waits for them, and the agents after them: a real tree, a real terminal (ruling N6)."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +21,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
 
 
 def wait(script: Script, *words: str, keys: str = "") -> Printed:
-    return typed(words, keys, lambda: os.environ.update(script.service.environment))
+    return typed(words, keys, environment=script.service.environment)
 
 
 def test_who_waits_for_an_evil_tree_sees_only_text(script: Script) -> None:

@@ -1,0 +1,35 @@
+"""Importing this imports all that any command may need: whoever forks afterwards has it, and what is done before."""
+
+import importlib
+import pkgutil
+
+import cli
+from bridge import operations
+from bridge.operations import new_jobs, pipelines
+from cli.main import NOUNS, command_of
+from tests.evil import EVIL
+
+for _package in (cli, operations):
+    for _module in pkgutil.iter_modules(_package.__path__, f"{_package.__name__}."):
+        importlib.import_module(_module.name)
+for _noun in NOUNS:
+    command_of(_noun)
+
+RAN = "prun-000000000001"
+DONE = "job-00000000000d"
+"""A run and a tree that are over: who follows them sees all of them at once."""
+
+
+def starts_nothing() -> None:
+    """In the child: what would be started is the tree, or the run, that is over."""
+
+    async def job(*_: object, **__: object) -> str:
+        return DONE
+
+    async def recipe(*_: object, **__: object) -> new_jobs.Orchestrated:
+        return new_jobs.Orchestrated(DONE, EVIL)
+
+    async def run(*_: object, **__: object) -> str:
+        return RAN
+
+    new_jobs.start, new_jobs.orchestrate, pipelines.run = job, recipe, run
