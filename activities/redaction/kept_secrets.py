@@ -10,6 +10,7 @@ import hmac
 import os
 import re
 import secrets
+from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,10 @@ from activities.sealing import seal_key
 _WORD = re.compile(r"redacted-([0-9a-f]{20})")
 _MARK = "[redacted]"
 PURPOSE = "kept secrets"
+
+_LONG = 16_384
+_HIDDEN: deque[bytes] = deque(maxlen=64)
+"""Digests of long texts in which nothing is left: a text passes several borders, and a long one takes its time."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,13 @@ class KeptSecrets:
         """The text with a word in the place of each secret, which is kept."""
         from workflows.contract.redact import redact
 
-        return redact(text, known_values.process().find, self._keep)
+        if len(text) <= _LONG:
+            return redact(text, known_values.process().find, self._keep)
+        if hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() in _HIDDEN:
+            return text
+        hidden = redact(text, known_values.process().find, self._keep)
+        _HIDDEN.append(hashlib.sha256(hidden.encode("utf-8", "surrogatepass")).digest())
+        return hidden
 
     def show(self, text: str) -> str:
         """The text as it was written; a secret that is not kept here stays a word."""

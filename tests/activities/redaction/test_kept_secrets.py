@@ -61,3 +61,13 @@ def test_artifacts_hold_words(tmp_path: Path) -> None:
     assert TOKEN.encode() not in artifacts.get(worker.template_digest)
     raw = bytes(range(256))
     assert artifacts.get(artifacts.put(raw)) == raw
+
+
+@pytest.mark.ruling("N7")
+def test_a_long_text_is_gone_through_once(tmp_path: Path) -> None:
+    """It passes several borders on its way."""
+    kept, text = KeptSecrets(tmp_path), "nothing to be seen here\n" * 2000 + TOKEN
+    hidden = kept.hide(text)
+    assert TOKEN not in hidden
+    assert kept.hide(hidden) is hidden
+    assert kept.show(hidden) == text
