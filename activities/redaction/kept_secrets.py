@@ -53,19 +53,20 @@ class KeptSecrets:
         if secret == _MARK or _WORD.fullmatch(secret):
             return secret
         name = hmac.new(self._key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:20]
-        path = self._folder / name
+        path = self.folder / name
         if not path.exists():
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _write_private(path, secret)
         return f"redacted-{name}"
 
     def _kept(self, word: re.Match[str]) -> str:
         with contextlib.suppress(OSError):
-            return (self._folder / word[1]).read_bytes().decode("utf-8", "surrogatepass")
+            return (self.folder / word[1]).read_bytes().decode("utf-8", "surrogatepass")
         return word[0]
 
     @property
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
+        """A file each, its owner's alone."""
         return self.home / "kept-secrets"
 
     @cached_property

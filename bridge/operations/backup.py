@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from activities.redaction.kept_secrets import KeptSecrets
 from activities.runs.regular_files import created
 from activities.sealing import seal_key
 from activities.settings.home import Home
@@ -178,12 +179,12 @@ def _drawn(reader: sqlite3.Connection, target: Path) -> None:
 
 
 def _others(home: Home) -> Iterator[Path]:
-    """Settings and keys, and everything the databases name by its digest."""
-    for path in (home.config, home.bridge_token, home.root / seal_key.FILE):
+    """Settings, keys and tokens, and everything the databases name by its digest."""
+    for path in (home.config, home.bridge_token, home.bridge_tokens, home.root / seal_key.FILE):
         if path.is_file():
             yield path
-    if home.artifacts.is_dir():
-        yield from sorted(path for path in home.artifacts.rglob("*") if path.is_file() and not path.is_symlink())
+    for folder in (home.artifacts, KeptSecrets(home.root).folder):
+        yield from sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
 def _copy(path: Path, target: Path) -> None:

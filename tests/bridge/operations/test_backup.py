@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.redaction.kept_secrets import KeptSecrets
 from activities.sealing import seal_key
 from activities.settings.home import Home
 from bridge.machine import token
@@ -26,6 +27,8 @@ def service(home: Home) -> Service:
     made = Service(home)
     seeds.write(made, seeds.task(), seeds.job())
     made.artifacts.put(b"what was found")
+    KeptSecrets(home.root).folder.mkdir()
+    (KeptSecrets(home.root).folder / "one").write_text("kept apart")
     home.config.write_text("[worker]\nhost = 'here'\n")
     token.ensure(home)
     seal_key.ensure(home.root)
@@ -88,6 +91,7 @@ def test_what_is_restored_is_what_was_copied(service: Service, tmp_path: Path) -
     assert other.bridge_token.read_bytes() == service.home.bridge_token.read_bytes()
     restored = Service(other)
     assert restored.settings.host == "here"
+    assert names(KeptSecrets(other.root).folder) == ["one"]
     assert names(restored.artifacts.root) == names(service.artifacts.root) != []
     with closing(sqlite3.connect(other.store)) as database:
         assert database.execute("SELECT root_job_id FROM tasks").fetchall() == [(seeds.ROOT,)]
