@@ -10,6 +10,7 @@ import ipaddress
 import os
 import socket
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ Address = tuple[str, int]
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 LOCAL, REMOTE, UID, INODE = 1, 2, 7, 9
 """Columns of the kernel's tables of connections."""
+
+_CALLED_LATELY: deque[int] = deque(maxlen=8)
+"""A look at the files of all processes takes some ten milliseconds, and most callers call again."""
 
 
 class CannotTellError(Exception):
@@ -76,9 +80,11 @@ def _written(address: Address, mapped: bool) -> str:
 
 
 def _holders(inode: int) -> Iterator[int]:
-    """The processes that have the socket, as far as they are ours to see; the highest numbers first."""
-    wanted = f"socket:[{inode}]"
-    for pid in sorted(pids(), reverse=True):
+    """The processes that have the socket, as far as they are ours to see: who called lately first, then the newest."""
+    wanted, lately = f"socket:[{inode}]", tuple(_CALLED_LATELY)
+    for pid in (*lately, *(each for each in sorted(pids(), reverse=True) if each not in lately)):
         with suppress(OSError):  # it ended meanwhile, or belongs to somebody else
             if any(os.readlink(f"/proc/{pid}/fd/{each}") == wanted for each in os.listdir(f"/proc/{pid}/fd")):
+                if pid not in lately:
+                    _CALLED_LATELY.appendleft(pid)
                 yield pid
