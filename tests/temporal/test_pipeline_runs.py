@@ -246,8 +246,8 @@ async def test_what_a_stage_printed_can_be_read(host: PipelineHost, capsys: pyte
         pipeline_runs.stage_output(host.service, run_id, "talk", 2)
     pipeline_view.show_output(host.service, run_id, "talk", None, json=False)
     printed = capsys.readouterr().out
-    assert printed.startswith("talk succeeded attempt 1  last\n\noutput:\n[")
-    assert printed.endswith("last\n\nstderr:\noh\n")
+    assert printed.startswith("talk succeeded attempt 1  last\n\noutput:\n  | [")
+    assert printed.endswith("last\n\nstderr:\n  | oh\n")
 
 
 @pytest.mark.ruling("J4")
