@@ -112,7 +112,9 @@ def _say_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        sys.stdout.write(f"service {version('delegation-service')}\n")
+        from cli.output import say
+
+        say(f"service {version('delegation-service')}")
         raise typer.Exit
 
 

@@ -53,6 +53,7 @@ INSTEAD = {
     "agent implement": _DELEGATE,
     "agent remove": SAY,
     "agent review": _DELEGATE,
+    "backup": SAY,
     "bridge serve": SAY,
     "bridge token": SAY,
     "bridge token add": SAY,
@@ -61,9 +62,12 @@ INSTEAD = {
     "cluster init": SAY,
     "config check": SAY,
     "config show": SAY,
+    "daemon install": SAY,
+    "daemon logs": _LOOK,
     "daemon run": SAY,
     "daemon start": SAY,
     "daemon stop": SAY,
+    "daemon uninstall": SAY,
     "dashboard": _LOOK,
     "github sync": SAY,
     "job close": SAY,
@@ -90,6 +94,7 @@ INSTEAD = {
     "repo add": SAY,
     "repo remove": SAY,
     "repo sweep": SAY,
+    "restore": SAY,
     "resume": _ASK,
 }
 """Commands for people, each with what an agent can do."""

@@ -48,15 +48,19 @@ def refuse(agent: Agent, what: str, instead: str, home: Service) -> NoReturn:
 def _record(service: Service, job_id: str, what: str, message: str) -> None:
     if stored_jobs.get(service.store, job_id) is None:
         return
+    with service.store.begin() as connection:
+        events.tell(connection, [event_of(job_id, what, message, time.time())])
+
+
+def event_of(job_id: str, what: str, message: str, now: float) -> EventRecord:
+    """The same for the same order of the same job."""
     kind = EventKind.AGENT_REFUSED
-    event = EventRecord(
+    return EventRecord(
         event_id=f"{job_id}-{kind}-{sha256(what.encode()).hexdigest()[:8]}",
         job_id=job_id,
         root_job_id=root_of(job_id) or job_id,
         kind=kind.value,
-        at=time.time(),
+        at=now,
         message=message,
         data={"job_id": job_id, "order": what},
     )
-    with service.store.begin() as connection:
-        events.tell(connection, [event])

@@ -53,15 +53,19 @@ TABLE: dict[str, list[Words]] = {
     "agent review": [["scout", EVIL, "--repo", "acme/shop", "--wait"], [EVIL, "x", "--repo", "acme/shop"]],
     "agent implement": [["scout", EVIL, "--repo", "acme/shop", "--wait"], ["scout", EVIL, "--repo", EVIL]],
     "attention": [[]],
+    "backup": [["copied"], [EVIL[:60]]],
     "bridge serve": [["--addr", EVIL]],
     "bridge token": [[]],
     "cluster init": [[], ["--retention", EVIL]],
     "config check": [[]],
     "config show": [[], ["--origin"]],
     "daemon run": [["--ui-port", EVIL]],
+    "daemon install": [["--show"]],
+    "daemon logs": [[], ["worker"], [EVIL]],
     "daemon start": [["--ui-port", EVIL]],
     "daemon stop": [[]],
     "daemon status": [[], ["--all"]],
+    "daemon uninstall": [[]],
     "dashboard": [["--print"], ["--print", EVIL]],
     "doctor": [[]],
     "github status": [[]],
@@ -115,6 +119,7 @@ TABLE: dict[str, list[Words]] = {
     "repo list": [[]],
     "repo remove": [[EVIL]],
     "repo sweep": [[], [EVIL]],
+    "restore": [["copied"], [EVIL[:60]]],
     "resume": [[ROOT], [BLOCKED], [ROOT, "answer", EVIL], [EVIL, EVIL]],
     "result check": [["result"], ["wrong"], [EVIL[:60]]],
     "result render": [["result"], ["wrong"]],
@@ -164,6 +169,8 @@ def sow_more(service: Service) -> None:
     memory.add(
         service, memory.NewEntry("error: FORGED \x1b[2J\u202e\U000e0041", f"forged {EVIL}", None, None), EVIL[:80]
     )
+    service.home.logs.mkdir(exist_ok=True)
+    (service.home.logs / "worker.log").write_text(f"{EVIL}\n")
     store = service.store
     account.note(store, login=EVIL, kind="user", seen_at=1.0, problem=EVIL, failing_since=2.0)
     github_seeds.thread(service)
@@ -214,6 +221,7 @@ def check(printed: Printed, words: Words) -> None:
             "agent ask scout x --repo acme/shop --wait",
             "pipeline run nightly --wait",
             "memory list",
+            "daemon logs",
         ),
     ],
 )

@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from bridge.operations.people import event_of
 from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.contract.notices import Notice
@@ -65,6 +66,13 @@ def lost() -> World:
     assert rows.task is not None
     world.events += (*rows.events, *dismissed_rows(rows.task, actor="ann", number=100, now=world.now).events)
     world.taken_up()
+    return world
+
+
+def refused_to_an_agent() -> World:
+    """An operation tells it, not the tree."""
+    world = tree(delegation("a"))
+    world.events.append(event_of(ROOT, "service job kill", "it was refused", world.now))
     return world
 
 
@@ -193,6 +201,7 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.WORK_LEFT_OUT: lambda: tree(
         notices=(Notice(kind="work_left_out", message="a pipe", data={"found": ["x: a named pipe"]}),)
     ),
+    EventKind.AGENT_REFUSED: refused_to_an_agent,
     EventKind.RUN_STARTED_AGAIN: lambda: tree(
         notices=(Notice(kind="run_started_again", message="once more", data={"attempt": 1}),)
     ),

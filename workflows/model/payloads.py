@@ -16,6 +16,7 @@ from workflows.model.job_payloads import (
 from workflows.model.payload import Data, Payload
 from workflows.model.people_payloads import (
     ActorPayload,
+    AgentRefusedPayload,
     BlockPayload,
     QuestionsPayload,
     ResumePayload,
@@ -98,6 +99,7 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.TREE_CAVEAT: CaveatPayload,
     EventKind.BRANCH_PUT_BACK: BranchesPayload,
     EventKind.WORK_LEFT_OUT: LeftOutPayload,
+    EventKind.AGENT_REFUSED: AgentRefusedPayload,
 }
 
 

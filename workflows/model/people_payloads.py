@@ -15,6 +15,13 @@ class ActorPayload(Payload):
     actor: str
 
 
+class AgentRefusedPayload(Payload):
+    """An agent has called what only people may order."""
+
+    job_id: str
+    order: str
+
+
 class TreeLostPayload(Payload):
     """Its workflow was ended from outside: the jobs that ended with it, and the command to type."""
 

@@ -46,7 +46,7 @@ def test_a_program_that_writes_all_the_while_goes_on_in_the_new_one(tmp_path: Pa
             copy.unlink()
     numbers = [int(line) for line in kept.split()]
     assert numbers == sorted(set(numbers)), "no line twice, none in the wrong place"
-    assert len(numbers) > LINES * 0.9
+    assert len(numbers) > LINES * 0.5, "only what came between a copy and its cut is lost"
     assert numbers[-1] == LINES - 1
 
 

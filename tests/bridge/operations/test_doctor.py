@@ -49,10 +49,10 @@ def test_everything_not_well_names_what_to_type(home: Home) -> None:
     assert "did you mean keep_runs?" in found(home)["settings"].says
 
 
-def test_a_home_others_may_read_is_a_warning(home: Home) -> None:
+def test_a_home_others_may_read_is_closed_by_the_look_at_it(home: Home) -> None:
     home.root.chmod(0o755)
-    assert found(home)["home"].level is Level.WARNING
-    assert found(home)["home"].fix == f"chmod 700 '{home.root}'"
+    assert found(home)["home"].level is Level.OK
+    assert home.root.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing is closed to root")
