@@ -1,5 +1,6 @@
 """The border to Temporal: what people send there, and what activities hand back, goes into histories (ruling N7)."""
 
+import asyncio
 from typing import Any, NoReturn
 
 import temporalio.client
@@ -28,7 +29,7 @@ class _Sending(OutboundInterceptor):
         self._kept = kept
 
     async def start_workflow(self, input: StartWorkflowInput) -> Any:  # noqa: A002
-        self._hide(input)
+        await asyncio.to_thread(self._hide, input)  # a long message takes its time
         input.static_summary = input.static_summary and redacted(input.static_summary)
         input.static_details = input.static_details and redacted(input.static_details)
         return await super().start_workflow(input)
@@ -38,7 +39,7 @@ class _Sending(OutboundInterceptor):
         await super().signal_workflow(input)
 
     async def start_workflow_update(self, input: temporalio.client.StartWorkflowUpdateInput) -> Any:  # noqa: A002
-        self._hide(input)
+        await asyncio.to_thread(self._hide, input)
         return await super().start_workflow_update(input)
 
     async def query_workflow(self, input: temporalio.client.QueryWorkflowInput) -> Any:  # noqa: A002

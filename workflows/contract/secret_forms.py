@@ -1,10 +1,11 @@
 """Finds tokens by their form: the table of `secret_tokens`, compiled when a text first holds such a prefix.
 
-Linear on any text: a prefix is searched as plain text, what follows is read once, and no repeat stands in a repeat.
+Linear on any text: each place where a token may begin is looked at once, by its first characters; what follows is read
+once, and no repeat stands in a repeat.
 """
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 
 from workflows.contract.secret_spans import Span
@@ -16,23 +17,16 @@ _LONGEST = 120
 _RUN = re.compile(r"[^\s\"'<>]{14,}")
 """The shortest token."""
 
-_WORD = re.compile(r"[A-Za-z0-9_]")
+_HEAD = 2
+"""Characters by which prefixes are told apart first; the shortest has three."""
 
 
-def tokens(text: str, begins: Container[int] = ()) -> Iterator[Span]:
+def tokens(text: str, begins: Collection[int] = ()) -> Iterator[Span]:
     """Where tokens of a known form stand. One that begins in the middle of a word is none: `task-...` has no `sk-`;
     but what stands at one of `begins` is no middle."""
     if not _RUN.search(text):
         return
-    for prefix, body in _prefixes():
-        at = text.find(prefix)
-        while at >= 0:
-            after = at + len(prefix)
-            within = at > 0 and at not in begins and _WORD.match(text, at - 1) is not None
-            if not within and (found := _compiled(body).match(text, after)):
-                yield at, found.end()
-                after = found.end()
-            at = text.find(prefix, after)
+    yield from _prefixed(text, begins)
     for _, inside, before, whole in INNER:
         at = text.find(inside)
         while at >= 0:
@@ -44,7 +38,29 @@ def tokens(text: str, begins: Container[int] = ()) -> Iterator[Span]:
     yield from _discord(text)
 
 
+def _prefixed(text: str, begins: Collection[int]) -> Iterator[Span]:
+    start, heads = _beginnings()
+    for places in ((found.start() for found in start.finditer(text)), sorted(begins)):
+        done: dict[str, int] = {}
+        for at in places:
+            for prefix, body in heads.get(text[at : at + _HEAD], ()):
+                if at < done.get(prefix, 0) or not text.startswith(prefix, at):
+                    continue
+                if found := _compiled(body).match(text, at + len(prefix)):
+                    yield at, found.end()
+                    done[prefix] = found.end()
+
+
 @cache
+def _beginnings() -> tuple[re.Pattern[str], dict[str, list[tuple[str, str]]]]:
+    """Where any prefix may begin: not in the middle of a word; and the prefixes by their first characters."""
+    heads: dict[str, list[tuple[str, str]]] = {}
+    for prefix, body in _prefixes():
+        heads.setdefault(prefix[:_HEAD], []).append((prefix, body))
+    firsts = "".join(re.escape(first) for first in sorted({head[0] for head in heads}))
+    return re.compile(rf"(?<![A-Za-z0-9_])[{firsts}]"), heads
+
+
 def _prefixes() -> tuple[tuple[str, str], ...]:
     known = [
         (prefix, f"[{rest}]{{{least},}}+=*+") for _, prefixes, rest, least in PREFIXED for prefix in prefixes.split()

@@ -82,10 +82,8 @@ def places(text: str) -> Iterator[Span]:
     if "$" in text or "{" in text:
         yield from (found.span() for rule in (_CRYPT, _DIGESTED) for found in rule.finditer(text))
     lower = text.lower()
-    for hint, rules in _HINTED:
-        if hint in lower:
-            for rule in rules:
-                yield from (found.span(1) for found in rule.finditer(text) if not placeholder(found[1]))
+    for rule in {rule: None for hint, rules in _HINTED if hint in lower for rule in rules}:
+        yield from (found.span(1) for found in rule.finditer(text) if not placeholder(found[1]))
     yield from _headers(text, lower)
 
 

@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
 
 from workflows.contract.secret_spans import Finder, Span, View, view
@@ -66,7 +66,7 @@ def _entity(name: str) -> str:
     return chr(number) if 0 < number < 0x110000 and not 0xD800 <= number < 0xE000 else " "
 
 
-def joined(text: str, find: Callable[[str, Container[int]], Iterable[Span]]) -> Iterator[Span]:
+def joined(text: str, find: Callable[[str, Collection[int]], Iterable[Span]]) -> Iterator[Span]:
     """What is found only when broken lines are joined, as far as what follows a break looks like a part of it.
 
     `find` is told where in the joined text lines began: a word may begin there.
