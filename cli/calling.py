@@ -1,16 +1,28 @@
 """Who has typed the command: a person, or an agent (ruling N5). What agents may call stands in `permitted`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from activities.runs.ancestry import Agent
-    from cli.warm.peer import Peer
 
-_typed_by: "Peer | None" = None
+
+class Other(Protocol):
+    """Another process."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def lives(self) -> bool:
+        """It has not ended, so that its number is still its own."""
+        ...
+
+
+_typed_by: Other | None = None
 """The process at the other end, where the command was handed over; else it is this one."""
 
 
-def handed_over_by(peer: "Peer") -> None:
+def handed_over_by(peer: Other) -> None:
     """This process carries a command out that was typed in another one."""
     global _typed_by
     _typed_by = peer
