@@ -10,7 +10,7 @@ from activities.jobs.execution import Executed
 from activities.jobs.verdict import Failure, Settled
 from activities.jobs.workspace import Evidence
 from activities.redaction.kept_secrets import without_words
-from activities.redaction.redacted import mapped, redacted, redacted_all
+from activities.redaction.redacted import mapped, redacted, redacted_all, redacted_begin, redacted_end
 from activities.store import agents
 from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.models import Delegation, ServiceResult
@@ -79,8 +79,12 @@ def outcome(
 
 def travelling(outcome: JobOutcome) -> JobOutcome:
     """What a program says of itself, storable and bounded, whatever it says (ruling B6)."""
-    outcome = redacted_all(outcome)
-    clean = storable_model(outcome.model_copy(update={"notices": tuple(map(_short, outcome.notices[:NOTICES_LIMIT]))}))
+    short = {
+        "reason": redacted_begin(outcome.reason, SUMMARY_LIMIT),
+        "conflict": redacted_begin(outcome.conflict, SUMMARY_LIMIT),
+        "notices": tuple(map(_short, outcome.notices[:NOTICES_LIMIT])),
+    }
+    clean = storable_model(redacted_all(outcome.model_copy(update=short)))
     session, model = clean.session, clean.model
     return clean.model_copy(
         update={
@@ -94,8 +98,11 @@ def travelling(outcome: JobOutcome) -> JobOutcome:
 
 def _short(notice: Notice) -> Notice:
     lists = {name: value[:NOTICES_LIMIT] for name, value in notice.data.items() if isinstance(value, list)}
-    told = {name: [fitted("reason", each) for each in value] for name, value in lists.items()}
-    return notice.model_copy(update={"message": notice.message[:SUMMARY_LIMIT], "data": notice.data | told})
+    told = {
+        name: [fitted("reason", redacted_begin(each, SUMMARY_LIMIT)) for each in value] for name, value in lists.items()
+    }
+    message = redacted_begin(notice.message, SUMMARY_LIMIT)
+    return notice.model_copy(update={"message": message, "data": notice.data | told})
 
 
 def payload(context: Context, verdict: Settled, evidence: Evidence) -> dict[str, Any]:
@@ -116,7 +123,7 @@ def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> d
     if not isinstance(verdict, Accepted):
         for last in runs[-1:]:
             found["stderr"] = redacted(last.stderr)
-            found["output"] = redacted(last.report.text.decode(errors="replace"))[-OUTPUT_LIMIT:]
+            found["output"] = redacted_end(last.report.text.decode(errors="replace"), OUTPUT_LIMIT)
             found["end"] = last.end.kind.value
     if evidence.diff:
         found["discarded_diff"] = redacted(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")

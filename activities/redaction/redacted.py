@@ -11,6 +11,9 @@ from activities.redaction import known_values
 
 T = TypeVar("T")
 
+_MARGIN = 1024
+"""What is read beyond a cut, so that a secret which is cut is not taken for something else; half of it is left out."""
+
 _SHORT = 256
 """Texts up to here come again and again: ids, names, states."""
 
@@ -22,6 +25,18 @@ def redacted(text: str) -> str:
     if known_values.process().look():
         _remembered.cache_clear()
     return _remembered(text) if len(text) <= _SHORT else _redact(text)
+
+
+def redacted_begin(text: str, limit: int) -> str:
+    """The same of the begin of a text, without going through all of it."""
+    part = redacted(text[: limit + _MARGIN])
+    return (part if len(text) <= limit + _MARGIN else part[: -_MARGIN // 2])[:limit]
+
+
+def redacted_end(text: str, limit: int) -> str:
+    """The same of its end."""
+    part = redacted(text[-limit - _MARGIN :])
+    return (part if len(text) <= limit + _MARGIN else part[_MARGIN // 2 :])[-limit:]
 
 
 def redacted_value(value: JsonValue) -> JsonValue:

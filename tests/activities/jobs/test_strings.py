@@ -26,7 +26,7 @@ GOOD = "a\ufffdb\ufffdc\ufffd"
 
 
 def test_every_text_of_an_outcome_is_made_storable_and_short() -> None:
-    notice = Notice(kind="result_unknown_keys_dropped", message=BAD * 10_000, data={"keys": [BAD * 1_000] * 100})
+    notice = Notice(kind="result_unknown_keys_dropped", message=BAD * 10_000, data={"keys": [BAD * 500] * 60})
     outcome = JobOutcome(
         job_id="j",
         state=JobState.FAILED,
@@ -36,7 +36,7 @@ def test_every_text_of_an_outcome_is_made_storable_and_short() -> None:
         model=BAD + "m" * 1_000,
         conflict=BAD + "c" * 100_000,
         touched_files=(BAD,),
-        notices=(notice,) * 100,
+        notices=(notice,) * 60,
     )
     told = report.travelling(outcome)
     assert len(told.model_dump_json()) < 1_000_000

@@ -9,7 +9,7 @@ import pytest
 
 from activities.redaction import known_values
 from activities.redaction.known_values import KnownValues, is_telling, of_environment
-from activities.redaction.redacted import learn, redacted, redacted_all
+from activities.redaction.redacted import learn, redacted, redacted_all, redacted_begin, redacted_end
 from activities.settings.home import Home
 from activities.settings.load import load
 from workflows.contract.redact import MARK, redact
@@ -111,3 +111,15 @@ def test_all_texts_of_a_value_are_redacted_and_the_rest_is_the_same(process: Kno
     assert redacted_all(value) == {
         "a": [MARK, 1, None, True], MARK: ("x", {"b": f"is {MARK}"}), "password": MARK,
     }  # fmt: skip
+
+
+@pytest.mark.ruling("N7")
+@pytest.mark.parametrize("place", range(900, 1200, 5))
+def test_a_secret_that_is_cut_is_not_told_in_part(place: int) -> None:
+    token = "ghp" + "_" + "a1B2c3D4" * 5
+    text = "word " * 400
+    whole = text[:place] + token + " " + text
+    assert "ghp_" not in redacted_begin(whole, 1000)
+    assert "ghp_" not in redacted_end(whole[::-1].replace(token[::-1], token), 1000)
+    assert len(redacted_begin(whole, 1000)) == len(redacted_end(whole, 1000)) == 1000
+    assert redacted_begin("short", 1000) == redacted_end("short", 1000) == "short"
