@@ -66,6 +66,7 @@ INSTEAD = {
     "daemon stop": SAY,
     "dashboard": _LOOK,
     "github sync": SAY,
+    "init": SAY,
     "job close": SAY,
     "job dismiss": SAY,
     "job drop": SAY,
