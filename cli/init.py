@@ -81,12 +81,17 @@ def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, An
     new = new_jobs.NewJob(team.LEAD, "ask", initiation.QUESTION, repo)
     job_id = asyncio.run(new_jobs.start(service, new))
     tell(f"trying it: {job_id}")
-    if not json:
-        return {}, follow(service, job_id, json=False)
-    tree = silently(service, job_id)
-    last = tree.jobs[-1]
-    what = {"job_id": job_id, "state": last.state, "summary": last.summary, "reason": last.reason}
-    return what, 0 if tree.task.state == "done" else 1
+    if json:
+        tree = silently(service, job_id)
+        last = tree.jobs[-1]
+        what = {"job_id": job_id, "state": last.state, "summary": last.summary, "reason": last.reason}
+        code = 0 if tree.task.state == "done" else 1
+    else:
+        what, code = {}, follow(service, job_id, json=False)
+    if code:
+        again, never = f"service job retry {job_id}", f"service job dismiss {job_id}"
+        tell("it did not work; once that is put right:", f"  {again}", "or leave it be:", f"  {never}")
+    return what, code
 
 
 def _lacking(plan: "Plan", seen: "Sequence[Runtime]") -> list[str]:

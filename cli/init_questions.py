@@ -53,7 +53,8 @@ def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", a
     name = _name(service, found, answers)
     plan = initiation.plan(service, found, name, _programs(service, found, name, usable, answers))
     if plan.changes and not answers.yes:
-        tell("this would be registered, each agent in a box:", *(f"  {line}" for line in in_words(plan)))
+        boxed = ", each agent in a box" if initiation.boxed(service, plan) else ""
+        tell(f"this would be registered{boxed}:", *(f"  {line}" for line in in_words(plan)))
         if not answers.agree("register it?"):
             tell("nothing was changed")
             raise typer.Exit(1)
@@ -72,7 +73,7 @@ def _name(service: "Service", found: "Checkout", answers: Answers) -> str:
     from bridge.operations import initiation
     from workflows.model.errors import ServiceError
 
-    if answers.name is not None or answers.yes or found.known_as:
+    if answers.name is not None or answers.yes or found.known:
         return answers.name if answers.name is not None else found.name
     _require_terminal()
     while True:
@@ -117,7 +118,7 @@ def in_words(plan: "Plan") -> list[str]:
     """What becomes of the repository and of each agent."""
     from bridge.operations.team import Standing
 
-    known = "already there" if plan.checkout.known_as else "registered"
+    known = "already there" if plan.is_known else "registered"
     lines = [f"{plan.repo}: {known} ({plan.checkout.top})"]
     for each in plan.members:
         new = each.new

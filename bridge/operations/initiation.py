@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from bridge.operations.runtimes import Runtime
 from bridge.operations.service import Service
 from bridge.operations.team import Member, Programs, Standing
 from workflows.contract.models import Action
-from workflows.model.errors import RefusedError, ServiceError
+from workflows.model.errors import Commands, RefusedError, ServiceError
 from workflows.policy.github_names import github_of_remotes, host_of
 
 QUESTION = "Name the main folders of this repository in one sentence. Change nothing, ask nothing, delegate nothing."
@@ -41,14 +42,14 @@ class Checkout:
     top: Path
     github: str
     """OWNER/NAME there, as its remotes tell; empty without one."""
-    known_as: str
-    """The name it is registered under; empty when it is not."""
+    known: tuple[str, ...]
+    """The names it is registered under."""
 
     @property
     def name(self) -> str:
         """What it is called, or could be."""
         folder = _NOT_IN_A_NAME.sub("-", self.top.name).strip("-._")[:100]
-        return self.known_as or self.github or f"local/{folder or 'repository'}"
+        return next(iter(self.known), "") or self.github or f"local/{folder or 'repository'}"
 
 
 @dataclass(frozen=True)
@@ -60,34 +61,38 @@ class Plan:
     members: tuple[Member, ...]
 
     @property
+    def is_known(self) -> bool:
+        """Whether the repository is registered already."""
+        return self.repo in self.checkout.known
+
+    @property
     def changes(self) -> bool:
         """Whether anything would be registered."""
-        return not self.checkout.known_as or any(
-            each.standing in (Standing.NEW, Standing.ALLOWED) for each in self.members
-        )
+        open_ = (Standing.NEW, Standing.ALLOWED)
+        return not self.is_known or any(each.standing in open_ for each in self.members)
 
 
 def checkout(service: Service, folder: Path) -> Checkout:
     """The repository of a folder, or the reason why jobs could not work on it."""
     top = repos.top_level(folder)
     commit_of(top, "HEAD")
-    known = next(
-        (each for each in repos.every(service) if (each.path, each.host) == (str(top), service.settings.host)), None
-    )
+    mine = (str(top), service.settings.host)
+    known = [each for each in repos.every(service) if (each.path, each.host) == mine]
     github = github_of_remotes(remotes(top), host_of(service.settings.github.web))
-    return Checkout(top, known.github if known else github, known.name if known else "")
+    return Checkout(top, known[0].github if known else github, tuple(each.name for each in known))
 
 
 def check_name(service: Service, found: Checkout, name: str) -> None:
     """Whether the repository can be called so; a name that another checkout has stays with that one."""
     repos.check_name(name)
-    if found.known_as and name != found.known_as:
-        raise RefusedError(
-            f"{found.top} is registered already, as {found.known_as}", f"service init --name {found.known_as}"
-        )
+    if found.known and name not in found.known:
+        known = ", ".join(found.known)
+        raise RefusedError(f"{found.top} is registered already, as {known}", f"service init --name {found.known[0]}")
     taken = next((each for each in repos.every(service) if each.name == name), None)
-    if taken and not found.known_as:
-        raise RefusedError(f"{name} is registered already, for {taken.path}", "service init --name OWNER/NAME")
+    if taken and not found.known:
+        here = shlex.quote(str(found.top))
+        hint = Commands("service init --name OWNER/NAME", f"service repo add {name} {here}")
+        raise RefusedError(f"{name} is registered already, for {taken.path}", hint)
 
 
 def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Plan:
@@ -99,7 +104,7 @@ def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Pl
 def carry_out(service: Service, plan: Plan) -> Repo:
     """Register what is missing, all of it or nothing."""
     with contextlib.ExitStack() as undo:
-        if not plan.checkout.known_as:
+        if not plan.is_known:
             repos.add(service, plan.repo, plan.checkout.top)
             undo.callback(repos.remove, service, plan.repo)
         for member in plan.members:
@@ -142,10 +147,17 @@ def next_commands(service: Service, plan: Plan, usable: Sequence[Runtime]) -> li
     return [*look, *start, *jobs[:2], "service attention", "service job list"][:COMMANDS]
 
 
+def boxed(service: Service, plan: Plan) -> bool:
+    """Whether every agent that would be registered runs in a box."""
+    sections = service.settings.runtimes
+    new = [each.runtime for each in plan.members if each.standing is Standing.NEW]
+    return bool(new) and not any(name in sections and sections[name].box == "none" for name in new)
+
+
 def as_json(repo: Repo, plan: Plan, found: Sequence[Runtime]) -> dict[str, Any]:
     """What `--json` prints of what was registered."""
     return {
-        "repository": repos.as_json(repo) | {"new": not plan.checkout.known_as},
+        "repository": repos.as_json(repo) | {"new": not plan.is_known},
         "runtimes": [asdict(each) for each in found],
         "agents": [
             {"name": each.new.name, "runtime": each.runtime, "standing": each.standing.value} for each in plan.members

@@ -9,9 +9,9 @@ import pytest
 import typer
 
 from activities.settings.home import Home
-from bridge.operations import agents, initiation, repos
+from bridge.operations import agents, initiation, new_jobs, repos
 from bridge.operations.service import Service
-from cli import init_questions
+from cli import follow, init_questions
 from cli.main import main
 from tests.cli.terminal import Printed, typed
 from tests.evil import forged, raw
@@ -181,6 +181,31 @@ def test_a_program_without_a_login_is_registered_and_not_tried(
     assert "codex: not logged in; codex login" in printed.out
     assert "next:\n" in printed.out
     assert "  service runtime check runtime_a\n" in printed.out
+
+
+@pytest.mark.parametrize(("ended", "tells"), [(0, False), (1, True)])
+def test_a_try_that_fails_says_how_to_go_on_and_is_told_by_the_exit_code(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ended: int, tells: bool
+) -> None:
+    asked: list[new_jobs.NewJob] = []
+
+    async def start(_: Service, new: new_jobs.NewJob) -> str:
+        asked.append(new)
+        return "job-1"
+
+    monkeypatch.setattr(new_jobs, "start", start)
+    monkeypatch.setattr(follow, "follow", lambda *_, json: ended)
+    monkeypatch.setattr(initiation, "runs", lambda _: True)
+    assert main(["init", "--yes"]) == ended
+    printed = capsys.readouterr()
+    assert ("service job retry job-1\n" in printed.err) is tells
+    assert "next:\n" in printed.out
+    assert [(each.agent, each.action, each.repo) for each in asked] == [("lead", "ask", "local/shop")]
+    assert main(["init", "--yes"]) == 0
+    assert main(["init", "--yes", "--no-check"]) == 0
+    assert len(asked) == 1
+    assert main(["init", "--check"]) == ended
+    assert len(asked) == 2
 
 
 @pytest.mark.ruling("N6")

@@ -100,7 +100,7 @@ def test_the_repository_is_found_from_below_and_has_its_name_from_origin(service
     git(shop, "remote", "add", "origin", "git@github.com:acme/web.shop.git")
     (shop / "src").mkdir()
     found = initiation.checkout(service, shop / "src")
-    assert (found.top, found.name, found.github, found.known_as) == (shop, "acme/web.shop", "acme/web.shop", "")
+    assert (found.top, found.name, found.github, found.known) == (shop, "acme/web.shop", "acme/web.shop", ())
 
 
 @pytest.mark.parametrize(("folder", "name"), [("my shop!", "local/my-shop"), ("--", "local/repository")])
@@ -184,8 +184,18 @@ def test_a_name_that_another_checkout_has_stays_with_it(service: Service, shop: 
     with pytest.raises(RefusedError, match=f"acme/shop is registered already, for {other}"):
         planned(service, shop)
     repos.add(service, "acme/own", shop)
-    with pytest.raises(RefusedError, match=f"{shop} is registered already, as acme/own"):
+    repos.add(service, "acme/second", shop)
+    assert initiation.checkout(service, shop).name == "acme/own"
+    assert planned(service, shop, "acme/second").is_known
+    with pytest.raises(RefusedError, match=f"{shop} is registered already, as acme/own, acme/second"):
         planned(service, shop, "acme/new")
+
+
+def test_it_says_that_agents_are_in_boxes_only_where_they_are(service: Service, home: Home, shop: Path) -> None:
+    assert initiation.boxed(service, planned(service, shop))
+    home.config.write_text('[runtimes.runtime_b]\nbox = "none"\n')
+    assert not initiation.boxed(Service(home), planned(service, shop))
+    assert initiation.boxed(Service(home), planned(service, shop, programs=Programs(A, A)))
 
 
 @pytest.mark.parametrize("last", ["builder", "checker"])
