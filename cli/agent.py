@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.belonging import Issue, Pr, token_here
-from cli.output import say, say_fields, say_json, say_table
+from cli.output import say, say_fields, say_json, say_table, tell
 
 if TYPE_CHECKING:
     from bridge.operations.new_jobs import NewJob
@@ -34,13 +34,16 @@ def add(
     json: Json = False,
 ) -> None:
     """Register an agent."""
-    from bridge.operations import agents
+    from bridge.operations import agents, runtimes
     from bridge.operations.service import Service
 
     new = agents.NewAgent(
         name, runtime, command, model, effort, capabilities, autonomy, template, role, tuple(repo or ()), session
     )
-    agent = agents.add(Service.locate(), new)
+    service = Service.locate()
+    agent = agents.add(service, new)
+    if lacking := runtimes.lacks(service, runtime):
+        tell(f"warning: {lacking}")
     if json:
         say_json(agents.as_json(agent))
         return

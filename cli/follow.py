@@ -42,6 +42,15 @@ def follow(service: "Service", job_id: str, *, json: bool) -> int:
     return 0 if tree.task.state == "done" else 1
 
 
+def silently(service: "Service", job_id: str) -> "Tree":
+    """The tree when it is over, or waits for a person; nothing is said or asked meanwhile."""
+    with left_alone(f"service job tree {job_id} --watch"):
+        for tree, _ in _watch(service, job_id):
+            if tree.over or tree.task.state == "awaiting_human":
+                return tree
+    raise AssertionError("a tree is watched until it is over")
+
+
 def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
     """Print events as they come, one line each, until the tree is over."""
     said = LastLines(service, job_id)

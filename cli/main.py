@@ -26,6 +26,7 @@ NOUNS = {
     "dashboard": "the page where you see and do all of it",
     "doctor": "look at everything the service stands on",
     "github": "what is read and written on pull requests and issues",
+    "init": "begin here: from nothing to the first job in this repository",
     "job": "look at jobs and trees, end them, run parts of them again",
     "memory": "write, confirm and recall what agents should know",
     "orchestrate": "run a built-in recipe of several workers",

@@ -144,11 +144,11 @@ def asked(question: str, default: str | None = None) -> str:
     return str(typer.prompt(one_line(question), default=default, show_default=False, err=True)).strip()
 
 
-def confirmed(question: str) -> bool:
-    """Yes or no."""
+def confirmed(question: str, *, default: bool = False) -> bool:
+    """Yes or no; the default is what Enter means."""
     import typer
 
-    return typer.confirm(one_line(question), err=True)
+    return typer.confirm(one_line(question), default=default, err=True)
 
 
 def tell_error(error: "ServiceError") -> None:

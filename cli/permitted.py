@@ -70,6 +70,7 @@ INSTEAD = {
     "daemon uninstall": SAY,
     "dashboard": _LOOK,
     "github sync": SAY,
+    "init": SAY,
     "job close": SAY,
     "job dismiss": SAY,
     "job drop": SAY,

@@ -260,6 +260,7 @@ RULES: dict[str, dict[str, str]] = {
         "engine:runs": "An agent run survives its worker, is never repeated silently, and leaves no process behind.",
         "engine:live": "What an agent is doing is seen from outside, without secrets, whether or not a worker lives.",
         "engine:doctor": "`doctor` and `runtime check` say what is not well and the command that puts it right.",
+        "engine:init": "`init` registers a repository and its team, all or nothing; asked again, it changes nothing.",
         "engine:ui.status": "Temporal's lists say it: failed or blocked is Failed with its reason, ended by order Canceled.",
         "engine:ui.details": "The current details fit their column, and each local activity says what it wrote.",
         "engine:outside": "What Temporal ends from outside ends in the rows, with why and the command; a retry goes on.",

@@ -24,10 +24,8 @@ def add(service: Service, name: str, path: Path, github: str | None = None) -> R
 
     Its name on GitHub is what is given, even if that is nothing; else what its remotes tell; else what was known.
     """
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not a repository name", "service repo add OWNER/NAME PATH")
-    bounded("repo", "the repository's name", name)
-    top = str(_top_level(path))
+    check_name(name)
+    top = str(top_level(path))
     if top != storable(top):
         raise UsageError(f"{storable(top)} is not UTF-8: such a path cannot be registered", "rename the folder")
     if github and not is_github_name(github):
@@ -37,6 +35,13 @@ def add(service: Service, name: str, path: Path, github: str | None = None) -> R
         found = github_of_remotes(remotes(Path(top)), host_of(service.settings.github.web))
         github = found or (known.github if known else "")
     return stored.put(service.store, name, top, service.settings.host, github)
+
+
+def check_name(name: str) -> None:
+    """Whether a repository can be called so."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is not a repository name", "service repo add OWNER/NAME PATH")
+    bounded("repo", "the repository's name", name)
 
 
 def every(service: Service) -> list[Repo]:
@@ -69,7 +74,8 @@ def as_json(repo: Repo) -> dict[str, Any]:
     return asdict(repo)
 
 
-def _top_level(path: Path) -> Path:
+def top_level(path: Path) -> Path:
+    """The root of the repository that a folder is in."""
     path = path.expanduser().absolute()
     if not path.is_dir():
         raise NotFoundError(f"{path} is not a folder", "service repo add OWNER/NAME PATH")

@@ -58,6 +58,19 @@ def as_json(runtimes: list[Runtime]) -> dict[str, Any]:
     return {"any_works": any_works(runtimes), "runtimes": [asdict(runtime) for runtime in runtimes]}
 
 
+def lacks(service: Service, name: str) -> str:
+    """What its agents lack here and what to type, as far as files and variables tell; no program is run."""
+    section = service.settings.runtimes.get(name, RuntimeSection())
+    program = program_of(name, section.adapter)
+    if program is None:
+        return ""
+    if programs.find(program, section.command) is None:
+        return f"{section.command[0] if section.command else program.name} is not installed: {program.install}"
+    if programs.logged_in(program, section.env) is False:
+        return f"{program.name} is not logged in: {program.way_in}"
+    return ""
+
+
 def look(name: str, section: RuntimeSection, environ: Mapping[str, str] = os.environ) -> Runtime:
     """What stands behind a runtime, and whether it would work."""
     program = program_of(name, section.adapter)

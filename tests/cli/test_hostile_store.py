@@ -71,6 +71,7 @@ TABLE: dict[str, list[Words]] = {
     "github status": [[]],
     "github sync": [[EVIL]],
     "github comment-preview": [[ROOT], [BLOCKED], [DONE], [ROOT, "--fact", EVIL]],
+    "init": [["--name", EVIL], ["--yes", "--builder", EVIL], []],
     "job list": [[], ["--agent", EVIL], ["--state", EVIL]],
     "job show": [[ROOT], [ENDED], [FAILED], [RUNS], [BLOCKED], ["REVIEW"], [EVIL]],
     "job tree": [[ROOT], [BLOCKED], [DONE, "--watch"], [EVIL]],

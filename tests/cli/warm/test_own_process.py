@@ -25,6 +25,8 @@ pytestmark = pytest.mark.ruling("K7")
         ("bridge token", False, False),
         ("dashboard", True, True),
         ("dashboard --print", True, True),
+        ("init", True, True),
+        ("init --yes", True, True),
         ("job tree job-1 --web", True, True),
         ("job tree job-1 --watch", False, True),
         ("job events job-1 --follow", False, True),

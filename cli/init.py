@@ -1,0 +1,108 @@
+"""`service init`: from nothing to the first useful job in the repository somebody stands in.
+
+Everything is asked before anything is done, so whoever leaves in the middle leaves nothing behind.
+"""
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.init_questions import Answers, decide, in_words
+from cli.output import say, say_json, tell
+
+if TYPE_CHECKING:
+    from bridge.operations.initiation import Plan
+    from bridge.operations.runtimes import Runtime
+    from bridge.operations.service import Service
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def init(
+    name: Annotated[str | None, typer.Option(help="OWNER/NAME; otherwise as on GitHub, or local/FOLDER.")] = None,
+    builder: Annotated[str | None, typer.Option(help="The runtime that plans and builds.")] = None,
+    checker: Annotated[str | None, typer.Option(help="The runtime that reviews; another one if there is one.")] = None,
+    start: Annotated[
+        bool | None, typer.Option("--start/--no-start", help="Start the daemon.", show_default=False)
+    ] = None,
+    check: Annotated[
+        bool | None, typer.Option("--check/--no-check", help="Try it with one tiny job.", show_default=False)
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: take what is proposed.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+) -> None:
+    """Register this repository and a team of three agents, start the daemon, try it, and say what to type next.
+
+    What is registered already is left as it is.
+    """
+    from bridge.operations import initiation, runtimes, team
+    from bridge.operations.service import Service
+
+    service = Service.locate()
+    found = initiation.checkout(service, Path())
+    seen = runtimes.check(service)
+    usable = team.usable(seen)
+    wanted = decide(service, found, usable, Answers(yes, name, builder, checker, start, check))
+    repo = initiation.carry_out(service, wanted.plan)
+    if not json:
+        say(*in_words(wanted.plan))
+    started = _started(service) if wanted.start else False
+    checked, code = _checked(service, repo.name, json=json) if wanted.check else (None, 0)
+    following = initiation.next_commands(service, wanted.plan, usable)
+    if json:
+        daemon = "started" if started else "running" if initiation.runs(service) else "not running"
+        done = initiation.as_json(repo, wanted.plan, seen)
+        say_json(done | {"daemon": daemon, "check": checked, "next": following})
+    else:
+        say(*_lacking(wanted.plan, seen), "next:", *(f"  {each}" for each in [*_path(), *following]))
+    raise typer.Exit(code)
+
+
+def _started(service: "Service") -> bool:
+    from bridge.daemon import control
+
+    tell("starting the daemon …")
+    control.start(service, None, None, strict_ports=False)
+    return True
+
+
+def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, Any], int]:
+    """Have the lead answer a tiny question, and what came of it."""
+    from bridge.operations import initiation, new_jobs, team
+    from cli.follow import follow, silently
+
+    new = new_jobs.NewJob(team.LEAD, "ask", initiation.QUESTION, repo)
+    job_id = asyncio.run(new_jobs.start(service, new))
+    tell(f"trying it: {job_id}")
+    if json:
+        tree = silently(service, job_id)
+        last = tree.jobs[-1]
+        what = {"job_id": job_id, "state": last.state, "summary": last.summary, "reason": last.reason}
+        code = 0 if tree.task.state == "done" else 1
+    else:
+        what, code = {}, follow(service, job_id, json=False)
+    if code:
+        again, never = f"service job retry {job_id}", f"service job dismiss {job_id}"
+        tell("it did not work; once that is put right:", f"  {again}", "or leave it be:", f"  {never}")
+    return what, code
+
+
+def _lacking(plan: "Plan", seen: "Sequence[Runtime]") -> list[str]:
+    """Which programs of the team lack something, and what to type."""
+    used = {each.runtime for each in plan.members}
+    return [f"{each.program}: {each.says}; {each.fix}" for each in seen if each.name in used and each.fix]
+
+
+def _path() -> list[str]:
+    """What makes `service` this program in the shell, where that is another one or none."""
+    here, there = Path(sys.prefix) / "bin" / "service", shutil.which("service")
+    if not here.exists() or (there and os.path.samefile(here, there)):
+        return []
+    return [f'export PATH="{here.parent}:$PATH"']

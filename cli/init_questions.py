@@ -1,0 +1,136 @@
+"""What `service init` asks, one question after the other, before it changes anything."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.output import asked, confirmed, tell, tell_error
+
+if TYPE_CHECKING:
+    from bridge.operations.initiation import Checkout, Plan
+    from bridge.operations.runtimes import Runtime
+    from bridge.operations.service import Service
+    from bridge.operations.team import Programs
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was said on the command line; the rest is asked, or with `--yes` taken as proposed."""
+
+    yes: bool
+    name: str | None
+    builder: str | None
+    checker: str | None
+    start: bool | None
+    check: bool | None
+
+    def agree(self, question: str, given: bool | None = None) -> bool:
+        """Yes or no."""
+        if given is not None or self.yes:
+            return given is not False
+        _require_terminal()
+        return confirmed(question, default=True)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be done."""
+
+    plan: "Plan"
+    start: bool
+    check: bool
+
+
+def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", answers: Answers) -> Wanted:
+    """One question after the other; nothing is changed."""
+    from bridge.operations import initiation
+
+    github = f", on GitHub {found.github}" if found.github else ""
+    tell(f"repository: {found.top}{github}", *(f"program: {_program(each)}" for each in usable))
+    name = _name(service, found, answers)
+    plan = initiation.plan(service, found, name, _programs(service, found, name, usable, answers))
+    if plan.changes and not answers.yes:
+        boxed = ", each agent in a box" if initiation.boxed(service, plan) else ""
+        tell(f"this would be registered{boxed}:", *(f"  {line}" for line in in_words(plan)))
+        if not answers.agree("register it?"):
+            tell("nothing was changed")
+            raise typer.Exit(1)
+    runs = initiation.runs(service)
+    start = not runs and answers.agree("the daemon does not run; start it?", answers.start)
+    works = (runs or start) and initiation.may_be_tried(service, plan, usable)
+    if answers.check and not works:
+        tell("no job is tried: for that the daemon has to run, and the program of lead to be logged in")
+    offered = works and (plan.changes or answers.check is not None)
+    costs = "try it with one tiny job? its tokens are paid by the account that is logged in"
+    return Wanted(plan, start, offered and answers.agree(costs, answers.check))
+
+
+def _name(service: "Service", found: "Checkout", answers: Answers) -> str:
+    """What the repository is to be called; asked until it can be called so."""
+    from bridge.operations import initiation
+    from workflows.model.errors import ServiceError
+
+    if answers.name is not None or answers.yes or found.known:
+        return answers.name if answers.name is not None else found.name
+    _require_terminal()
+    while True:
+        name = asked(f"its name here, OWNER/NAME [{found.name}]", found.name)
+        try:
+            initiation.check_name(service, found, name)
+        except ServiceError as error:
+            tell_error(error)
+        else:
+            return name
+
+
+def _programs(
+    service: "Service", found: "Checkout", name: str, usable: "Sequence[Runtime]", answers: Answers
+) -> "Programs":
+    """Which runtimes drive the team; asked where there is a choice and somebody to register."""
+    from bridge.operations import initiation, team
+
+    chosen = team.choose(usable, answers.builder, answers.checker)
+    named = answers.yes or answers.builder is not None or answers.checker is not None
+    plan = initiation.plan(service, found, name, chosen)
+    if named or len(usable) < 2 or not any(each.standing is team.Standing.NEW for each in plan.members):
+        return chosen
+    _require_terminal()
+    names = {each.program: each.name for each in usable} | {each.name: each.name for each in usable}
+    first = next(each.program for each in usable if each.name == chosen.builder)
+    while True:
+        typed = asked(f"which program plans and builds ({', '.join(each.program for each in usable)}) [{first}]", first)
+        if typed in names:
+            return team.choose(usable, names[typed])
+
+
+def _require_terminal() -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        from workflows.model.errors import Commands, UsageError
+
+        why = "this asks questions, and there is no terminal to answer them on; nothing was changed"
+        raise UsageError(why, Commands("service init --yes", "service init --yes --no-check"))
+
+
+def in_words(plan: "Plan") -> list[str]:
+    """What becomes of the repository and of each agent."""
+    from bridge.operations.team import Standing
+
+    known = "already there" if plan.is_known else "registered"
+    lines = [f"{plan.repo}: {known} ({plan.checkout.top})"]
+    for each in plan.members:
+        new = each.new
+        if each.standing is Standing.OTHER:
+            allow = f"service agent allow {new.name} {plan.repo}"
+            lines.append(f"{new.name}: left alone, it is another agent; to let it work here: {allow}")
+        elif each.standing is Standing.THERE:
+            lines.append(f"{new.name}: {each.standing} ({each.runtime})")
+        else:
+            lines.append(f"{new.name}: {each.standing} ({each.runtime}: {new.capabilities}; {new.autonomy})")
+    return lines
+
+
+def _program(runtime: "Runtime") -> str:
+    return " ".join(word for word in (runtime.program, runtime.version, f"({runtime.name}),", runtime.says) if word)
