@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.output import say, say_json, say_table
+from cli.output import say, say_json, say_table, tell
 
 app = typer.Typer(help="The HTTP interface for programs.", no_args_is_help=True, rich_markup_mode=None)
 tokens = typer.Typer(help="The operator's own token, and others with a name and a scope.", rich_markup_mode=None)
@@ -49,13 +49,11 @@ def add(
     scope: Annotated[str, typer.Option(help="read: look; ask: also start work; act: also people's decisions.")],
 ) -> None:
     """Make a token and print it, this once; only its digest is kept."""
-    import sys
-
     from activities.settings.home import Home
     from bridge.machine import named_tokens
 
     say(named_tokens.add(Home.locate(), name, scope))
-    sys.stderr.write(f"{name} may {scope}; it is shown only now. To take it back: service bridge token remove {name}\n")
+    tell(f"{name} may {scope}; it is shown only now. To take it back: service bridge token remove {name}")
 
 
 @tokens.command(name="list")

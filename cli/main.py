@@ -69,6 +69,7 @@ def command_of(noun: str) -> TyperCommand | TyperGroup:
 
     log_lines.where_nothing_is_set_up()
     module = importlib.import_module(f"cli.{noun}")
+    module.app._add_completion = False  # Typer has one of its own, of less
     command = typer.main.get_command(module.app)
     command.name = noun
     for path, leaf in leaves(command, noun):
@@ -82,6 +83,20 @@ def leaves(command: Any, path: str) -> "Iterator[tuple[str, Any]]":
         yield path, command
     for name, each in getattr(command, "commands", {}).items():
         yield from leaves(each, f"{path} {name}")
+
+
+def help_of(words: "Sequence[str]") -> str:
+    """What shows how the command is typed that these words begin with."""
+    noun, *rest = [*words, ""]
+    if noun not in NOUNS:
+        return "service --help"
+    command, path = command_of(noun), f"service {noun}"
+    for word in rest:
+        below = getattr(command, "commands", {})
+        if word not in below:
+            break
+        command, path = below[word], f"{path} {word}"
+    return f"{path} --help"
 
 
 def _permitted(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
@@ -112,7 +127,9 @@ def _say_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        sys.stdout.write(f"service {version('delegation-service')}\n")
+        from cli.output import say
+
+        say(f"service {version('delegation-service')}")
         raise typer.Exit
 
 
@@ -127,35 +144,28 @@ def _root(
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code; nothing but a bug raises."""
-    from cli.output import tell, tell_error
-    from workflows.model.errors import ServiceError
+    from cli.faults import INTERRUPTED, interrupted, misused
+    from cli.output import tell_error, tell_fault, typed
+    from workflows.model.errors import ServiceError, UsageError
 
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    typed(words)
     command = typer.main.get_command(app)
     try:
-        code = command(list(arguments) if arguments is not None else None, prog_name="service", standalone_mode=False)
-        return code if isinstance(code, int) else 0
+        code = command(words, prog_name="service", standalone_mode=False)
+        return interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
     except ServiceError as error:
+        if isinstance(error, UsageError) and not error.hint:
+            error.hint = help_of(words)
         tell_error(error)
         return error.exit_code
     except typer.Abort:
-        tell("Aborted!")
+        tell_fault("no answer was given, so nothing was done", "aborted", [])
         return 1
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     except typer.TyperException as misuse:
-        return _misused(misuse)
-
-
-def _misused(misuse: Any) -> int:
-    """As Typer says it, through our way out: it quotes what was typed."""
-    from io import StringIO
-
-    from cli.output import tell_misuse
-
-    said = StringIO()
-    misuse.show(file=said)
-    tell_misuse(said.getvalue(), misuse.format_message())
-    return int(misuse.exit_code)
+        return misused(misuse, help_of(words))
 
 
 def run() -> None:
@@ -164,17 +174,16 @@ def run() -> None:
 
 
 def run_to_code() -> int:
-    """Run the command that was typed, and return its exit code once all it said is written."""
-    from cli.output import tell_bug
+    """Run the command that was typed, and return its exit code once all it said is written; nothing raises."""
+    from cli.faults import answer, open_streams
+    from cli.output import flush
 
-    sys.excepthook = tell_bug
-    code = main()
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            try:
-                stream.flush()
-            except BrokenPipeError:
-                code = code or 0
+    open_streams()
+    try:
+        code = main()
+        flush()
+    except BaseException as fault:
+        code = answer(fault)
     return code
 
 

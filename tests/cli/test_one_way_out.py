@@ -14,7 +14,7 @@ pytestmark = pytest.mark.ruling("N6")
 
 HERE = Path(cli.__file__).parent
 WAY_OUT = HERE / "output.py"
-ALONE = {"warm/client.py": {"sys.stderr.write(_SAID)"}}
+ALONE = {"warm/client.py": {"sys.stderr.write(_SAID_IN_JSON if self._as_json else _SAID)"}}
 """What is typed has no time to import anything, and writes words of ours only."""
 PRINTING = {"print", "secho", "echo", "confirm", "prompt", "echo_via_pager", "getpass", "input"}
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
