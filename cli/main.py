@@ -21,6 +21,7 @@ NOUNS = {
     "backup": "copy the home, while the service runs",
     "bridge": "the HTTP interface for programs",
     "cluster": "make a Temporal server of your own ready",
+    "completion": "have the shell complete what you type",
     "config": "check and show the settings",
     "daemon": "run the server, the worker and the bridge",
     "dashboard": "the page where you see and do all of it",
@@ -142,6 +143,11 @@ def _root(
     pass
 
 
+def root() -> Any:
+    """The command above all nouns."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code; nothing but a bug raises."""
     from cli.faults import INTERRUPTED, interrupted, misused
@@ -150,7 +156,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     typed(words)
-    command = typer.main.get_command(app)
+    command = root()
     try:
         code = command(words, prog_name="service", standalone_mode=False)
         return interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cli
-from cli.output import tell_error
+from cli.output import tell_error, typed
 from workflows.model.errors import Commands, RefusedError
 
 pytestmark = pytest.mark.ruling("N6")
@@ -47,6 +47,7 @@ def test_the_look_finds_what_it_looks_for() -> None:
 
 
 def test_a_hint_of_several_commands_has_a_line_for_each_and_none_for_others(capsys: pytest.CaptureFixture[str]) -> None:
+    typed([])
     tell_error(RefusedError("no\nerror: FORGED", Commands("service job list", "service resume x\n     service kill")))
     tell_error(RefusedError("no", "service job list\n     service job retry FORGED"))
     assert capsys.readouterr().err.splitlines() == [

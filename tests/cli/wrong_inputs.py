@@ -29,6 +29,8 @@ WRONG: list[tuple[str, int, str]] = [
     ("bridge token remove nobody", NOT_FOUND, "there is no token nobody"),
     ("cluster nonsense", USAGE, "No such command 'nonsense'"),
     ("cluster init x", USAGE, "unexpected extra argument"),
+    ("completion tcsh", USAGE, "No such command 'tcsh'"),
+    ("completion bash x", USAGE, "unexpected extra argument"),
     ("config show --origin=5", USAGE, "does not take a value"),
     ("config check x", USAGE, "unexpected extra argument"),
     ("daemon start --temporal-port 99999999", USAGE, "99999999 is not in the range"),
