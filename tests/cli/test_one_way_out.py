@@ -14,8 +14,14 @@ pytestmark = pytest.mark.ruling("N6")
 
 HERE = Path(cli.__file__).parent
 WAY_OUT = HERE / "output.py"
-ALONE = {"warm/client.py": {"sys.stderr.write(_SAID_IN_JSON if self._as_json else _SAID)"}}
-"""What is typed has no time to import anything, and writes words of ours only."""
+ALONE = {
+    "warm/client.py": {"sys.stderr.write(_SAID_IN_JSON if self._as_json else _SAID)"},
+    "entry.py": {
+        "sys.stderr.write(f'error: {why}\\ntry: {command}\\n')",
+        "sys.stderr.write(json.dumps({'error': why, 'code': 'name_taken', 'hint': command}) + '\\n')",
+    },
+}
+"""They have no time for it, or cannot import it, and write words of ours only, and what is escaped."""
 PRINTING = {"print", "secho", "echo", "confirm", "prompt", "echo_via_pager", "getpass", "input"}
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 WRITING = {"write", "writelines", "buffer"}
