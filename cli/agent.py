@@ -173,14 +173,13 @@ def implement(
 def _new(
     name: str, action: str, message: str, repo: str, model: str, effort: str, pr: int | None, issue: int | None
 ) -> "NewJob":
-    import sys
-
     from bridge.operations.new_jobs import NewJob
+    from cli.piped import text_of
 
     return NewJob(
         agent=name,
         action=action,
-        message=sys.stdin.read() if message == "-" else message,
+        message=text_of(message),
         repo=repo,
         model=model or None,
         effort=effort or None,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output import say
+from cli.output import say, say_json
 
 if TYPE_CHECKING:
     from bridge.operations.backup import Backup
@@ -23,9 +23,11 @@ def backup(
     from bridge.operations.service import Service
 
     made = backup.make(Service.locate(), folder.absolute())
-    say(made.model_dump_json(indent=2) if json else "\n".join(lines(made, f"copied {made.home} to {made.folder}")))
-    if not json:
-        say("it holds prompts and keys: keep it private\nbring it back: service restore FOLDER")
+    if json:
+        say_json(made.model_dump(mode="json"))
+        return
+    say(*lines(made, f"copied {made.home} to {made.folder}"))
+    say("it holds prompts and keys: keep it private", "bring it back: service restore FOLDER")
 
 
 def lines(made: "Backup", first: str) -> list[str]:

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Run the server, the worker and the bridge.", no_args_is_help=True, rich_markup_mode=None)
 
 TemporalPort = Annotated[
-    int | None, typer.Option(help="Port of the embedded Temporal server; the next free one if taken.")
+    int | None,
+    typer.Option(min=0, max=65_535, help="Port of the embedded Temporal server; the next free one if taken."),
 ]
-UiPort = Annotated[int | None, typer.Option(help="Port of its web UI; the next free one if taken.")]
+UiPort = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port of its web UI; the next free one if taken.")]
 StrictPorts = Annotated[bool, typer.Option("--strict-ports", help="Refuse to start on any other port.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 

@@ -18,13 +18,13 @@ def install(show: Show = False) -> None:
     home = Home.locate()
     wanted = installation.planned(home)
     if show:
-        say(f"# {wanted.path}\n{wanted.text}".rstrip())
+        say(f"# {wanted.path}", *wanted.text.rstrip().split("\n"))
         return
     if installation.install(home, wanted):
-        say(f"wrote {wanted.path}; the daemon starts with your session\nnext: service daemon status")
+        say(f"wrote {wanted.path}; the daemon starts with your session", "next: service daemon status")
         return
-    typed = "\n".join(f"  {shlex.join(each)}" for each in wanted.commands)
-    say(f"wrote {wanted.path}\nno manager of your session answers here; where one does, type:\n{typed}")
+    typed = [f"  {shlex.join(each)}" for each in wanted.commands]
+    say(f"wrote {wanted.path}", "no manager of your session answers here; where one does, type:", *typed)
 
 
 def uninstall() -> None:

@@ -19,7 +19,7 @@ def logs(
     home = Home.locate()
     chosen = [member] if member else log_tail.names(home)
     if not chosen:
-        say(f"no logs in {home.logs} yet\nbegin: service daemon start")
+        say(f"no logs in {home.logs} yet", "begin: service daemon start")
     width = max(map(len, chosen), default=0)
     for name in chosen:
         for line in log_tail.last(home, name, lines):

@@ -21,6 +21,7 @@ NOUNS = {
     "backup": "copy the home, while the service runs",
     "bridge": "the HTTP interface for programs",
     "cluster": "make a Temporal server of your own ready",
+    "completion": "have the shell complete what you type",
     "config": "check and show the settings",
     "daemon": "run the server, the worker and the bridge",
     "dashboard": "the page where you see and do all of it",
@@ -70,6 +71,7 @@ def command_of(noun: str) -> TyperCommand | TyperGroup:
 
     log_lines.where_nothing_is_set_up()
     module = importlib.import_module(f"cli.{noun}")
+    module.app._add_completion = False  # Typer has one of its own, of less
     command = typer.main.get_command(module.app)
     command.name = noun
     for path, leaf in leaves(command, noun):
@@ -83,6 +85,20 @@ def leaves(command: Any, path: str) -> "Iterator[tuple[str, Any]]":
         yield path, command
     for name, each in getattr(command, "commands", {}).items():
         yield from leaves(each, f"{path} {name}")
+
+
+def help_of(words: "Sequence[str]") -> str:
+    """What shows how the command is typed that these words begin with."""
+    noun, *rest = [*words, ""]
+    if noun not in NOUNS:
+        return "service --help"
+    command, path = command_of(noun), f"service {noun}"
+    for word in rest:
+        below = getattr(command, "commands", {})
+        if word not in below:
+            break
+        command, path = below[word], f"{path} {word}"
+    return f"{path} --help"
 
 
 def _permitted(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
@@ -128,37 +144,35 @@ def _root(
     pass
 
 
+def root() -> Any:
+    """The command above all nouns."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code; nothing but a bug raises."""
-    from cli.output import tell, tell_error
-    from workflows.model.errors import ServiceError
+    from cli.faults import INTERRUPTED, interrupted, misused
+    from cli.output import tell_error, tell_fault, typed
+    from workflows.model.errors import ServiceError, UsageError
 
-    command = typer.main.get_command(app)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    typed(words)
+    command = root()
     try:
-        code = command(list(arguments) if arguments is not None else None, prog_name="service", standalone_mode=False)
-        return code if isinstance(code, int) else 0
+        code = command(words, prog_name="service", standalone_mode=False)
+        return interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
     except ServiceError as error:
+        if isinstance(error, UsageError) and not error.hint:
+            error.hint = help_of(words)
         tell_error(error)
         return error.exit_code
     except typer.Abort:
-        tell("Aborted!")
+        tell_fault("no answer was given, so nothing was done", "aborted", [])
         return 1
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     except typer.TyperException as misuse:
-        return _misused(misuse)
-
-
-def _misused(misuse: Any) -> int:
-    """As Typer says it, through our way out: it quotes what was typed."""
-    from io import StringIO
-
-    from cli.output import tell_misuse
-
-    said = StringIO()
-    misuse.show(file=said)
-    tell_misuse(said.getvalue(), misuse.format_message())
-    return int(misuse.exit_code)
+        return misused(misuse, help_of(words))
 
 
 def run() -> None:
@@ -167,17 +181,22 @@ def run() -> None:
 
 
 def run_to_code() -> int:
-    """Run the command that was typed, and return its exit code once all it said is written."""
-    from cli.output import tell_bug
+    """Run the command that was typed, and return its exit code once all it said is written.
 
-    sys.excepthook = tell_bug
-    code = main()
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            try:
-                stream.flush()
-            except BrokenPipeError:
-                code = code or 0
+    Nothing raises, but a package that stands in the place of ours.
+    """
+    from cli.entry import taken
+    from cli.faults import answer, open_streams
+    from cli.output import flush
+
+    open_streams()
+    try:
+        code = main()
+        flush()
+    except BaseException as fault:
+        if isinstance(fault, ImportError) and taken():
+            raise  # the console script says what is to be done
+        code = answer(fault)
     return code
 
 

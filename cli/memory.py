@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.output import say, say_document, say_fields, say_json, say_table
+from cli.piped import text_of
 
 if TYPE_CHECKING:
     from workflows.policy.memory import Entry
@@ -29,7 +30,7 @@ def add(
     from bridge.operations.service import Service
     from cli.words import actor
 
-    _show(memory.add(Service.locate(), memory.NewEntry(key, _read(content), agent, repo), actor()), json)
+    _show(memory.add(Service.locate(), memory.NewEntry(key, text_of(content), agent, repo), actor()), json)
 
 
 @app.command()
@@ -46,7 +47,7 @@ def propose(
     from bridge.operations.service import Service
     from cli.calling import own_job
 
-    entry = memory.propose(Service.locate(), memory.Proposal(own_job(job), key, _read(content), shared, general))
+    entry = memory.propose(Service.locate(), memory.Proposal(own_job(job), key, text_of(content), shared, general))
     _show(entry, json)
 
 
@@ -138,23 +139,12 @@ def recall(
     from bridge.operations.service import Service
     from workflows.policy.prompts.memory import render_memory
 
-    wanted = memory.Recall(query=_read(query), repo=repo, agent=agent, shared=shared, limit=limit)
+    wanted = memory.Recall(query=text_of(query), repo=repo, agent=agent, shared=shared, limit=limit)
     found = memory.recall(Service.locate(), wanted)
     if json:
         say_json(found.model_dump(mode="json"))
     else:
         say_document(f"{render_memory(found.entries) or 'nothing confirmed speaks of that'}\n")
-
-
-def _read(text: str) -> str:
-    import sys
-
-    from workflows.model.errors import UsageError
-
-    try:
-        return sys.stdin.read() if text == "-" else text
-    except UnicodeDecodeError:
-        raise UsageError("standard input is not UTF-8 text") from None
 
 
 def _show(entry: "Entry", json: bool) -> None:

@@ -72,17 +72,16 @@ def _start(
     json: bool,
 ) -> None:
     import asyncio
-    import sys
 
     from bridge.operations import new_jobs
     from bridge.operations.service import Service
     from cli.follow import follow
+    from cli.piped import text_of
     from workflows.policy.recipes import Recipe
 
     service = Service.locate()
     named = tuple(name.strip() for name in runtimes.split(",") if name.strip())
-    text = sys.stdin.read() if goal == "-" else goal
-    new = new_jobs.NewRecipe(Recipe(recipe), text, repo, named, legs, *belongs_to)
+    new = new_jobs.NewRecipe(Recipe(recipe), text_of(goal), repo, named, legs, *belongs_to)
     started = asyncio.run(new_jobs.orchestrate(service, new, token_here(service)))
     job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
     if wait:

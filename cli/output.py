@@ -5,16 +5,17 @@ lines looks like one of ours: what `say` is given are lines, an end of a line in
 that have lines of their own go through `prefixed` first.
 """
 
+import errno
 import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from workflows.contract.visible import in_json, one_line, prefixed, visible
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import TextIO
 
     from workflows.model.errors import ServiceError
@@ -22,18 +23,34 @@ if TYPE_CHECKING:
 _UP = "\x1b[{}A\x1b[J"
 """Back to the first line of a view, and clear from there."""
 _NAME = re.compile(r"[\w@/+.,#-]+(?: ago| days| said)?")
+_OTHERS = re.compile(r"[^\x00-\x7f]")
 _COLOUR = "\x1b[{}m{}\x1b[0m"
+AS_JSON = "--json"
+_for_programs = False
+"""Whether errors are JSON: a program has typed the command."""
+
+
+def typed(words: Sequence[str]) -> None:
+    """These words make up the command: errors are told as JSON when `--json` is one of them (ruling K6)."""
+    global _for_programs
+    _for_programs = AS_JSON in words
+
+
+def is_for_programs() -> bool:
+    """Whether they are."""
+    return _for_programs
 
 
 def say(*lines: str) -> None:
     """Lines to the person; an empty one when there is none."""
-    _write(sys.stdout, lines or ("",))
+    _put(sys.stdout, _ended(lines or ("",)))
 
 
 def tell(*lines: str) -> None:
     """Lines beside the result, which alone goes to standard output."""
-    _write(sys.stderr, lines)
-    sys.stderr.flush()
+    with suppress(OSError):  # there is nobody left to tell
+        sys.stderr.write(_ended(lines))
+        sys.stderr.flush()
 
 
 def say_json(value: Any) -> None:
@@ -48,7 +65,7 @@ def say_json_line(value: Any) -> None:
 
 def say_json_text(document: str) -> None:
     """A JSON document that is text already."""
-    sys.stdout.write(in_json(document) + "\n")
+    _put(sys.stdout, _json_for(sys.stdout, document) + "\n")
 
 
 def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> None:
@@ -93,19 +110,20 @@ def say_document(text: str) -> None:
     if sys.stdout.isatty():
         say(*prefixed(text))
     else:
-        sys.stdout.write(text)
+        _put(sys.stdout, text)
 
 
 def hand_over(pieces: Iterable[bytes]) -> None:
     """Bytes for a program, as they are. Never for a terminal."""
     assert not sys.stdout.isatty()
-    sys.stdout.flush()
-    sys.stdout.buffer.writelines(pieces)
+    flush()
+    with _printing():
+        sys.stdout.buffer.writelines(pieces)
 
 
 def redraw(lines: Sequence[str], before: int) -> None:
     """Lines in the place of those that stand there now."""
-    sys.stdout.write(_UP.format(before) if before else "")
+    _put(sys.stdout, _UP.format(before) if before else "")
     say(*lines)
 
 
@@ -129,9 +147,11 @@ def page(lines: Iterator[str]) -> None:
     ended = (f"{line}\n" for line in lines)
     command = shlex.split(os.environ.get("PAGER") or "less")
     if not command or shutil.which(command[0]) is None:
-        sys.stdout.writelines(ended)
+        for line in ended:
+            _put(sys.stdout, line)
         return
-    pager = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env={"LESS": "FRX", **os.environ})
+    environment = {"LESS": "FRX", **os.environ}
+    pager = subprocess.Popen(command, stdin=subprocess.PIPE, errors="backslashreplace", env=environment)
     assert pager.stdin is not None
     with contextlib.suppress(BrokenPipeError), pager:
         pager.stdin.writelines(ended)
@@ -155,25 +175,60 @@ def tell_error(error: "ServiceError") -> None:
     """What is wrong, and the next command. Lines that a message quotes, of git perhaps, stand below it."""
     from workflows.model.errors import Commands
 
-    first, *more = visible(error.message).split("\n")
-    tell(f"error: {first}", *(prefixed("\n".join(more)) if more else ()))
     hint = error.hint
-    first, *others = hint.each if isinstance(hint, Commands) and hint.each else (hint,)
-    tell(*([f"try: {first}", *(f"     {other}" for other in others)] if hint else ()))
+    each = hint.each if isinstance(hint, Commands) and hint.each else (hint,)
+    tell_fault(error.message, error.code, each)
 
 
-def tell_misuse(said: str, message: str) -> None:
-    """A complaint about how a command was typed: `said` is all of it, `message` the part that may quote arguments."""
-    tell(*said.replace(message, one_line(message)).rstrip("\n").split("\n"))
+def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = "") -> None:
+    """The one form of an error: a sentence, how the command is typed, what to type next. `code` is for programs."""
+    commands = [command for command in commands if command]
+    if _for_programs:
+        told = {"error": message, "code": code, "hint": "\n".join(commands)}
+        tell(_json_for(sys.stderr, json.dumps(told, ensure_ascii=False)))
+        return
+    first, *more = visible(message).split("\n")
+    tell(f"error: {first}", *(prefixed("\n".join(more)) if more else ()))
+    tell(*([f"usage: {usage}"] if usage else ()))
+    tell(*(f"{'     ' if number else 'try: '}{command}" for number, command in enumerate(commands)))
 
 
-def tell_bug(kind: type[BaseException], bug: BaseException, at: "TracebackType | None") -> None:
-    """A fault that nobody expected, as Python shows it; its message may hold anything."""
-    import traceback
+def flush() -> None:
+    """Have all that was said written. Who does not read it any more is no fault."""
+    with suppress(BrokenPipeError), _printing():
+        sys.stdout.flush()
+    with suppress(OSError):
+        sys.stderr.flush()
 
-    first, *more = "".join(traceback.format_exception(kind, bug, at)).split("\n")
-    tell(first, *prefixed("\n".join(more)))
+
+def _json_for(stream: "TextIO", document: str) -> str:
+    """With nothing unseen in it, and nothing that the stream cannot carry."""
+    shown = in_json(document)
+    try:
+        shown.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return _OTHERS.sub(lambda found: json.dumps(found[0])[1:-1], shown)
+    return shown
 
 
-def _write(stream: "TextIO", lines: Iterable[str]) -> None:
-    stream.write("".join(f"{one_line(line)}\n" for line in lines))
+@contextmanager
+def _printing() -> Iterator[None]:
+    """A disk that is full, a stream that is closed: what was asked for is done, and nobody has seen it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        from workflows.model.errors import ServiceError
+
+        why = "standard output is closed" if error.errno == errno.EBADF else str(error.strerror)
+        raise ServiceError(f"what was to be printed could not be written: {why}") from None
+
+
+def _put(stream: "TextIO", text: str) -> None:
+    with _printing():
+        stream.write(text)
+
+
+def _ended(lines: Iterable[str]) -> str:
+    return "".join(f"{one_line(line)}\n" for line in lines)

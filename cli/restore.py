@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cli.output import say
+from cli.output import say, say_json
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -21,6 +21,7 @@ def restore(
     from cli.backup import lines
 
     made = backup.restore(Home.locate(), folder.absolute())
-    say(made.model_dump_json(indent=2) if json else "\n".join(lines(made, f"restored {made.home} from {made.folder}")))
-    if not json:
-        say("next: service daemon start")
+    if json:
+        say_json(made.model_dump(mode="json"))
+        return
+    say(*lines(made, f"restored {made.home} from {made.folder}"), "next: service daemon start")

@@ -77,7 +77,7 @@ def _read(file: str) -> bytes:
         try:
             return Path(file).read_bytes()
         except FileNotFoundError:
-            raise NotFoundError(f"there is no file {file}") from None
+            raise NotFoundError(f"there is no file {file}", "service result check FILE") from None
         except OSError as error:
             raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     if sys.stdin.isatty():

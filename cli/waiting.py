@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.asking import ask, shown
-from cli.output import tell, tell_error
+from cli.faults import INTERRUPTED, interrupted
+from cli.output import is_for_programs, tell, tell_error
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
     from workflows.model.rows import RoundRecord
-
-LEFT = 130
-"""The exit code of a command that was interrupted."""
 
 
 class Asker:
@@ -62,5 +60,8 @@ def left_alone(*commands: str) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, typer.Abort):
-        tell("", "It goes on without you. To come back:", *(f"  {each}" for each in commands))
-        raise SystemExit(LEFT) from None
+        if is_for_programs():
+            interrupted(*commands)
+        else:
+            tell("", "It goes on without you. To come back:", *(f"  {each}" for each in commands))
+        raise SystemExit(INTERRUPTED) from None

@@ -1,13 +1,19 @@
 """The service home: one private folder that holds everything the service keeps (ruling K4)."""
 
+import errno
 import os
 import pwd
 import stat
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflows.model.errors import RefusedError
+from workflows.model.errors import RefusedError, ServiceError
+
+
+class HomeError(ServiceError):
+    """There can be no home in that place: below a file, on a disk that is full or read-only."""
+
+    code = "no_home"
 
 
 @dataclass(frozen=True)
@@ -23,30 +29,47 @@ class Home:
 
     def ensure(self) -> "Home":
         """Create the folder, private to its owner: the databases in it hold prompts in clear text."""
-        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.trust()
-        if stat.S_IMODE(self.root.stat().st_mode) & 0o077:
-            self.root.chmod(0o700)
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.trust()
+            if stat.S_IMODE(self.root.stat().st_mode) & 0o077:
+                self.root.chmod(0o700)
+        except OSError as error:
+            raise self._impossible(error) from None
         return self
 
     def trust(self) -> None:
         """Refuse a home that another account owns or could write to: what stands in it says what is run (ruling N8)."""
-        with suppress(FileNotFoundError):
+        try:
             found = self.root.stat()
-            if found.st_uid != os.geteuid():
-                who = _name(found.st_uid)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._impossible(error) from None
+        if not stat.S_ISDIR(found.st_mode):
+            raise self._impossible(NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+        if found.st_uid != os.geteuid():
+            who = _name(found.st_uid)
+            raise RefusedError(
+                f"the service home {self.root} belongs to the account {who}: nothing in it is read",
+                f"run this as {who}  (or choose another home: export SERVICE_HOME=/some/folder)",
+            )
+        for folder in (self.root, *self.root.resolve().parents):
+            others = 0o022 if folder == self.root else stat.S_IWOTH
+            mode = folder.stat().st_mode
+            if mode & others and not (mode & stat.S_ISVTX and folder != self.root):
                 raise RefusedError(
-                    f"the service home {self.root} belongs to the account {who}: nothing in it is read",
-                    f"run this as {who}  (or choose another home: export SERVICE_HOME=/some/folder)",
+                    f"other accounts may write to {folder}, so what stands in the service home may be theirs",
+                    f"look at what is in {self.root}, then: chmod go-w {folder}",
                 )
-            for folder in (self.root, *self.root.resolve().parents):
-                others = 0o022 if folder == self.root else stat.S_IWOTH
-                mode = folder.stat().st_mode
-                if mode & others and not (mode & stat.S_ISVTX and folder != self.root):
-                    raise RefusedError(
-                        f"other accounts may write to {folder}, so what stands in the service home may be theirs",
-                        f"look at what is in {self.root}, then: chmod go-w {folder}",
-                    )
+
+    def _impossible(self, error: OSError) -> HomeError:
+        why = (
+            "it is a file"
+            if isinstance(error, (FileExistsError, NotADirectoryError)) and self.root.is_file()
+            else error.strerror
+        )
+        return HomeError(f"{self.root} cannot be the service home: {why}", "export SERVICE_HOME=/some/folder")
 
     @property
     def config(self) -> Path:

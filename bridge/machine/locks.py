@@ -45,7 +45,7 @@ def holder(path: Path) -> int | None:
     """The pid of whoever holds the lock; None when it is free."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         while not _try(fd, fcntl.LOCK_SH):

@@ -74,7 +74,10 @@ def make(service: Service, folder: Path) -> Backup:
         raise RefusedError(f"{folder} is there already", "service backup ANOTHER_FOLDER")
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(mode=0o700, parents=True)
+    try:
+        part.mkdir(mode=0o700, parents=True)
+    except OSError as error:
+        raise ServiceError(f"{folder} cannot be made: {error.strerror}", "service backup ANOTHER_FOLDER") from None
     try:
         _databases([path for path in _databases_of(service) if path.exists()], part)
         for path in _others(home):
@@ -205,7 +208,7 @@ def _digests(folder: Path) -> Iterator[tuple[str, str]]:
 def _read(folder: Path) -> Manifest:
     try:
         return Manifest.model_validate(json.loads((folder / MANIFEST).read_bytes()))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise NotFoundError(f"{folder} is no backup: it has no {MANIFEST}", "service backup FOLDER") from None
     except (ValueError, ValidationError) as error:
         raise BackupError(f"{folder / MANIFEST} cannot be read: {error}", "service backup FOLDER") from None

@@ -24,10 +24,11 @@ CUT_OFF = 5
 _TO_ALL = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 """A terminal sends them to whatever a command has started too."""
 _TO_ONE = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
+_WHY = "the command was cut off: the process that ran it has ended"
 _SAID = (
-    "error: the command was cut off: the process that ran it has ended\n"
-    "try: see what has become of it before you type it again: service job list, service daemon status\n"
+    f"error: {_WHY}\ntry: see what has become of it before you type it again: service job list, service daemon status\n"
 )
+_SAID_IN_JSON = f'{{"error": "{_WHY}", "code": "cut_off", "hint": "service job list"}}\n'
 
 
 def hand_over(words: Sequence[str]) -> int | None:
@@ -39,7 +40,7 @@ def hand_over(words: Sequence[str]) -> int | None:
         return None
     with line:
         pid = _taken(line, words)
-        return None if pid is None else _Followed(line, pid).to_its_end()
+        return None if pid is None else _Followed(line, pid, as_json="--json" in words).to_its_end()
 
 
 def _connected() -> socket.socket | None:
@@ -119,8 +120,9 @@ def _word(line: socket.socket) -> str:
 class _Followed:
     """The command, while it runs in its own process."""
 
-    def __init__(self, line: socket.socket, pid: int) -> None:
+    def __init__(self, line: socket.socket, pid: int, *, as_json: bool) -> None:
         self._line = line
+        self._as_json = as_json
         self._pid = pid
         self._passed_on: int | None = None
 
@@ -169,6 +171,6 @@ class _Followed:
         if self._passed_on is not None:
             signal.signal(self._passed_on, signal.SIG_DFL)
             os.kill(os.getpid(), self._passed_on)
-        sys.stderr.write(_SAID)
+        sys.stderr.write(_SAID_IN_JSON if self._as_json else _SAID)
         sys.stderr.flush()
         return CUT_OFF

@@ -52,16 +52,7 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
         _leave(line, 130)
     except Exception:
         os._exit(0)  # nothing was begun, and whoever typed it runs it anew
-    _leave(line, _run())
-
-
-def _run() -> int:
-    """A fault that nobody expected is shown as Python shows it."""
-    try:
-        return run_to_code()
-    except BaseException as fault:
-        sys.excepthook(type(fault), fault, fault.__traceback__)
-        return 130 if isinstance(fault, KeyboardInterrupt) else 1
+    _leave(line, run_to_code())
 
 
 def _read(line: socket.socket) -> tuple[Order, list[int]]:

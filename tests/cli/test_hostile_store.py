@@ -16,6 +16,7 @@ from activities.store.github import account, comments, reading
 from activities.store.github.comments import CommentRow
 from bridge.operations import memory
 from bridge.operations.service import Service
+from cli.faults import BUG
 from cli.main import NOUNS, command_of
 from tests.bridge import github_seeds, seeds
 from tests.bridge.http.dashboard import hostile
@@ -57,6 +58,15 @@ TABLE: dict[str, list[Words]] = {
     "bridge serve": [["--addr", EVIL]],
     "bridge token": [[]],
     "cluster init": [[], ["--retention", EVIL]],
+    "completion bash": [[]],
+    "completion candidates": [
+        ["--", "job", "show", ""],
+        ["--", "agent", "show", ""],
+        ["--", EVIL],
+        ["--", "repo", "remove", EVIL],
+    ],
+    "completion fish": [[]],
+    "completion zsh": [[]],
     "config check": [[]],
     "config show": [[], ["--origin"]],
     "daemon run": [["--ui-port", EVIL]],
@@ -203,6 +213,7 @@ def check(printed: Printed, words: Words) -> None:
     assert not forged(text), f"{words}: {forged(text)[:3]}"
     assert printed.code in range(6), f"{words}: {printed.code} {text[-2000:]}"
     assert "Traceback" not in text, text[-3000:]
+    assert BUG not in text, text[-3000:]
 
 
 @pytest.mark.parametrize(

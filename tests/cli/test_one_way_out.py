@@ -7,15 +7,21 @@ from pathlib import Path
 import pytest
 
 import cli
-from cli.output import tell_error
+from cli.output import tell_error, typed
 from workflows.model.errors import Commands, RefusedError
 
 pytestmark = pytest.mark.ruling("N6")
 
 HERE = Path(cli.__file__).parent
 WAY_OUT = HERE / "output.py"
-ALONE = {"warm/client.py": {"sys.stderr.write(_SAID)"}}
-"""What is typed has no time to import anything, and writes words of ours only."""
+ALONE = {
+    "warm/client.py": {"sys.stderr.write(_SAID_IN_JSON if self._as_json else _SAID)"},
+    "entry.py": {
+        "sys.stderr.write(f'error: {why}\\ntry: {command}\\n')",
+        "sys.stderr.write(json.dumps({'error': why, 'code': 'name_taken', 'hint': command}) + '\\n')",
+    },
+}
+"""They have no time for it, or cannot import it, and write words of ours only, and what is escaped."""
 PRINTING = {"print", "secho", "echo", "confirm", "prompt", "echo_via_pager", "getpass", "input"}
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 WRITING = {"write", "writelines", "buffer"}
@@ -47,6 +53,7 @@ def test_the_look_finds_what_it_looks_for() -> None:
 
 
 def test_a_hint_of_several_commands_has_a_line_for_each_and_none_for_others(capsys: pytest.CaptureFixture[str]) -> None:
+    typed([])
     tell_error(RefusedError("no\nerror: FORGED", Commands("service job list", "service resume x\n     service kill")))
     tell_error(RefusedError("no", "service job list\n     service job retry FORGED"))
     assert capsys.readouterr().err.splitlines() == [

@@ -44,7 +44,13 @@ COMMANDS = [
     "repo add shop .",
     "result schema --prompt",
 ]
-FEW = ["job list --json", "agent show nobody", "job list --no-such-option"]
+FEW = [
+    "job list --json",
+    "job show x --json",
+    "job list --no-such-option --json",
+    "agent show nobody",
+    "job list --no-such-option",
+]
 
 
 def both(warm: Warm, words: str, given: str = "") -> list[tuple[int, str, str]]:

@@ -1,0 +1,58 @@
+"""The console script, installed as the module `delegation_service`: what another package cannot stand in the place of.
+
+The service's packages have names that others may have too (`cli`, `workflows`). Where another one is found first, this
+says so, and what to do about it. It imports nothing of the service before it has to.
+"""
+
+import os
+import sys
+from importlib.machinery import PathFinder
+
+_OURS = {
+    "cli": "warm/start.py",
+    "workflows": "model/errors.py",
+    "activities": "settings/home.py",
+    "bridge": "operations/service.py",
+}
+"""Each package with a file that no other of the name has."""
+_OWN = "pipx install delegation-service  (or: uv tool install delegation-service)"
+
+
+def run() -> None:
+    """Run the command that was typed, and leave with its exit code."""
+    try:
+        from cli.warm.start import run as run_command
+
+        run_command()
+    except ImportError as error:
+        why, command = taken() or (f"the service is not whole: {str(error)!a}", f"install it again: {_OWN}")
+        _tell(why, command)
+        sys.exit(1)
+
+
+def taken() -> tuple[str, str] | None:
+    """Which package stands in the place of one of ours, and the remedy."""
+    for name, file in _OURS.items():
+        spec = PathFinder.find_spec(name)
+        places = list(spec.submodule_search_locations or [spec.origin or "."]) if spec else []
+        if places and not any(os.path.isfile(os.path.join(place, file)) for place in places):
+            why = f"another package has the name {name} of one of the service's: {places[0]!a}"
+            return why, _remedy(os.path.dirname(places[0]))
+    return None
+
+
+def _remedy(folder: str) -> str:
+    """What is named by the environment stands before everything, in an environment of its own too."""
+    named = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    if os.path.abspath(folder) in named:
+        return f"env -u PYTHONPATH service ...  (PYTHONPATH names {folder!a})"
+    return f"install it in an environment of its own: {_OWN}"
+
+
+def _tell(why: str, command: str) -> None:
+    if "--json" in sys.argv:
+        import json
+
+        sys.stderr.write(json.dumps({"error": why, "code": "name_taken", "hint": command}) + "\n")
+    else:
+        sys.stderr.write(f"error: {why}\ntry: {command}\n")

@@ -1,0 +1,35 @@
+"""What `service backup`, `restore` and the daemon's verbs print: lines, or one JSON document (ruling K6)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from cli.main import main
+
+pytestmark = pytest.mark.ruling("K6")
+
+
+def test_a_backup_and_its_return_are_told(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["backup", str(tmp_path / "first")]) == 0
+    said = capsys.readouterr().out
+    assert "\\n" not in said
+    assert said.endswith("it holds prompts and keys: keep it private\nbring it back: service restore FOLDER\n")
+    assert main(["backup", str(tmp_path / "second"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["home"] == str(home.root)
+    for name, more in (("one", []), ("two", ["--json"])):
+        monkeypatch.setenv("SERVICE_HOME", str(tmp_path / name))
+        assert main(["restore", str(tmp_path / "first"), *more]) == 0
+        said = capsys.readouterr().out
+        assert json.loads(said) if more else said.endswith("\nnext: service daemon start\n")
+
+
+def test_the_unit_and_missing_logs_are_told_line_by_line(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["daemon", "install", "--show"], ["daemon", "logs"]):
+        assert main(words) == 0
+        said = capsys.readouterr().out
+        assert "\\n" not in said
+        assert said.count("\n") >= 2

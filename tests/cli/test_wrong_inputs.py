@@ -1,0 +1,82 @@
+"""Sixty wrong commands: a sentence, what to type next, the exit code; the same as JSON for programs (ruling K6)."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from cli import calling
+from cli.faults import BUG
+from cli.main import NOUNS, command_of, help_of, leaves, main
+from tests.bridge import seeds
+from tests.cli.wrong_inputs import CODES, REFUSED, USAGE, WITHOUT_A_NEXT_COMMAND, WRONG
+
+pytestmark = pytest.mark.ruling("K6")
+
+
+def speaks_json(words: list[str]) -> bool:
+    path = help_of(words).removeprefix("service ").removesuffix(" --help")
+    leaf = dict(leaves(command_of(words[0]), words[0])).get(path) if words[0] in NOUNS else None
+    return leaf is not None and any("--json" in option.opts for option in leaf.params)
+
+
+@pytest.mark.parametrize(("typed", "code", "sentence"), WRONG, ids=[each[0] for each in WRONG])
+def test_a_wrong_command(home: Home, capsys: pytest.CaptureFixture[str], typed: str, code: int, sentence: str) -> None:
+    words = shlex.split(typed)
+    assert main(words) == code
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert said.out == ""
+    assert not {"Traceback", BUG} & set(said.err.split("\n"))
+    if typed not in WITHOUT_A_NEXT_COMMAND:
+        first, *others = said.err.splitlines()
+        assert first.startswith("error: ")
+        assert any(line.startswith("try: ") for line in others)
+
+    as_json = main([*words, "--json"])
+    said = capsys.readouterr()
+    assert said.out == ""
+    told = json.loads(said.err)
+    assert set(told) == {"error", "code", "hint"}
+    if speaks_json(words):
+        assert (as_json, told["code"]) == (code, CODES[code])
+        assert sentence in told["error"]
+    else:
+        assert as_json in (code, USAGE)
+        assert told["code"] in (CODES[code], "usage")
+    assert told["hint"]
+
+
+def test_every_noun_is_among_them() -> None:
+    assert len(WRONG) >= 60
+    assert {each[0].split()[0] for each in WRONG} >= set(NOUNS)
+
+
+def test_a_refusal_to_an_agent_is_json_too(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from activities.runs.ancestry import Agent
+
+    monkeypatch.setattr(calling, "agent", lambda: Agent(f"{seeds.ROOT}.1", home.root))
+    assert main(["job", "kill", seeds.ROOT, "--json"]) == REFUSED
+    told = json.loads(capsys.readouterr().err)
+    assert told["code"] == "for_people"
+    assert "`service job kill` is for people" in told["error"]
+    assert told["hint"].endswith("service result check")
+
+
+@pytest.mark.parametrize("place", ["a-file", "a-file/below", "/proc/service-home"])
+@pytest.mark.parametrize("command", ["job list", "doctor", "daemon status", "config show", "repo list"])
+def test_a_home_that_cannot_be_made_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, place: str, command: str
+) -> None:
+    (tmp_path / "a-file").write_text("")
+    monkeypatch.setenv("SERVICE_HOME", str(tmp_path / place))
+    code = main(command.split())
+    told = capsys.readouterr()
+    if told.err:
+        assert code == 1
+        assert f"error: {tmp_path / place} cannot be the service home: " in told.err
+        assert "try: export SERVICE_HOME=/some/folder" in told.err
