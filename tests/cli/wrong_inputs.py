@@ -43,7 +43,7 @@ WRONG: list[tuple[str, int, str]] = [
     ("github sync acme/x", REFUSED, "no GitHub account is set up"),
     (f"github comment-preview {JOB}", NOT_FOUND, f"no job {JOB}"),
     ("init x", USAGE, "unexpected extra argument"),
-    ("init --builder", USAGE, "requires an argument"),
+    ("init --nonsense", USAGE, "No such option: --nonsense"),
     ("job", USAGE, "Usage: service job"),
     ("job show", USAGE, "Missing argument"),
     (f"job show {JOB}", NOT_FOUND, f"no job {JOB}"),
