@@ -34,8 +34,6 @@ LOCKED_SECONDS = 30.0
 class BackupError(ServiceError):
     """The copy cannot be made, or is not what was copied."""
 
-    code = "backup"
-
 
 class Manifest(BaseModel):
     """What a backup holds."""
