@@ -40,8 +40,9 @@ def answer(fault: BaseException) -> int:
 
 
 def interrupted(*commands: str) -> int:
-    """Say so, and how to come back to what goes on."""
-    tell_fault("interrupted", "interrupted", commands)
+    """Say how to come back to what goes on; who only leaves need not be told."""
+    if commands:
+        tell_fault("interrupted", "interrupted", commands)
     return INTERRUPTED
 
 

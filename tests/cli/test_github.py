@@ -42,7 +42,7 @@ def test_without_an_account_it_is_refused_and_says_how_to_set_one_up(
     assert main(["github", *words]) == 3
     said = capsys.readouterr().err
     assert "no GitHub account is set up" in said
-    assert f"try: set [github].token_env in {home.config}" in said
+    assert f"set [github].token_env in {home.config}" in said
 
 
 def test_the_status_tells_all_of_it(service: Service, capsys: pytest.CaptureFixture[str]) -> None:

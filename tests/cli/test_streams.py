@@ -83,7 +83,7 @@ def test_an_ascii_terminal_shows_the_rest_as_escapes(home: Home) -> None:
 
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
-def test_ctrl_c_is_one_sentence(home: Home, tmp_path: Path, as_json: list[str]) -> None:
+def test_ctrl_c_ends_it_without_a_word(home: Home, tmp_path: Path, as_json: list[str]) -> None:
     os.mkfifo(pipe := tmp_path / "pipe")
     command = [sys.executable, "-c", SERVICE, "result", "check", str(pipe), *as_json]
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=-1, text=True) as process:
@@ -91,7 +91,7 @@ def test_ctrl_c_is_one_sentence(home: Home, tmp_path: Path, as_json: list[str]) 
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == INTERRUPTED
-    assert (json.loads(err)["code"] if as_json else err) == ("interrupted" if as_json else "error: interrupted\n")
+    assert err == ""
 
 
 def wchan(pid: int) -> bytes:

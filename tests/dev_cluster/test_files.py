@@ -138,8 +138,14 @@ def _setup(copy: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 def project_copy(tmp_path: Path) -> Path:
     """As much of the project as a set-up looks at, under a path with a space."""
     copy = tmp_path / "a project"
-    (copy / "dev-cluster").mkdir(parents=True)
-    for name in ("pyproject.toml", "dev-cluster/setup", *(f"dev-cluster/{path.name}" for path in PINNED)):
+    for folder in ("dev-cluster", "cli"):
+        (copy / folder).mkdir(parents=True)
+    for name in (
+        "pyproject.toml",
+        "cli/entry.py",
+        "dev-cluster/setup",
+        *(f"dev-cluster/{path.name}" for path in PINNED),
+    ):
         (copy / name).write_bytes((ROOT / name).read_bytes())
     (copy / "dev-cluster/setup").chmod(0o755)
     return copy
