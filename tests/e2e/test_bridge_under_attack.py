@@ -179,7 +179,7 @@ def test_a_page_from_elsewhere_reaches_nothing_through_a_browser(installed: Inst
         assert "READ" not in title
         assert title.count("kept from") == 2, title
         calls = [
-            line for line in (installed.home / "audit" / "bridge.jsonl").read_text().splitlines() if "POST" in line
+            line for line in (installed.home / "audit" / "strangers.jsonl").read_text().splitlines() if "POST" in line
         ]
         assert len(calls) == 2, calls
         assert all('"status":403' in line for line in calls), calls
