@@ -18,8 +18,8 @@ from pathlib import Path
 
 from activities.runs.ancestry import Agent, GoneError, agent_of, supervisors
 from activities.runs.os_processes import pids
+from bridge.machine.tcp_lookup import Address, lookup
 
-Address = tuple[str, int]
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 LOCAL, REMOTE, UID, INODE = 1, 2, 7, 9
 """Columns of the kernel's tables of connections."""
@@ -57,6 +57,16 @@ def agent_at(caller: Address | None, here: Address | None) -> Agent | None:
 
 def _ends(caller: Address, here: Address) -> tuple[_Socket | None, _Socket | None]:
     """Both ends of the connection, as far as they are on this machine; one that is closed has no inode any more."""
+    try:
+        found = lookup(caller, here), lookup(here, caller)
+    except OSError:
+        return _in_tables(caller, here)
+    theirs, ours = (_Socket(*each) if each else None for each in found)
+    return theirs, ours
+
+
+def _in_tables(caller: Address, here: Address) -> tuple[_Socket | None, _Socket | None]:
+    """The same where the kernel does not answer for one connection."""
     mine = {(_written(here, mapped), _written(caller, mapped)): 1 for mapped in (False, True)}
     places = mine | {(there, this): 0 for this, there in mine}
     port = f":{caller[1]:04X} "  # there are thousands of lines on a busy machine

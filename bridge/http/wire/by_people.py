@@ -5,7 +5,8 @@ from collections.abc import Callable
 from activities.runs.ancestry import Agent
 from bridge.http.wire.call import Scope, call_of
 from bridge.http.wire.off_loop import read
-from bridge.machine.tcp_callers import Address, CannotTellError
+from bridge.machine.tcp_callers import CannotTellError
+from bridge.machine.tcp_lookup import Address
 from bridge.operations import people
 from bridge.operations.service import Service
 

@@ -19,7 +19,8 @@ from bridge.http.wire.strict_route import PlainRoute, StrictRoute
 from bridge.http.wire.webhook import PATH as WEBHOOK
 from bridge.machine import named_tokens
 from bridge.machine.named_tokens import Scope
-from bridge.machine.tcp_callers import Address, CannotTellError
+from bridge.machine.tcp_callers import CannotTellError
+from bridge.machine.tcp_lookup import Address
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
