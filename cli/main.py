@@ -181,11 +181,7 @@ def run() -> None:
 
 
 def run_to_code() -> int:
-    """Run the command that was typed, and return its exit code once all it said is written.
-
-    Nothing raises, but a package that stands in the place of ours.
-    """
-    from cli.entry import taken
+    """Run the command that was typed, and return its exit code once all it said is written. Nothing raises."""
     from cli.faults import answer, open_streams
     from cli.output import flush
 
@@ -194,8 +190,6 @@ def run_to_code() -> int:
         code = main()
         flush()
     except BaseException as fault:
-        if isinstance(fault, ImportError) and taken():
-            raise  # the console script says what is to be done
         code = answer(fault)
     return code
 

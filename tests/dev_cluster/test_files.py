@@ -138,11 +138,11 @@ def _setup(copy: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 def project_copy(tmp_path: Path) -> Path:
     """As much of the project as a set-up looks at, under a path with a space."""
     copy = tmp_path / "a project"
-    for folder in ("dev-cluster", "cli"):
+    for folder in ("dev-cluster", "cli/warm"):
         (copy / folder).mkdir(parents=True)
     for name in (
         "pyproject.toml",
-        "cli/entry.py",
+        "cli/warm/entry.py",
         "dev-cluster/setup",
         *(f"dev-cluster/{path.name}" for path in PINNED),
     ):

@@ -20,17 +20,19 @@ _OWN = "pipx install delegation-service  (or: uv tool install delegation-service
 
 def run() -> None:
     """Run the command that was typed, and leave with its exit code."""
+    if found := _taken():
+        _tell(*found, "name_taken")
+        sys.exit(1)
     try:
         from cli.warm.start import run as run_command
 
         run_command()
     except ImportError as error:
-        why, command = taken() or (f"the service is not whole: {str(error)!a}", f"install it again: {_OWN}")
-        _tell(why, command)
+        _tell(f"the service is not whole: {str(error)!a}", f"install it again: {_OWN}", "not_whole")
         sys.exit(1)
 
 
-def taken() -> tuple[str, str] | None:
+def _taken() -> tuple[str, str] | None:
     """Which package stands in the place of one of ours, and the remedy."""
     for name, file in _OURS.items():
         spec = PathFinder.find_spec(name)
@@ -49,10 +51,10 @@ def _remedy(folder: str) -> str:
     return f"install it in an environment of its own: {_OWN}"
 
 
-def _tell(why: str, command: str) -> None:
+def _tell(why: str, command: str, code: str) -> None:
     if "--json" in sys.argv:
         import json
 
-        sys.stderr.write(json.dumps({"error": why, "code": "name_taken", "hint": command}) + "\n")
+        sys.stderr.write(json.dumps({"error": why, "code": code, "hint": command}) + "\n")
     else:
         sys.stderr.write(f"error: {why}\ntry: {command}\n")

@@ -19,7 +19,7 @@ PACKAGES = ("workflows", "activities", "bridge", "cli")
 
 def entry(folder: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """The script as an installer writes it, with a path that begins with the folder."""
-    shutil.copy(ROOT / "cli" / "entry.py", folder / "delegation_service.py")
+    shutil.copy(ROOT / "cli" / "warm" / "entry.py", folder / "delegation_service.py")
     script = folder / "service"
     script.write_text(
         f"import sys\nsys.path[0:0] = [{str(folder)!r}]\nsys.path.append({str(ROOT)!r})\n"
@@ -67,6 +67,7 @@ def test_what_is_not_whole_is_said(home: Home, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("error: the service is not whole: ")
     assert "Traceback" not in done.stderr
+    assert json.loads(entry(tmp_path, "job", "list", "--json").stderr)["code"] == "not_whole"
 
 
 def test_it_runs_the_command_where_all_is_well(home: Home, tmp_path: Path) -> None:
