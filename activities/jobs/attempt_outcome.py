@@ -61,7 +61,7 @@ def outcome(
         usage=usage,
         branch=branch if evidence.head_sha else None,
         head_sha=evidence.head_sha,
-        touched_files=evidence.touched.files[:TOUCHED_LIMIT] if evidence.touched else (),
+        touched_files=tuple(map(without_words, evidence.touched.files[:TOUCHED_LIMIT])) if evidence.touched else (),
     )
     if evidence.problem and branch:
         return ended.model_copy(update={"reason": redacted(evidence.problem)})

@@ -76,7 +76,10 @@ class KeptSecrets:
 
 
 def without_words(text: str) -> str:
-    """What an agent says with such words in it, which it cannot have from us: they would be put back for another."""
+    """What an agent, a stranger or a caller of the bridge says, without such words: they would be put back for others.
+
+    Lists and comments show these words, so whoever reads one could have an agent be given what it stands for.
+    """
     return _WORD.sub(_MARK, text) if "redacted-" in text else text
 
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from activities.github import api
 from activities.github.client import GithubError
 from activities.github.models import Comment
+from activities.redaction.kept_secrets import without_words
 from activities.store.github import account, comments, facts, threads
 from activities.store.github.comments import CommentRow
 from activities.store.github.facts import FactRow
@@ -83,9 +84,9 @@ def _why_not(session: Session, row: CommentRow, comment: Comment | None) -> str:
 
 
 async def _carried_out(session: Session, row: CommentRow, comment: Comment, permission: str) -> Outcome:
-    outcome = Outcome([], [], [], [])
-    for number, said in enumerate(commands_in(comment.body)):
-        asked = Asked(row, written(comment), f"comment-{row.comment_id}-{number}")
+    outcome, told = Outcome([], [], [], []), written(comment)
+    for number, said in enumerate(commands_in(told.body)):
+        asked = Asked(row, told, f"comment-{row.comment_id}-{number}")
         if why := refusal(said, permission, session.settings.commands):
             outcome.refused += [why] if await orders.is_for_us(session, asked, said) else []
             continue
@@ -142,13 +143,13 @@ def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") 
 
 
 def written(comment: Comment) -> Written:
-    """A comment as the rules about comments see it."""
+    """A comment as the rules about comments see it, without words for kept secrets (ruling N7)."""
     return Written(
         id=comment.id,
         author=comment.user.login,
         author_type=comment.user.type,
         author_id=comment.user.id,
-        body=comment.body,
+        body=without_words(comment.body),
         created_at=comment.created_at,
         updated_at=comment.updated_at,
         number=comment.number,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from activities.redaction.kept_secrets import without_words
 from activities.redaction.redacted import redacted
 from activities.store import memory as stored
 from activities.store.memory import Sought, Written
@@ -99,8 +100,8 @@ def propose(service: Service, proposal: Proposal) -> Entry:
         # A throwaway worker is gone after its job: what it learnt can only be everybody's.
         agent=None if proposal.shared or job.ephemeral else job.agent,
         repo=None if proposal.general else job.repo,
-        key=_key(proposal.key),
-        content=_content(proposal.content),
+        key=_key(without_words(proposal.key)),
+        content=_content(without_words(proposal.content)),
         author=job.agent,
         job_id=job.job_id,
     )

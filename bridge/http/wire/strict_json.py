@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from typing import Any, NoReturn
 
+from activities.redaction.kept_secrets import without_words
+from activities.redaction.redacted import mapped
 from bridge.http.wire.errors import InvalidJsonError
 
 DEPTH = 64
@@ -18,7 +20,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def decode(body: bytes) -> Any:
-    """One value in UTF-8: no member twice, no lone surrogate, no NUL, no NaN or Infinity, no more than `DEPTH` deep."""
+    """One value in UTF-8: no member twice, no lone surrogate, no NUL, no NaN or Infinity, no more than `DEPTH` deep.
+
+    Words that stand for kept secrets are taken out of it (ruling N7).
+    """
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -32,7 +37,7 @@ def decode(body: bytes) -> Any:
     except ValueError as error:
         raise InvalidJsonError(f"a number in the body cannot be read: {error}") from None
     _check(value)
-    return value
+    return mapped(value, without_words)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

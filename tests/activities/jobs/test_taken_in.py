@@ -6,6 +6,7 @@ import pytest
 
 from activities.jobs import attempt_outcome
 from activities.redaction.kept_secrets import KeptSecrets
+from tests.activities.jobs.conftest import Stage
 from tests.contract.redaction_table import TOKENS
 from workflows.contract.models import (
     Action,
@@ -18,6 +19,7 @@ from workflows.contract.models import (
 )
 
 TOKEN = TOKENS["GitHub personal"]
+SAYS = 'print(\'{"service_result": {"decision": "implemented", "summary": "fine"}}\')\n'
 
 
 class _Context:
@@ -60,3 +62,12 @@ def test_an_agent_s_word_for_a_secret_is_put_back_for_nobody(tmp_path: Path) -> 
     taken = attempt_outcome.taken_in(context, _result(word))  # type: ignore[arg-type]
     assert word not in taken.model_dump_json()
     assert context.kept.show(taken.delegations[0].prompt) == f"use {TOKEN} [redacted]"
+
+
+@pytest.mark.ruling("N7")
+async def test_a_file_that_is_called_like_a_word_for_a_secret_is_told_without_it(stage: Stage) -> None:
+    """Names of files stand in the prompts of others."""
+    word = "redacted-" + "0123456789abcdef0123"
+    made = f"open({word + '.py'!r}, 'w').write('x')\n" + SAYS
+    outcome = await stage.play(stage.job(made, Action.IMPLEMENT))
+    assert outcome.touched_files == ("[redacted].py",)

@@ -320,3 +320,14 @@ async def test_nothing_is_asked_of_a_repository_where_nothing_can_be_answered(of
     await heard(office)
     assert [each.line for each in office.hub.requests] == ["GET /user"]
     assert account.read(office.session.store).login == "helper"
+
+
+@pytest.mark.ruling("N7")
+async def test_a_stranger_s_word_for_a_secret_is_put_back_for_nobody(office: Office, said: list[ResumeOrder]) -> None:
+    """Comments of ours show such words."""
+    number = office.hub.pull()
+    await waiting(office, number)
+    office.hub.comment(as_="ann", number=number, body=ANSWER.replace("dark red", "redacted-0123456789abcdef0123"))
+    await heard(office)
+    (order,) = said
+    assert order.text.startswith("color: [redacted]")

@@ -146,3 +146,11 @@ async def test_a_megabyte_of_brackets_is_answered(call: httpx.AsyncClient) -> No
 async def test_query_parameters_are_those_that_are_declared(call: httpx.AsyncClient, query: str) -> None:
     answer = await call.get(f"/v1/jobs?{query}")
     assert answer.status_code == 400, answer.text
+
+
+@pytest.mark.ruling("N7")
+@pytest.mark.parametrize("word", [b"redacted-0123456789abcdef0123", b"\\u0072edacted-0123456789abcdef0123"])
+def test_a_caller_s_word_for_a_secret_is_put_back_for_nobody(word: bytes) -> None:
+    """Lists show such words, and who may only ask reads lists."""
+    body = b'{"message": "say ' + word + b'", "payload": {"k": ["' + word + b'"]}, "%s": 1}' % word
+    assert decode(body) == {"message": "say [redacted]", "payload": {"k": ["[redacted]"]}, "[redacted]": 1}

@@ -141,3 +141,10 @@ class TestRecall:
             memory.recall(service, Recall(query="q", repo="acme/x"))
         with pytest.raises(NotFoundError, match="no agent nobody; known: scout"):
             memory.recall(service, Recall(query="q", agent="nobody"))
+
+
+@pytest.mark.ruling("N7")
+def test_a_proposed_word_for_a_secret_is_put_back_for_nobody(service: Service) -> None:
+    word = "redacted-0123456789abcdef0123"
+    entry = memory.propose(service, Proposal(ROOT, f"key {word}", f"use {word}"))
+    assert (entry.key, entry.content) == ("key [redacted]", "use [redacted]")
