@@ -16,9 +16,9 @@ HERE = Path(cli.__file__).parent
 WAY_OUT = HERE / "output.py"
 ALONE = {
     "warm/client.py": {"sys.stderr.write(_SAID_IN_JSON if self._as_json else _SAID)"},
-    "entry.py": {
+    "warm/entry.py": {
         "sys.stderr.write(f'error: {why}\\ntry: {command}\\n')",
-        "sys.stderr.write(json.dumps({'error': why, 'code': 'name_taken', 'hint': command}) + '\\n')",
+        "sys.stderr.write(json.dumps({'error': why, 'code': code, 'hint': command}) + '\\n')",
     },
 }
 """They have no time for it, or cannot import it, and write words of ours only, and what is escaped."""
