@@ -5,6 +5,7 @@ import re
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from activities.redaction.kept_secrets import KeptSecrets
@@ -67,6 +68,8 @@ def data_converter(home: Home, settings: Settings) -> "DataConverter":
 
 @dataclass(frozen=True)
 class _Reached:
+    home: Path
+    settings: Settings
     config: dict[str, Any]
     client: "Client"
     at: float
@@ -79,15 +82,15 @@ async def connect(home: Home, settings: Settings) -> "Client":
 
     from activities.redaction.on_temporal import Hiding
 
-    config = connect_config(home, settings) | {"data_converter": data_converter(home, settings)}
     kept = _KEPT.get("client")
+    if kept and (kept.home, kept.settings) == (home.root, settings) and time.monotonic() - kept.at < FRESH_SECONDS:
+        return kept.client
+    config = connect_config(home, settings) | {"data_converter": data_converter(home, settings)}
     known = kept.client if kept and kept.config == config else None
-    if kept and known and time.monotonic() - kept.at < FRESH_SECONDS:
-        return known
     try:
         client = known or await Client.connect(**config, interceptors=[Hiding(KeptSecrets(home.root))])
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
-        _KEPT["client"] = _Reached(config, client, time.monotonic())
+        _KEPT["client"] = _Reached(home.root, settings, config, client, time.monotonic())
     except (RPCError, RuntimeError, OSError) as error:
         told = _TOLD.search(str(error))
         why = told[1] if told else str(error).partition("\n")[0].removeprefix("Failed client connect: ")[:200]

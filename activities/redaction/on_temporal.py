@@ -12,6 +12,9 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from activities.redaction.kept_secrets import KeptSecrets
 from activities.redaction.redacted import mapped, redacted, redacted_all
 
+_LONG = 4096
+"""Characters that are looked through in some milliseconds."""
+
 
 class Hiding(temporalio.client.Interceptor):
     """What a client sends keeps its secrets in the home: agents get them, histories do not."""
@@ -29,7 +32,7 @@ class _Sending(OutboundInterceptor):
         self._kept = kept
 
     async def start_workflow(self, input: StartWorkflowInput) -> Any:  # noqa: A002
-        await asyncio.to_thread(self._hide, input)  # a long message takes its time
+        await self._hide_well(input)
         input.static_summary = input.static_summary and redacted(input.static_summary)
         input.static_details = input.static_details and redacted(input.static_details)
         return await super().start_workflow(input)
@@ -39,15 +42,34 @@ class _Sending(OutboundInterceptor):
         await super().signal_workflow(input)
 
     async def start_workflow_update(self, input: temporalio.client.StartWorkflowUpdateInput) -> Any:  # noqa: A002
-        await asyncio.to_thread(self._hide, input)
+        await self._hide_well(input)
         return await super().start_workflow_update(input)
 
     async def query_workflow(self, input: temporalio.client.QueryWorkflowInput) -> Any:  # noqa: A002
         self._hide(input)
         return await super().query_workflow(input)
 
+    async def _hide_well(self, sent: Any) -> None:
+        """Beside the loop where there are long texts: those take their time."""
+        if _length(sent.args) > _LONG:
+            await asyncio.to_thread(self._hide, sent)
+        else:
+            self._hide(sent)
+
     def _hide(self, sent: Any) -> None:
         sent.args = tuple(mapped(each, self._kept.hide) for each in sent.args)
+
+
+def _length(values: Any) -> int:
+    """Of all texts in them."""
+    lengths: list[int] = []
+
+    def measured(text: str) -> str:
+        lengths.append(len(text))
+        return text
+
+    mapped(values, measured)
+    return sum(lengths)
 
 
 class Redacting(temporalio.worker.Interceptor):

@@ -14,17 +14,18 @@ T = TypeVar("T")
 _MARGIN = 1024
 """What is read beyond a cut, so that a secret which is cut is not taken for something else; half of it is left out."""
 
+_SHORTEST = known_values.SHORTEST - 2
+"""Texts below that have no room for a secret."""
+
 _SHORT = 256
 """Texts up to here come again and again: ids, names, states."""
 
 
 def redacted(text: str) -> str:
     """The text without secrets."""
-    if len(text) < known_values.SHORTEST - 2:
-        return text
-    if known_values.process().look():
-        _remembered.cache_clear()
-    return _remembered(text) if len(text) <= _SHORT else _redact(text)
+    if len(text) >= _SHORTEST:
+        _look()
+    return _clean(text)
 
 
 def redacted_begin(text: str, limit: int) -> str:
@@ -43,12 +44,14 @@ def redacted_value(value: JsonValue) -> JsonValue:
     """The same for all of a JSON value."""
     from workflows.contract.redact import redact_value
 
-    return redact_value(value, redacted)
+    _look()
+    return redact_value(value, _clean)
 
 
 def redacted_all(value: T) -> T:
     """The same for every text in models, records and what holds them; what has none comes back as it is."""
-    return mapped(value, redacted)
+    _look()
+    return mapped(value, _clean)
 
 
 def mapped(value: T, change: Callable[[str], str]) -> T:
@@ -88,6 +91,18 @@ def _member(name: object, value: Any, change: Callable[[str], str]) -> Any:
     if type(name) is str and type(value) is str and is_secret(name, value):
         return change(f"{name}={value}").partition("=")[2]
     return _mapped(value, change)
+
+
+def _look() -> None:
+    """Once for a value, however many texts it has: files are asked whether they have changed."""
+    if known_values.process().look():
+        _remembered.cache_clear()
+
+
+def _clean(text: str) -> str:
+    if len(text) < _SHORTEST:
+        return text
+    return _remembered(text) if len(text) <= _SHORT else _redact(text)
 
 
 @lru_cache(maxsize=4096)

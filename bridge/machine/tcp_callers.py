@@ -14,10 +14,11 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from activities.runs.ancestry import Agent, GoneError, agent_of, supervisors
-from activities.runs.os_processes import pids
+from activities.runs.os_processes import pids, started
 from bridge.machine.tcp_lookup import Address, lookup
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
@@ -26,6 +27,10 @@ LOCAL, REMOTE, UID, INODE = 1, 2, 7, 9
 
 _CALLED_LATELY: deque[int] = deque(maxlen=8)
 """A look at the files of all processes takes some ten milliseconds, and most callers call again."""
+
+_PEOPLE_S: deque[tuple[int, int]] = deque(maxlen=8)
+"""Callers that are below no supervisor, with the time they began. They stay so: what ends above them is replaced by
+something still further above."""
 
 
 class CannotTellError(Exception):
@@ -49,10 +54,31 @@ def agent_at(caller: Address | None, here: Address | None) -> Agent | None:
         return None  # another account's: no agent of ours
     for pid in _holders(theirs.inode) if theirs and theirs.inode else ():
         with suppress(GoneError):
-            return agent_of(pid)
+            return _whose(pid)
     if next(supervisors(), None) is not None:
         raise CannotTellError
     return None
+
+
+def is_known(caller: Address | None, here: Address | None) -> bool:
+    """Whether a process of a person's calls that has called lately: told at once, where a whole look takes its time."""
+    if caller is None or here is None:
+        return False
+    with suppress(OSError):
+        found = lookup(caller, here)
+        holder = next((pid for pid in tuple(_CALLED_LATELY) if found and _holds(pid, f"socket:[{found[1]}]")), None)
+        return holder is not None and (holder, started(holder)) in _PEOPLE_S
+    return False
+
+
+def _whose(pid: int) -> Agent | None:
+    """Whose agent a process is; None for people's, which are remembered."""
+    begun = started(pid)
+    if begun is not None and (pid, begun) in _PEOPLE_S:
+        return None
+    if (found := agent_of(pid)) is None and begun is not None and started(pid) == begun:
+        _PEOPLE_S.appendleft((pid, begun))
+    return found
 
 
 def _ends(caller: Address, here: Address) -> tuple[_Socket | None, _Socket | None]:
@@ -92,9 +118,18 @@ def _written(address: Address, mapped: bool) -> str:
 def _holders(inode: int) -> Iterator[int]:
     """The processes that have the socket, as far as they are ours to see: who called lately first, then the newest."""
     wanted, lately = f"socket:[{inode}]", tuple(_CALLED_LATELY)
-    for pid in (*lately, *(each for each in sorted(pids(), reverse=True) if each not in lately)):
-        with suppress(OSError):  # it ended meanwhile, or belongs to somebody else
-            if any(os.readlink(f"/proc/{pid}/fd/{each}") == wanted for each in os.listdir(f"/proc/{pid}/fd")):
-                if pid not in lately:
-                    _CALLED_LATELY.appendleft(pid)
-                yield pid
+    for pid in chain(lately, _others_than(lately)):
+        if _holds(pid, wanted):
+            if pid not in lately:
+                _CALLED_LATELY.appendleft(pid)
+            yield pid
+
+
+def _holds(pid: int, wanted: str) -> bool:
+    with suppress(OSError):  # it ended meanwhile, or belongs to somebody else
+        return any(os.readlink(f"/proc/{pid}/fd/{each}") == wanted for each in os.listdir(f"/proc/{pid}/fd"))
+    return False
+
+
+def _others_than(lately: tuple[int, ...]) -> Iterator[int]:
+    yield from (each for each in sorted(pids(), reverse=True) if each not in lately)

@@ -17,6 +17,8 @@ async def bound(
     service: Service, repo: Repo, pull_request: int | None, issue: int | None, token: str | None = None
 ) -> Bound:
     """The binding of work that is asked for now; with a pull request, its head is fetched."""
+    if pull_request is None and issue is None:
+        return Bound()
     settings = service.settings
     return await asyncio.to_thread(looked_up, repo, settings.host, pull_request, issue, token, settings.github.web)
 

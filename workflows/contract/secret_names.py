@@ -5,6 +5,7 @@ A name alone is not enough: its value must be a literal, and no placeholder, exp
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from workflows.contract.secret_spans import Span
 
@@ -121,7 +122,13 @@ _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 def is_secret(name: str, value: str) -> bool:
     """Whether a value that has this name, as a whole, is one."""
-    return bool(SECRET_KEY.fullmatch(name)) and quoted_is_secret(name, value)
+    return _is_name_of_one(name) and quoted_is_secret(name, value)
+
+
+@lru_cache(maxsize=1024)
+def _is_name_of_one(name: str) -> bool:
+    """The same names come again and again."""
+    return bool(SECRET_KEY.fullmatch(name))
 
 
 def _assigned(text: str, start: int, end: int, value: re.Match[str]) -> Span | None:

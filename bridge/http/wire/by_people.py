@@ -5,7 +5,7 @@ from collections.abc import Callable
 from activities.runs.ancestry import Agent
 from bridge.http.wire.call import Scope, call_of
 from bridge.http.wire.off_loop import read
-from bridge.machine.tcp_callers import CannotTellError
+from bridge.machine.tcp_callers import CannotTellError, is_known
 from bridge.machine.tcp_lookup import Address
 from bridge.operations import people
 from bridge.operations.service import Service
@@ -25,8 +25,11 @@ def nobody_s(caller: Address | None, here: Address | None) -> Agent | None:
 
 async def check(service: Service, agent_at: AgentAt, scope: Scope, order: str) -> None:
     """Refuse an agent's order, by name; it is recorded in its tree."""
+    ends = scope.get("client"), scope.get("server")
+    if is_known(*ends):
+        return
     try:
-        found = await read(agent_at, scope.get("client"), scope.get("server"))
+        found = await read(agent_at, *ends)
     except CannotTellError:
         why = "agents run on this machine, and it cannot be told whether one of them has called"
         raise people.UnknownCallerError(why, AGAIN) from None

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.ancestry import Agent
+from activities.runs.ancestry import Agent, agent_of
+from activities.runs.os_processes import started
 from activities.runs.supervised_run import RunRequest, run, stop
-from bridge.machine.tcp_callers import CannotTellError, agent_at
+from bridge.machine import tcp_callers
+from bridge.machine.tcp_callers import CannotTellError, agent_at, is_known
 from tests.waiting import until
 
 pytestmark = [
@@ -86,6 +88,7 @@ async def test_an_agent_is_known_by_its_connection(
             line, caller = listener.accept()
             with line:
                 assert agent_at(caller[:2], line.getsockname()[:2]) == Agent(JOB, tmp_path / "home")
+                assert not is_known(caller[:2], line.getsockname()[:2])
 
 
 @pytest.mark.parametrize("then", ["closes", "resets", "hides"])
@@ -121,4 +124,31 @@ def person(words: list[str], folder: Path) -> Iterator[None]:
 
 def test_of_who_comes_by_no_connection_nothing_is_known() -> None:
     assert agent_at(None, None) is None
+    assert not is_known(None, None)
     assert agent_at(None, ("127.0.0.1", 1)) is None
+
+
+def test_a_person_who_calls_again_is_remembered_and_another_process_of_that_number_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def looking(pid: int) -> Agent | None:
+        looked.append(pid)
+        return agent_of(pid)
+
+    monkeypatch.setattr(tcp_callers, "agent_of", looking)
+    with listening(socket.AF_INET, "127.0.0.1") as listener:
+        port = str(listener.getsockname()[1])
+        with person(["AF_INET", "127.0.0.1", port, "stays"], tmp_path / "hers"):
+            line, caller = listener.accept()
+            with line:
+                assert not is_known(caller, line.getsockname())
+                assert [agent_at(caller, line.getsockname()) for _ in range(3)] == [None] * 3
+                assert len(looked) == 1
+                assert is_known(caller, line.getsockname())
+                begun = started(looked[0])
+                monkeypatch.setattr(tcp_callers, "started", lambda _: (begun or 0) + 1)
+                assert not is_known(caller, line.getsockname())
+                assert agent_at(caller, line.getsockname()) is None
+                assert len(looked) == 2
