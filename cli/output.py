@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from workflows.model.errors import ServiceError
 
-_UP = "\x1b[{}A\x1b[J"
-"""Back to the first line of a view, and clear from there."""
 _NAME = re.compile(r"[\w@/+.,#-]+(?: ago| days| said)?")
 _OTHERS = re.compile(r"[^\x00-\x7f]")
 _COLOUR = "\x1b[{}m{}\x1b[0m"
@@ -121,10 +119,11 @@ def hand_over(pieces: Iterable[bytes]) -> None:
         sys.stdout.buffer.writelines(pieces)
 
 
-def redraw(lines: Sequence[str], before: int) -> None:
-    """Lines in the place of those that stand there now."""
-    _put(sys.stdout, _UP.format(before) if before else "")
-    say(*lines)
+def draw(text: str, stream: "TextIO") -> None:
+    """What `cli.drawing` draws in place, at once: each line in it has been through `one_line`."""
+    with _printing():
+        stream.write(text)
+        stream.flush()
 
 
 def coloured(text: str, colour: int | None) -> str:

@@ -15,8 +15,8 @@ from io import TextIOWrapper
 
 SECONDS = 120
 
-_forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload(["tests.cli.everything", __name__])
+forking = multiprocessing.get_context("forkserver")
+forking.set_forkserver_preload(["tests.cli.everything", __name__])
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,20 @@ def typed(
         tty.setraw(each)
     streams = (os.ttyname(program_out), os.ttyname(program_err))
     place = dict(os.environ if environment is None else environment), os.getcwd()
-    process = _forking.Process(target=_run, args=(list(words), streams, place, before))
+    process = forking.Process(target=_run, args=(list(words), streams, place, before))
     process.start()
     os.write(out, keys.encode())
     said = _read(out, err, process.is_alive, (program_out, program_err))
     process.join(SECONDS)
     process.kill()
     return Printed(process.exitcode, said[out], said[err])
+
+
+def run_in(words: list[str], terminal: str, place: tuple[dict[str, str], str], before: Callable[[], None]) -> None:
+    """In the process: as a program that a shell has started on its terminal, whose keys send it signals."""
+    os.setsid()
+    os.close(os.open(terminal, os.O_RDWR))  # the first that a session opens becomes its own
+    _run(words, (terminal, terminal), place, before)
 
 
 def _run(
@@ -65,7 +72,7 @@ def _run(
     for number, file in ((0, out), (1, out), (2, err)):
         os.dup2(file, number)
     sys.stdin, sys.stdout, sys.stderr = (
-        TextIOWrapper(os.fdopen(number, mode, closefd=False), "utf-8", errors, "\n")
+        TextIOWrapper(os.fdopen(number, mode, closefd=False), "utf-8", errors, "\n", line_buffering=True)
         for number, mode, errors in ((0, "rb", "strict"), (1, "wb", "strict"), (2, "wb", "backslashreplace"))
     )
     os.environ.clear()
