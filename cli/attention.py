@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.output import say, say_json
+from cli.waiting import left_alone
 from cli.web import Web, open_page
 from cli.words import ago, clock, one_line, way_out_in_words
 
 if TYPE_CHECKING:
     from bridge.operations.attention import Attention, WaitingTree
+    from bridge.operations.service import Service
 
 app = typer.Typer(rich_markup_mode=None)
 INTERVAL = 1.0
@@ -28,20 +30,42 @@ def attention(
     from bridge.operations import attention as operation
     from bridge.operations.dashboard import FIRST
     from bridge.operations.service import Service
+    from cli.drawing.sizes import can_draw
 
     service = Service.locate()
     if web:
         open_page(service, FIRST)
-        return
+    elif not watch:
+        found = operation.find(service)
+        say_json(operation.as_json(found)) if json else say(*_lines(found))
+    elif json or not can_draw(sys.stdout):
+        _print_changes(service, json=json)
+    else:
+        _watch_live(service)
+
+
+def _watch_live(service: "Service") -> None:
+    from bridge.operations import attention as operation
+    from cli.drawing.live import View, live
+    from cli.drawing.viewport import Row
+
+    with left_alone("service attention --watch"), live() as shown:
+        while True:
+            lines = _lines(operation.find(service))
+            shown.show(View([], [Row(line) for line in lines], lines))
+            shown.pause(INTERVAL)
+
+
+def _print_changes(service: "Service", *, json: bool) -> None:
+    from bridge.operations import attention as operation
+
     shown = None
     while True:
         found = operation.find(service)
         if found != shown:
-            say_json(operation.as_json(found)) if json else say(*_lines(found), *([""] if watch else []))
+            say_json(operation.as_json(found)) if json else say(*_lines(found), "")
             sys.stdout.flush()
             shown = found
-        if not watch:
-            return
         time.sleep(INTERVAL)
 
 

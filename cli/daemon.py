@@ -42,8 +42,12 @@ def start(
     """Start everything in the background and wait until it works."""
     from bridge.daemon import control
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
 
-    seen = control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports)
+    goes_on = if_interrupted("the daemon goes on starting", "service daemon status", "service daemon stop")
+    with goes_on, progress("starting") as step:
+        seen = control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports, step=step)
     say_json(seen.model_dump(mode="json")) if as_json else say(*_lines(seen))
 
 
@@ -52,8 +56,13 @@ def stop() -> None:
     """Stop everything. Agents that are at work go on, and are found again at the next start."""
     from bridge.daemon import control
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
 
-    say("stopped" if control.stop(Service.locate()) else "not running")
+    goes_on = if_interrupted("the daemon goes on stopping", "service daemon status")
+    with goes_on, progress("stopping") as step:
+        stopped = control.stop(Service.locate(), step)
+    say("stopped" if stopped else "not running")
 
 
 @app.command()

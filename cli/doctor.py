@@ -17,8 +17,11 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
     """Look at everything the service stands on. Exit status 1 when something is wrong."""
     from bridge.operations import doctor
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
 
-    findings = doctor.examine(Service.locate())
+    with if_interrupted("not everything was looked at", "service doctor"), progress() as step:
+        findings = doctor.examine(Service.locate(), step)
     say_json(doctor.as_json(findings)) if json else say(*(line for each in findings for line in lines(each)))
     if not doctor.healthy(findings):
         raise typer.Exit(1)

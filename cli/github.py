@@ -37,11 +37,15 @@ def sync(
 
     from bridge.operations import github
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
     from workflows.model.errors import UsageError
 
     if retry and drop:
         raise UsageError("--retry and --drop do not go together", "service github sync --retry")
-    done = github.sync(Service.locate(), name, retry=retry, drop=drop)
+    goes_on = if_interrupted("it is looked at all the same", "service github status")
+    with goes_on, progress() as step:
+        done = github.sync(Service.locate(), name, retry=retry, drop=drop, step=step)
     say_json(asdict(done)) if json else say(*_synced(done, drop=drop))
 
 

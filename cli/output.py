@@ -10,8 +10,8 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, Protocol
 
 from workflows.contract.visible import in_json, one_line, prefixed, visible
 
@@ -24,8 +24,27 @@ _NAME = re.compile(r"[\w@/+.,#-]+(?: ago| days| said)?")
 _OTHERS = re.compile(r"[^\x00-\x7f]")
 _COLOUR = "\x1b[{}m{}\x1b[0m"
 AS_JSON = "--json"
+_below: "Below | None" = None
 _for_programs = False
 """Whether errors are JSON: a program has typed the command."""
+
+
+class Below(Protocol):
+    """What stands below all that is printed, as a line of progress does."""
+
+    def aside(self) -> AbstractContextManager[None]:
+        """It is gone meanwhile."""
+
+
+@contextmanager
+def stand_below(what: Below) -> Iterator[None]:
+    """Whatever is printed meanwhile stands above it."""
+    global _below
+    before, _below = _below, what
+    try:
+        yield
+    finally:
+        _below = before
 
 
 def typed(words: Sequence[str]) -> None:
@@ -46,7 +65,7 @@ def say(*lines: str) -> None:
 
 def tell(*lines: str) -> None:
     """Lines beside the result, which alone goes to standard output."""
-    with suppress(OSError):  # there is nobody left to tell
+    with suppress(OSError), _above():  # there is nobody left to tell
         sys.stderr.write(_ended(lines))
         sys.stderr.flush()
 
@@ -160,14 +179,16 @@ def asked(question: str, default: str | None = None) -> str:
     """What the person types."""
     import typer
 
-    return str(typer.prompt(one_line(question), default=default, show_default=False, err=True)).strip()
+    with _above():
+        return str(typer.prompt(one_line(question), default=default, show_default=False, err=True)).strip()
 
 
 def confirmed(question: str, *, default: bool = False) -> bool:
     """Yes or no; the default is what Enter means."""
     import typer
 
-    return typer.confirm(one_line(question), default=default, err=True)
+    with _above():
+        return typer.confirm(one_line(question), default=default, err=True)
 
 
 def tell_error(error: "ServiceError") -> None:
@@ -210,6 +231,10 @@ def _json_for(stream: "TextIO", document: str) -> str:
     return shown
 
 
+def _above() -> AbstractContextManager[None]:
+    return _below.aside() if _below is not None else nullcontext()
+
+
 @contextmanager
 def _printing() -> Iterator[None]:
     """A disk that is full, a stream that is closed: what was asked for is done, and nobody has seen it."""
@@ -225,8 +250,10 @@ def _printing() -> Iterator[None]:
 
 
 def _put(stream: "TextIO", text: str) -> None:
-    with _printing():
+    with _printing(), _above():
         stream.write(text)
+        if _below is not None:
+            stream.flush()
 
 
 def _ended(lines: Iterable[str]) -> str:

@@ -65,8 +65,12 @@ def sweep(
     """List worktrees, merged branches and locks that killed processes left; never removes work that is nowhere else."""
     from bridge.operations import leftovers
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
 
-    swept = leftovers.sweep(Service.locate(), name, yes=yes)
+    stopped = if_interrupted("what is removed by now is gone, the rest is as it was", "service repo sweep")
+    with stopped, progress() as step:
+        swept = leftovers.sweep(Service.locate(), name, yes=yes, step=step)
     if json:
         say_json([leftovers.as_json(one) for one in swept])
         return

@@ -17,6 +17,7 @@ from activities.sealing import seal_key
 from activities.settings.load import SettingsError
 from bridge.machine import daemon_state
 from bridge.machine.locks import holder
+from bridge.machine.steps import Step, unheard
 from bridge.machine.writable import usable
 from bridge.operations import runtimes as installed
 from bridge.operations import settings as settings_in_force
@@ -31,9 +32,13 @@ SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
 LEFT_OVER_SECONDS = 86_400.0
 
 
-def examine(service: Service) -> list[Finding]:
+def examine(service: Service, step: Step = unheard) -> list[Finding]:
     """Look at everything; what one part lacks does not hide the others."""
-    return [finding for check in CHECKS for finding in _carefully(check, service)]
+    found = list[Finding]()
+    for number, check in enumerate(CHECKS, 1):
+        step(f"looking at {check.__name__}, {number} of {len(CHECKS)}")
+        found += _carefully(check, service)
+    return found
 
 
 def foundation(service: Service) -> list[Finding]:

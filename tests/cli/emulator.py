@@ -48,7 +48,9 @@ class Emulator:
         self._write(text[at:])
 
     def resize(self, columns: int, lines: int) -> None:
-        """The window is pulled: what does not fit any more leaves at the top, as terminals have it."""
+        """The window is pulled: what does not fit any more leaves at the top, unless there are empty lines below."""
+        while len(self._rows) > max(lines, self._row + 1) and not self._rows[-1]:
+            self._rows.pop()
         while len(self._rows) > lines:
             gone = self._rows.pop(0)
             self._row = max(0, self._row - 1)
