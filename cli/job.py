@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import job_branches, job_publish
+from cli.drawing.looks import of_state
+from cli.drawing.tables import Column
 from cli.output import say, say_json, say_table
 from cli.web import Web, open_page
 
@@ -16,7 +18,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
 ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `job open` printed.")]
 
-HEADINGS = ("JOB", "STATE", "ACTION", "AGENT", "REPO", "DECISION", "STARTED", "SUMMARY", "PREFLIGHT_FAILED:")
+HEADINGS = (
+    "JOB",
+    Column("STATE", look=of_state),
+    Column("ACTION", leaves=3),
+    Column("AGENT", least=8, leaves=1),
+    Column("REPO", least=16, leaves=5),
+    Column("DECISION", leaves=4, look=of_state),
+    Column("STARTED", leaves=2),
+    Column("SUMMARY", least=16, plain=60),
+    Column("PREFLIGHT_FAILED:", least=17, leaves=6, plain=60),
+)
 REVIEW_HEADINGS = ("REVIEW", "STATE", "REPO", "PR", "HEAD", "WORKFLOW", "OPENED", "STATUS", "VERDICT")
 
 
@@ -38,7 +50,7 @@ def list_(
     """List the newest jobs."""
     from bridge.operations import jobs
     from bridge.operations.service import Service
-    from cli.words import ago, one_line
+    from cli.words import LONGEST, ago, one_line
     from workflows.policy.decisions import decided
 
     wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit, pull_request=pr, issue=issue)
@@ -55,8 +67,8 @@ def list_(
             job.repo,
             decided(job.state, job.decision) or "-",
             ago(job.queued_at),
-            one_line(job.summary or job.reason),
-            one_line(job.preflight_failed or "-"),
+            one_line(job.summary or job.reason, LONGEST),
+            one_line(job.preflight_failed or "-", LONGEST),
         )
         for job in found
     ]

@@ -25,6 +25,8 @@ _STAGES = {
     "put_off": "not running, put off",
     "ended": "ended, and is being recorded",
 }
+LONGEST = 300
+"""Of a text in a table: the widest terminal shows it, and a plain column is cut to its own width."""
 _BLANKS = re.compile("[ \t\n]+|\r\n")
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
