@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import job_branches, job_publish
-from cli.drawing.looks import of_state
-from cli.drawing.tables import Column
+from cli.job_tables import HEADINGS, REVIEW_HEADINGS
 from cli.output import say, say_json, say_table
 from cli.web import Web, open_page
 
@@ -17,19 +16,6 @@ app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_mar
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
 ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `job open` printed.")]
-
-HEADINGS = (
-    "JOB",
-    Column("STATE", look=of_state),
-    Column("ACTION", leaves=3),
-    Column("AGENT", least=8, leaves=1),
-    Column("REPO", least=16, leaves=5),
-    Column("DECISION", leaves=4, look=of_state),
-    Column("STARTED", leaves=2),
-    Column("SUMMARY", least=16, plain=60),
-    Column("PREFLIGHT_FAILED:", least=17, leaves=6, plain=60),
-)
-REVIEW_HEADINGS = ("REVIEW", "STATE", "REPO", "PR", "HEAD", "WORKFLOW", "OPENED", "STATUS", "VERDICT")
 
 
 @app.command(name="list")

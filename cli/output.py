@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cli.drawing.lines import FOLDED, Line, Piece
 from cli.drawing.looks import Look
 from cli.drawing.screens import drawn, screen_of
-from cli.drawing.tables import Column, columns_of, fitted, plain
+from cli.drawing.tables import Column, columns_of, fitted, plain, without_room
 from cli.drawing.widths import padded, width
 from workflows.contract.visible import in_json, one_line, prefixed, visible
 
@@ -74,14 +74,18 @@ def say_json_text(document: str) -> None:
     _put(sys.stdout, _json_for(sys.stdout, document) + "\n")
 
 
-def say_table(headings: Sequence[str | Column], rows: Iterable[Sequence[str]], empty: str) -> None:
-    """Aligned columns, or a sentence where there is nothing to show. On a terminal they fit its width."""
+def say_table(headings: Sequence[str | Column], rows: Iterable[Sequence[str]], empty: str) -> set[str]:
+    """Aligned columns, or a sentence where there is nothing to show. On a terminal they fit its width.
+
+    The headings are returned for which there was no room.
+    """
     table = [[named(first), *map(one_line, rest)] for first, *rest in rows]
     if not table:
         say(empty)
-        return
+        return set()
     columns, screen = columns_of(headings), screen_of(sys.stdout)
     say(*(fitted(columns, table, screen.width) if screen else plain(columns, table)))
+    return {columns[at].heading for at in without_room(columns, table, screen.width if screen else None)}
 
 
 def named(name: str) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bridge.operations.claims import entry
 from cli import observation
+from cli.drawing.lines import FOLDED, Line, Piece
+from cli.drawing.looks import Look, of_state
 from cli.output import headed, in_fields
 from workflows.contract.visible import prefixed
 
@@ -41,8 +43,13 @@ def ago(at: float) -> str:
 
 
 def clock(at: float) -> str:
-    """Local date and time."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    """Local date and time, and in which zone that is."""
+    return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(at))
+
+
+def state(word: str, why: str = "") -> Line:
+    """A state in its colour, and why."""
+    return Line(Piece(word, of_state(word)), f": {why}" if why else "")
 
 
 def one_line(text: str, width: int = 60) -> str:
@@ -63,9 +70,10 @@ def signed() -> str:
     return orders.signed(actor(), "cli")
 
 
-def event_in_words(event: "EventRecord") -> str:
+def event_in_words(event: "EventRecord") -> Line:
     """An event on one line."""
-    return f"{clock(event.at)}  {event.job_id}  {event.kind}: {one_line(event.message, 400)}"
+    when, said = Piece(clock(event.at), Look.QUIET), one_line(event.message, 400)
+    return Line(when, f"  {event.job_id}  ", Piece(event.kind, Look.STRONG), f": {said}", below=f"    {FOLDED}")
 
 
 def review_in_words(review: dict[str, Any]) -> list[str]:
@@ -88,10 +96,10 @@ def review_row(review: dict[str, Any]) -> tuple[str, ...]:
         review["repo"] or "-",
         str(review["pull_request"]),
         review["head_sha"][:12],
-        one_line(review["workflow"], 30),
+        one_line(review["workflow"], LONGEST),
         ago(review["opened_at"]),
         f"{status['grade']}, {status['label']}",
-        one_line(status["verdict"] or "-"),
+        one_line(status["verdict"] or "-", LONGEST),
     )
 
 
@@ -107,14 +115,14 @@ def in_words(detail: "JobDetail") -> list[str]:
     spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
     fields: list[tuple[str, object]] = [
         ("job", job.job_id),
-        ("state", f"{job.state}" + (f": {job.reason}" if job.reason else "")),
+        ("state", state(job.state, job.reason)),
         ("agent is", _live(detail.live) if detail.live else ""),
-        ("decision", decided(job.state, job.decision)),
+        ("decision", state(decided(job.state, job.decision))),
         ("summary", job.summary),
         ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
         ("belongs to", str(detail.belongs_to)),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),
-        ("task", f"{task.task_id} {task.state}: {task.title}" if task else ""),
+        ("task", Line(f"{task.task_id} ", *state(task.state, task.title).pieces) if task else ""),
         ("because", waits.reason if waits else ""),
         ("parent", job.parent_job_id),
         ("attempt", job.attempt if job.attempt > 1 else ""),

@@ -1,6 +1,6 @@
 """Tables that fit the terminal they are shown on."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from cli.drawing.lines import Line, Piece
@@ -37,54 +37,70 @@ def columns_of(headings: Sequence[str | Column]) -> list[Column]:
     return [each if isinstance(each, Column) else Column(each) for each in headings]
 
 
+def without_room(columns: Sequence[Column], rows: Rows, room: int | None) -> set[int]:
+    """Which columns are left out where there are so many columns of a terminal."""
+    if room is None:
+        return set()
+    natural = _natural(columns, rows)
+    empty = {at for at in range(len(columns)) if all(row[at] in _EMPTY for row in rows)}
+    out: set[int] = set()
+    while _least(columns, natural, out) > room:
+        leaving = [at for at, each in enumerate(columns) if each.leaves and at not in out]
+        if not leaving:
+            break
+        out.add(max(leaving, key=lambda at: (at in empty, columns[at].leaves)))
+    return out
+
+
 def plain(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
     """Every column, each as wide as it is."""
     cut_rows = [[_shortened(cell, each.plain) for cell, each in zip(row, columns, strict=True)] for row in rows]
-    table = [[each.heading for each in columns], *cut_rows]
-    widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
-    for row in table:
+    widths = _natural(columns, cut_rows)
+    for row in [[each.heading for each in columns], *cut_rows]:
         yield GAP.join(map(padded, row, widths)).rstrip()
 
 
 def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[Line]:
-    """The same within so many columns of a terminal, and with its looks."""
-    natural = [max(map(width, cells)) for cells in zip([each.heading for each in columns], *rows, strict=True)]
-    kept = list(range(len(columns)))
-    empty = {at for at in kept if columns[at].leaves and all(row[at] in _EMPTY for row in rows)}
-    while room is not None and _least(columns, natural, kept) > room:
-        leaving = [at for at in kept if columns[at].leaves]
-        if not leaving:
-            break
-        kept.remove(max(leaving, key=lambda at: (at in empty, columns[at].leaves)))
-    widths = _shrunk(columns, natural, kept, room)
-    yield _line([Piece(padded(cut(columns[at].heading, widths[at]), widths[at]), Look.STRONG) for at in kept])
+    """Those for which there is room on a terminal so wide, and with their looks."""
+    out = without_room(columns, rows, room)
+    natural = _natural(columns, rows)
+    widths = {at: width for at, width in enumerate(natural) if at not in out}
+    if room is not None:
+        _shrink(widths, {at: _floor(columns[at], natural[at]) for at in widths}, room)
+    yield _line([_cell(columns[at].heading, size, Look.STRONG) for at, size in widths.items()])
     for row in rows:
-        cells = [(row[at], cut(row[at], widths[at]), at) for at in kept]
-        yield _line([Piece(padded(shown, widths[at]), columns[at].look(cell)) for cell, shown, at in cells])
+        yield _line([_cell(row[at], size, columns[at].look(row[at])) for at, size in widths.items()])
 
 
-def _least(columns: Sequence[Column], natural: Sequence[int], kept: Sequence[int]) -> int:
-    """What these columns take when each has shrunk as far as it may."""
-    return sum(_floor(columns[at], natural[at]) for at in kept) + len(GAP) * (len(kept) - 1)
+def _natural(columns: Sequence[Column], rows: Rows) -> list[int]:
+    """How wide each is by itself."""
+    return [max(map(width, cells)) for cells in zip([each.heading for each in columns], *rows, strict=True)]
+
+
+def _least(columns: Sequence[Column], natural: Sequence[int], out: set[int]) -> int:
+    """What the others take when each has shrunk as far as it may."""
+    sizes = [_floor(*each) for at, each in enumerate(zip(columns, natural, strict=True)) if at not in out]
+    return _whole(sizes)
+
+
+def _whole(sizes: Collection[int]) -> int:
+    return sum(sizes) + len(GAP) * (len(sizes) - 1)
 
 
 def _floor(column: Column, natural: int) -> int:
     return natural if column.least is None else min(natural, column.least)
 
 
-def _shrunk(columns: Sequence[Column], natural: Sequence[int], kept: Sequence[int], room: int | None) -> dict[int, int]:
-    """The width of each: the widest of those that may shrink gives first."""
-    widths = {at: natural[at] for at in kept}
-    if room is None:
-        return widths
-    over = sum(widths.values()) + len(GAP) * (len(kept) - 1) - room
-    while over > 0:
-        able = [at for at in kept if widths[at] > _floor(columns[at], natural[at])]
-        if not able:
-            break
-        widths[max(able, key=lambda at: widths[at])] -= 1
-        over -= 1
-    return widths
+def _shrink(widths: dict[int, int], floors: dict[int, int], room: int) -> None:
+    """Until it fits, the widest of those that may shrink gives first."""
+    for _ in range(_whole(widths.values()) - room):
+        able = [at for at in widths if widths[at] > floors[at]]
+        if able:
+            widths[max(able, key=lambda at: widths[at])] -= 1
+
+
+def _cell(text: str, size: int, look: Look) -> Piece:
+    return Piece(padded(cut(text, size), size), look)
 
 
 def _shortened(cell: str, most: int | None) -> str:

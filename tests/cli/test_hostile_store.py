@@ -16,7 +16,6 @@ from activities.store.github import account, comments, reading
 from activities.store.github.comments import CommentRow
 from bridge.operations import memory
 from bridge.operations.service import Service
-from cli.drawing.looks import END, Look
 from cli.faults import BUG
 from cli.main import NOUNS, command_of
 from tests.bridge import github_seeds, seeds
@@ -31,9 +30,6 @@ from workflows.model.states import JobState, TaskState
 pytestmark = pytest.mark.ruling("N6")
 
 SEEN = "error: FORGED by name"
-OURS = re.compile(rf"\x1b\[(?:{'|'.join(filter(None, Look))})m([^\x1b]*){re.escape(END)}")
-"""A piece in a colour of ours: from its beginning to its end, and no other sequence in between."""
-LINK = re.compile(r"\x1b]8;;(?:https?|file)://[\w.~:/?#@!$&'()*+,;=%\[\]-]+\x1b\\([^\x1b]*)\x1b]8;;\x1b\\", re.ASCII)
 RESULT = json.dumps({"service_result": {"decision": "approved", "summary": EVIL, "findings": [EVIL, {EVIL: EVIL}]}})
 FILES = {"result": RESULT, "wrong": RESULT.replace('"approved"', json.dumps(EVIL)), "pipeline.yaml": f"name: {{{EVIL}"}
 
@@ -207,14 +203,9 @@ def commands() -> dict[str, Any]:
     return found
 
 
-def without_ours(text: str) -> str:
-    """What is left when each colour and link of ours is taken away: whatever is not exactly one stays."""
-    return LINK.sub(r"\1", OURS.sub(r"\1", text))
-
-
 def check(printed: Printed, words: Words) -> None:
     """Nothing unseen but our own colours, and no line that looks like one of ours."""
-    text = without_ours(printed.text)
+    text = printed.said
     if words[:2] == ["job", "diff"]:  # a line that was not changed stands behind a blank in a diff
         text = re.sub("(?m)^ ", "|", text)
     assert not raw(text), f"{words}: {raw(text)[:3]}"

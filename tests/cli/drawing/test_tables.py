@@ -8,7 +8,7 @@ from cli.drawing.looks import Look, of_state
 from cli.drawing.screens import Screen, drawn
 from cli.drawing.tables import Column, columns_of, fitted, plain
 from cli.drawing.widths import width
-from cli.job import HEADINGS
+from cli.job_tables import HEADINGS
 
 pytestmark = pytest.mark.ruling("N6")
 
