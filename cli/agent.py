@@ -85,12 +85,13 @@ def show(name: Name, json: Json = False) -> None:
     """Show one agent."""
     from bridge.operations import agents
     from bridge.operations.service import Service
+    from cli.words import readable
 
     value = agents.as_json(agents.get(Service.locate(), name))
     if json:
         say_json(value)
     else:
-        say_fields((key, ", ".join(v) if isinstance(v, list) else v) for key, v in value.items())
+        say_fields(readable(value.items()))
 
 
 @app.command()

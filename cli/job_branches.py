@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.belonging import token_here
+from cli.drawing.lines import prose
 from cli.drawing.looks import of_state
 from cli.drawing.tables import Column
 from cli.output import coloured, hand_over, page, say, say_json, say_table, tell
@@ -28,9 +29,9 @@ HEADINGS = (
     Column("STATE", look=of_state),
     Column("BRANCH", leaves=4),
     Column("IS", look=of_state),
-    Column("AHEAD", leaves=2),
-    Column("BEHIND", leaves=3),
-    Column("FILES", leaves=1),
+    Column("AHEAD", leaves=2, right=True),
+    Column("BEHIND", leaves=3, right=True),
+    Column("FILES", leaves=1, right=True),
     Column(MERGE, leaves=5),
 )
 _IS = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
@@ -113,7 +114,7 @@ def branches(job_id: JobId, json: Json = False) -> None:
         say(f"to merge it: service job merge {ready[0]}")
     for leg in found.legs:
         if leg.merge_command and leg.objection:
-            say(f"{leg.job_id} is merged only with --anyway: {leg.objection}")
+            say(prose(f"{leg.job_id} is merged only with --anyway: {leg.objection}"))
 
 
 def _row(leg: "LegBranch") -> tuple[str, ...]:

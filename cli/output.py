@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from cli.drawing.lines import FOLDED, Line, Piece
+from cli.drawing.lines import FOLDED, Line, Piece, prose
 from cli.drawing.looks import Look
 from cli.drawing.screens import drawn, screen_of
 from cli.drawing.tables import Column, columns_of, fitted, plain, without_room
@@ -118,7 +118,7 @@ def _is_said(value: object) -> bool:
 def headed(head: str, text: str) -> list[str]:
     """A text of others behind a word of ours, or below it where it has several lines."""
     text = text.rstrip("\n")
-    return [head, *prefixed(text)] if "\n" in text else [f"{head} {text}"]
+    return [head, *prefixed(text)] if "\n" in text else [prose(f"{head} {text}")]
 
 
 def say_document(text: str) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bridge.operations.spend import Line
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+NUMBERS = [Column(heading, right=True) for heading in ("JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS")]
 
 
 @app.command()
@@ -56,4 +57,4 @@ def _say(heading: str, lines: "Sequence[Line]") -> None:
         )
         for line in lines
     ]
-    say_table((Column(heading, least=12, plain=60), "JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS"), rows, "")
+    say_table((Column(heading, least=12, plain=60), *NUMBERS), rows, "")

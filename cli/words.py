@@ -4,11 +4,12 @@ import getpass
 import re
 import socket
 import time
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from bridge.operations.claims import entry
 from cli import observation
-from cli.drawing.lines import FOLDED, Line, Piece
+from cli.drawing.lines import FOLDED, Line, Piece, path, prose
 from cli.drawing.looks import Look, of_state
 from cli.output import headed, in_fields
 from workflows.contract.visible import prefixed
@@ -45,6 +46,15 @@ def ago(at: float) -> str:
 def clock(at: float) -> str:
     """Local date and time, and in which zone that is."""
     return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(at))
+
+
+def readable(fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, object]]:
+    """Fields as programs have them, for people: lists in a row, moments as dates."""
+    for name, value in fields:
+        if isinstance(value, list):
+            yield name, ", ".join(value)
+        else:
+            yield name, clock(value) if name.endswith("_at") and isinstance(value, float) else value
 
 
 def state(word: str, why: str = "") -> Line:
@@ -103,8 +113,8 @@ def review_row(review: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def in_words(detail: "JobDetail") -> list[str]:
-    """A job as a person reads it: state first, evidence last."""
+def in_words(detail: "JobDetail", page: str = "") -> list[str]:
+    """A job as a person reads it: state first, evidence last. Its id leads to its page."""
     from workflows.policy.decisions import decided
     from workflows.policy.prices import dollars
 
@@ -114,13 +124,13 @@ def in_words(detail: "JobDetail") -> list[str]:
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
     fields: list[tuple[str, object]] = [
-        ("job", job.job_id),
+        ("job", Line(Piece(job.job_id, link=page))),
         ("state", state(job.state, job.reason)),
         ("agent is", _live(detail.live) if detail.live else ""),
         ("decision", state(decided(job.state, job.decision))),
         ("summary", job.summary),
         ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
-        ("belongs to", str(detail.belongs_to)),
+        ("belongs to", Line(Piece(str(detail.belongs_to), link=detail.belongs_to.address))),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),
         ("task", Line(f"{task.task_id} ", *state(task.state, task.title).pieces) if task else ""),
         ("because", waits.reason if waits else ""),
@@ -133,7 +143,7 @@ def in_words(detail: "JobDetail") -> list[str]:
         ("started", clock(job.started_at) if job.started_at else ""),
         ("ended", clock(job.ended_at) if job.ended_at else ""),
         ("box", (detail.diagnostics or {}).get("box", "")),
-        ("worktree", detail.worktree if not job.ended_at else ""),
+        ("worktree", Line(path(detail.worktree)) if detail.worktree and not job.ended_at else ""),
         ("next", job.next or (stuck.next if stuck else "")),
     ]
     return [*in_fields(fields), *_result(detail.payload or {}), *_diagnostics(detail.diagnostics or {})]
@@ -175,7 +185,7 @@ def way_out_in_words(way: "WayOut") -> list[str]:
 def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     if faults := diagnostics.get("faults"):
-        lines += ["", "faults of the result:", *(f"  - {fault}" for fault in faults)]
+        lines += ["", "faults of the result:", *(prose(f"  - {fault}") for fault in faults)]
     if tail := diagnostics.get("stderr"):
         lines += ["", "last words of the agent:", *prefixed(str(tail).rstrip("\n"))[-10:]]
     return lines

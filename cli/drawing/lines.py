@@ -36,6 +36,20 @@ class Line(str):
         return line
 
 
+def path(name: str) -> Piece:
+    """A place on this machine, which a click opens."""
+    from socket import gethostname
+    from urllib.parse import quote
+
+    return Piece(name, link=f"file://{gethostname()}{quote(name, safe='/', errors='surrogateescape')}")
+
+
+def prose(text: str) -> Line:
+    """A sentence that nobody copies as a whole: what does not fit stands below it, further in."""
+    indent = len(text) - len(text.lstrip(" "))
+    return Line(text, below=" " * (indent + 2) + FOLDED)
+
+
 def pieces_of(line: str) -> tuple[Piece, ...]:
     """Those of a line, or the one that a plain text is."""
     return line.pieces if isinstance(line, Line) else (Piece(line),)

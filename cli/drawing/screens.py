@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 _ADDRESS = re.compile(r"(https?|file)://[\w.~:/?#@!$&'()*+,;=%\[\]-]+", re.ASCII)
 _LINK = "\x1b]8;;{}\x1b\\{}\x1b]8;;\x1b\\"
+_USUAL = (80, 24)
+_PLAIN = ("", "dumb", "unknown")
 _NARROWEST = 20
 """Below this nothing is folded or cut: there is no room to do it well."""
 
@@ -42,10 +43,19 @@ def screen_of(stream: "TextIO", environment: Mapping[str, str] = os.environ) -> 
     if not on_terminal:
         return Screen(None) if _forced(environment) and not refused else None
     terminal = environment.get("TERM", "")
-    if terminal == "dumb":
+    if terminal in _PLAIN:
         return None
-    size = shutil.get_terminal_size()
-    return Screen(max(size.columns, _NARROWEST), size.lines, not refused, terminal != "linux")
+    columns, lines = _size(stream)
+    return Screen(max(columns, _NARROWEST), lines, not refused, terminal != "linux")
+
+
+def _size(stream: "TextIO") -> tuple[int, int]:
+    """As it is now, by the terminal itself: the process may be another one than that which was typed."""
+    try:
+        found = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        return _USUAL
+    return found.columns or _USUAL[0], found.lines or _USUAL[1]
 
 
 def _forced(environment: Mapping[str, str]) -> bool:

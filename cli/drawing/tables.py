@@ -25,6 +25,8 @@ class Column:
     """It may be left out; those with the highest number go first, and before them those in which nothing stands."""
     plain: int | None = None
     """Where there is no terminal, longer cells are cut to this."""
+    right: bool = False
+    """Numbers, one below the other; only on a terminal."""
     look: Callable[[str], Look] = lambda _: Look.PLAIN
     """How a cell looks, by what stands in it."""
 
@@ -67,9 +69,10 @@ def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[
     widths = {at: width for at, width in enumerate(natural) if at not in out}
     if room is not None:
         _shrink(widths, {at: _floor(columns[at], natural[at]) for at in widths}, room)
-    yield _line([_cell(columns[at].heading, size, Look.STRONG) for at, size in widths.items()])
+    yield _line([_cell(columns[at], columns[at].heading, size, Look.STRONG) for at, size in widths.items()])
     for row in rows:
-        yield _line([_cell(row[at], size, columns[at].look(row[at])) for at, size in widths.items()])
+        cells = [(columns[at], row[at], size) for at, size in widths.items()]
+        yield _line([_cell(column, cell, size, column.look(cell)) for column, cell, size in cells])
 
 
 def _natural(columns: Sequence[Column], rows: Rows) -> list[int]:
@@ -99,8 +102,9 @@ def _shrink(widths: dict[int, int], floors: dict[int, int], room: int) -> None:
             widths[max(able, key=lambda at: widths[at])] -= 1
 
 
-def _cell(text: str, size: int, look: Look) -> Piece:
-    return Piece(padded(cut(text, size), size), look)
+def _cell(column: Column, text: str, size: int, look: Look) -> Piece:
+    shown = cut(text, size)
+    return Piece(" " * (size - width(shown)) + shown if column.right else padded(shown, size), look)
 
 
 def _shortened(cell: str, most: int | None) -> str:

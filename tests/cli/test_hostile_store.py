@@ -148,6 +148,8 @@ def service(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     """A home whose store is all evil, beside files that are; nothing listens where Temporal should."""
     home.config.write_text(f"[temporal]\nport = 1\n{github_seeds.SETTINGS}")
     monkeypatch.setenv("PAGER", "cat")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hostile, "HOSTILE", EVIL)
     monkeypatch.setattr(hostile, "SEEN", SEEN)

@@ -31,7 +31,7 @@ class Terminal(io.StringIO):
     ],
 )
 def test_a_terminal_has_colours_unless_somebody_wants_none(environment: dict[str, str], colours: bool) -> None:
-    screen = screen_of(Terminal(), environment)
+    screen = screen_of(Terminal(), {"TERM": "xterm", **environment})
     assert screen is not None
     assert screen.colours == colours
     assert ("\x1b[31m" in "".join(drawn(RED, screen))) == colours
@@ -39,6 +39,7 @@ def test_a_terminal_has_colours_unless_somebody_wants_none(environment: dict[str
 
 def test_a_dumb_terminal_and_a_pipe_are_plain() -> None:
     assert screen_of(Terminal(), {"TERM": "dumb"}) is None
+    assert screen_of(Terminal(), {}) is None
     assert screen_of(Terminal(), {"TERM": "dumb", "FORCE_COLOR": "1"}) is None
     assert screen_of(io.StringIO(), {}) is None
     closed = io.StringIO()
