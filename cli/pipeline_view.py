@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cli.output import named, say, say_document, say_fields, say_json, tell
 from cli.waiting import Asker, left_alone
-from cli.words import clock, one_line
+from cli.words import clock, one_line, readable
 from workflows.contract.visible import prefixed
 from workflows.model.errors import UsageError
 
@@ -94,7 +94,7 @@ def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool
         say_json(value)
         return
     del value["definition"]
-    say_fields(value.items())
+    say_fields(readable(value.items()))
     say("", *prefixed(text.strip("\n")))
 
 

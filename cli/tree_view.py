@@ -5,10 +5,11 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cli.drawing.lines import prose
+from cli.drawing.trees import state_line, tree_line
 from cli.output import say, say_json_line
 from cli.waiting import left_alone
 from cli.words import one_line
-from workflows.contract import visible
 
 if TYPE_CHECKING:
     from bridge.operations.jobs import Tree
@@ -28,24 +29,25 @@ def lines(tree: "Tree") -> Iterator[str]:
     """The whole view, top down."""
     from workflows.tree.details import nested
 
-    yield from (_title(tree), *_why(tree), _spent(tree), *_what_next(tree), "", *nested(tree.jobs))
+    yield from (_title(tree), *_why(tree), _spent(tree), *_what_next(tree), "", *map(tree_line, nested(tree.jobs)))
 
 
 def _title(tree: "Tree") -> str:
-    return f"{tree.task.task_id}  {tree.task.state}  {one_line(tree.task.title, WIDTH)}"
+    task = tree.task
+    return state_line(f"{task.task_id}  {task.state}  {one_line(task.title, WIDTH)}", task.state)
 
 
 def _why(tree: "Tree") -> Iterator[str]:
     if tree.belongs_to.what:
-        yield f"  belongs to {tree.belongs_to}"
+        yield prose(f"  belongs to {tree.belongs_to}")
     if tree.task.why:
-        yield f"  because: {one_line(tree.task.why, 2 * WIDTH)}"
+        yield prose(f"  because: {one_line(tree.task.why, 2 * WIDTH)}")
 
 
 def _spent(tree: "Tree") -> str:
     from workflows.tree.details import spend
 
-    return f"  {spend(tree.bounds, tree.ledger)}"
+    return prose(f"  {spend(tree.bounds, tree.ledger)}")
 
 
 def _what_next(tree: "Tree") -> Iterator[str]:
@@ -61,9 +63,9 @@ def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
 
     As JSON it is a document on a line of its own for each change.
     """
-    from cli.drawing.sizes import can_draw
+    from cli.drawing.screens import can_move
 
-    if not json and can_draw(sys.stdout):
+    if not json and can_move(sys.stdout):
         with left_alone(f"service job tree {job_id} --watch"):
             _watch_live(service, job_id)
     else:
@@ -87,7 +89,7 @@ def _print_changes(service: "Service", job_id: str, *, json: bool) -> None:
     shown: list[str] = []
     while True:
         tree = jobs.tree(service, job_id)
-        view = [visible.one_line(line) for line in lines(tree)]
+        view = list(lines(tree))
         if _without_clock(view) != _without_clock(shown):
             say_json_line(jobs.tree_as_json(tree)) if json else say(*view, "")
         sys.stdout.flush()
@@ -116,7 +118,7 @@ def _rows(tree: "Tree") -> "Iterator[Row]":
     for place, (line, job) in enumerate(drawn(tree.jobs)):
         places[job.job_id] = place
         above = places.get(job.parent_job_id) if job.parent_job_id else None
-        yield Row(line, _rank(job), str(job.state), above)
+        yield Row(tree_line(line), _rank(job), str(job.state), above)
 
 
 def _rank(job: "JobRecord") -> tuple[float, ...]:

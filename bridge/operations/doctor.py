@@ -177,7 +177,7 @@ def daemon(service: Service) -> Iterator[Finding]:
     yield Finding("daemon", Level.OK, f"process {seen.pid}, up {seen.uptime}")
     for child in seen.state.children if seen.state else ():
         good = child.phase == "running"
-        waits = f", at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""
+        waits = f", at {child.again_at.astimezone():%H:%M:%S %Z}" if child.again_at else ""
         says = f"{child.note}{waits}" if child.note else f"{child.phase}, restarted {child.restarts} times"
         yield Finding(child.name, Level.OK if good else Level.WRONG, says, "" if good else f"tail '{child.log}'")
 
@@ -211,7 +211,7 @@ def boxes(service: Service) -> Iterator[Finding]:
 def leftovers(service: Service) -> Iterator[Finding]:
     """What workers found at their start in the last day, and ended."""
     for orphan in recent(service.home.orphans, LEFT_OVER_SECONDS):
-        at = time.strftime("%H:%M", time.localtime(orphan["at"]))
+        at = time.strftime("%H:%M %Z", time.localtime(orphan["at"]))
         fix = f"less '{service.home.orphans}'"
         yield Finding("left over", Level.WARNING, f"{orphan['said']}; ended at {at}", fix)
 

@@ -1,1 +1,1 @@
-"""What is drawn on a terminal and nowhere else: colours, tables that fit, folded lines, links, views that live."""
+"""What a terminal shows beyond text: colours, tables that fit, folded lines, links. Rich is imported only here."""

@@ -13,7 +13,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
-from cli.drawing.sizes import cut, folded, size_of
+from cli.drawing.lines import Line, Piece, prose
+from cli.drawing.looks import Look
+from cli.drawing.screens import Screen, drawn, on_one_line, screen_of
 from cli.drawing.viewport import Row, fitted
 from cli.output import draw, say
 from workflows.model.errors import ServiceError
@@ -22,7 +24,6 @@ _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 """The other screen, no cursor, no line that goes on in the next one."""
 _LEAVE = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 _PLACE = "\x1b[{}H{}\x1b[0m\x1b[K"
-_REST = "\x1b[J"
 _LOOK = 0.05
 """Seconds between two looks at the size of the window."""
 _HELP = "Ctrl-C leaves this view; what it shows goes on."
@@ -45,7 +46,7 @@ class Live:
     def __init__(self) -> None:
         self._entered = False
         self._view: View | None = None
-        self._drawn: tuple[os.terminal_size, list[str]] | None = None
+        self._drawn: tuple[Screen, list[str]] | None = None
 
     def show(self, view: View) -> None:
         """Draw it, where that changes anything."""
@@ -64,7 +65,7 @@ class Live:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(_LOOK, left))
-            if self._drawn and self._drawn[0] != size_of(sys.stdout):
+            if self._drawn and self._drawn[0] != _screen():
                 self._draw()
 
     def leave(self) -> None:
@@ -87,13 +88,11 @@ class Live:
 
     def _draw(self) -> None:
         assert self._view is not None
-        size = size_of(sys.stdout)
-        lines = framed(self._view, size)
-        if self._drawn == (size, lines):
-            return
-        placed = "".join(_PLACE.format(number, line) for number, line in enumerate(lines, 1))
-        draw(placed if len(lines) >= size.lines else f"{placed}\x1b[{len(lines) + 1}H{_REST}", sys.stdout)
-        self._drawn = (size, lines)
+        screen = _screen()
+        lines = framed(self._view, screen)
+        if self._drawn != (screen, lines):
+            draw("".join(_PLACE.format(number, line) for number, line in enumerate(lines, 1)), sys.stdout)
+            self._drawn = (screen, lines)
 
     def print_whole(self) -> None:
         """On the usual screen, where it stays."""
@@ -119,18 +118,26 @@ def live() -> Iterator[Live]:
     shown.print_whole()
 
 
-def framed(view: View, size: os.terminal_size) -> list[str]:
-    """The lines of a screen of this size, no more of them than it has, none wider."""
-    room = size.lines - 1
-    head = [part for line in view.head for part in folded(line, size.columns)]
+def framed(view: View, screen: Screen) -> list[str]:
+    """As many lines as the screen has, none wider than it is."""
+    room = screen.height - 1
+    head = [part for line in view.head for part in drawn(_folding(line), screen)]
     short = len(head) + bool(head) + len(view.rows) > room
     if short:
         head = head[: max(1, room // 2)]
     body = fitted(view.rows, max(0, room - len(head) - bool(head)))
-    lines = [*head, *([""] if head else []), *(cut(row.text, size.columns) for row in body)]
-    lines = lines[: max(0, room)]
-    filled = [*lines, *[""] * (room - len(lines))]
-    return [*filled, cut(_MORE if short else _HELP, size.columns)][-size.lines :]
+    lines = [*head, *([""] if head else []), *(on_one_line(row.text, screen) for row in body)][: max(0, room)]
+    help_ = on_one_line(Line(Piece(_MORE if short else _HELP, Look.QUIET)), screen)
+    return [*lines, *[""] * (room - len(lines)), help_]
+
+
+def _folding(line: str) -> Line:
+    """Nothing is copied from a screen that changes: what is longer than it stands on several lines."""
+    return line if isinstance(line, Line) and line.below is not None else prose(line)
+
+
+def _screen() -> Screen:
+    return screen_of(sys.stdout) or Screen(80)
 
 
 @contextmanager

@@ -13,12 +13,15 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from bridge.machine.steps import Step, unheard
-from cli.drawing.sizes import can_draw, cut, size_of
+from cli.drawing.screens import can_move, screen_of
+from cli.drawing.widths import cut
 from cli.output import draw, is_for_programs, stand_below
+from workflows.contract.visible import one_line
 from workflows.model.errors import ServiceError
 
 _BEGIN = 0.5
 _TICK = 0.1
+_USUAL = 80
 _TURNS, _TURNS_IN_ASCII = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
 _CLEAR = "\r\x1b[J"
 
@@ -26,7 +29,7 @@ _CLEAR = "\r\x1b[J"
 @contextmanager
 def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
     """Given what goes on, shows it until the end; `timed` adds for how long."""
-    if is_for_programs() or not can_draw(sys.stderr):
+    if is_for_programs() or not can_move(sys.stderr):
         yield unheard
         return
     line = _Line(sys.stderr, what, timed=timed)
@@ -81,9 +84,13 @@ class _Line:
             wait, turn = _TICK, turn + 1
             with self._lock:
                 if self._text and not self._over.is_set():
-                    line = f"{turns[turn % len(turns)]} {self._text}{self._clock()}"
                     self._stands = True
-                    self._draw(f"{_CLEAR}{cut(line, size_of(self._stream).columns - 1)}\r")
+                    self._draw(f"{_CLEAR}{self._line(turns[turn % len(turns)])}\r")
+
+    def _line(self, turn: str) -> str:
+        screen = screen_of(self._stream)
+        width = (screen and screen.width) or _USUAL
+        return cut(one_line(f"{turn} {self._text}{self._clock()}"), width - 1)
 
     def _clock(self) -> str:
         return f"  {time.monotonic() - self._since:.0f} s" if self._timed else ""

@@ -5,6 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cli.drawing.lines import Line, Piece
+from cli.drawing.looks import Look
+
 _STEM = re.compile("[ │├└─]*")
 _BELOW = str.maketrans("├└─", "│  ")
 
@@ -84,4 +87,4 @@ def _gap(hidden: Sequence[Row]) -> Row:
     stem = found[0].translate(_BELOW) if found else ""
     words = Counter(row.word for row in hidden if row.word)
     said = ", ".join(f"{count} {word}" for word, count in words.items())
-    return Row(f"{stem}… {len(hidden)} more{f': {said}' if said else ''}")
+    return Row(Line(stem, Piece(f"… {len(hidden)} more{f': {said}' if said else ''}", Look.QUIET)))

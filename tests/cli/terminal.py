@@ -6,6 +6,7 @@ It is forked from a process that has imported everything and begun nothing, so t
 import multiprocessing
 import os
 import pty
+import re
 import select
 import sys
 import tty
@@ -13,7 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 
+from cli.drawing.looks import END, Look
+
 SECONDS = 120
+OURS = re.compile(rf"\x1b\[(?:{'|'.join(filter(None, Look))})m([^\x1b]*){re.escape(END)}")
+"""A piece in a colour of ours: from its beginning to its end, and no other sequence in between."""
+PROGRESS = re.compile(r"\r\x1b\[J(?:([⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] [^\x1b\r\n]*)\r)?")
+LINK = re.compile(r"\x1b]8;;(?:https?|file)://[\w.~:/?#@!$&'()*+,;=%\[\]-]+\x1b\\([^\x1b]*)\x1b]8;;\x1b\\", re.ASCII)
 
 forking = multiprocessing.get_context("forkserver")
 forking.set_forkserver_preload(["tests.cli.everything", __name__])
@@ -30,6 +37,15 @@ class Printed:
     @property
     def text(self) -> str:
         return (self.out + self.err).decode()
+
+    @property
+    def said(self) -> str:
+        """The same without our colours and links, each taken away whole: whatever is not exactly one of them stays.
+
+        What a line of progress said stands on lines of its own.
+        """
+        text = PROGRESS.sub(lambda found: f"{found[1]}\n" if found[1] else "", self.text)
+        return LINK.sub(r"\1", OURS.sub(r"\1", text))
 
 
 def nothing() -> None:

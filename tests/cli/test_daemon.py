@@ -74,7 +74,7 @@ def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
     assert done.exit_code == 0
     when = f"{AGAIN.astimezone():%H:%M:%S}"
     first, *others = done.stdout.splitlines()
-    assert re.fullmatch(rf"degraded         process {os.getpid()}, up 2:\d\d:\d\d, version 1\.2\.3", first)
+    assert re.fullmatch(rf"degraded         process {os.getpid()}, up 2h(\d+m)?(\d+s)?, version 1\.2\.3", first)
     views = [line.split(": ", 1) for line in others if line.startswith(" ")]
     assert [name.strip() for name, _ in views] == ["waiting", "running", "failed today"]
     assert all(link.startswith("http://127.0.0.1:8233/namespaces/service/workflows?query=%60") for _, link in views)

@@ -94,7 +94,7 @@ def test_the_last_delivery_of_a_webhook_is_shown(service: Service, capsys: pytes
     for number, event in enumerate(("ping", "issue_comment")):
         reading.is_new_delivery(service.store, f"d-{number}", event)
     assert main(["github", "status"]) == 0
-    assert re.search(r"^webhook    issue_comment was delivered \d+s ago$", capsys.readouterr().out, re.M)
+    assert re.search(r"^webhook    issue_comment was delivered \d+s ago$", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_requests_of_other_hours_are_not_of_this_one(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
