@@ -12,9 +12,14 @@ from typer.testing import CliRunner
 
 from activities.settings.home import Home
 from activities.settings.ready import write_private
+from activities.store import hosts
 from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, Phase
 from bridge.machine.locks import FileLock
+from bridge.operations.service import Service
 from cli.daemon import app
+from tests.bridge import seeds
+from tests.cli.seat import seated
+from workflows.model.states import TaskState
 
 AGAIN = datetime.now(UTC) + timedelta(seconds=2)
 STATE = DaemonState(
@@ -107,3 +112,39 @@ def test_status_says_how_to_open_the_dashboard_when_there_is_one(running: Home) 
     state = STATE.model_copy(update={"bridge_url": "http://127.0.0.1:8791"})
     write_private(running.daemon_state, state.model_dump_json())
     assert "dashboard        service dashboard" in CliRunner().invoke(app, ["status"]).stdout.splitlines()
+
+
+@pytest.mark.ruling("K6")
+def test_status_fits_a_screen_of_80_by_24_and_lists_are_links(running: Home) -> None:
+    names = ("server", "worker", "bridge", "github", "commands")
+    children = tuple(ChildState(name=name, phase=ChildPhase.RUNNING, pid=77, log="/l") for name in names)
+    notes = tuple(f"port {port} is taken; Temporal listens on 1{port}" for port in (7233, 8233, 8791))
+    state = STATE.model_copy(update={"children": children, "notes": notes, "bridge_url": "http://127.0.0.1:8791"})
+    write_private(running.daemon_state, state.model_dump_json())
+    service = Service(running)
+    seeds.write(
+        service, seeds.task(state=TaskState.BLOCKED, waits_for="retry"), seeds.job(state="failed", ended_at=1.0)
+    )
+    for name in ("a", "b"):
+        hosts.see(service.store, name, slots=8, started_at=1.0)
+    service.store.dispose()
+    with seated(("daemon", "status")) as seat:
+        assert seat.end() == 0
+    assert len(seat.screen.everything) <= 24, seat.screen.everything
+    text = "\n".join(seat.screen.everything)
+    assert "web ui           http://127.0.0.1:8233, waiting, running, failed today" in text
+    assert "%60SvcAttention%60" in seat.written, "behind the names"
+    assert "queue            0 running on 16 slots, 0 queued" in text
+    assert "hosts            a 0 of 8, b 0 of 8" in text
+    assert "for people       0 paused, 1 blocked (service attention)" in text
+    assert "spent today      0 tokens, $0.00 (UTC)" in text
+    assert re.search(r"^disk             .* free: store ", text, re.MULTILINE)
+
+
+def test_status_says_the_same_figures_to_programs(running: Home) -> None:
+    told = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
+    assert (told["counts"], told["slots"], told["spent_today"]) == (None, None, None)
+    Service(running).store.dispose()
+    told = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
+    assert told["counts"] == {"queued": 0, "running": 0, "paused": 0, "blocked": 0}
+    assert told["disk"]["whole"] is True
