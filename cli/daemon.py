@@ -1,15 +1,15 @@
 """`service daemon`: the processes that do the work."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli import daemon_installation, daemon_logs, daemon_view
-from cli.output import say, say_json
+from cli.output import say, say_json, tell
 
 if TYPE_CHECKING:
     from activities.store.hosts import Host
-    from bridge.operations.service import Service
 
 app = typer.Typer(help="Run the server, the worker and the bridge.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -41,12 +41,16 @@ def start(
     """Start everything in the background and wait until it works."""
     from bridge.daemon import control
     from bridge.operations.service import Service
-    from cli.drawing.progress import progress
+    from cli.drawing.progress import LastHeard, progress
+    from cli.drawing.screens import can_move
     from cli.waiting import if_interrupted
 
     goes_on = if_interrupted("the daemon goes on starting", "service daemon status", "service daemon stop")
     with goes_on, progress("starting") as step:
-        seen = control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports, step=step)
+        heard = LastHeard(step)
+        seen = control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports, step=heard)
+    if heard.said and not as_json and can_move(sys.stderr):
+        tell(f"started: {heard.said}")
     say_json(seen.model_dump(mode="json")) if as_json else say(*daemon_view.lines(seen))
 
 
@@ -71,7 +75,7 @@ def status(
 ) -> None:
     """Say what runs and where to look. Exit status 1 when nothing runs."""
     from bridge.daemon import control
-    from bridge.operations import hosts, overview
+    from bridge.operations import hosts, overview, settings
     from bridge.operations.service import Service
 
     service = Service.locate()
@@ -84,21 +88,13 @@ def status(
         say_json(seen.model_dump(mode="json") | figures | listed)
     else:
         hint = " (service job list --preflight-failed)" if failures else ""
-        say(*daemon_view.lines(seen, links=every), *daemon_view.figures(found), *_settings(service))
+        changed = daemon_view.settings(settings.changed(service), whole=every)
+        say(*daemon_view.lines(seen, links=every), *daemon_view.figures(found), *changed)
         say(f"{'preflight':16} {failures} delegation preflight failures{hint}")
         if every:
             _say_hosts(hosts.every(service))
     if not seen.running:
         raise typer.Exit(1)
-
-
-def _settings(service: "Service") -> list[str]:
-    """Which running process works with other settings than those there are now."""
-    from bridge.operations import settings
-
-    found = settings.changed(service)
-    lines = [line for each in found for line in (*settings.in_words(each), *settings.way_to_force(each))]
-    return [f"{'settings' if not line.startswith(' ') else '':16} {line}" for line in lines]
 
 
 def _say_hosts(found: "list[Host]") -> None:

@@ -1,7 +1,7 @@
 """The daemon and what it has to do, on one screen."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cli.drawing.lines import FOLDED, Line, Piece
@@ -11,6 +11,7 @@ from cli.drawing.screens import can_move
 if TYPE_CHECKING:
     from bridge.machine.daemon_state import ChildState, DaemonStatus
     from bridge.operations.overview import Disk, HostNow, Overview
+    from bridge.operations.settings import Process
 
 _COLUMN = 16
 _BELOW = " " * (_COLUMN + 1) + FOLDED
@@ -26,14 +27,14 @@ def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
         return [f"not running      home {seen.home}", *last, "start it         service daemon start"]
     if state is None:
         return [f"starting         process {seen.pid}, home {seen.home}"]
+    spelt = links or not can_move(sys.stdout)
     phase = Piece(f"{state.phase:{_COLUMN}}", of_state(state.phase) if state.phase != "degraded" else Look.BAD)
     return [
         Line(phase, f" process {seen.pid}, up {seen.uptime}, version {state.version}"),
         _field("home", seen.home),
         _field("temporal", f"{state.temporal_address}, namespace {state.namespace}"),
-        *_lists(dict(seen.views), state.ui_url or "", spelt=links or not can_move(sys.stdout)),
-        *([_field("bridge url", state.bridge_url)] if state.bridge_url else []),
-        *([_field("dashboard", "service dashboard")] if state.bridge_url else []),
+        *_lists(dict(seen.views), state.ui_url or "", spelt=spelt),
+        *_bridge(state.bridge_url or "", spelt=spelt),
         *(_child(child) for child in state.children),
         *(_field("note", note) for note in state.notes),
     ]
@@ -59,6 +60,35 @@ def figures(found: "Overview") -> Iterator[str]:
     yield _field("disk", *_disk(found.disk))
 
 
+def settings(found: "Sequence[Process]", *, whole: bool) -> list[str]:
+    """Which running process works with other settings than those there are now; in few lines on a terminal."""
+    from bridge.operations import settings
+
+    if not whole and can_move(sys.stdout):
+        return list(_briefly(found))
+    told = [line for each in found for line in (*settings.in_words(each), *settings.way_to_force(each))]
+    return [f"{'settings' if not line.startswith(' ') else '':{_COLUMN}} {line}" for line in told]
+
+
+def _briefly(found: "Sequence[Process]") -> Iterator[str]:
+    """Processes that differ in the same settings are named together."""
+    differing: dict[str, list[str]] = {}
+    for each in found:
+        differing.setdefault(_differences(each), []).append(each.name)
+    for says, names in differing.items():
+        yield _field("settings", f"{', '.join(names)} read before the last change: {says}")
+    for command in dict.fromkeys(each.restart for each in found if each.changed):
+        yield _field("", command)
+
+
+def _differences(found: "Process") -> str:
+    if found.fault:
+        return found.fault
+    first = [f"{each.key} {each.there or 'not set'}, now {each.here or 'not set'}" for each in found.changed[:_FEW]]
+    more = [f"{len(found.changed) - _FEW} more (--all)"] if len(found.changed) > _FEW else []
+    return "; ".join([*first, *more])
+
+
 def _field(name: str, *value: Piece | str) -> Line:
     return Line(f"{name:{_COLUMN}} ", *value, below=_BELOW)
 
@@ -72,6 +102,14 @@ def _lists(views: dict[str, str], ui_url: str, *, spelt: bool) -> Iterator[Line]
         return
     named = [part for name, link in views.items() for part in (", ", Piece(name, link=link))]
     yield _field("web ui", Piece(ui_url, link=every), *named)
+
+
+def _bridge(url: str, *, spelt: bool) -> list[Line]:
+    if not url:
+        return []
+    if spelt:
+        return [_field("bridge url", url), _field("dashboard", "service dashboard")]
+    return [_field("dashboard", "service dashboard, served at ", url)]
 
 
 def _child(child: "ChildState") -> Line:

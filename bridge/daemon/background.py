@@ -74,9 +74,11 @@ def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None, step: Step)
     while time.monotonic() < deadline:
         seen = status(home)
         if seen.state is not None and seen.running:
-            step(coming.look(seen.state))
-        if seen.state is not None and seen.running and seen.state.phase in (Phase.RUNNING, Phase.DEGRADED):
-            return seen
+            up = seen.state.phase in (Phase.RUNNING, Phase.DEGRADED)
+            if ours is not None or not up:
+                step(coming.look(seen.state))
+            if up:
+                return seen
         if not seen.running and (ours is None or ours.poll() is not None):
             said, log = seen.state, home.logs / "daemon.log"
             if said is not None and said.problem and (ours is None or said.pid == ours.pid):

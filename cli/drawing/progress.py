@@ -41,6 +41,18 @@ def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
             line.end()
 
 
+class LastHeard:
+    """Hands on what is said, and keeps the last of it."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self.said = ""
+
+    def __call__(self, said: str) -> None:
+        self.said = said
+        self._step(said)
+
+
 class _Line:
     """What stands there, and the thread that keeps it turning."""
 

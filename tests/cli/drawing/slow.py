@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bridge.machine.steps import unheard
+from bridge.operations import new_jobs
+from tests.rows import ROOT
 
 SAYS = "this lasts"
 
@@ -23,6 +25,15 @@ def waits(target: str) -> None:
     module, _, name = target.partition(":")
     place = importlib.import_module(module)
     setattr(place, name, partial(_later, getattr(place, name)))
+
+
+def starts() -> None:
+    """What would be started is the tree that is there."""
+
+    async def job(*_: object, **__: object) -> str:
+        return ROOT
+
+    new_jobs.start = job
 
 
 def go() -> None:
