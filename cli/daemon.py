@@ -70,7 +70,9 @@ def stop() -> None:
 
 @app.command()
 def status(
-    every: Annotated[bool, typer.Option("--all", help="Also the hosts that share the store, and when seen.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also the hosts that share the store, when seen; and all in full.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what runs and where to look. Exit status 1 when nothing runs."""

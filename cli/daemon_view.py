@@ -76,17 +76,17 @@ def _briefly(found: "Sequence[Process]") -> Iterator[str]:
     for each in found:
         differing.setdefault(_differences(each), []).append(each.name)
     for says, names in differing.items():
-        yield _field("settings", f"{', '.join(names)} read before the last change: {says}")
+        yield _field("settings", f"{', '.join(names)} {says}")
     for command in dict.fromkeys(each.restart for each in found if each.changed):
         yield _field("", command)
 
 
 def _differences(found: "Process") -> str:
     if found.fault:
-        return found.fault
+        return f"goes on with what it has read: {found.fault}"
     first = [f"{each.key} {each.there or 'not set'}, now {each.here or 'not set'}" for each in found.changed[:_FEW]]
     more = [f"{len(found.changed) - _FEW} more (--all)"] if len(found.changed) > _FEW else []
-    return "; ".join([*first, *more])
+    return f"read before the last change: {'; '.join([*first, *more])}"
 
 
 def _field(name: str, *value: Piece | str) -> Line:
