@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.belonging import Issue, Pr, token_here
+from cli.drawing.tables import Column
 from cli.output import say, say_fields, say_json, say_table, tell
 
 if TYPE_CHECKING:
@@ -67,7 +68,13 @@ def list_(json: Json = False) -> None:
         for a in known
     ]
     say_table(
-        ("NAME", "RUNTIME", "CAPABILITIES", "AUTONOMY", "REPOS"),
+        (
+            "NAME",
+            Column("RUNTIME", leaves=1),
+            Column("CAPABILITIES", leaves=2),
+            Column("AUTONOMY", leaves=3),
+            Column("REPOS", least=16),
+        ),
         rows,
         "no agents; add one: service agent add NAME --runtime RUNTIME --repo OWNER/NAME",
     )
@@ -78,12 +85,13 @@ def show(name: Name, json: Json = False) -> None:
     """Show one agent."""
     from bridge.operations import agents
     from bridge.operations.service import Service
+    from cli.words import readable
 
     value = agents.as_json(agents.get(Service.locate(), name))
     if json:
         say_json(value)
     else:
-        say_fields((key, ", ".join(v) if isinstance(v, list) else v) for key, v in value.items())
+        say_fields(readable(value.items()))
 
 
 @app.command()

@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.drawing.lines import Line, Piece, prose
+from cli.drawing.looks import Look
+from cli.drawing.trees import state_line
 from cli.output import say, say_json
+from cli.waiting import left_alone
 from cli.web import Web, open_page
 from cli.words import ago, clock, one_line, way_out_in_words
 
 if TYPE_CHECKING:
     from bridge.operations.attention import Attention, WaitingTree
+    from bridge.operations.service import Service
+    from workflows.model.rows import TaskRecord
 
 app = typer.Typer(rich_markup_mode=None)
 INTERVAL = 1.0
@@ -28,20 +34,42 @@ def attention(
     from bridge.operations import attention as operation
     from bridge.operations.dashboard import FIRST
     from bridge.operations.service import Service
+    from cli.drawing.screens import can_move
 
     service = Service.locate()
     if web:
         open_page(service, FIRST)
-        return
+    elif not watch:
+        found = operation.find(service)
+        say_json(operation.as_json(found)) if json else say(*_lines(found))
+    elif json or not can_move(sys.stdout):
+        _print_changes(service, json=json)
+    else:
+        _watch_live(service)
+
+
+def _watch_live(service: "Service") -> None:
+    from bridge.operations import attention as operation
+    from cli.drawing.live import View, live
+    from cli.drawing.viewport import Row
+
+    with left_alone("service attention --watch"), live() as shown:
+        while True:
+            lines = _lines(operation.find(service))
+            shown.show(View([], [Row(line) for line in lines], lines))
+            shown.pause(INTERVAL)
+
+
+def _print_changes(service: "Service", *, json: bool) -> None:
+    from bridge.operations import attention as operation
+
     shown = None
     while True:
         found = operation.find(service)
         if found != shown:
-            say_json(operation.as_json(found)) if json else say(*_lines(found), *([""] if watch else []))
+            say_json(operation.as_json(found)) if json else say(*_lines(found), "")
             sys.stdout.flush()
             shown = found
-        if not watch:
-            return
         time.sleep(INTERVAL)
 
 
@@ -66,8 +94,8 @@ def _lines(found: "Attention") -> list[str]:
         lines += [f"{way.job_id}  blocked by a merge conflict", *(f"  {line}" for line in way_out_in_words(way))]
     for task in found.blocked:
         lines += [
-            f"{task.root_job_id}  blocked {ago(task.ended_at or task.opened_at)}  {task.repo}  {one_line(task.title)}",
-            f"  because: {one_line(task.reason, 300)}",
+            _blocked(task),
+            prose(f"  because: {one_line(task.reason, 300)}"),
             f"  {task.next}",
         ]
     for told, how in found.undelivered:
@@ -78,18 +106,28 @@ def _lines(found: "Attention") -> list[str]:
     return lines or ["nothing waits for a person"]
 
 
+def _blocked(task: "TaskRecord") -> str:
+    since = ago(task.ended_at or task.opened_at)
+    return state_line(f"{task.root_job_id}  blocked {since}  {task.repo}  {one_line(task.title)}", "blocked")
+
+
 def _waiting(each: "WaitingTree") -> list[str]:
     from workflows.policy.prices import dollars
 
     waits = each.round
     title = one_line(each.task.title) if each.task else ""
     lines = [
-        f"{waits.coordinator_id}  {waits.kind} round {waits.number}  {waits.repo}  {title}",
+        Line(
+            waits.coordinator_id,
+            "  ",
+            Piece(f"{waits.kind} round {waits.number}", Look.ASKS),
+            f"  {waits.repo}  {title}",
+        ),
         f"  since {clock(waits.opened_at)} ({ago(waits.opened_at)}), until {clock(waits.expires_at)}",
         f"  spent {each.tokens:,} tokens, {dollars(each.cost_usd, assumed=each.price_assumed)}",
     ]
     for question in waits.questions:
         choices = f" [{' | '.join(question.choices)}]" if question.choices else ""
-        lines.append(f"  {question.id}: {one_line(question.prompt, 300)}{choices}")
-    lines += [f"  {fail.leg} ended {fail.state}: {one_line(fail.reason, 300)}" for fail in waits.failing]
+        lines.append(prose(f"  {question.id}: {one_line(question.prompt, 300)}{choices}"))
+    lines += [prose(f"  {fail.leg} ended {fail.state}: {one_line(fail.reason, 300)}") for fail in waits.failing]
     return [*lines, *(f"  {command}" for command in waits.commands)]

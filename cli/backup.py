@@ -21,8 +21,11 @@ def backup(
     """Copy the home into a folder: store, Temporal's database, artifacts, settings, keys. Nothing has to stop."""
     from bridge.operations import backup
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
 
-    made = backup.make(Service.locate(), folder.absolute())
+    with if_interrupted("nothing was copied", "service backup FOLDER"), progress("copying the home") as step:
+        made = backup.make(Service.locate(), folder.absolute(), step)
     if json:
         say_json(made.model_dump(mode="json"))
         return

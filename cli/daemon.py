@@ -1,16 +1,15 @@
 """`service daemon`: the processes that do the work."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import daemon_installation, daemon_logs
-from cli.output import say, say_json
+from cli import daemon_installation, daemon_logs, daemon_view
+from cli.output import say, say_json, tell
 
 if TYPE_CHECKING:
     from activities.store.hosts import Host
-    from bridge.machine.daemon_state import ChildState, DaemonStatus
-    from bridge.operations.service import Service
 
 app = typer.Typer(help="Run the server, the worker and the bridge.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -42,9 +41,17 @@ def start(
     """Start everything in the background and wait until it works."""
     from bridge.daemon import control
     from bridge.operations.service import Service
+    from cli.drawing.progress import LastHeard, progress
+    from cli.drawing.screens import can_move
+    from cli.waiting import if_interrupted
 
-    seen = control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports)
-    say_json(seen.model_dump(mode="json")) if as_json else say(*_lines(seen))
+    goes_on = if_interrupted("the daemon goes on starting", "service daemon status", "service daemon stop")
+    with goes_on, progress("starting") as step:
+        heard = LastHeard(step)
+        seen = control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports, step=heard)
+    if heard.said and not as_json and can_move(sys.stderr):
+        tell(f"started: {heard.said}")
+    say_json(seen.model_dump(mode="json")) if as_json else say(*daemon_view.lines(seen))
 
 
 @app.command()
@@ -52,43 +59,44 @@ def stop() -> None:
     """Stop everything. Agents that are at work go on, and are found again at the next start."""
     from bridge.daemon import control
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
 
-    say("stopped" if control.stop(Service.locate()) else "not running")
+    goes_on = if_interrupted("the daemon goes on stopping", "service daemon status")
+    with goes_on, progress("stopping") as step:
+        stopped = control.stop(Service.locate(), step)
+    say("stopped" if stopped else "not running")
 
 
 @app.command()
 def status(
-    every: Annotated[bool, typer.Option("--all", help="Also the hosts that share the store, and when seen.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also the hosts that share the store, when seen; and all in full.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what runs and where to look. Exit status 1 when nothing runs."""
     from bridge.daemon import control
-    from bridge.operations import hosts
+    from bridge.operations import hosts, overview, settings
     from bridge.operations.service import Service
 
     service = Service.locate()
     seen = control.status(service)
     failures = control.preflight_failures(service)
+    found = overview.find(service)
     if as_json:
         listed = {"hosts": [hosts.as_json(host) for host in hosts.every(service)]} if every else {}
-        say_json(seen.model_dump(mode="json") | {"preflight_failures": failures} | listed)
+        figures = {"preflight_failures": failures} | overview.as_json(found)
+        say_json(seen.model_dump(mode="json") | figures | listed)
     else:
         hint = " (service job list --preflight-failed)" if failures else ""
-        say(*_lines(seen), *_settings(service))
+        changed = daemon_view.settings(settings.changed(service), whole=every)
+        say(*daemon_view.lines(seen, links=every), *daemon_view.figures(found), *changed)
         say(f"{'preflight':16} {failures} delegation preflight failures{hint}")
         if every:
             _say_hosts(hosts.every(service))
     if not seen.running:
         raise typer.Exit(1)
-
-
-def _settings(service: "Service") -> list[str]:
-    """Which running process works with other settings than those there are now."""
-    from bridge.operations import settings
-
-    found = settings.changed(service)
-    lines = [line for each in found for line in (*settings.in_words(each), *settings.way_to_force(each))]
-    return [f"{'settings' if not line.startswith(' ') else '':16} {line}" for line in lines]
 
 
 def _say_hosts(found: "list[Host]") -> None:
@@ -100,35 +108,6 @@ def _say_hosts(found: "list[Host]") -> None:
     seen = {host.name: f"stopped {ago(host.stopped_at)}" if host.stopped_at else ago(host.seen_at) for host in found}
     rows = [(host.name, seen[host.name], host.version, str(host.running), str(host.slots)) for host in found]
     say_table(headings, rows, "no host was ever seen; on each: service daemon start")
-
-
-def _lines(seen: "DaemonStatus") -> list[str]:
-    state = seen.state
-    if not seen.running:
-        last = [f"last start failed: {state.problem}", f"try: {state.hint}"] if state and state.problem else []
-        return [f"not running      home {seen.home}", *last, "start it         service daemon start"]
-    if state is None:
-        return [f"starting         process {seen.pid}, home {seen.home}"]
-    lists = dict(seen.views)
-    look = lists.pop("all", "the web UI of your cluster")
-    return [
-        f"{state.phase:16} process {seen.pid}, up {seen.uptime}, version {state.version}",
-        f"{'home':16} {seen.home}",
-        f"{'temporal':16} {state.temporal_address}, namespace {state.namespace}",
-        f"{'web ui':16} {look}",
-        *(f"{'':16} {name}: {link}" for name, link in lists.items()),
-        *([f"{'bridge url':16} {state.bridge_url}"] if state.bridge_url else []),
-        *([f"{'dashboard':16} service dashboard"] if state.bridge_url else []),
-        *(f"{child.name:16} {_child(child)}" for child in state.children),
-        *(f"{'note':16} {note}" for note in state.notes),
-    ]
-
-
-def _child(child: "ChildState") -> str:
-    restarts = f"restarted {child.restarts} times" if child.restarts else ""
-    again = f"at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""
-    parts = [child.phase, f"process {child.pid}" if child.pid else "", restarts, child.note, again]
-    return ", ".join(part for part in parts if part)
 
 
 for verb in (daemon_logs.logs, daemon_installation.install, daemon_installation.uninstall):

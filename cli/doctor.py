@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.drawing.lines import FOLDED, Line, Piece
+from cli.drawing.looks import Look, of_state
 from cli.output import say, say_json
 
 if TYPE_CHECKING:
@@ -17,8 +19,11 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
     """Look at everything the service stands on. Exit status 1 when something is wrong."""
     from bridge.operations import doctor
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
 
-    findings = doctor.examine(Service.locate())
+    with if_interrupted("not everything was looked at", "service doctor"), progress() as step:
+        findings = doctor.examine(Service.locate(), step)
     say_json(doctor.as_json(findings)) if json else say(*(line for each in findings for line in lines(each)))
     if not doctor.healthy(findings):
         raise typer.Exit(1)
@@ -27,5 +32,7 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
 def lines(finding: "Finding") -> list[str]:
     """How it is, what it is, and the way out below."""
     first, *more = finding.says.split("\n")
-    fix = [f"{'':21}fix: {finding.fix}"] if finding.fix else []
-    return [f"{finding.level:8} {finding.about:11} {first}", *(f"{'':19}| {each}" for each in more), *fix]
+    fix = [Line(f"{'':21}", Piece("fix:", Look.STRONG), f" {finding.fix}")] if finding.fix else []
+    below = f"{'':19}{FOLDED}"
+    head = Line(Piece(f"{finding.level:8}", of_state(finding.level)), f" {finding.about:11} {first}", below=below)
+    return [head, *(Line(f"{below}{each}", below=below) for each in more), *fix]

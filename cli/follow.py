@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from cli.output import say, say_json, say_json_line, tell
@@ -12,20 +13,24 @@ from cli.words import clock, event_in_words, in_words
 if TYPE_CHECKING:
     from bridge.operations.jobs import Tree
     from bridge.operations.service import Service
-    from workflows.model.rows import EventRecord
+    from workflows.model.rows import EventRecord, JobRecord
 
 INTERVAL = 0.2
 LINE_INTERVAL = 2.0
+NAMED = 3
 
 
 def follow(service: "Service", job_id: str, *, json: bool) -> int:
     """Say each change once, then the end; 0 when the task is done, 1 when it ended otherwise."""
     from bridge.operations import jobs
+    from cli.drawing.progress import progress
 
     said: dict[str, str] = {}
     asker = Asker(service, json=json)
-    with left_alone(f"service job tree {job_id} --watch", f"service resume {job_id}"):
+    back = left_alone(f"service job tree {job_id} --watch", f"service resume {job_id}")
+    with back, progress(timed=False) as step:
         for tree, events in _watch(service, job_id):
+            step(goes_on(tree))
             for event in events:
                 tell(event_in_words(event))
             for job in tree.jobs:
@@ -53,13 +58,46 @@ def silently(service: "Service", job_id: str) -> "Tree":
 
 def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
     """Print events as they come, one line each, until the tree is over."""
+    from cli.drawing.progress import progress
+
     said = LastLines(service, job_id)
-    for tree, events in _watch(service, job_id):
-        for event in events:
-            say_json_line(event.model_dump(mode="json")) if json else say(event_in_words(event))
-        if not json:
-            said.say_what_is_new(tree)
-        sys.stdout.flush()
+    with _told_on_a_terminal(f"service job events {job_id} --follow"), progress(timed=False) as step:
+        for tree, events in _watch(service, job_id):
+            step(goes_on(tree))
+            for event in events:
+                say_json_line(event.model_dump(mode="json")) if json else say(event_in_words(event))
+            if not json:
+                said.say_what_is_new(tree)
+            sys.stdout.flush()
+
+
+def _told_on_a_terminal(command: str) -> AbstractContextManager[None]:
+    """Whoever leaves there is told how to come back; elsewhere it ends without a word."""
+    return left_alone(command) if sys.stdout.isatty() else nullcontext()
+
+
+def goes_on(tree: "Tree") -> str:
+    """What runs and for how long, what waits, and what it has cost, on a line."""
+    from workflows.contract.durations import format_duration
+    from workflows.policy.prices import dollars
+
+    if tree.over:
+        return ""
+    now, used = time.time(), tree.ledger
+    running = [job for job in tree.jobs if job.state == "running"]
+    queued = sum(job.state == "queued" for job in tree.jobs)
+    names = [f"{_name(job)} {format_duration(int(now - (job.started_at or now)))}" for job in running]
+    parts = [f"running {', '.join(names[:NAMED])}" if names else ""]
+    parts += [f"and {len(names) - NAMED} more" if len(names) > NAMED else "", f"{queued} queued" if queued else ""]
+    if tree.task.state == "awaiting_human":
+        parts = ["waits for a person"]
+    spent = f"{used.tokens:,} tokens, {dollars(used.cost_usd, assumed=used.price_assumed)}"
+    doing = ", ".join(part for part in parts if part) or str(tree.task.state)
+    return f"{doing}; {spent}, {format_duration(int(used.elapsed_seconds))}"
+
+
+def _name(job: "JobRecord") -> str:
+    return job.delegation_id or ("root" if job.continuation == "none" else f"({job.continuation})")
 
 
 class LastLines:

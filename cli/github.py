@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.drawing.looks import Look, of_state
+from cli.drawing.tables import Column
 from cli.output import say, say_document, say_fields, say_json, say_table
-from cli.words import ago, clock, one_line
+from cli.words import LONGEST, ago, clock, one_line
 
 if TYPE_CHECKING:
     from bridge.operations.github import Requests, Status, Synced
@@ -13,6 +15,22 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Pull requests and issues on GitHub.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MOST = 20
+REPOSITORIES = (
+    "REPOSITORY",
+    "LOOKED AT",
+    Column("READ NOW", leaves=3, look=of_state),
+    Column("THIS HOUR", leaves=1),
+    Column("24 HOURS", leaves=2),
+    Column("PROBLEM", least=16, plain=80, look=lambda _: Look.BAD),
+)
+THREADS = ("THREAD", "TREE", Column("TITLE", least=16, plain=60))
+ORDERS = (
+    Column("ORDERED", leaves=1),
+    "THREAD",
+    Column("BY", leaves=2),
+    Column("STATE", look=of_state),
+    Column("OUTCOME", least=16, plain=100),
+)
 
 
 @app.command()
@@ -37,11 +55,15 @@ def sync(
 
     from bridge.operations import github
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
     from workflows.model.errors import UsageError
 
     if retry and drop:
         raise UsageError("--retry and --drop do not go together", "service github sync --retry")
-    done = github.sync(Service.locate(), name, retry=retry, drop=drop)
+    goes_on = if_interrupted("it is looked at all the same", "service github status")
+    with goes_on, progress() as step:
+        done = github.sync(Service.locate(), name, retry=retry, drop=drop, step=step)
     say_json(asdict(done)) if json else say(*_synced(done, drop=drop))
 
 
@@ -95,13 +117,11 @@ def _say(found: "Status") -> None:
             "yes" if each.of_interest else "no",
             _requests(each.hour),
             _requests(each.day),
-            one_line(each.reading.error, 80),
+            one_line(each.reading.error, LONGEST),
         )
         for each in found.repos
     ]
-    say_table(
-        ("REPOSITORY", "LOOKED AT", "READ NOW", "THIS HOUR", "24 HOURS", "PROBLEM"), rows, "no repository is read"
-    )
+    say_table(REPOSITORIES, rows, "no repository is read")
     _say_threads(found)
     _say_facts(found)
 
@@ -115,18 +135,24 @@ def _webhook(found: "Status") -> str:
 
 def _say_threads(found: "Status") -> None:
     rows = [
-        (f"{each.thread.github}#{each.thread.number}", each.thread.root_job_id, one_line(each.title))
+        (f"{each.thread.github}#{each.thread.number}", each.thread.root_job_id, one_line(each.title, LONGEST))
         for each in found.threads
     ]
     say()
-    say_table(("THREAD", "TREE", "TITLE"), rows, "no tree that goes on belongs to a pull request or issue")
+    say_table(THREADS, rows, "no tree that goes on belongs to a pull request or issue")
     if found.commands:
         say()
         orders = [
-            (ago(each.created_at), f"{each.github}#{each.number}", each.author, each.state, one_line(each.outcome, 100))
+            (
+                ago(each.created_at),
+                f"{each.github}#{each.number}",
+                each.author,
+                each.state,
+                one_line(each.outcome, LONGEST),
+            )
             for each in found.commands
         ]
-        say_table(("ORDERED", "THREAD", "BY", "STATE", "OUTCOME"), orders, "")
+        say_table(ORDERS, orders, "")
 
 
 def _say_facts(found: "Status") -> None:

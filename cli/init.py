@@ -15,6 +15,7 @@ import typer
 
 from cli.init_questions import Answers, decide, in_words
 from cli.output import say, say_json, tell
+from cli.waiting import if_interrupted
 
 if TYPE_CHECKING:
     from bridge.operations.initiation import Plan
@@ -44,10 +45,12 @@ def init(
     """
     from bridge.operations import initiation, runtimes, team
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
 
     service = Service.locate()
     found = initiation.checkout(service, Path())
-    seen = runtimes.check(service)
+    with progress("looking at the agents' programs"):
+        seen = runtimes.check(service)
     usable = team.usable(seen)
     wanted = decide(service, found, usable, Answers(yes, name, builder, checker, start, check))
     repo = initiation.carry_out(service, wanted.plan)
@@ -67,9 +70,11 @@ def init(
 
 def _started(service: "Service") -> bool:
     from bridge.daemon import control
+    from cli.drawing.progress import progress
 
     tell("starting the daemon …")
-    control.start(service, None, None, strict_ports=False)
+    with if_interrupted("it goes on starting", "service init"), progress("starting the daemon") as step:
+        control.start(service, step=step)
     return True
 
 

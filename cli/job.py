@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import job_branches, job_publish
+from cli.job_tables import HEADINGS, REVIEW_HEADINGS
 from cli.output import say, say_json, say_table
-from cli.web import Web, open_page
+from cli.web import Web, address_of, open_page
 
 if TYPE_CHECKING:
     from bridge.operations.trees import Killed
@@ -15,9 +16,6 @@ app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_mar
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
 ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `job open` printed.")]
-
-HEADINGS = ("JOB", "STATE", "ACTION", "AGENT", "REPO", "DECISION", "STARTED", "SUMMARY", "PREFLIGHT_FAILED:")
-REVIEW_HEADINGS = ("REVIEW", "STATE", "REPO", "PR", "HEAD", "WORKFLOW", "OPENED", "STATUS", "VERDICT")
 
 
 @app.command(name="list")
@@ -34,15 +32,22 @@ def list_(
     issue: Annotated[int | None, typer.Option(min=1, help="Only jobs of this issue.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
     json: Json = False,
+    web: Web = False,
 ) -> None:
     """List the newest jobs."""
-    from bridge.operations import jobs
+    from bridge.operations import dashboard, jobs
     from bridge.operations.service import Service
-    from cli.words import ago, one_line
+    from cli.words import LONGEST, ago, one_line
     from workflows.policy.decisions import decided
 
     wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit, pull_request=pr, issue=issue)
-    found = jobs.find(Service.locate(), wanted)
+    service = Service.locate()
+    if web:
+        narrowed = {"repo": repo, "agent": agent, "state": state, "pr": pr, "issue": issue}
+        flags = {"roots": int(roots), "preflight_failed": int(preflight_failed)}
+        open_page(service, dashboard.page_of_jobs(service, tree, **narrowed, **flags))
+        return
+    found = jobs.find(service, wanted)
     if json:
         say_json([job.model_dump(mode="json", exclude={"revision"}) for job in found])
         return
@@ -55,8 +60,8 @@ def list_(
             job.repo,
             decided(job.state, job.decision) or "-",
             ago(job.queued_at),
-            one_line(job.summary or job.reason),
-            one_line(job.preflight_failed or "-"),
+            one_line(job.summary or job.reason, LONGEST),
+            one_line(job.preflight_failed or "-", LONGEST),
         )
         for job in found
     ]
@@ -86,7 +91,7 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
     if json:
         say_json(jobs.as_json(detail) | {"conflicts": [asdict(way) for way in ways]})
         return
-    say(*in_words(detail))
+    say(*in_words(detail, address_of(service, dashboard.page_of_job(service, job_id))))
     for way in ways:
         say("", *way_out_in_words(way))
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.belonging import token_here
+from cli.drawing.lines import prose
+from cli.drawing.looks import of_state
+from cli.drawing.tables import Column
 from cli.output import coloured, hand_over, page, say, say_json, say_table, tell
 from workflows.contract.visible import PREFIX
 
@@ -19,7 +22,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Leg = Annotated[str, typer.Argument(metavar="LEG", help="The job id of an implement leg.")]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
 
-HEADINGS = ("LEG", "JOB", "STATE", "BRANCH", "IS", "AHEAD", "BEHIND", "FILES", "TO MERGE IT")
+MERGE = "TO MERGE IT"
+HEADINGS = (
+    Column("LEG", least=8),
+    "JOB",
+    Column("STATE", look=of_state),
+    Column("BRANCH", leaves=4),
+    Column("IS", look=of_state),
+    Column("AHEAD", leaves=2, right=True),
+    Column("BEHIND", leaves=3, right=True),
+    Column("FILES", leaves=1, right=True),
+    Column(MERGE, leaves=5),
+)
 _IS = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
 _BEGINNINGS = (
     *("diff ", "index ", "@@", "+", "-", " ", "\\ No newline", "old mode ", "new mode ", "new file ", "deleted file "),
@@ -90,15 +104,17 @@ def branches(job_id: JobId, json: Json = False) -> None:
     say(f"task branch {found.task_branch}" if found.problem else f"task branch {found.task_branch} {at}")
     if found.problem:
         say(f"the repository cannot be seen: {found.problem}")
-    say_table(HEADINGS, map(_row, found.legs), "no job of this tree may write: there are no branches")
+    left_out = say_table(HEADINGS, map(_row, found.legs), "no job of this tree may write: there are no branches")
     for each in publish.of_tree(service, found.root_job_id):
         say(f"published {each.branch}: {each.url or each.says}")
     ready = [leg.job_id for leg in found.legs if leg.merge_command and not leg.objection]
     if len(ready) > 1:
         say(f"all at once: service job merge {' '.join(ready)}")
+    elif ready and MERGE in left_out:
+        say(f"to merge it: service job merge {ready[0]}")
     for leg in found.legs:
         if leg.merge_command and leg.objection:
-            say(f"{leg.job_id} is merged only with --anyway: {leg.objection}")
+            say(prose(f"{leg.job_id} is merged only with --anyway: {leg.objection}"))
 
 
 def _row(leg: "LegBranch") -> tuple[str, ...]:

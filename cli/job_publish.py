@@ -28,13 +28,17 @@ def publish(
     """Push the branch to GitHub and open its pull request, or bring the one that is there up to date."""
     from bridge.operations import publish as operations
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
     from cli.words import signed
     from workflows.model.errors import RefusedError
 
     service = Service.locate()
     found = operations.publish(service, job_id, actor=signed(), base=base)
     if not no_wait:
-        found = _until_over(service, found)
+        with if_interrupted("it is published all the same", f"service job publish {job_id}"), progress() as step:
+            step(f"{found.branch} is being published")
+            found = _until_over(service, found)
     if json:
         say_json(operations.as_json(found))
     elif found.state != "failed":

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.drawing.looks import of_state
+from cli.drawing.tables import Column
 from cli.output import say, say_document, say_fields, say_json, say_table
 from cli.piped import text_of
 
@@ -15,6 +17,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id that `memory list` prints.")]
 Key = Annotated[str, typer.Argument(help="What it is about, in a few words.")]
 Content = Annotated[str, typer.Argument(help="What to remember; `-` reads it from standard input.")]
+HEADINGS = (
+    "ID",
+    Column("STATE", look=of_state),
+    Column("AGENT", least=8, leaves=3),
+    Column("REPO", least=12, leaves=4),
+    Column("KEY", least=10, plain=40),
+    Column("WRITTEN", leaves=2),
+    Column("CONTENT", least=16, plain=60),
+)
 
 
 @app.command()
@@ -63,18 +74,25 @@ def list_(
     """List the newest entries."""
     from bridge.operations import memory
     from bridge.operations.service import Service
-    from cli.words import ago, one_line
+    from cli.words import LONGEST, ago, one_line
 
     found = memory.find(Service.locate(), memory.MemoryFilter(agent, shared, repo, state, limit))
     if json:
         say_json([memory.as_json(entry) for entry in found])
         return
     rows = [
-        (e.id, e.state, e.agent or "-", e.repo or "-", one_line(e.key, 40), ago(e.created_at), one_line(e.content))
+        (
+            e.id,
+            e.state,
+            e.agent or "-",
+            e.repo or "-",
+            one_line(e.key, LONGEST),
+            ago(e.created_at),
+            one_line(e.content, LONGEST),
+        )
         for e in found
     ]
-    headings = ("ID", "STATE", "AGENT", "REPO", "KEY", "WRITTEN", "CONTENT")
-    say_table(headings, rows, 'nothing is remembered; add something: service memory add KEY "CONTENT"')
+    say_table(HEADINGS, rows, 'nothing is remembered; add something: service memory add KEY "CONTENT"')
 
 
 @app.command()
@@ -82,7 +100,7 @@ def show(entry_id: Id, json: Json = False) -> None:
     """Show one entry: what it says, who wrote it, who decided about it."""
     from bridge.operations import memory
     from bridge.operations.service import Service
-    from cli.words import clock
+    from cli.words import clock, state
 
     entry = memory.get(Service.locate(), entry_id)
     if json:
@@ -92,7 +110,7 @@ def show(entry_id: Id, json: Json = False) -> None:
     say_fields(
         [
             ("id", entry.id),
-            ("state", entry.state),
+            ("state", state(entry.state)),
             ("agent", entry.agent or "shared"),
             ("repo", entry.repo or "general"),
             ("key", entry.key),

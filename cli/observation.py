@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bridge.operations.claims import claims, in_sum
+from cli.drawing.lines import prose
 
 SHOWN = 50
 
@@ -11,12 +12,12 @@ SHOWN = 50
 def lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
     """Claim by claim, then what nobody claimed, then the sum."""
     for claim in claims(changes, seen):
-        yield f"  {'✔' if claim.observed else '?'} {claim.text}"
-        yield f"      {claim.grade}: {claim.evidence}"
+        yield prose(f"  {'✔' if claim.observed else '?'} {claim.text}")
+        yield prose(f"      {claim.grade}: {claim.evidence}")
     unclaimed = seen["unclaimed_files"]
     if unclaimed:
         yield "changed without being claimed:"
     yield from (f"  ! {name}" for name in unclaimed[:SHOWN])
     if len(unclaimed) > SHOWN:
         yield f"  ! and {len(unclaimed) - SHOWN} more"
-    yield f"observed: {in_sum(seen)}"
+    yield prose(f"observed: {in_sum(seen)}")

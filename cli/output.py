@@ -2,7 +2,8 @@
 
 Text of agents and of strangers is part of what is shown. Nothing in it reaches the terminal unseen, and none of its
 lines looks like one of ours: what `say` is given are lines, an end of a line in one is shown as an escape, and texts
-that have lines of their own go through `prefixed` first.
+that have lines of their own go through `prefixed` first. A `Line` of `cli.drawing` is drawn where there is a terminal,
+in sequences of ours; everywhere else it is the text it consists of.
 """
 
 import errno
@@ -10,9 +11,14 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, Protocol
 
+from cli.drawing.lines import FOLDED, Line, Piece, prose
+from cli.drawing.looks import Look
+from cli.drawing.screens import drawn, screen_of
+from cli.drawing.tables import Column, columns_of, fitted, plain, without_room
+from cli.drawing.widths import padded, width
 from workflows.contract.visible import in_json, one_line, prefixed, visible
 
 if TYPE_CHECKING:
@@ -20,14 +26,31 @@ if TYPE_CHECKING:
 
     from workflows.model.errors import ServiceError
 
-_UP = "\x1b[{}A\x1b[J"
-"""Back to the first line of a view, and clear from there."""
 _NAME = re.compile(r"[\w@/+.,#-]+(?: ago| days| said)?")
 _OTHERS = re.compile(r"[^\x00-\x7f]")
 _COLOUR = "\x1b[{}m{}\x1b[0m"
 AS_JSON = "--json"
+_below: "Below | None" = None
 _for_programs = False
 """Whether errors are JSON: a program has typed the command."""
+
+
+class Below(Protocol):
+    """What stands below all that is printed, as a line of progress does."""
+
+    def aside(self) -> AbstractContextManager[None]:
+        """It is gone meanwhile."""
+
+
+@contextmanager
+def stand_below(what: Below) -> Iterator[None]:
+    """Whatever is printed meanwhile stands above it."""
+    global _below
+    before, _below = _below, what
+    try:
+        yield
+    finally:
+        _below = before
 
 
 def typed(words: Sequence[str]) -> None:
@@ -43,13 +66,13 @@ def is_for_programs() -> bool:
 
 def say(*lines: str) -> None:
     """Lines to the person; an empty one when there is none."""
-    _put(sys.stdout, _ended(lines or ("",)))
+    _put(sys.stdout, _shown(sys.stdout, lines or ("",)))
 
 
 def tell(*lines: str) -> None:
     """Lines beside the result, which alone goes to standard output."""
-    with suppress(OSError):  # there is nobody left to tell
-        sys.stderr.write(_ended(lines))
+    with suppress(OSError), _above():  # there is nobody left to tell
+        sys.stderr.write(_shown(sys.stderr, lines))
         sys.stderr.flush()
 
 
@@ -68,14 +91,18 @@ def say_json_text(document: str) -> None:
     _put(sys.stdout, _json_for(sys.stdout, document) + "\n")
 
 
-def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> None:
-    """Aligned columns, or a sentence where there is nothing to show."""
-    table = [list(headings), *([named(first), *map(one_line, rest)] for first, *rest in rows)]
-    if len(table) == 1:
+def say_table(headings: Sequence[str | Column], rows: Iterable[Sequence[str]], empty: str) -> set[str]:
+    """Aligned columns, or a sentence where there is nothing to show. On a terminal they fit its width.
+
+    The headings are returned for which there was no room.
+    """
+    table = [[named(first), *map(one_line, rest)] for first, *rest in rows]
+    if not table:
         say(empty)
-        return
-    widths = [max(len(row[column]) for row in table) for column in range(len(headings))]
-    say(*("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table))
+        return set()
+    columns, screen = columns_of(headings), screen_of(sys.stdout)
+    say(*(fitted(columns, table, screen.width) if screen else plain(columns, table)))
+    return {columns[at].heading for at in without_room(columns, table, screen.width if screen else None)}
 
 
 def named(name: str) -> str:
@@ -89,20 +116,26 @@ def say_fields(fields: Iterable[tuple[str, object]]) -> None:
 
 
 def in_fields(fields: Iterable[tuple[str, object]]) -> Iterator[str]:
-    """The lines of that: a value that has several stands below its name."""
-    shown = [(name, str(value)) for name, value in fields if value not in (None, "", (), [])]
-    width = max((len(one_line(name)) for name, _ in shown), default=0)
+    """The lines of that: a value that has several stands below its name. One that is a `Line` has looks of its own."""
+    shown = [(name, value if isinstance(value, Line) else str(value)) for name, value in fields if _is_said(value)]
+    columns = max((width(one_line(name)) for name, _ in shown), default=0)
     for name, value in shown:
         if "\n" in value.rstrip("\n"):
-            yield from (one_line(name), *prefixed(value))
+            yield from (Line(Piece(one_line(name), Look.STRONG)), *prefixed(value))
         else:
-            yield f"{one_line(name).ljust(width)}  {value.rstrip()}"
+            pieces = value.pieces if isinstance(value, Line) else (Piece(value.rstrip()),)
+            head = Piece(padded(one_line(name), columns), Look.STRONG)
+            yield Line(head, "  ", *pieces, below=" " * columns + FOLDED)
+
+
+def _is_said(value: object) -> bool:
+    return value not in (None, "", (), [])
 
 
 def headed(head: str, text: str) -> list[str]:
     """A text of others behind a word of ours, or below it where it has several lines."""
     text = text.rstrip("\n")
-    return [head, *prefixed(text)] if "\n" in text else [f"{head} {text}"]
+    return [head, *prefixed(text)] if "\n" in text else [prose(f"{head} {text}")]
 
 
 def say_document(text: str) -> None:
@@ -121,10 +154,11 @@ def hand_over(pieces: Iterable[bytes]) -> None:
         sys.stdout.buffer.writelines(pieces)
 
 
-def redraw(lines: Sequence[str], before: int) -> None:
-    """Lines in the place of those that stand there now."""
-    _put(sys.stdout, _UP.format(before) if before else "")
-    say(*lines)
+def draw(text: str, stream: "TextIO") -> None:
+    """What `cli.drawing` draws in place, at once: each line in it has been through `one_line`."""
+    with _printing():
+        stream.write(text)
+        stream.flush()
 
 
 def coloured(text: str, colour: int | None) -> str:
@@ -161,14 +195,16 @@ def asked(question: str, default: str | None = None) -> str:
     """What the person types."""
     import typer
 
-    return str(typer.prompt(one_line(question), default=default, show_default=False, err=True)).strip()
+    with _above():
+        return str(typer.prompt(one_line(question), default=default, show_default=False, err=True)).strip()
 
 
 def confirmed(question: str, *, default: bool = False) -> bool:
     """Yes or no; the default is what Enter means."""
     import typer
 
-    return typer.confirm(one_line(question), default=default, err=True)
+    with _above():
+        return typer.confirm(one_line(question), default=default, err=True)
 
 
 def tell_error(error: "ServiceError") -> None:
@@ -188,9 +224,11 @@ def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = ""
         tell(_json_for(sys.stderr, json.dumps(told, ensure_ascii=False)))
         return
     first, *more = visible(message).split("\n")
-    tell(f"error: {first}", *(prefixed("\n".join(more)) if more else ()))
+    tell(Line(Piece("error:", Look.STUCK), f" {first}", below="  " + FOLDED))
+    tell(*(prefixed("\n".join(more)) if more else ()))
     tell(*([f"usage: {usage}"] if usage else ()))
-    tell(*(f"{'     ' if number else 'try: '}{command}" for number, command in enumerate(commands)))
+    heads = [Piece("try:", Look.STRONG), *[Piece("    ")] * len(commands)]
+    tell(*(Line(head, f" {command}") for head, command in zip(heads, commands, strict=False)))
 
 
 def flush() -> None:
@@ -211,6 +249,10 @@ def _json_for(stream: "TextIO", document: str) -> str:
     return shown
 
 
+def _above() -> AbstractContextManager[None]:
+    return _below.aside() if _below is not None else nullcontext()
+
+
 @contextmanager
 def _printing() -> Iterator[None]:
     """A disk that is full, a stream that is closed: what was asked for is done, and nobody has seen it."""
@@ -226,9 +268,15 @@ def _printing() -> Iterator[None]:
 
 
 def _put(stream: "TextIO", text: str) -> None:
-    with _printing():
+    with _printing(), _above():
         stream.write(text)
+        if _below is not None:
+            stream.flush()
 
 
-def _ended(lines: Iterable[str]) -> str:
-    return "".join(f"{one_line(line)}\n" for line in lines)
+def _shown(stream: "TextIO", lines: Iterable[str]) -> str:
+    """As text, or drawn where there is a terminal."""
+    screen = screen_of(stream)
+    if screen is None:
+        return "".join(f"{one_line(line)}\n" for line in lines)
+    return "".join(f"{row}\n" for line in lines for row in drawn(line, screen))

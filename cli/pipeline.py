@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from cli.belonging import Issue, Pr, token_here
+from cli.drawing.looks import of_state
+from cli.drawing.tables import Column
 from cli.output import say, say_json, say_table
 from cli.web import Web, open_page
 from workflows.model.errors import UsageError
@@ -14,6 +16,22 @@ app = typer.Typer(help="Register pipelines, and run them.", no_args_is_help=True
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(help="The pipeline's name.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The id that `pipeline run` printed.")]
+LISTED = (
+    "NAME",
+    Column("REPO", least=12, leaves=1),
+    Column("ENABLED", look=of_state),
+    Column("SCHEDULED", look=of_state),
+)
+RUNS = (
+    "RUN",
+    Column("STATE", look=of_state),
+    Column("PIPELINE", least=8),
+    Column("BELONGS_TO", leaves=4),
+    Column("TRIGGER", leaves=3),
+    Column("HALTED_AT", leaves=2),
+    Column("STARTED", leaves=1),
+    Column("REASON", least=16, plain=60),
+)
 
 
 @app.command()
@@ -50,7 +68,7 @@ def list_(json: Json = False) -> None:
         for each in known
     ]
     empty = "no pipelines; add one: service pipeline add FILE"
-    say_table(("NAME", "REPO", "ENABLED", "SCHEDULED"), rows, empty)
+    say_table(LISTED, rows, empty)
 
 
 @app.command()
@@ -129,7 +147,7 @@ def runs(
     """List the newest runs; or show one: `service pipeline show RUN`."""
     from bridge.operations import dashboard, pipeline_runs
     from bridge.operations.service import Service
-    from cli.words import ago, one_line
+    from cli.words import LONGEST, ago, one_line
     from workflows.policy.bindings import in_words
 
     if web:
@@ -149,12 +167,11 @@ def runs(
             each.trigger,
             each.halt_stage or "-",
             ago(each.started_at),
-            one_line(each.reason),
+            one_line(each.reason, LONGEST),
         )
         for each in page.runs
     ]
-    headings = ("RUN", "STATE", "PIPELINE", "BELONGS_TO", "TRIGGER", "HALTED_AT", "STARTED", "REASON")
-    say_table(headings, rows, "no runs; start one: service pipeline run NAME")
+    say_table(RUNS, rows, "no runs; start one: service pipeline run NAME")
     if page.next_cursor:
         say(f"more: --cursor {page.next_cursor}")
 

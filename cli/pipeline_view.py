@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from cli.output import named, say, say_document, say_fields, say_json, tell
 from cli.waiting import Asker, left_alone
-from cli.words import clock, one_line
+from cli.words import clock, one_line, readable
 from workflows.contract.visible import prefixed
 from workflows.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from bridge.machine.steps import Step
     from bridge.operations.pipeline_runs import RunView, StageView
     from bridge.operations.service import Service
 
@@ -33,19 +34,22 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
 
 def follow(service: "Service", run_id: str, *, json: bool) -> int:
     """Say each change once, then the end; 0 when the run succeeded, 1 when it ended otherwise."""
-    with left_alone(f"service pipeline watch {run_id}", "service attention"):
-        run = _until_over(service, run_id, Asker(service, json=json))
+    from cli.drawing.progress import progress
+
+    with left_alone(f"service pipeline watch {run_id}", "service attention"), progress(timed=False) as step:
+        run = _until_over(service, run_id, Asker(service, json=json), step)
     say_json(run.model_dump(mode="json")) if json else say(*lines(run))
     return 0 if run.state == "succeeded" else 1
 
 
-def _until_over(service: "Service", run_id: str, asker: Asker) -> "RunView":
+def _until_over(service: "Service", run_id: str, asker: Asker, step: "Step") -> "RunView":
     from bridge.operations import pipeline_runs
 
     said: dict[str, tuple[str, int]] = {}
     state = ""
     while True:
         run = pipeline_runs.show_run(service, run_id)
+        step(_goes_on(run))
         for stage in run.stages:
             if said.get(stage.id) != (stage.state, stage.attempt) and stage.state != "pending":
                 said[stage.id] = (stage.state, stage.attempt)
@@ -61,6 +65,22 @@ def _until_over(service: "Service", run_id: str, asker: Asker) -> "RunView":
         time.sleep(INTERVAL)
 
 
+def _goes_on(run: "RunView") -> str:
+    """Which stages run and for how long, and what the run has cost, on a line."""
+    from workflows.contract.durations import format_duration
+    from workflows.policy.prices import dollars
+
+    if run.finished_at is not None:
+        return ""
+    now = time.time()
+    running = [stage for stage in run.stages if stage.state == "running"]
+    names = [f"{stage.id} {format_duration(int(now - (stage.started_at or now)))}" for stage in running]
+    doing = f"running {', '.join(names)}" if names else str(run.state)
+    over = sum(stage.finished_at is not None for stage in run.stages)
+    spent = f"{run.tokens:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}"
+    return f"{doing}; {over} of {len(run.stages)} stages over, {spent}, {format_duration(int(now - run.started_at))}"
+
+
 def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool) -> None:
     """What is known of it, and its file."""
     from bridge.operations import pipelines
@@ -74,7 +94,7 @@ def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool
         say_json(value)
         return
     del value["definition"]
-    say_fields(value.items())
+    say_fields(readable(value.items()))
     say("", *prefixed(text.strip("\n")))
 
 

@@ -5,10 +5,13 @@ from typing import Annotated
 
 import typer
 
+from cli.drawing.tables import Column
 from cli.output import say, say_json, say_table
 
 app = typer.Typer(help="Register repositories.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+LISTED = ("NAME", Column("PATH", least=20), Column("HOST", leaves=2), Column("GITHUB", leaves=1))
+SWEPT = (Column("REPOSITORY", leaves=1), "KIND", Column("NAME", least=20), Column("WHAT", least=16))
 
 
 @app.command()
@@ -41,9 +44,7 @@ def list_(json: Json = False) -> None:
         say_json([repos.as_json(repo) for repo in known])
     else:
         rows = [(repo.name, repo.path, repo.host, repo.github or "-") for repo in known]
-        say_table(
-            ("NAME", "PATH", "HOST", "GITHUB"), rows, "no repositories; add one: service repo add OWNER/NAME PATH"
-        )
+        say_table(LISTED, rows, "no repositories; add one: service repo add OWNER/NAME PATH")
 
 
 @app.command()
@@ -65,8 +66,12 @@ def sweep(
     """List worktrees, merged branches and locks that killed processes left; never removes work that is nowhere else."""
     from bridge.operations import leftovers
     from bridge.operations.service import Service
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
 
-    swept = leftovers.sweep(Service.locate(), name, yes=yes)
+    stopped = if_interrupted("what is removed by now is gone, the rest is as it was", "service repo sweep")
+    with stopped, progress() as step:
+        swept = leftovers.sweep(Service.locate(), name, yes=yes, step=step)
     if json:
         say_json([leftovers.as_json(one) for one in swept])
         return
@@ -76,6 +81,6 @@ def sweep(
         for one in swept
         for left in one.found
     ]
-    say_table(("REPOSITORY", "KIND", "NAME", "WHAT"), rows, "nothing was left behind")
+    say_table(SWEPT, rows, "nothing was left behind")
     if not yes and (count := sum(one.removable for one in swept)):
         say(f"nothing was removed; to remove {count}: service repo sweep {name + ' ' if name else ''}--yes")

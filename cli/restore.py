@@ -19,8 +19,11 @@ def restore(
     from activities.settings.home import Home
     from bridge.operations import backup
     from cli.backup import lines
+    from cli.drawing.progress import progress
+    from cli.waiting import if_interrupted
 
-    made = backup.restore(Home.locate(), folder.absolute())
+    with if_interrupted("the home is as it was", "service restore FOLDER"), progress() as step:
+        made = backup.restore(Home.locate(), folder.absolute(), step)
     if json:
         say_json(made.model_dump(mode="json"))
         return

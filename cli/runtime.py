@@ -4,6 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.drawing.lines import FOLDED, Line, Piece
+from cli.drawing.looks import Look, of_state
+from cli.drawing.tables import Column
 from cli.output import say, say_json, say_table
 
 if TYPE_CHECKING:
@@ -11,7 +14,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="See which programs can do the work here.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-HEADINGS = ("RUNTIME", "PROGRAM", "VERSION", "WORKS", "WHY")
+HEADINGS = (
+    "RUNTIME",
+    Column("PROGRAM", leaves=1),
+    Column("VERSION", leaves=2),
+    Column("WORKS", look=of_state),
+    Column("WHY", least=16),
+)
 
 
 @app.command(name="list")
@@ -43,5 +52,7 @@ def check(
 def _lines(runtime: "Runtime") -> list[str]:
     version = f" {runtime.version}" if runtime.version else ""
     state = "works" if runtime.works else "does not work"
-    fix = [f"{'':11}fix: {runtime.fix}"] if runtime.fix else []
-    return [f"{runtime.name:10} {state}: {runtime.program}{version}, {runtime.says}", *fix]
+    fix = [Line(f"{'':11}", Piece("fix:", Look.STRONG), f" {runtime.fix}")] if runtime.fix else []
+    works = Piece(state, Look.GOOD if runtime.works else Look.BAD)
+    said = f": {runtime.program}{version}, {runtime.says}"
+    return [Line(f"{runtime.name:10} ", works, said, below=f"{'':9}{FOLDED}"), *fix]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.drawing.tables import Column
 from cli.output import say, say_json, say_table
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from bridge.operations.spend import Line
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+NUMBERS = [Column(heading, right=True) for heading in ("JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS")]
 
 
 @app.command()
@@ -42,12 +44,12 @@ def spend(
 
 
 def _say(heading: str, lines: "Sequence[Line]") -> None:
-    from cli.words import one_line
+    from cli.words import LONGEST, one_line
     from workflows.policy.prices import dollars
 
     rows = [
         (
-            one_line(line.name) or "not said",
+            one_line(line.name, LONGEST) or "not said",
             f"{line.used.jobs:,}",
             f"{line.used.input_tokens:,}",
             f"{line.used.output_tokens:,}",
@@ -55,4 +57,4 @@ def _say(heading: str, lines: "Sequence[Line]") -> None:
         )
         for line in lines
     ]
-    say_table((heading, "JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS"), rows, "")
+    say_table((Column(heading, least=12, plain=60), *NUMBERS), rows, "")

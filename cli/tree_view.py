@@ -1,40 +1,61 @@
 """A tree on a terminal, once or live."""
 
-import shutil
 import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.output import redraw, say, say_json_line
+from cli.drawing.lines import prose
+from cli.drawing.trees import state_line, tree_line
+from cli.output import say, say_json_line
+from cli.waiting import left_alone
 from cli.words import one_line
-from workflows.contract import visible
 
 if TYPE_CHECKING:
     from bridge.operations.jobs import Tree
     from bridge.operations.service import Service
+    from cli.drawing.live import View
+    from cli.drawing.viewport import Row
+    from workflows.model.rows import JobRecord
 
 INTERVAL = 0.3
 WIDTH = 100
+_RANKS = {"running": 0, "blocked": 2, "failed": 3, "queued": 4}
+"""What a screen that is too short for all of it shows first; a job that waits for something comes second."""
+_WAITS, _OVER = 1, 5
 
 
 def lines(tree: "Tree") -> Iterator[str]:
     """The whole view, top down."""
-    from workflows.tree.details import nested, spend
+    from workflows.tree.details import nested
 
+    yield from (_title(tree), *_why(tree), _spent(tree), *_what_next(tree), "", *map(tree_line, nested(tree.jobs)))
+
+
+def _title(tree: "Tree") -> str:
     task = tree.task
-    yield f"{task.task_id}  {task.state}  {one_line(task.title, WIDTH)}"
+    return state_line(f"{task.task_id}  {task.state}  {one_line(task.title, WIDTH)}", task.state)
+
+
+def _why(tree: "Tree") -> Iterator[str]:
     if tree.belongs_to.what:
-        yield f"  belongs to {tree.belongs_to}"
-    if task.why:
-        yield f"  because: {one_line(task.why, 2 * WIDTH)}"
-    yield f"  {spend(tree.bounds, tree.ledger)}"
+        yield prose(f"  belongs to {tree.belongs_to}")
+    if tree.task.why:
+        yield prose(f"  because: {one_line(tree.task.why, 2 * WIDTH)}")
+
+
+def _spent(tree: "Tree") -> str:
+    from workflows.tree.details import spend
+
+    return prose(f"  {spend(tree.bounds, tree.ledger)}")
+
+
+def _what_next(tree: "Tree") -> Iterator[str]:
+    task = tree.task
     if task.next:
         yield f"  next: {task.next}"
     waits = {job.reason: job.next for job in tree.jobs if job.next and job.ended_at is None}
     yield from (f"  waits: {why}; {what_next}" for why, what_next in waits.items())
-    yield ""
-    yield from nested(tree.jobs)
 
 
 def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
@@ -42,21 +63,35 @@ def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
 
     As JSON it is a document on a line of its own for each change.
     """
+    from cli.drawing.screens import can_move
+
+    if not json and can_move(sys.stdout):
+        with left_alone(f"service job tree {job_id} --watch"):
+            _watch_live(service, job_id)
+    else:
+        _print_changes(service, job_id, json=json)
+
+
+def _watch_live(service: "Service", job_id: str) -> None:
+    from bridge.operations import jobs
+    from cli.drawing.live import live
+
+    with live() as shown:
+        while not (tree := jobs.tree(service, job_id)).over:
+            shown.show(_view(tree))
+            shown.pause(INTERVAL)
+        shown.last(_view(tree))
+
+
+def _print_changes(service: "Service", job_id: str, *, json: bool) -> None:
     from bridge.operations import jobs
 
-    in_place = sys.stdout.isatty()
     shown: list[str] = []
     while True:
         tree = jobs.tree(service, job_id)
-        view = [visible.one_line(line) for line in lines(tree)]
-        if json:
-            if _without_clock(view) != _without_clock(shown):
-                say_json_line(jobs.tree_as_json(tree))
-        elif in_place:
-            width = shutil.get_terminal_size().columns
-            redraw([line[:width] for line in view], len(shown))
-        elif _without_clock(view) != _without_clock(shown):
-            say(*view, "")
+        view = list(lines(tree))
+        if _without_clock(view) != _without_clock(shown):
+            say_json_line(jobs.tree_as_json(tree)) if json else say(*view, "")
         sys.stdout.flush()
         if tree.over:
             return
@@ -66,3 +101,27 @@ def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
 
 def _without_clock(view: list[str]) -> list[str]:
     return [line for line in view if not line.startswith("  jobs ")]
+
+
+def _view(tree: "Tree") -> "View":
+    """The title and the spend stand on any screen; then what else is to be known, as far as there is room."""
+    from cli.drawing.live import View
+
+    return View([_title(tree), _spent(tree), *_why(tree), *_what_next(tree)], list(_rows(tree)), list(lines(tree)))
+
+
+def _rows(tree: "Tree") -> "Iterator[Row]":
+    from cli.drawing.viewport import Row
+    from workflows.tree.details import drawn
+
+    places: dict[str, int] = {}
+    for place, (line, job) in enumerate(drawn(tree.jobs)):
+        places[job.job_id] = place
+        above = places.get(job.parent_job_id) if job.parent_job_id else None
+        yield Row(tree_line(line), _rank(job), str(job.state), above)
+
+
+def _rank(job: "JobRecord") -> tuple[float, ...]:
+    """Of what is over, the last first."""
+    waits = bool(job.next) and job.ended_at is None
+    return (_WAITS if waits else _RANKS.get(job.state, _OVER), -(job.ended_at or 0.0))

@@ -10,7 +10,7 @@ import typer
 
 from cli.asking import ask, shown
 from cli.faults import INTERRUPTED, interrupted
-from cli.output import is_for_programs, tell, tell_error
+from cli.output import is_for_programs, tell, tell_error, tell_fault
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
@@ -64,4 +64,16 @@ def left_alone(*commands: str) -> Iterator[None]:
             interrupted(*commands)
         else:
             tell("", "It goes on without you. To come back:", *(f"  {each}" for each in commands))
+        raise SystemExit(INTERRUPTED) from None
+
+
+@contextmanager
+def if_interrupted(says: str, *commands: str) -> Iterator[None]:
+    """Ctrl-C ends it: what became of it then, and what to type."""
+    try:
+        yield
+    except (KeyboardInterrupt, typer.Abort):
+        if not is_for_programs():
+            tell("")  # below the ^C
+        tell_fault(f"interrupted: {says}", "interrupted", commands)
         raise SystemExit(INTERRUPTED) from None

@@ -1,11 +1,14 @@
 """Opening the dashboard in a browser, for every command that shows what stands on one of its pages."""
 
 import os
+import sys
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
 
+from cli.drawing.lines import Line, Piece
+from cli.drawing.screens import screen_of
 from cli.output import say, tell
 
 if TYPE_CHECKING:
@@ -22,8 +25,8 @@ def open_page(service: "Service", page: str, *, only_print: bool = False) -> Non
 
     for_people("dashboard")
     link = dashboard.link(service, actor(), page)
-    say(link)
-    if only_print:
+    say(Line(Piece(link, link=link)))
+    if only_print or not _is_watched():
         return
     if _is_elsewhere():
         port = urlsplit(link).port or 80
@@ -32,7 +35,29 @@ def open_page(service: "Service", page: str, *, only_print: bool = False) -> Non
             f"  ssh -L {port}:127.0.0.1:{port} {os.uname().nodename}",
         )
         return
+    if not _has_browser():
+        tell("There is no browser here to open it in.")
+        return
     typer.launch(link)
+
+
+def address_of(service: "Service", page: str) -> str:
+    """Where a page is, for who clicks on what is shown of it; empty where nobody can, or the bridge does not run."""
+    from activities.settings import ready
+
+    screen = screen_of(sys.stdout)
+    where = ready.dashboard_url(service.home, service.settings.bridge) if screen and screen.links else ""
+    return f"{where}{page}" if where else ""
+
+
+def _is_watched() -> bool:
+    """Who has the link written to a file or a program wants the link."""
+    return sys.stdout.isatty()
+
+
+def _has_browser() -> bool:
+    """Elsewhere than on Linux there always is one."""
+    return sys.platform != "linux" or bool({"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"} & set(os.environ))
 
 
 def _is_elsewhere() -> bool:

@@ -4,10 +4,13 @@ import getpass
 import re
 import socket
 import time
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from bridge.operations.claims import entry
 from cli import observation
+from cli.drawing.lines import FOLDED, Line, Piece, path, prose
+from cli.drawing.looks import Look, of_state
 from cli.output import headed, in_fields
 from workflows.contract.visible import prefixed
 
@@ -25,6 +28,8 @@ _STAGES = {
     "put_off": "not running, put off",
     "ended": "ended, and is being recorded",
 }
+LONGEST = 300
+"""Of a text in a table: the widest terminal shows it, and a plain column is cut to its own width."""
 _BLANKS = re.compile("[ \t\n]+|\r\n")
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
@@ -39,8 +44,22 @@ def ago(at: float) -> str:
 
 
 def clock(at: float) -> str:
-    """Local date and time."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    """Local date and time, and in which zone that is."""
+    return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(at))
+
+
+def readable(fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, object]]:
+    """Fields as programs have them, for people: lists in a row, moments as dates."""
+    for name, value in fields:
+        if isinstance(value, list):
+            yield name, ", ".join(value)
+        else:
+            yield name, clock(value) if name.endswith("_at") and isinstance(value, float) else value
+
+
+def state(word: str, why: str = "") -> Line:
+    """A state in its colour, and why."""
+    return Line(Piece(word, of_state(word)), f": {why}" if why else "")
 
 
 def one_line(text: str, width: int = 60) -> str:
@@ -61,9 +80,10 @@ def signed() -> str:
     return orders.signed(actor(), "cli")
 
 
-def event_in_words(event: "EventRecord") -> str:
+def event_in_words(event: "EventRecord") -> Line:
     """An event on one line."""
-    return f"{clock(event.at)}  {event.job_id}  {event.kind}: {one_line(event.message, 400)}"
+    when, said = Piece(clock(event.at), Look.QUIET), one_line(event.message, 400)
+    return Line(when, f"  {event.job_id}  ", Piece(event.kind, Look.STRONG), f": {said}", below=f"    {FOLDED}")
 
 
 def review_in_words(review: dict[str, Any]) -> list[str]:
@@ -86,15 +106,15 @@ def review_row(review: dict[str, Any]) -> tuple[str, ...]:
         review["repo"] or "-",
         str(review["pull_request"]),
         review["head_sha"][:12],
-        one_line(review["workflow"], 30),
+        one_line(review["workflow"], LONGEST),
         ago(review["opened_at"]),
         f"{status['grade']}, {status['label']}",
-        one_line(status["verdict"] or "-"),
+        one_line(status["verdict"] or "-", LONGEST),
     )
 
 
-def in_words(detail: "JobDetail") -> list[str]:
-    """A job as a person reads it: state first, evidence last."""
+def in_words(detail: "JobDetail", page: str = "") -> list[str]:
+    """A job as a person reads it: state first, evidence last. Its id leads to its page."""
     from workflows.policy.decisions import decided
     from workflows.policy.prices import dollars
 
@@ -104,15 +124,15 @@ def in_words(detail: "JobDetail") -> list[str]:
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
     fields: list[tuple[str, object]] = [
-        ("job", job.job_id),
-        ("state", f"{job.state}" + (f": {job.reason}" if job.reason else "")),
+        ("job", Line(Piece(job.job_id, link=page))),
+        ("state", state(job.state, job.reason)),
         ("agent is", _live(detail.live) if detail.live else ""),
-        ("decision", decided(job.state, job.decision)),
+        ("decision", state(decided(job.state, job.decision))),
         ("summary", job.summary),
         ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
-        ("belongs to", str(detail.belongs_to)),
+        ("belongs to", Line(Piece(str(detail.belongs_to), link=detail.belongs_to.address))),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),
-        ("task", f"{task.task_id} {task.state}: {task.title}" if task else ""),
+        ("task", Line(f"{task.task_id} ", *state(task.state, task.title).pieces) if task else ""),
         ("because", waits.reason if waits else ""),
         ("parent", job.parent_job_id),
         ("attempt", job.attempt if job.attempt > 1 else ""),
@@ -123,7 +143,7 @@ def in_words(detail: "JobDetail") -> list[str]:
         ("started", clock(job.started_at) if job.started_at else ""),
         ("ended", clock(job.ended_at) if job.ended_at else ""),
         ("box", (detail.diagnostics or {}).get("box", "")),
-        ("worktree", detail.worktree if not job.ended_at else ""),
+        ("worktree", Line(path(detail.worktree)) if detail.worktree and not job.ended_at else ""),
         ("next", job.next or (stuck.next if stuck else "")),
     ]
     return [*in_fields(fields), *_result(detail.payload or {}), *_diagnostics(detail.diagnostics or {})]
@@ -165,7 +185,7 @@ def way_out_in_words(way: "WayOut") -> list[str]:
 def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     if faults := diagnostics.get("faults"):
-        lines += ["", "faults of the result:", *(f"  - {fault}" for fault in faults)]
+        lines += ["", "faults of the result:", *(prose(f"  - {fault}") for fault in faults)]
     if tail := diagnostics.get("stderr"):
         lines += ["", "last words of the agent:", *prefixed(str(tail).rstrip("\n"))[-10:]]
     return lines

@@ -8,11 +8,13 @@ import threading
 import time
 
 from activities.settings.home import Home
+from bridge.daemon.coming_up import ComingUp, ending
 from bridge.daemon.foreground import importable
 from bridge.daemon.log_files import log_end, open_log, quoted
 from bridge.daemon.options import DaemonOptions
 from bridge.machine.daemon_state import DaemonStatus, Phase, status
 from bridge.machine.locks import FileLock, holder
+from bridge.machine.steps import Step, unheard
 from bridge.machine.writable import usable
 from workflows.model.errors import ServiceError
 
@@ -23,23 +25,23 @@ _PAUSE = 0.05
 _ENDING = (Phase.STOPPING, Phase.STOPPED, Phase.FAILED)
 
 
-def start(home: Home, options: DaemonOptions) -> DaemonStatus:
+def start(home: Home, options: DaemonOptions, step: Step = unheard) -> DaemonStatus:
     """Start it in the background and wait until it works; starting a running one changes nothing."""
     usable(home)
     seen = status(home)
     if seen.pid is not None and seen.state is not None and seen.state.phase in _ENDING:
         _released_within(home, seen.pid, _STOP_SECONDS)  # on its way out: it does not count as running
     lock = FileLock.take(home.daemon_lock, wait=0.2)
-    return _wait_until_up(home, _spawn(home, options, lock) if lock else None)
+    return _wait_until_up(home, _spawn(home, options, lock) if lock else None, step)
 
 
-def stop(home: Home) -> bool:
+def stop(home: Home, step: Step = unheard) -> bool:
     """Stop it and wait until nothing of it runs; False when there was nothing to stop."""
     pid = holder(home.daemon_lock)
     if pid is None:
         return False
     os.kill(pid, signal.SIGTERM)
-    if not _released_within(home, pid, _STOP_SECONDS):
+    if not _released_within(home, pid, _STOP_SECONDS, step):
         os.kill(pid, signal.SIGKILL)
         if not _released_within(home, pid, _PAUSE * 100):
             raise ServiceError(f"the daemon (process {pid}) does not end", f"ps -p {pid} -o stat,wchan")
@@ -66,24 +68,32 @@ def _spawn(home: Home, options: DaemonOptions, lock: FileLock) -> subprocess.Pop
     return process
 
 
-def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None) -> DaemonStatus:
+def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None, step: Step) -> DaemonStatus:
     deadline = time.monotonic() + _START_SECONDS
+    coming = ComingUp()
     while time.monotonic() < deadline:
         seen = status(home)
-        if seen.state is not None and seen.running and seen.state.phase in (Phase.RUNNING, Phase.DEGRADED):
-            return seen
+        if seen.state is not None and seen.running:
+            up = seen.state.phase in (Phase.RUNNING, Phase.DEGRADED)
+            if ours is not None or not up:
+                step(coming.look(seen.state))
+            if up:
+                return seen
         if not seen.running and (ours is None or ours.poll() is not None):
             said, log = seen.state, home.logs / "daemon.log"
             if said is not None and said.problem and (ours is None or said.pid == ours.pid):
                 raise ServiceError(said.problem, said.hint)
             raise ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"less {log}")
         time.sleep(_PAUSE)
-    raise ServiceError(f"the daemon is still not ready after {_START_SECONDS:g} s", "service daemon status")
+    which = f": it waits for the {coming.waits_for}" if coming.waits_for else ""
+    raise ServiceError(f"the daemon is still not ready after {_START_SECONDS:g} s{which}", "service daemon status")
 
 
-def _released_within(home: Home, pid: int, seconds: float) -> bool:
+def _released_within(home: Home, pid: int, seconds: float, step: Step = unheard) -> bool:
     deadline = time.monotonic() + seconds
     while holder(home.daemon_lock) == pid:
+        said = status(home).state
+        step(ending(said) if said else "stopping")
         if time.monotonic() >= deadline:
             return False
         time.sleep(_PAUSE)

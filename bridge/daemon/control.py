@@ -11,6 +11,7 @@ from bridge.daemon.foreground import run_foreground
 from bridge.daemon.options import DaemonOptions
 from bridge.machine import address, daemon_state
 from bridge.machine.daemon_state import DaemonStatus
+from bridge.machine.steps import Step, unheard
 from bridge.operations import cluster, jobs
 from bridge.operations.service import Service
 from bridge.operations.settings import DAEMON_READS
@@ -23,16 +24,23 @@ def run(service: Service, temporal_port: int | None, ui_port: int | None, *, str
     run_foreground(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
 
-def start(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> DaemonStatus:
+def start(
+    service: Service,
+    temporal_port: int | None = None,
+    ui_port: int | None = None,
+    *,
+    strict_ports: bool = False,
+    step: Step = unheard,
+) -> DaemonStatus:
     """Start it in the background; returns once everything works."""
     if not daemon_state.status(service.home).running:
         _require(service)
-    return background.start(service.home, _options(service, temporal_port, ui_port, strict_ports))
+    return background.start(service.home, _options(service, temporal_port, ui_port, strict_ports), step)
 
 
-def stop(service: Service) -> bool:
+def stop(service: Service, step: Step = unheard) -> bool:
     """Stop it; False when it did not run."""
-    return background.stop(service.home)
+    return background.stop(service.home, step)
 
 
 def status(service: Service) -> DaemonStatus:

@@ -1,7 +1,7 @@
 """What a daemon says about itself, and what can be known of it from outside: whether, where and how well it runs."""
 
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import quote
@@ -12,6 +12,7 @@ from activities.settings.home import Home
 from activities.settings.reading import Told
 from activities.settings.ready import write_private
 from bridge.machine.locks import holder
+from workflows.contract.durations import format_duration
 
 log = logging.getLogger(__name__)
 
@@ -132,9 +133,9 @@ class DaemonStatus(BaseModel):
         return {name: where + quote(query.format(today=today), safe="") for name, query in VIEWS.items()}
 
     @property
-    def uptime(self) -> timedelta | None:
-        """Whole seconds since the start."""
-        return None if self.uptime_seconds is None else timedelta(seconds=int(self.uptime_seconds))
+    def uptime(self) -> str:
+        """Since the start, to the second, as durations are typed."""
+        return "" if self.uptime_seconds is None else format_duration(int(self.uptime_seconds))
 
 
 def status(home: Home) -> DaemonStatus:

@@ -23,10 +23,13 @@ from activities.settings.home import Home
 from activities.store.hosts import release
 from activities.temporal import external_config
 from bridge.machine.locks import holder
+from bridge.machine.steps import Step, megabytes, unheard
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 
 MANIFEST = "backup.json"
+_PAGES = 4096
+"""Of a database that are copied at once."""
 LOCKED_SECONDS = 30.0
 """How long who writes now may take until both databases stand still for a moment."""
 
@@ -65,7 +68,7 @@ class Backup(BaseModel):
     """What is not in it, or is to be done by hand."""
 
 
-def make(service: Service, folder: Path) -> Backup:
+def make(service: Service, folder: Path, step: Step = unheard) -> Backup:
     """Copy the home into a new folder, which appears once it is whole."""
     home, notes = service.home, _left_out(service)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -77,9 +80,12 @@ def make(service: Service, folder: Path) -> Backup:
     except OSError as error:
         raise ServiceError(f"{folder} cannot be made: {error.strerror}", "service backup ANOTHER_FOLDER") from None
     try:
-        _databases([path for path in _databases_of(service) if path.exists()], part)
-        for path in _others(home):
+        _databases([path for path in _databases_of(service) if path.exists()], part, step)
+        others = list(_others(home))
+        for number, path in enumerate(others, 1):
+            step(f"copying artifacts, settings and keys, {number} of {len(others)}")
             _copy(path, part / path.relative_to(home.root))
+        step("reading all of it once more")
         host = service.settings.host
         manifest = Manifest(
             made_at=datetime.now(UTC), version=release(), host=host, home=str(home.root), files=dict(_digests(part))
@@ -92,8 +98,11 @@ def make(service: Service, folder: Path) -> Backup:
     return _told(folder, home, manifest, notes)
 
 
-def restore(home: Home, folder: Path) -> Backup:
-    """Put a backup in the place of a home that holds nothing yet. Settings that are there already stay."""
+def restore(home: Home, folder: Path, step: Step = unheard) -> Backup:
+    """Put a backup in the place of a home that holds nothing yet. Settings that are there already stay.
+
+    Whatever ends it before it is whole, nothing of it stays.
+    """
     manifest = _read(folder)
     if (pid := holder(home.daemon_lock)) is not None:
         raise RefusedError(f"a daemon (process {pid}) runs for {home.root}", "service daemon stop")
@@ -101,20 +110,35 @@ def restore(home: Home, folder: Path) -> Backup:
         raise RefusedError(
             f"{home.root} holds a service already ({', '.join(there)})", "export SERVICE_HOME=/an/empty/folder"
         )
+    step("reading all of it, to see whether it is whole")
     _check(folder, manifest)
     notes = [f"the service at {manifest.home} must not run again: both would do the same work"]
-    for name in manifest.files:
-        target = home.ensure().root / name
-        if target.exists():
-            notes.append(f"{target} was there and is left as it is")
-            continue
-        _copy(folder / name, target)
+    notes += [f"{path} was there and is left as it is" for path in _put_in_place(home, folder, manifest, step)]
     if (here := Service(home).settings.host) != manifest.host:
         notes.append(
             f"its repositories are checked out on {manifest.host}, and this is {here}: bring them here to the same "
             f'places, and set host = "{manifest.host}" in [worker] of {home.config}'
         )
     return _told(folder, home, manifest, notes)
+
+
+def _put_in_place(home: Home, folder: Path, manifest: Manifest, step: Step) -> list[Path]:
+    """Copy all of it, or nothing; what was there before and stays is told."""
+    kept, made = list[Path](), list[Path]()
+    try:
+        for number, name in enumerate(manifest.files, 1):
+            step(f"copying file {number} of {len(manifest.files)}")
+            target = home.ensure().root / name
+            if target.exists():
+                kept.append(target)
+                continue
+            made.append(target)
+            _copy(folder / name, target)
+    except BaseException:
+        for target in made:
+            target.unlink(missing_ok=True)
+        raise
+    return kept
 
 
 def _databases_of(service: Service) -> list[Path]:
@@ -139,16 +163,17 @@ def _left_out(service: Service) -> list[str]:
     return [*elsewhere, "registered repositories, and output of runs, are not in it"]
 
 
-def _databases(paths: list[Path], into: Path) -> None:
+def _databases(paths: list[Path], into: Path, step: Step) -> None:
     """All of them as of one moment: while nobody may write, a reader of each begins; then everybody goes on."""
     with ExitStack() as stack:
         try:
+            step("waiting for a moment in which nobody writes")
             with ExitStack() as still:
                 for path in paths:
                     still.enter_context(_nobody_writes(path))
                 readers = [stack.enter_context(_reading(path)) for path in paths]
             for path, reader in zip(paths, readers, strict=True):
-                _drawn(reader, into / path.name)
+                _drawn(reader, into / path.name, step)
         except sqlite3.Error as error:
             raise BackupError(f"the databases cannot be copied: {error}", "service backup FOLDER  (again)") from None
 
@@ -169,10 +194,16 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _drawn(reader: sqlite3.Connection, target: Path) -> None:
+def _drawn(reader: sqlite3.Connection, target: Path, step: Step) -> None:
+    page = reader.execute("PRAGMA page_size").fetchone()[0]
+
+    def copied(_: int, left: int, pages: int) -> None:
+        step(f"copying {target.name}, {megabytes((pages - left) * page, pages * page)}")
+
     with closing(sqlite3.connect(os.fspath(target), isolation_level=None)) as copy:
         target.chmod(0o600)
-        reader.backup(copy)
+        reader.backup(copy, pages=_PAGES, progress=copied)
+        step(f"checking the copy of {target.name}")
         said = copy.execute("PRAGMA quick_check").fetchone()[0]
         if said != "ok":
             raise BackupError(f"the copy of {target.name} is damaged: {said}", "service doctor")

@@ -1,6 +1,6 @@
 """Where the dashboard is, and links that open it (ruling M6)."""
 
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from activities.settings import ready
 from bridge.machine import daemon_state, dashboard_link, token
@@ -32,6 +32,14 @@ def page_of_job(service: Service, job_id: str) -> str:
     """The page of a tree, by its root, or of one job in it."""
     job = jobs.get(service, job_id)
     return f"/ui/trees/{job_id}" if job.root_job_id == job_id else f"/ui/jobs/{job_id}"
+
+
+def page_of_jobs(service: Service, tree: str | None, **narrowed: object) -> str:
+    """The list of jobs, narrowed as it is there; the page of a tree, where its jobs are meant."""
+    if tree is not None:
+        return page_of_tree(service, tree)
+    query = urlencode({name: str(value) for name, value in narrowed.items() if value})
+    return f"/ui/jobs?{query}" if query else "/ui/jobs"
 
 
 def page_of_tree(service: Service, job_id: str) -> str:

@@ -17,6 +17,7 @@ from activities.sealing import seal_key
 from activities.settings.load import SettingsError
 from bridge.machine import daemon_state
 from bridge.machine.locks import holder
+from bridge.machine.steps import Step, unheard
 from bridge.machine.writable import usable
 from bridge.operations import runtimes as installed
 from bridge.operations import settings as settings_in_force
@@ -31,9 +32,13 @@ SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
 LEFT_OVER_SECONDS = 86_400.0
 
 
-def examine(service: Service) -> list[Finding]:
+def examine(service: Service, step: Step = unheard) -> list[Finding]:
     """Look at everything; what one part lacks does not hide the others."""
-    return [finding for check in CHECKS for finding in _carefully(check, service)]
+    found = list[Finding]()
+    for number, check in enumerate(CHECKS, 1):
+        step(f"looking at {check.__name__}, {number} of {len(CHECKS)}")
+        found += _carefully(check, service)
+    return found
 
 
 def foundation(service: Service) -> list[Finding]:
@@ -172,7 +177,7 @@ def daemon(service: Service) -> Iterator[Finding]:
     yield Finding("daemon", Level.OK, f"process {seen.pid}, up {seen.uptime}")
     for child in seen.state.children if seen.state else ():
         good = child.phase == "running"
-        waits = f", at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""
+        waits = f", at {child.again_at.astimezone():%H:%M:%S %Z}" if child.again_at else ""
         says = f"{child.note}{waits}" if child.note else f"{child.phase}, restarted {child.restarts} times"
         yield Finding(child.name, Level.OK if good else Level.WRONG, says, "" if good else f"tail '{child.log}'")
 
@@ -206,7 +211,7 @@ def boxes(service: Service) -> Iterator[Finding]:
 def leftovers(service: Service) -> Iterator[Finding]:
     """What workers found at their start in the last day, and ended."""
     for orphan in recent(service.home.orphans, LEFT_OVER_SECONDS):
-        at = time.strftime("%H:%M", time.localtime(orphan["at"]))
+        at = time.strftime("%H:%M %Z", time.localtime(orphan["at"]))
         fix = f"less '{service.home.orphans}'"
         yield Finding("left over", Level.WARNING, f"{orphan['said']}; ended at {at}", fix)
 

@@ -14,6 +14,7 @@ from activities.store.github.comments import CommentRow
 from activities.store.github.facts import FactRow
 from activities.store.github.reading import Reading
 from activities.store.github.threads import Thread
+from bridge.machine.steps import Step, unheard
 from bridge.operations.github_interest import of_interest
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
@@ -143,7 +144,15 @@ class Synced:
     """Why GitHub is not asked now."""
 
 
-def sync(service: Service, name: str | None, *, retry: bool, drop: bool, wait: float = WAIT_SECONDS) -> Synced:
+def sync(
+    service: Service,
+    name: str | None,
+    *,
+    retry: bool,
+    drop: bool,
+    wait: float = WAIT_SECONDS,
+    step: Step = unheard,
+) -> Synced:
     """Have repositories looked at now; wait until that has happened, or for a while."""
     require(service)
     github = _named(service, name) if name else ""
@@ -168,6 +177,7 @@ def sync(service: Service, name: str | None, *, retry: bool, drop: bool, wait: f
         blocked = known.problem if (known.blocked_until or 0.0) > time.time() else ""
         if not late or blocked or time.time() - asked > wait:
             return Synced(tuple(each for each in now if each not in late), late, tried, blocked)
+        step(f"waiting until {', '.join(each.github for each in late)} was looked at, {wait:.0f} s at most")
         time.sleep(_LOOK_SECONDS)
 
 

@@ -12,6 +12,7 @@ from activities.runs.supervised_run import Claim
 from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
 from activities.store.repos import Repo
+from bridge.machine.steps import Step, unheard
 from bridge.operations import repos
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
@@ -34,10 +35,15 @@ class Swept:
         return sum(not leftover.keep for leftover in self.found)
 
 
-def sweep(service: Service, name: str | None = None, *, yes: bool = False) -> list[Swept]:
+def sweep(service: Service, name: str | None = None, *, yes: bool = False, step: Step = unheard) -> list[Swept]:
     """List what was left in one repository or all of this host; remove what can be, when told `yes`."""
-    chosen = [repos.get(service, name)] if name else repos.every(service)
-    return [_sweep(service, repo, yes=yes) for repo in chosen if name or repo.host == service.settings.host]
+    known = [repos.get(service, name)] if name else repos.every(service)
+    chosen = [repo for repo in known if name or repo.host == service.settings.host]
+    swept = []
+    for number, repo in enumerate(chosen, 1):
+        step(f"looking at {repo.name}, {number} of {len(chosen)}")
+        swept.append(_sweep(service, repo, yes=yes))
+    return swept
 
 
 def as_json(swept: Swept) -> dict[str, Any]:

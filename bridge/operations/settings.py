@@ -111,7 +111,7 @@ def changed(service: Service) -> tuple[Process, ...]:
 
 def in_words(process: Process) -> Iterator[str]:
     """What it has read; and, when that is not what there is now, each difference and the command."""
-    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(process.read.file.read_at))
+    at = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(process.read.file.read_at))
     digest = f"sha256 {process.read.file.digest[:12]}" if process.read.file.digest else "not there"
     who = f"the {process.name} (process {process.pid}) read {process.read.file.path} ({digest}) at {at}"
     if process.fault:

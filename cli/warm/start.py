@@ -11,13 +11,13 @@ def run() -> None:
     """Run the command that was typed, and leave with its exit code."""
     try:
         code = _handed_over()
+        if code is not None:
+            os._exit(code)
+        from cli.main import run as run_here
+
+        run_here()
     except KeyboardInterrupt:
         os._exit(130)
-    if code is not None:
-        os._exit(code)
-    from cli.main import run as run_here
-
-    run_here()
 
 
 def _handed_over() -> int | None:

@@ -6,6 +6,7 @@ It is forked from a process that has imported everything and begun nothing, so t
 import multiprocessing
 import os
 import pty
+import re
 import select
 import sys
 import tty
@@ -13,10 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 
-SECONDS = 120
+from cli.drawing.looks import END, Look
 
-_forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload(["tests.cli.everything", __name__])
+SECONDS = 120
+OURS = re.compile(rf"\x1b\[(?:{'|'.join(filter(None, Look))})m([^\x1b]*){re.escape(END)}")
+"""A piece in a colour of ours: from its beginning to its end, and no other sequence in between."""
+PROGRESS = re.compile(r"\r\x1b\[J(?:([⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] [^\x1b\r\n]*)\r)?")
+LINK = re.compile(r"\x1b]8;;(?:https?|file)://[\w.~:/?#@!$&'()*+,;=%\[\]-]+\x1b\\([^\x1b]*)\x1b]8;;\x1b\\", re.ASCII)
+
+forking = multiprocessing.get_context("forkserver")
+forking.set_forkserver_preload(["tests.cli.everything", __name__])
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,15 @@ class Printed:
     @property
     def text(self) -> str:
         return (self.out + self.err).decode()
+
+    @property
+    def said(self) -> str:
+        """The same without our colours and links, each taken away whole: whatever is not exactly one of them stays.
+
+        What a line of progress said stands on lines of its own.
+        """
+        text = PROGRESS.sub(lambda found: f"{found[1]}\n" if found[1] else "", self.text)
+        return LINK.sub(r"\1", OURS.sub(r"\1", text))
 
 
 def nothing() -> None:
@@ -48,13 +64,20 @@ def typed(
         tty.setraw(each)
     streams = (os.ttyname(program_out), os.ttyname(program_err))
     place = dict(os.environ if environment is None else environment), os.getcwd()
-    process = _forking.Process(target=_run, args=(list(words), streams, place, before))
+    process = forking.Process(target=_run, args=(list(words), streams, place, before))
     process.start()
     os.write(out, keys.encode())
     said = _read(out, err, process.is_alive, (program_out, program_err))
     process.join(SECONDS)
     process.kill()
     return Printed(process.exitcode, said[out], said[err])
+
+
+def run_in(words: list[str], terminal: str, place: tuple[dict[str, str], str], before: Callable[[], None]) -> None:
+    """In the process: as a program that a shell has started on its terminal, whose keys send it signals."""
+    os.setsid()
+    os.close(os.open(terminal, os.O_RDWR))  # the first that a session opens becomes its own
+    _run(words, (terminal, terminal), place, before)
 
 
 def _run(
@@ -65,7 +88,7 @@ def _run(
     for number, file in ((0, out), (1, out), (2, err)):
         os.dup2(file, number)
     sys.stdin, sys.stdout, sys.stderr = (
-        TextIOWrapper(os.fdopen(number, mode, closefd=False), "utf-8", errors, "\n")
+        TextIOWrapper(os.fdopen(number, mode, closefd=False), "utf-8", errors, "\n", line_buffering=True)
         for number, mode, errors in ((0, "rb", "strict"), (1, "wb", "strict"), (2, "wb", "backslashreplace"))
     )
     os.environ.clear()

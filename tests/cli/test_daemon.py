@@ -11,10 +11,18 @@ import pytest
 from typer.testing import CliRunner
 
 from activities.settings.home import Home
+from activities.settings.reading import Change, File, Told
 from activities.settings.ready import write_private
+from activities.store import hosts
 from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, Phase
 from bridge.machine.locks import FileLock
+from bridge.operations.service import Service
+from bridge.operations.settings import Process
+from cli import daemon_view
 from cli.daemon import app
+from tests.bridge import seeds
+from tests.cli.seat import seated
+from workflows.model.states import TaskState
 
 AGAIN = datetime.now(UTC) + timedelta(seconds=2)
 STATE = DaemonState(
@@ -74,7 +82,7 @@ def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
     assert done.exit_code == 0
     when = f"{AGAIN.astimezone():%H:%M:%S}"
     first, *others = done.stdout.splitlines()
-    assert re.fullmatch(rf"degraded         process {os.getpid()}, up 2:\d\d:\d\d, version 1\.2\.3", first)
+    assert re.fullmatch(rf"degraded         process {os.getpid()}, up 2h(\d+m)?(\d+s)?, version 1\.2\.3", first)
     views = [line.split(": ", 1) for line in others if line.startswith(" ")]
     assert [name.strip() for name, _ in views] == ["waiting", "running", "failed today"]
     assert all(link.startswith("http://127.0.0.1:8233/namespaces/service/workflows?query=%60") for _, link in views)
@@ -107,3 +115,56 @@ def test_status_says_how_to_open_the_dashboard_when_there_is_one(running: Home) 
     state = STATE.model_copy(update={"bridge_url": "http://127.0.0.1:8791"})
     write_private(running.daemon_state, state.model_dump_json())
     assert "dashboard        service dashboard" in CliRunner().invoke(app, ["status"]).stdout.splitlines()
+
+
+@pytest.mark.ruling("K6")
+def test_status_fits_a_screen_of_80_by_24_and_lists_are_links(running: Home) -> None:
+    names = ("server", "worker", "bridge", "github", "commands")
+    children = tuple(ChildState(name=name, phase=ChildPhase.RUNNING, pid=77, log="/l") for name in names)
+    notes = tuple(f"port {port} is taken; Temporal listens on 1{port}" for port in (7233, 8233, 8791))
+    state = STATE.model_copy(update={"children": children, "notes": notes, "bridge_url": "http://127.0.0.1:8791"})
+    write_private(running.daemon_state, state.model_dump_json())
+    service = Service(running)
+    seeds.write(
+        service, seeds.task(state=TaskState.BLOCKED, waits_for="retry"), seeds.job(state="failed", ended_at=1.0)
+    )
+    for name in ("a", "b"):
+        hosts.see(service.store, name, slots=8, started_at=1.0)
+    service.store.dispose()
+    running.config.write_text("[worker]\nmax_parallel_jobs = 3\n")
+    with seated(("daemon", "status")) as seat:
+        assert seat.end() == 0
+    assert len(seat.screen.everything) < 24, seat.screen.everything
+    text = "\n".join(seat.screen.everything)
+    assert "web ui           http://127.0.0.1:8233, waiting, running, failed today" in text
+    assert "%60SvcAttention%60" in seat.written, "behind the names"
+    assert "queue            0 running on 16 slots, 0 queued" in text
+    assert "hosts            a 0 of 8, b 0 of 8" in text
+    assert "for people       0 paused, 1 blocked (service attention)" in text
+    assert "spent today      0 tokens, $0.00 (UTC)" in text
+    assert re.search(r"^disk             .* free: store ", text, re.MULTILINE)
+
+
+def test_settings_that_changed_are_told_briefly_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Told(file=File(path="/c", digest=None, read_at=1.0), values={})
+    changed = tuple(Change(key=f"worker.k{number}", there="1", here=None) for number in range(5))
+    found = [Process(name, 7, read, changed, "service daemon stop && service daemon start") for name in ("a", "b")]
+    assert len(daemon_view.settings(found, whole=False)) == 14, "in a pipe all of it"
+    monkeypatch.setattr(daemon_view, "can_move", lambda _: True)
+    first = "; ".join(f"worker.k{number} 1, now not set" for number in range(3))
+    assert daemon_view.settings(found, whole=False) == [
+        f"settings         a, b read before the last change: {first}; 2 more (--all)",
+        "                 service daemon stop && service daemon start",
+    ]
+    assert len(daemon_view.settings(found, whole=True)) == 14
+    faulty = [Process("a", 7, read, (), "", "no TOML")]
+    assert daemon_view.settings(faulty, whole=False) == ["settings         a goes on with what it has read: no TOML"]
+
+
+def test_status_says_the_same_figures_to_programs(running: Home) -> None:
+    told = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
+    assert (told["counts"], told["slots"], told["spent_today"]) == (None, None, None)
+    Service(running).store.dispose()
+    told = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
+    assert told["counts"] == {"queued": 0, "running": 0, "paused": 0, "blocked": 0}
+    assert told["disk"]["whole"] is True

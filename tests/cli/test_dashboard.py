@@ -10,6 +10,7 @@ from activities.settings import ready
 from activities.settings.home import Home
 from bridge.machine import dashboard_link
 from bridge.operations.service import Service
+from cli import web
 from cli.main import main
 from tests.bridge import seeds
 
@@ -24,6 +25,8 @@ class Terminal:
         self.opened: list[str] = []
         self._capsys = capsys
         monkeypatch.setattr(typer, "launch", self.opened.append)
+        monkeypatch.setattr(web, "_is_watched", lambda: True)
+        monkeypatch.setenv("DISPLAY", ":0")
         monkeypatch.delenv("SSH_CONNECTION", raising=False)
 
     def __call__(self, *words: str) -> tuple[int, str, str]:
@@ -66,6 +69,9 @@ def leads_to(link: str) -> str:
         ("job show review-0123456789ab --web", "/ui/reviews"),
         (f"job tree {LEG} --web", f"/ui/trees/{seeds.ROOT}"),
         ("pipeline show nightly --web", "/ui/pipelines/nightly"),
+        ("job list --web", "/ui/jobs"),
+        (f"job list --tree {LEG} --web", f"/ui/trees/{seeds.ROOT}"),
+        ("job list --agent scout --roots --pr 7 --web", "/ui/jobs?agent=scout&pr=7&roots=1"),
         ("pipeline runs --web", "/ui/runs"),
         ("pipeline runs --pipeline nightly --web", "/ui/pipelines/nightly"),
     ],
@@ -85,6 +91,25 @@ def test_it_prints_the_link_of_the_page_and_opens_it(
 def test_print_opens_nothing(service: Service, terminal: Terminal) -> None:
     code, out, _ = terminal("dashboard", "--print")
     assert (code, terminal.opened) == (0, [])
+    assert out.startswith("http://127.0.0.1:8791/ui/enter?code=")
+
+
+def test_in_a_pipe_it_is_only_printed(service: Service, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "_is_watched", lambda: False)
+    code, out, err = terminal("job", "list", "--web")
+    assert (code, err, terminal.opened) == (0, "", [])
+    assert out.startswith("http://127.0.0.1:8791/ui/enter?code=")
+
+
+def test_without_a_browser_it_is_only_printed(
+    service: Service, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    code, out, err = terminal("job", "tree", LEG, "--web")
+    assert (code, terminal.opened) == (0, [])
+    assert "There is no browser here" in err
     assert out.startswith("http://127.0.0.1:8791/ui/enter?code=")
 
 

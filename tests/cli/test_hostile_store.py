@@ -30,7 +30,6 @@ from workflows.model.states import JobState, TaskState
 pytestmark = pytest.mark.ruling("N6")
 
 SEEN = "error: FORGED by name"
-COLOUR = re.compile(r"\x1b\[(?:[0-9]{1,2})?m")
 RESULT = json.dumps({"service_result": {"decision": "approved", "summary": EVIL, "findings": [EVIL, {EVIL: EVIL}]}})
 FILES = {"result": RESULT, "wrong": RESULT.replace('"approved"', json.dumps(EVIL)), "pipeline.yaml": f"name: {{{EVIL}"}
 
@@ -149,6 +148,8 @@ def service(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     """A home whose store is all evil, beside files that are; nothing listens where Temporal should."""
     home.config.write_text(f"[temporal]\nport = 1\n{github_seeds.SETTINGS}")
     monkeypatch.setenv("PAGER", "cat")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hostile, "HOSTILE", EVIL)
     monkeypatch.setattr(hostile, "SEEN", SEEN)
@@ -206,9 +207,9 @@ def commands() -> dict[str, Any]:
 
 def check(printed: Printed, words: Words) -> None:
     """Nothing unseen but our own colours, and no line that looks like one of ours."""
-    text = printed.text
+    text = printed.said
     if words[:2] == ["job", "diff"]:  # a line that was not changed stands behind a blank in a diff
-        text = re.sub("(?m)^ ", "|", COLOUR.sub("", text))
+        text = re.sub("(?m)^ ", "|", text)
     assert not raw(text), f"{words}: {raw(text)[:3]}"
     assert not forged(text), f"{words}: {forged(text)[:3]}"
     assert printed.code in range(6), f"{words}: {printed.code} {text[-2000:]}"

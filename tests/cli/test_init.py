@@ -51,7 +51,7 @@ def walked(*keys: str, options: str = "") -> Printed:
 def test_one_question_after_the_other(shop: Path, machine: Machine) -> None:
     machine.install("claude")
     printed = walked("shop", "acme/shop", "emacs", "claude", "", "n")
-    asked = [line for line in printed.err.decode().splitlines() if ": " in line]
+    asked = [line for line in printed.said.splitlines() if ": " in line]
     assert "its name here, OWNER/NAME [local/shop]" in printed.text
     assert "error: 'shop' is not a repository name" in "\n".join(asked)
     assert printed.text.count("which program plans and builds (codex, claude) [codex]") == 2
@@ -217,7 +217,7 @@ def test_a_folder_s_name_is_shown_as_one_line_of_what_can_be_seen(
     monkeypatch.chdir(evil)
     for printed in (walked(options="--yes --no-start"), walked("", "", "n"), walked("", options="--name x")):
         assert "FORGED" in printed.text
-        assert not raw(printed.text)
+        assert not raw(printed.said)
         assert not forged(printed.text)
 
 

@@ -128,13 +128,18 @@ def spend(bounds: Bounds, used: Ledger) -> str:
 
 def nested(jobs: Iterable[JobRecord]) -> Iterator[str]:
     """Each job on a line, under the one that delegated or continued it, in dispatch order."""
+    return (line for line, _ in drawn(jobs))
+
+
+def drawn(jobs: Iterable[JobRecord]) -> Iterator[tuple[str, JobRecord]]:
+    """The same lines, each with its job."""
     children: dict[str | None, list[JobRecord]] = {}
     for job in jobs:
         children.setdefault(job.parent_job_id, []).append(job)
     waiting = [("", "", job) for job in reversed(children.get(None, []))]
     while waiting:
         stem, branch, job = waiting.pop()
-        yield f"{stem}{branch}{_line(job)}"
+        yield f"{stem}{branch}{_line(job)}", job
         below = children.get(job.job_id, [])
         inner = stem + _BELOW[branch]
         waiting += [(inner, "└─ " if child is below[-1] else "├─ ", child) for child in reversed(below)]

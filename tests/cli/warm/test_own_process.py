@@ -30,6 +30,8 @@ pytestmark = pytest.mark.ruling("K7")
         ("job tree job-1 --web", True, True),
         ("job tree job-1 --watch", False, True),
         ("job events job-1 --follow", False, True),
+        ("daemon logs -f", False, True),
+        ("pipeline watch prun-1", False, True),
         ("job diff job-1", False, True),
         ("agent ask scout hello --repo a/b", False, False),
         ("agent ask scout hello --repo a/b --wait", False, True),

@@ -1,0 +1,120 @@
+"""A line below everything else that says what goes on, while something lasts: on a terminal's standard error alone.
+
+It begins after half a second, so that what is quick draws nothing. Whatever is printed meanwhile stands above it, and
+while a person is asked something it is not there. The cursor stays at its beginning: a window that is pulled and folds
+the line leaves nothing of it behind, and nothing has to be put right when the process is killed.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from bridge.machine.steps import Step, unheard
+from cli.drawing.screens import can_move, screen_of
+from cli.drawing.widths import cut
+from cli.output import draw, is_for_programs, stand_below
+from workflows.contract.visible import one_line
+from workflows.model.errors import ServiceError
+
+_BEGIN = 0.5
+_TICK = 0.1
+_USUAL = 80
+_TURNS, _TURNS_IN_ASCII = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
+_CLEAR = "\r\x1b[J"
+
+
+@contextmanager
+def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
+    """Given what goes on, shows it until the end; `timed` adds for how long."""
+    if is_for_programs() or not can_move(sys.stderr):
+        yield unheard
+        return
+    line = _Line(sys.stderr, what, timed=timed)
+    with stand_below(line):
+        line.begin()
+        try:
+            yield line.says
+        finally:
+            line.end()
+
+
+class LastHeard:
+    """Hands on what is said, and keeps the last of it."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self.said = ""
+
+    def __call__(self, said: str) -> None:
+        self.said = said
+        self._step(said)
+
+
+class _Line:
+    """What stands there, and the thread that keeps it turning."""
+
+    def __init__(self, stream: TextIO, text: str, *, timed: bool) -> None:
+        self._stream = stream
+        self._text = text
+        self._timed = timed
+        self._since = time.monotonic()
+        self._stands = False
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._turn, daemon=True, name="progress")
+
+    def says(self, text: str) -> None:
+        """What goes on now."""
+        self._text = text
+
+    def begin(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        """Nothing of it is left."""
+        self._over.set()
+        with self.aside():
+            pass
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """It is not there, and does not come, while something else is written."""
+        with self._lock:
+            if self._stands:
+                self._stands = False
+                self._draw(_CLEAR)
+            yield
+
+    def _turn(self) -> None:
+        turns = _TURNS if _can_say(self._stream, _TURNS) else _TURNS_IN_ASCII
+        turn = 0
+        wait = _BEGIN
+        while not self._over.wait(wait):
+            wait, turn = _TICK, turn + 1
+            with self._lock:
+                if self._text and not self._over.is_set():
+                    self._stands = True
+                    self._draw(f"{_CLEAR}{self._line(turns[turn % len(turns)])}\r")
+
+    def _line(self, turn: str) -> str:
+        screen = screen_of(self._stream)
+        width = (screen and screen.width) or _USUAL
+        return cut(one_line(f"{turn} {self._text}{self._clock()}"), width - 1)
+
+    def _clock(self) -> str:
+        return f"  {time.monotonic() - self._since:.0f} s" if self._timed else ""
+
+    def _draw(self, text: str) -> None:
+        with suppress(ServiceError, OSError, ValueError):  # nobody looks any more
+            draw(text, self._stream)
+
+
+def _can_say(stream: TextIO, text: str) -> bool:
+    try:
+        text.encode(stream.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True

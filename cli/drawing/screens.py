@@ -1,0 +1,104 @@
+"""What a stream can show: text, or also a terminal's colours and links; and how a line is drawn there."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cli.drawing.lines import Line, Piece, part, pieces_of
+from cli.drawing.looks import END, Look
+from cli.drawing.widths import cut, folds, width
+from workflows.contract.visible import PREFIX, one_line
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_ADDRESS = re.compile(r"(https?|file)://[\w.~:/?#@!$&'()*+,;=%\[\]-]+", re.ASCII)
+_LINK = "\x1b]8;;{}\x1b\\{}\x1b]8;;\x1b\\"
+_USUAL = (80, 24)
+_PLAIN = ("", "dumb", "unknown")
+_NARROWEST = 20
+"""Below this nothing is folded or cut: there is no room to do it well."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Where lines are drawn."""
+
+    width: int | None
+    """None where nobody knows: colours were asked for in a file or a pipe."""
+    height: int = 24
+    colours: bool = True
+    links: bool = False
+
+
+def screen_of(stream: "TextIO", environment: Mapping[str, str] = os.environ) -> Screen | None:
+    """None where only plain text is wanted."""
+    try:
+        on_terminal = stream.isatty()
+    except ValueError:  # it is closed
+        return None
+    refused = bool(environment.get("NO_COLOR")) or environment.get("CLICOLOR") == "0"
+    if not on_terminal:
+        return Screen(None) if _forced(environment) and not refused else None
+    terminal = environment.get("TERM", "")
+    if terminal in _PLAIN:
+        return None
+    columns, lines = _size(stream)
+    return Screen(max(columns, _NARROWEST), lines, not refused, terminal != "linux")
+
+
+def can_move(stream: "TextIO") -> bool:
+    """Whether this is a terminal on which something can be drawn in place."""
+    screen = screen_of(stream)
+    return screen is not None and screen.width is not None
+
+
+def _size(stream: "TextIO") -> tuple[int, int]:
+    """As it is now, by the terminal itself: the process may be another one than that which was typed."""
+    try:
+        found = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        return _USUAL
+    return found.columns or _USUAL[0], found.lines or _USUAL[1]
+
+
+def _forced(environment: Mapping[str, str]) -> bool:
+    return any(environment.get(name, "") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
+
+
+def drawn(line: str, screen: Screen) -> Iterator[str]:
+    """A line as one or more lines of the screen. Nothing unseen is in them but our own sequences (ruling N6)."""
+    pieces = tuple(piece._replace(text=one_line(piece.text)) for piece in pieces_of(line))
+    below = line.below if isinstance(line, Line) else PREFIX if line.startswith(PREFIX) else None
+    whole = "".join(piece.text for piece in pieces)
+    if below is None or screen.width is None or width(whole) <= screen.width:
+        yield _painted(pieces, screen)
+        return
+    for number, (begin, end) in enumerate(folds(whole, screen.width, width(below))):
+        row = tuple(part(pieces, begin, end))
+        yield _painted((Piece(below, Look.QUIET), *row) if number else row, screen)
+
+
+def on_one_line(line: str, screen: Screen) -> str:
+    """The same on a single line: what does not fit is cut off."""
+    pieces = tuple(piece._replace(text=one_line(piece.text)) for piece in pieces_of(line))
+    whole = "".join(piece.text for piece in pieces)
+    if screen.width is not None and width(whole) > screen.width:
+        kept = cut(whole, screen.width)
+        pieces = (*part(pieces, 0, len(kept) - 1), Piece(kept[-1]))
+    return _painted(pieces, screen)
+
+
+def _painted(pieces: tuple[Piece, ...], screen: Screen) -> str:
+    return "".join(_paint(piece, screen) for piece in pieces)
+
+
+def _paint(piece: Piece, screen: Screen) -> str:
+    text = piece.text
+    if screen.colours and piece.look and text.strip():
+        text = f"\x1b[{piece.look.value}m{text}{END}"
+    if screen.links and piece.link and _ADDRESS.fullmatch(piece.link):
+        text = _LINK.format(piece.link, text)
+    return text

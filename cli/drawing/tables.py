@@ -1,0 +1,117 @@
+"""Tables that fit the terminal they are shown on."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from cli.drawing.lines import Line, Piece
+from cli.drawing.looks import Look
+from cli.drawing.widths import CUT, cut, padded, width
+
+GAP = "  "
+_EMPTY = {"", "-"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, and how its column yields where the table is too wide.
+
+    A column is as wide as its widest cell, whatever room there is, unless it says otherwise.
+    """
+
+    heading: str
+    least: int | None = None
+    """It may shrink to this width; what is longer is cut."""
+    leaves: int = 0
+    """It may be left out; those with the highest number go first, and before them those in which nothing stands."""
+    plain: int | None = None
+    """Where there is no terminal, longer cells are cut to this."""
+    right: bool = False
+    """Numbers, one below the other; only on a terminal."""
+    look: Callable[[str], Look] = lambda _: Look.PLAIN
+    """How a cell looks, by what stands in it."""
+
+
+Rows = Sequence[Sequence[str]]
+
+
+def columns_of(headings: Sequence[str | Column]) -> list[Column]:
+    """A heading alone is a column that never yields."""
+    return [each if isinstance(each, Column) else Column(each) for each in headings]
+
+
+def without_room(columns: Sequence[Column], rows: Rows, room: int | None) -> set[int]:
+    """Which columns are left out where there are so many columns of a terminal."""
+    if room is None:
+        return set()
+    natural = _natural(columns, rows)
+    empty = {at for at in range(len(columns)) if all(row[at] in _EMPTY for row in rows)}
+    out: set[int] = set()
+    while _least(columns, natural, out) > room:
+        leaving = [at for at, each in enumerate(columns) if each.leaves and at not in out]
+        if not leaving:
+            break
+        out.add(max(leaving, key=lambda at: (at in empty, columns[at].leaves)))
+    return out
+
+
+def plain(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
+    """Every column, each as wide as it is."""
+    cut_rows = [[_shortened(cell, each.plain) for cell, each in zip(row, columns, strict=True)] for row in rows]
+    widths = _natural(columns, cut_rows)
+    for row in [[each.heading for each in columns], *cut_rows]:
+        yield GAP.join(map(padded, row, widths)).rstrip()
+
+
+def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[Line]:
+    """Those for which there is room on a terminal so wide, and with their looks."""
+    out = without_room(columns, rows, room)
+    natural = _natural(columns, rows)
+    widths = {at: width for at, width in enumerate(natural) if at not in out}
+    if room is not None:
+        _shrink(widths, {at: _floor(columns[at], natural[at]) for at in widths}, room)
+    yield _line([_cell(columns[at], columns[at].heading, size, Look.STRONG) for at, size in widths.items()])
+    for row in rows:
+        cells = [(columns[at], row[at], size) for at, size in widths.items()]
+        yield _line([_cell(column, cell, size, column.look(cell)) for column, cell, size in cells])
+
+
+def _natural(columns: Sequence[Column], rows: Rows) -> list[int]:
+    """How wide each is by itself."""
+    return [max(map(width, cells)) for cells in zip([each.heading for each in columns], *rows, strict=True)]
+
+
+def _least(columns: Sequence[Column], natural: Sequence[int], out: set[int]) -> int:
+    """What the others take when each has shrunk as far as it may."""
+    sizes = [_floor(*each) for at, each in enumerate(zip(columns, natural, strict=True)) if at not in out]
+    return _whole(sizes)
+
+
+def _whole(sizes: Collection[int]) -> int:
+    return sum(sizes) + len(GAP) * (len(sizes) - 1)
+
+
+def _floor(column: Column, natural: int) -> int:
+    return natural if column.least is None else min(natural, column.least)
+
+
+def _shrink(widths: dict[int, int], floors: dict[int, int], room: int) -> None:
+    """Until it fits, the widest of those that may shrink gives first."""
+    for _ in range(_whole(widths.values()) - room):
+        able = [at for at in widths if widths[at] > floors[at]]
+        if able:
+            widths[max(able, key=lambda at: widths[at])] -= 1
+
+
+def _cell(column: Column, text: str, size: int, look: Look) -> Piece:
+    shown = cut(text, size)
+    return Piece(" " * (size - width(shown)) + shown if column.right else padded(shown, size), look)
+
+
+def _shortened(cell: str, most: int | None) -> str:
+    return cell if most is None or len(cell) <= most else cell[: most - 1] + CUT
+
+
+def _line(cells: Sequence[Piece]) -> Line:
+    *first, last = cells
+    gapped = [piece for cell in first for piece in (cell, Piece(GAP))]
+    return Line(*gapped, last._replace(text=last.text.rstrip()))

@@ -1,0 +1,63 @@
+"""How many columns of a terminal a text takes: Chinese letters and emoji take two, combining marks none."""
+
+import re
+from collections.abc import Iterator
+
+CUT = "…"
+_PERHAPS_WIDE = re.compile("[\u0300-\u1fff\u200b-\u200f\u20d0-\u20ff\u2300-\u23ff\u25fd-\u27bf\u2b00-\U0010ffff]")
+"""Anything else takes one column. Rich knows the rest, and is imported for texts that have some of it."""
+
+
+def width(text: str) -> int:
+    """Columns on a terminal."""
+    if text.isascii() or not _PERHAPS_WIDE.search(text):
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def fitting(text: str, columns: int) -> int:
+    """How many characters of it fit; a letter is never parted from its marks."""
+    if text.isascii() or not _PERHAPS_WIDE.search(text):
+        return min(len(text), max(columns, 0))
+    from rich.cells import split_graphemes
+
+    taken = end = 0
+    for _, stop, cells in split_graphemes(text)[0]:
+        if taken + cells > columns:
+            break
+        taken, end = taken + cells, stop
+    return end
+
+
+def cut(text: str, columns: int) -> str:
+    """No wider than that; where something is left out, a sign of it."""
+    return text if width(text) <= columns else text[: fitting(text, columns - 1)].rstrip() + CUT
+
+
+def padded(text: str, columns: int) -> str:
+    """Blanks behind it up to that width."""
+    return text + " " * (columns - width(text))
+
+
+def folds(text: str, columns: int, further: int) -> Iterator[tuple[int, int]]:
+    """Where each line begins and ends: the first of so many columns, those below it narrower by `further`.
+
+    It is folded at blanks, which are left out there; a word that is longer than a line is divided.
+    """
+    begin, room = 0, columns
+    while True:
+        end = begin + fitting(text[begin:], room)
+        if end >= len(text):
+            yield begin, len(text)
+            return
+        blank = text.rfind(" ", begin, end + 1)
+        if blank > begin and text[begin:blank].strip():
+            end = blank
+        end = max(end, begin + 1)
+        yield begin, end
+        begin = end + len(text[end:]) - len(text[end:].lstrip(" "))
+        if begin >= len(text):
+            return
+        room = max(columns - further, 1)

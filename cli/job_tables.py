@@ -1,0 +1,27 @@
+"""The columns of `service job list` and `service job reviews`, and which of them yield on a narrow terminal."""
+
+from cli.drawing.looks import of_state
+from cli.drawing.tables import Column
+
+HEADINGS = (
+    "JOB",
+    Column("STATE", look=of_state),
+    Column("ACTION", leaves=3),
+    Column("AGENT", least=8, leaves=1),
+    Column("REPO", least=16, leaves=5),
+    Column("DECISION", leaves=4, look=of_state),
+    Column("STARTED", leaves=2),
+    Column("SUMMARY", least=16, plain=60),
+    Column("PREFLIGHT_FAILED:", least=17, leaves=6, plain=60),
+)
+REVIEW_HEADINGS = (
+    "REVIEW",
+    Column("STATE", look=of_state),
+    Column("REPO", leaves=3),
+    "PR",
+    Column("HEAD", leaves=4),
+    Column("WORKFLOW", leaves=5, plain=30),
+    Column("OPENED", leaves=2),
+    Column("STATUS", least=20),
+    Column("VERDICT", least=12, plain=60),
+)

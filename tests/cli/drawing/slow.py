@@ -1,0 +1,59 @@
+"""What a command does, made to last: done in its process before it begins."""
+
+import importlib
+import os
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bridge.machine.steps import unheard
+from bridge.operations import new_jobs
+from tests.rows import ROOT
+
+SAYS = "this lasts"
+
+
+def lasts(target: str) -> None:
+    """`module:function` says what it does, leaves a file `lasts` in the home, and does not end."""
+    module, _, name = target.partition(":")
+    setattr(importlib.import_module(module), name, _forever)
+
+
+def waits(target: str) -> None:
+    """`module:function` begins only when there is a file `go` in the home."""
+    module, _, name = target.partition(":")
+    place = importlib.import_module(module)
+    setattr(place, name, partial(_later, getattr(place, name)))
+
+
+def starts() -> None:
+    """What would be started is the tree that is there."""
+
+    async def job(*_: object, **__: object) -> str:
+        return ROOT
+
+    new_jobs.start = job
+
+
+def go() -> None:
+    """Let it begin."""
+    _file("go").touch()
+
+
+def _forever(*given: Any, **named: Any) -> None:
+    step = named.get("step") or next((each for each in reversed(given) if callable(each)), unheard)
+    step(SAYS)
+    _file("lasts").touch()
+    while True:
+        time.sleep(1)
+
+
+def _later(do: Any, *given: Any, **named: Any) -> Any:
+    while not _file("go").exists():
+        time.sleep(0.01)
+    return do(*given, **named)
+
+
+def _file(name: str) -> Path:
+    return Path(os.environ["SERVICE_HOME"]) / name

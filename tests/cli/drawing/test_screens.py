@@ -1,0 +1,98 @@
+"""What is drawn where: terminals and their colours, pipes, and who wants none of it."""
+
+import io
+
+import pytest
+
+from cli.drawing.lines import FOLDED, Line, Piece
+from cli.drawing.looks import Look
+from cli.drawing.screens import Screen, drawn, on_one_line, screen_of
+from tests.evil import EVIL, raw
+
+pytestmark = pytest.mark.ruling("N6")
+
+RED = Line(Piece("failed", Look.BAD), ": the check says no", below="  " + FOLDED)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("environment", "colours"),
+    [
+        ({}, True),
+        ({"NO_COLOR": ""}, True),
+        ({"NO_COLOR": "1"}, False),
+        ({"NO_COLOR": "0"}, False),
+        ({"CLICOLOR": "0"}, False),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_a_terminal_has_colours_unless_somebody_wants_none(environment: dict[str, str], colours: bool) -> None:
+    screen = screen_of(Terminal(), {"TERM": "xterm", **environment})
+    assert screen is not None
+    assert screen.colours == colours
+    assert ("\x1b[31m" in "".join(drawn(RED, screen))) == colours
+
+
+def test_a_dumb_terminal_and_a_pipe_are_plain() -> None:
+    assert screen_of(Terminal(), {"TERM": "dumb"}) is None
+    assert screen_of(Terminal(), {}) is None
+    assert screen_of(Terminal(), {"TERM": "dumb", "FORCE_COLOR": "1"}) is None
+    assert screen_of(io.StringIO(), {}) is None
+    closed = io.StringIO()
+    closed.close()
+    assert screen_of(closed, {}) is None
+
+
+@pytest.mark.parametrize("name", ["FORCE_COLOR", "CLICOLOR_FORCE"])
+def test_colours_can_be_asked_for_in_a_pipe_where_nothing_is_folded(name: str) -> None:
+    assert screen_of(io.StringIO(), {name: "0"}) is None
+    screen = screen_of(io.StringIO(), {name: "1"})
+    assert screen == Screen(None)
+    assert list(drawn(Line(Piece("x" * 500, Look.GOOD), below=""), screen)) == [f"\x1b[32m{'x' * 500}\x1b[0m"]
+
+
+def test_a_line_is_its_text() -> None:
+    assert RED == "failed: the check says no"
+    assert f"{RED}" == "failed: the check says no"
+
+
+def test_what_does_not_fit_stands_below_behind_a_sign() -> None:
+    assert list(drawn(RED, Screen(20, colours=False))) == ["failed: the check", "  | says no"]
+    assert list(drawn(Line("service resume job-1 answer"), Screen(20))) == ["service resume job-1 answer"]
+
+
+def test_quoted_lines_stay_quoted() -> None:
+    said = "  | " + "x" * 14 + " error: FORGED"
+    assert list(drawn(said, Screen(20, colours=False))) == ["  | " + "x" * 14, "  | error: FORGED"]
+
+
+def test_a_line_of_a_view_is_cut() -> None:
+    assert on_one_line(RED, Screen(12)) == "\x1b[31mfailed\x1b[0m: the…"
+    assert on_one_line(Line("日本語日本語"), Screen(9)) == "日本語日…"
+
+
+def test_nothing_of_the_text_is_a_sequence() -> None:
+    for screen in (Screen(40, links=True), Screen(None)):
+        rows = list(drawn(Line(Piece(EVIL, Look.BAD, EVIL), EVIL, below="| "), screen))
+        left = [row.replace("\x1b[31m", "").replace("\x1b[2m", "").replace("\x1b[0m", "") for row in rows]
+        assert not raw("\n".join(left))
+
+
+@pytest.mark.parametrize(
+    ("address", "is_link"),
+    [
+        ("https://github.com/acme/shop/pull/7", True),
+        ("http://127.0.0.1:8080/ui/jobs/job-1", True),
+        ("https://x/\x1b\\", False),
+        ("https://x/\x07", False),
+        ("https://x/é", False),
+        ("javascript:alert(1)", False),
+    ],
+)
+def test_only_an_address_is_a_link(address: str, is_link: bool) -> None:
+    (row,) = drawn(Line(Piece("here", Look.PLAIN, address)), Screen(80, links=True))
+    assert row == (f"\x1b]8;;{address}\x1b\\here\x1b]8;;\x1b\\" if is_link else "here")
