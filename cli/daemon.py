@@ -48,12 +48,13 @@ def start(
 
 
 @app.command()
-def stop() -> None:
+def stop(as_json: AsJson = False) -> None:
     """Stop everything. Agents that are at work go on, and are found again at the next start."""
     from bridge.daemon import control
     from bridge.operations.service import Service
 
-    say("stopped" if control.stop(Service.locate()) else "not running")
+    stopped = control.stop(Service.locate())
+    say_json({"stopped": stopped}) if as_json else say("stopped" if stopped else "not running")
 
 
 @app.command()
