@@ -7,8 +7,8 @@ from typing import Any
 from cli.drawing.lines import Line, Piece
 from cli.drawing.looks import END, Look
 
-_NEEDED = re.compile(r"\{([^{}]*)\}")
-_HEADING = re.compile("(?m)^(Usage:|[A-Z][a-z]+:$)")
+_NEEDED = r"\{([^{}]*)\}"
+_HEADING = "(?m)^(Usage:|[A-Z][a-z]+:$)"
 _STRONG = f"\x1b[{Look.STRONG.value}m"
 _VALUES = {"str": "TEXT", "int": "N", "int range": "N", "float": "N", "path": "PATH", "file": "PATH"}
 """What stands behind an option whose value has no name of its own."""
@@ -27,7 +27,7 @@ def dress(command: Any) -> None:
 
 def line(text: str) -> Line:
     """A line of a help text for `tell`."""
-    found = _HEADING.match(text)
+    found = re.match(_HEADING, text)
     return Line(Piece(found[0], Look.STRONG), text[found.end() :]) if found else Line(text)
 
 
@@ -54,7 +54,7 @@ def _context_of(usual: Any) -> Any:
 
     class Formatter(usual.formatter_class):  # type: ignore[misc]
         def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-            super().write_usage(prog, _NEEDED.sub(r"\1", args), prefix)
+            super().write_usage(prog, re.sub(_NEEDED, r"\1", args), prefix)
 
         def getvalue(self) -> str:
             from cli.drawing.screens import screen_of
@@ -62,6 +62,6 @@ def _context_of(usual: Any) -> Any:
             screen, text = screen_of(sys.stdout), str(super().getvalue())
             if screen is None or not screen.colours:
                 return text
-            return _HEADING.sub(lambda found: f"{_STRONG}{found[0]}{END}", text)
+            return re.sub(_HEADING, lambda found: f"{_STRONG}{found[0]}{END}", text)
 
     return type("HelpContext", (usual,), {"formatter_class": Formatter})

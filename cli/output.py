@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 from cli.drawing.lines import FOLDED, Line, Piece, prose
 from cli.drawing.looks import Look
 from cli.drawing.screens import drawn, screen_of
-from cli.drawing.tables import Column, columns_of, fitted, plain, without_room
-from cli.drawing.widths import padded, width
 from workflows.contract.visible import in_json, one_line, prefixed, visible
 
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from cli.drawing.tables import Column
     from workflows.model.errors import ServiceError
 
 _UP = "\x1b[{}A\x1b[J"
@@ -77,11 +76,13 @@ def say_json_text(document: str) -> None:
     _put(sys.stdout, _json_for(sys.stdout, document) + "\n")
 
 
-def say_table(headings: Sequence[str | Column], rows: Iterable[Sequence[str]], empty: str) -> set[str]:
+def say_table(headings: "Sequence[str | Column]", rows: Iterable[Sequence[str]], empty: str) -> set[str]:
     """Aligned columns, or a sentence where there is nothing to show. On a terminal they fit its width.
 
     The headings are returned for which there was no room.
     """
+    from cli.drawing.tables import columns_of, fitted, plain, without_room
+
     table = [[named(first), *map(one_line, rest)] for first, *rest in rows]
     if not table:
         say(empty)
@@ -106,6 +107,8 @@ def in_fields(fields: Iterable[tuple[str, object]]) -> Iterator[str]:
 
     One that is a `Line` has looks of its own, and stays as long as it is unless it says that it may be folded.
     """
+    from cli.drawing.widths import padded, width
+
     shown = [(name, value if isinstance(value, Line) else str(value)) for name, value in fields if _is_said(value)]
     columns = max((width(one_line(name)) for name, _ in shown), default=0)
     for name, value in shown:

@@ -1,7 +1,7 @@
 """Tables that fit the terminal they are shown on."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cli.drawing.lines import Line, Piece
 from cli.drawing.looks import Look
@@ -11,8 +11,12 @@ GAP = "  "
 _EMPTY = {"", "-"}
 
 
-@dataclass(frozen=True)
-class Column:
+def plainly(_: str) -> Look:
+    """As text."""
+    return Look.PLAIN
+
+
+class Column(NamedTuple):
     """A heading, and how its column yields where the table is too wide.
 
     A column is as wide as its widest cell, whatever room there is, unless it says otherwise.
@@ -27,7 +31,7 @@ class Column:
     """Where there is no terminal, longer cells are cut to this."""
     right: bool = False
     """Numbers, one below the other; only on a terminal."""
-    look: Callable[[str], Look] = lambda _: Look.PLAIN
+    look: Callable[[str], Look] = plainly
     """How a cell looks, by what stands in it."""
 
 

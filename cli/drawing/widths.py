@@ -2,15 +2,22 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 CUT = "…"
-_PERHAPS_WIDE = re.compile("[\u0300-\u1fff\u200b-\u200f\u20d0-\u20ff\u2300-\u23ff\u25fd-\u27bf\u2b00-\U0010ffff]")
+_PERHAPS_WIDE = "[\u0300-\u1fff\u200b-\u200f\u20d0-\u20ff\u2300-\u23ff\u25fd-\u27bf\u2b00-\U0010ffff]"
 """Anything else takes one column. Rich knows the rest, and is imported for texts that have some of it."""
+
+
+@cache
+def _perhaps_wide() -> re.Pattern[str]:
+    """Compiled when there is such a text: every command imports this module."""
+    return re.compile(_PERHAPS_WIDE)
 
 
 def width(text: str) -> int:
     """Columns on a terminal."""
-    if text.isascii() or not _PERHAPS_WIDE.search(text):
+    if text.isascii() or not _perhaps_wide().search(text):
         return len(text)
     from rich.cells import cell_len
 
@@ -19,7 +26,7 @@ def width(text: str) -> int:
 
 def fitting(text: str, columns: int) -> int:
     """How many characters of it fit; a letter is never parted from its marks."""
-    if text.isascii() or not _PERHAPS_WIDE.search(text):
+    if text.isascii() or not _perhaps_wide().search(text):
         return min(len(text), max(columns, 0))
     from rich.cells import split_graphemes
 
