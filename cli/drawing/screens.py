@@ -69,6 +69,8 @@ def drawn(line: str, screen: Screen) -> Iterator[str]:
     if below is None or screen.width is None or width(whole) <= screen.width:
         yield _painted(pieces, screen)
         return
+    if 2 * width(below) > screen.width:
+        below = PREFIX
     for number, (begin, end) in enumerate(folds(whole, screen.width, width(below))):
         row = tuple(part(pieces, begin, end))
         yield _painted((Piece(below, Look.QUIET), *row) if number else row, screen)

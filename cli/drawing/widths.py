@@ -48,6 +48,10 @@ def padded(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
+def _word(text: str, begin: int) -> str:
+    return text[begin:].lstrip(" ").partition(" ")[0]
+
+
 def folds(text: str, columns: int, further: int) -> Iterator[tuple[int, int]]:
     """Where each line begins and ends: the first of so many columns, those below it narrower by `further`.
 
@@ -60,7 +64,7 @@ def folds(text: str, columns: int, further: int) -> Iterator[tuple[int, int]]:
             yield begin, len(text)
             return
         blank = text.rfind(" ", begin, end + 1)
-        if blank > begin and text[begin:blank].strip():
+        if blank > begin and text[begin:blank].strip() and width(_word(text, blank + 1)) <= columns - further:
             end = blank
         end = max(end, begin + 1)
         yield begin, end

@@ -21,8 +21,8 @@ assert "pygit2" not in sys.modules
 UNDRAWN = """
 import sys
 from cli.main import main
-for words in (["--help"], ["job", "--help"], ["job", "list"], ["memory", "list"], ["spend"], ["doctor"], ["job", "show"]):
-    assert main(words) in {0, 1, 2}, words
+for words in ("--help", "job --help", "job list", "memory list", "spend", "doctor", "job show"):
+    assert main(words.split()) in {0, 1, 2}, words
 assert not [name for name in sys.modules if name.split(".")[0] in {"rich", "pygments", "markdown_it"}]
 assert "cli.drawing.pager" not in sys.modules
 """
