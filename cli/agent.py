@@ -95,33 +95,35 @@ def show(name: Name, json: Json = False) -> None:
 
 
 @app.command()
-def remove(name: Name) -> None:
+def remove(name: Name, json: Json = False) -> None:
     """Forget an agent; jobs it has are carried to their end."""
     from bridge.operations import agents
     from bridge.operations.service import Service
 
     agents.remove(Service.locate(), name)
-    say(f"{name} is forgotten")
+    say_json({"removed": name}) if json else say(f"{name} is forgotten")
 
 
 @app.command()
-def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")]) -> None:
+def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
     """Let an agent work on a repository."""
     from bridge.operations import agents
     from bridge.operations.service import Service
 
-    agents.allow(Service.locate(), name, repo)
-    say(f"{name} may work on {repo}")
+    service = Service.locate()
+    agents.allow(service, name, repo)
+    say_json(agents.as_json(agents.get(service, name))) if json else say(f"{name} may work on {repo}")
 
 
 @app.command()
-def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")]) -> None:
+def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
     """Stop letting an agent work on a repository; jobs it has there are carried to their end."""
     from bridge.operations import agents
     from bridge.operations.service import Service
 
-    agents.deny(Service.locate(), name, repo)
-    say(f"{name} may not work on {repo}")
+    service = Service.locate()
+    agents.deny(service, name, repo)
+    say_json(agents.as_json(agents.get(service, name))) if json else say(f"{name} may not work on {repo}")
 
 
 Message = Annotated[str, typer.Argument(help="What to do; `-` reads it from standard input.")]

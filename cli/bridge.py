@@ -9,6 +9,7 @@ from cli.output import say, say_json, say_table, tell
 app = typer.Typer(help="The HTTP interface for programs.", no_args_is_help=True, rich_markup_mode=None)
 tokens = typer.Typer(help="The operator's own token, and others with a name and a scope.", rich_markup_mode=None)
 app.add_typer(tokens, name="token")
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(help="Who it is for: records and the audit name it.")]
 
 
@@ -33,6 +34,7 @@ def serve(
 def token_path(
     context: typer.Context,
     rotate: Annotated[bool, typer.Option("--rotate", help="Replace it; the old one opens nothing more.")] = False,
+    json: Json = False,
 ) -> None:
     """Print the path of the operator's own token, never the token. The commands are about others."""
     from activities.settings.home import Home
@@ -40,24 +42,30 @@ def token_path(
 
     if context.invoked_subcommand is None:
         home = Home.locate()
-        say(str(token.rotate(home) if rotate else token.ensure(home)))
+        path = str(token.rotate(home) if rotate else token.ensure(home))
+        say_json({"path": path}) if json else say(path)
 
 
 @tokens.command()
 def add(
     name: Name,
     scope: Annotated[str, typer.Option(help="read: look; ask: also start work; act: also people's decisions.")],
+    json: Json = False,
 ) -> None:
     """Make a token and print it, this once; only its digest is kept."""
     from activities.settings.home import Home
     from bridge.machine import named_tokens
 
-    say(named_tokens.add(Home.locate(), name, scope))
+    made = named_tokens.add(Home.locate(), name, scope)
+    if json:
+        say_json({"name": name, "scope": scope, "token": made})
+        return
+    say(made)
     tell(f"{name} may {scope}; it is shown only now. To take it back: service bridge token remove {name}")
 
 
 @tokens.command(name="list")
-def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def list_(json: Json = False) -> None:
     """List the tokens that have a name, and what each may do."""
     from activities.settings.home import Home
     from bridge.machine import named_tokens
@@ -72,10 +80,10 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = Fa
 
 
 @tokens.command()
-def remove(name: Name) -> None:
+def remove(name: Name, json: Json = False) -> None:
     """Take a token back: it opens nothing from now on, in a bridge that runs too."""
     from activities.settings.home import Home
     from bridge.machine import named_tokens
 
     named_tokens.remove(Home.locate(), name)
-    say(f"{name} is removed")
+    say_json({"removed": name}) if json else say(f"{name} is removed")

@@ -55,7 +55,7 @@ def start(
 
 
 @app.command()
-def stop() -> None:
+def stop(as_json: AsJson = False) -> None:
     """Stop everything. Agents that are at work go on, and are found again at the next start."""
     from bridge.daemon import control
     from bridge.operations.service import Service
@@ -65,7 +65,7 @@ def stop() -> None:
     goes_on = if_interrupted("the daemon goes on stopping", "service daemon status")
     with goes_on, progress("stopping") as step:
         stopped = control.stop(Service.locate(), step)
-    say("stopped" if stopped else "not running")
+    say_json({"stopped": stopped}) if as_json else say("stopped" if stopped else "not running")
 
 
 @app.command()

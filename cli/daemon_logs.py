@@ -1,16 +1,18 @@
 """`service daemon logs`: what the daemon and its members wrote."""
 
+from itertools import chain
 from typing import Annotated
 
 import typer
 
-from cli.output import say
+from cli.output import say, say_json_line
 
 
 def logs(
     member: Annotated[str, typer.Argument(help="server, worker, bridge, github, commands or daemon; else all.")] = "",
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="So many of the last lines of each.")] = 20,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is added, until Ctrl-C.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, one object for each line.")] = False,
 ) -> None:
     """Print the end of the logs in the home; each line says whose it is."""
     from activities.settings.home import Home
@@ -18,11 +20,9 @@ def logs(
 
     home = Home.locate()
     chosen = [member] if member else log_tail.names(home)
-    if not chosen:
+    if not chosen and not json:
         say(f"no logs in {home.logs} yet", "begin: service daemon start")
     width = max(map(len, chosen), default=0)
-    for name in chosen:
-        for line in log_tail.last(home, name, lines):
-            say(f"{name:{width}} | {line}")
-    for name, line in log_tail.follow(home, chosen) if follow else ():
-        say(f"{name:{width}} | {line}")
+    ends = ((name, line) for name in chosen for line in log_tail.last(home, name, lines))
+    for name, line in chain(ends, log_tail.follow(home, chosen) if follow else ()):
+        say_json_line({"member": name, "line": line}) if json else say(f"{name:{width}} | {line}")

@@ -13,6 +13,7 @@ def dashboard(
         str, typer.Argument(metavar="[JOB|PAGE]", help="A job or tree, or a page as /ui/memory; else what waits.")
     ] = "",
     only_print: Annotated[bool, typer.Option("--print", help="Only print the link.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Only print the link, as JSON.")] = False,
 ) -> None:
     """Open the dashboard: see and do everything in a browser.
 
@@ -24,4 +25,4 @@ def dashboard(
     from cli.web import open_page
 
     service = Service.locate()
-    open_page(service, dashboard.page_of(service, page), only_print=only_print)
+    open_page(service, dashboard.page_of(service, page), only_print=only_print, json=json)

@@ -6,6 +6,7 @@ import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
+from cli import help_texts
 from cli.output import tell, tell_error, tell_fault
 from workflows.model.errors import ServiceError, UnreachableError
 
@@ -51,7 +52,7 @@ def misused(misuse: "TyperException", command: str) -> int:
     message = misuse.format_message()
     context = getattr(misuse, "ctx", None)
     if type(misuse).__name__ == "NoArgsIsHelpError":
-        tell(*message.rstrip("\n").split("\n"))
+        tell(*map(help_texts.line, help_texts.uncoloured(message).rstrip("\n").split("\n")))
     else:
         usage = " ".join(context.get_usage().split()).removeprefix("Usage: ") if context else ""
         tell_fault(message, "usage", [command], usage)

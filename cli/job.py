@@ -35,7 +35,7 @@ def list_(
     web: Web = False,
 ) -> None:
     """List the newest jobs."""
-    from bridge.operations import dashboard, jobs
+    from bridge.operations import jobs
     from bridge.operations.service import Service
     from cli.words import LONGEST, ago, one_line
     from workflows.policy.decisions import decided
@@ -43,6 +43,8 @@ def list_(
     wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit, pull_request=pr, issue=issue)
     service = Service.locate()
     if web:
+        from bridge.operations import dashboard
+
         narrowed = {"repo": repo, "agent": agent, "state": state, "pr": pr, "issue": issue}
         flags = {"roots": int(roots), "preflight_failed": int(preflight_failed)}
         open_page(service, dashboard.page_of_jobs(service, tree, **narrowed, **flags))
@@ -91,7 +93,7 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
     if json:
         say_json(jobs.as_json(detail) | {"conflicts": [asdict(way) for way in ways]})
         return
-    say(*in_words(detail, address_of(service, dashboard.page_of_job(service, job_id))))
+    say(*in_words(detail, address_of(service, dashboard.page_of_record(detail.job))))
     for way in ways:
         say("", *way_out_in_words(way))
 

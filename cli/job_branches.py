@@ -26,13 +26,13 @@ MERGE = "TO MERGE IT"
 HEADINGS = (
     Column("LEG", least=8),
     "JOB",
-    Column("STATE", look=of_state),
-    Column("BRANCH", leaves=4),
+    Column("STATE", leaves=1, look=of_state),
+    Column("BRANCH", leaves=5),
     Column("IS", look=of_state),
-    Column("AHEAD", leaves=2, right=True),
-    Column("BEHIND", leaves=3, right=True),
-    Column("FILES", leaves=1, right=True),
-    Column(MERGE, leaves=5),
+    Column("AHEAD", leaves=3, right=True),
+    Column("BEHIND", leaves=4, right=True),
+    Column("FILES", leaves=2, right=True),
+    Column(MERGE, leaves=6),
 )
 _IS = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
 _BEGINNINGS = (

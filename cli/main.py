@@ -10,6 +10,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cli.calling import for_people
+from cli.help_texts import dress
+from cli.paging import paged
 from cli.permitted import SERVED
 
 if TYPE_CHECKING:
@@ -74,8 +76,9 @@ def command_of(noun: str) -> TyperCommand | TyperGroup:
     module.app._add_completion = False  # Typer has one of its own, of less
     command = typer.main.get_command(module.app)
     command.name = noun
+    dress(command)
     for path, leaf in leaves(command, noun):
-        leaf.callback = _permitted(path, leaf.callback)
+        leaf.callback = _permitted(path, paged(path, leaf.callback))
     return command  # type: ignore[return-value]
 
 
@@ -146,7 +149,9 @@ def _root(
 
 def root() -> Any:
     """The command above all nouns."""
-    return typer.main.get_command(app)
+    command = typer.main.get_command(app)
+    dress(command)
+    return command
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:

@@ -10,20 +10,19 @@ import errno
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cli.drawing.lines import FOLDED, Line, Piece, prose
 from cli.drawing.looks import Look
 from cli.drawing.screens import drawn, screen_of
-from cli.drawing.tables import Column, columns_of, fitted, plain, without_room
-from cli.drawing.widths import padded, width
 from workflows.contract.visible import in_json, one_line, prefixed, visible
 
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from cli.drawing.tables import Column
     from workflows.model.errors import ServiceError
 
 _NAME = re.compile(r"[\w@/+.,#-]+(?: ago| days| said)?")
@@ -31,6 +30,9 @@ _OTHERS = re.compile(r"[^\x00-\x7f]")
 _COLOUR = "\x1b[{}m{}\x1b[0m"
 AS_JSON = "--json"
 _below: "Below | None" = None
+_kept: list[str] | None = None
+"""What is said while a command is carried out whose text may need a pager."""
+_elsewhere: Callable[[str], None] | None = None
 _for_programs = False
 """Whether errors are JSON: a program has typed the command."""
 
@@ -91,11 +93,13 @@ def say_json_text(document: str) -> None:
     _put(sys.stdout, _json_for(sys.stdout, document) + "\n")
 
 
-def say_table(headings: Sequence[str | Column], rows: Iterable[Sequence[str]], empty: str) -> set[str]:
+def say_table(headings: "Sequence[str | Column]", rows: Iterable[Sequence[str]], empty: str) -> set[str]:
     """Aligned columns, or a sentence where there is nothing to show. On a terminal they fit its width.
 
     The headings are returned for which there was no room.
     """
+    from cli.drawing.tables import columns_of, fitted, plain, without_room
+
     table = [[named(first), *map(one_line, rest)] for first, *rest in rows]
     if not table:
         say(empty)
@@ -116,16 +120,22 @@ def say_fields(fields: Iterable[tuple[str, object]]) -> None:
 
 
 def in_fields(fields: Iterable[tuple[str, object]]) -> Iterator[str]:
-    """The lines of that: a value that has several stands below its name. One that is a `Line` has looks of its own."""
+    """The lines of that: a value that has several stands below its name.
+
+    One that is a `Line` has looks of its own, and stays as long as it is unless it says that it may be folded.
+    """
+    from cli.drawing.widths import padded, width
+
     shown = [(name, value if isinstance(value, Line) else str(value)) for name, value in fields if _is_said(value)]
     columns = max((width(one_line(name)) for name, _ in shown), default=0)
     for name, value in shown:
         if "\n" in value.rstrip("\n"):
             yield from (Line(Piece(one_line(name), Look.STRONG)), *prefixed(value))
         else:
-            pieces = value.pieces if isinstance(value, Line) else (Piece(value.rstrip()),)
+            looked = value if isinstance(value, Line) else Line(value.rstrip(), below=FOLDED)
             head = Piece(padded(one_line(name), columns), Look.STRONG)
-            yield Line(head, "  ", *pieces, below=" " * columns + FOLDED)
+            below = None if looked.below is None else " " * columns + FOLDED
+            yield Line(head, "  ", *looked.pieces, below=below)
 
 
 def _is_said(value: object) -> bool:
@@ -172,23 +182,44 @@ def page(lines: Iterator[str]) -> None:
 
     The lines come from `coloured`: nothing else may be in them.
     """
-    import contextlib
-    import os
-    import shlex
-    import shutil
-    import subprocess
+    from cli.drawing import pager
 
     ended = (f"{line}\n" for line in lines)
-    command = shlex.split(os.environ.get("PAGER") or "less")
-    if not command or shutil.which(command[0]) is None:
+    if pager.command():
+        pager.run(ended)
+    else:
         for line in ended:
             _put(sys.stdout, line)
+
+
+@contextmanager
+def in_pages() -> Iterator[None]:
+    """What is said meanwhile is kept, and shown in the end: through the pager, where it is taller than the terminal."""
+    global _kept
+    _kept = []
+    try:
+        yield
+    finally:
+        text, _kept = "".join(_kept), None
+        _show(text)
+
+
+def pages_elsewhere(show: Callable[[str], None]) -> None:
+    """This process carries out what was typed in another one: that one shows what needs a pager."""
+    global _elsewhere
+    _elsewhere = show
+
+
+def _show(text: str) -> None:
+    from cli.drawing import pager
+
+    screen = screen_of(sys.stdout)
+    if screen is None or not pager.is_tall(text, screen) or not pager.command():
+        _put(sys.stdout, text)
         return
-    environment = {"LESS": "FRX", **os.environ}
-    pager = subprocess.Popen(command, stdin=subprocess.PIPE, errors="backslashreplace", env=environment)
-    assert pager.stdin is not None
-    with contextlib.suppress(BrokenPipeError), pager:
-        pager.stdin.writelines(ended)
+    flush()
+    paged = pager.for_pager(text)
+    _elsewhere(paged) if _elsewhere else pager.run([paged])
 
 
 def asked(question: str, default: str | None = None) -> str:
@@ -268,6 +299,9 @@ def _printing() -> Iterator[None]:
 
 
 def _put(stream: "TextIO", text: str) -> None:
+    if _kept is not None:
+        _kept.append(text)
+        return
     with _printing(), _above():
         stream.write(text)
         if _below is not None:

@@ -193,31 +193,31 @@ def cancel(run_id: RunId, json: Json = False) -> None:
 
 
 @app.command()
-def enable(name: Name) -> None:
+def enable(name: Name, json: Json = False) -> None:
     """Let a pipeline run, by hand and by its schedule."""
     import asyncio
 
     from bridge.operations import pipelines
     from bridge.operations.service import Service
 
-    asyncio.run(pipelines.enable(Service.locate(), name))
-    say(f"{name} is enabled")
+    pipeline = asyncio.run(pipelines.enable(Service.locate(), name))
+    say_json(pipelines.as_json(pipeline)) if json else say(f"{name} is enabled")
 
 
 @app.command()
-def disable(name: Name) -> None:
+def disable(name: Name, json: Json = False) -> None:
     """Start no more runs of a pipeline; one that goes on is not touched."""
     import asyncio
 
     from bridge.operations import pipelines
     from bridge.operations.service import Service
 
-    asyncio.run(pipelines.disable(Service.locate(), name))
-    say(f"{name} is disabled")
+    pipeline = asyncio.run(pipelines.disable(Service.locate(), name))
+    say_json(pipelines.as_json(pipeline)) if json else say(f"{name} is disabled")
 
 
 @app.command()
-def remove(name: Name) -> None:
+def remove(name: Name, json: Json = False) -> None:
     """Forget a pipeline and its schedule; its runs stay."""
     import asyncio
 
@@ -225,4 +225,4 @@ def remove(name: Name) -> None:
     from bridge.operations.service import Service
 
     asyncio.run(pipelines.remove(Service.locate(), name))
-    say(f"{name} is forgotten")
+    say_json({"removed": name}) if json else say(f"{name} is forgotten")

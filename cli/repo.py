@@ -48,13 +48,13 @@ def list_(json: Json = False) -> None:
 
 
 @app.command()
-def remove(name: Annotated[str, typer.Argument(help="OWNER/NAME")]) -> None:
+def remove(name: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
     """Forget a repository; its checkout is not touched."""
     from bridge.operations import repos
     from bridge.operations.service import Service
 
     repos.remove(Service.locate(), name)
-    say(f"{name} is forgotten; the checkout is as it was")
+    say_json({"removed": name}) if json else say(f"{name} is forgotten; the checkout is as it was")
 
 
 @app.command()

@@ -7,7 +7,9 @@ import typer
 if TYPE_CHECKING:
     from workflows.contract.parse import Rejected
 
-app = typer.Typer(help="Check, describe and show the result object that ends a job.", no_args_is_help=True)
+app = typer.Typer(
+    help="Check, describe and show the result object that ends a job.", no_args_is_help=True, rich_markup_mode=None
+)
 
 File = Annotated[str, typer.Argument(metavar="[FILE|-]", help="An agent's output; - or nothing reads standard input.")]
 
@@ -39,25 +41,36 @@ def check(
 @app.command()
 def schema(
     prompt: Annotated[bool, typer.Option("--prompt", help="Print what agents are told instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, what agents are told too.")] = False,
 ) -> None:
     """Print the JSON Schema of the result object."""
     from bridge.operations import results
     from cli.output import say, say_json
 
-    say(*results.explain().removesuffix("\n").split("\n")) if prompt else say_json(results.schema())
+    if not prompt:
+        say_json(results.schema())
+    elif as_json:
+        say_json({"prompt": results.explain()})
+    else:
+        say(*results.explain().removesuffix("\n").split("\n"))
 
 
 @app.command()
-def render(file: File = "-") -> None:
+def render(
+    file: File = "-",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comment or the faults as JSON.")] = False,
+) -> None:
     """Print the comment a result would be posted as, or every fault of it (exit 1)."""
     from bridge.operations import results
-    from cli.output import say_document
+    from cli.output import say_document, say_json
     from workflows.contract.parse import Rejected
 
     rendered = results.render(_read(file))
     if isinstance(rendered, Rejected):
-        raise _refuse(rendered)
-    say_document(rendered)
+        if as_json:
+            say_json({"faults": [fault.message for fault in rendered.faults]})
+        raise _refuse(rendered, silent=as_json)
+    say_json({"comment": rendered}) if as_json else say_document(rendered)
 
 
 def _refuse(rejected: "Rejected", *, silent: bool = False) -> typer.Exit:

@@ -9,7 +9,7 @@ import typer
 
 from cli.drawing.lines import Line, Piece
 from cli.drawing.screens import screen_of
-from cli.output import say, tell
+from cli.output import say, say_json, tell
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Web = Annotated[bool, typer.Option("--web", help="Open it in the browser instead: the same on the dashboard.")]
 
 
-def open_page(service: "Service", page: str, *, only_print: bool = False) -> None:
+def open_page(service: "Service", page: str, *, only_print: bool = False, json: bool = False) -> None:
     """Print a link that is good once, and open it where there is a browser."""
     from bridge.operations import dashboard
     from cli.calling import for_people
@@ -25,6 +25,9 @@ def open_page(service: "Service", page: str, *, only_print: bool = False) -> Non
 
     for_people("dashboard")
     link = dashboard.link(service, actor(), page)
+    if json:
+        say_json({"link": link})
+        return
     say(Line(Piece(link, link=link)))
     if only_print or not _is_watched():
         return

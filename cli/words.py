@@ -59,7 +59,7 @@ def readable(fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, object]]:
 
 def state(word: str, why: str = "") -> Line:
     """A state in its colour, and why."""
-    return Line(Piece(word, of_state(word)), f": {why}" if why else "")
+    return Line(Piece(word, of_state(word)), f": {why}" if why else "", below=FOLDED)
 
 
 def one_line(text: str, width: int = 60) -> str:
@@ -132,7 +132,7 @@ def in_words(detail: "JobDetail", page: str = "") -> list[str]:
         ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
         ("belongs to", Line(Piece(str(detail.belongs_to), link=detail.belongs_to.address))),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),
-        ("task", Line(f"{task.task_id} ", *state(task.state, task.title).pieces) if task else ""),
+        ("task", Line(f"{task.task_id} ", *state(task.state, task.title).pieces, below=FOLDED) if task else ""),
         ("because", waits.reason if waits else ""),
         ("parent", job.parent_job_id),
         ("attempt", job.attempt if job.attempt > 1 else ""),
@@ -144,7 +144,7 @@ def in_words(detail: "JobDetail", page: str = "") -> list[str]:
         ("ended", clock(job.ended_at) if job.ended_at else ""),
         ("box", (detail.diagnostics or {}).get("box", "")),
         ("worktree", Line(path(detail.worktree)) if detail.worktree and not job.ended_at else ""),
-        ("next", job.next or (stuck.next if stuck else "")),
+        ("next", Line(job.next or (stuck.next if stuck else ""))),
     ]
     return [*in_fields(fields), *_result(detail.payload or {}), *_diagnostics(detail.diagnostics or {})]
 

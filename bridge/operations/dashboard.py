@@ -7,6 +7,7 @@ from bridge.machine import daemon_state, dashboard_link, token
 from bridge.operations import jobs, pipeline_runs, pipelines
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError
+from workflows.model.rows import JobRecord
 
 FIRST, RUNS, REVIEWS = "/ui/", "/ui/runs", "/ui/reviews"
 
@@ -30,8 +31,12 @@ def page_of(service: Service, what: str) -> str:
 
 def page_of_job(service: Service, job_id: str) -> str:
     """The page of a tree, by its root, or of one job in it."""
-    job = jobs.get(service, job_id)
-    return f"/ui/trees/{job_id}" if job.root_job_id == job_id else f"/ui/jobs/{job_id}"
+    return page_of_record(jobs.get(service, job_id))
+
+
+def page_of_record(job: JobRecord) -> str:
+    """The same of a job that was read already."""
+    return f"/ui/trees/{job.job_id}" if job.root_job_id == job.job_id else f"/ui/jobs/{job.job_id}"
 
 
 def page_of_jobs(service: Service, tree: str | None, **narrowed: object) -> str:

@@ -3,18 +3,16 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cli.drawing.lines import Line, Piece, part, pieces_of
 from cli.drawing.looks import END, Look
-from cli.drawing.widths import cut, folds, width
 from workflows.contract.visible import PREFIX, one_line
 
 if TYPE_CHECKING:
     from typing import TextIO
 
-_ADDRESS = re.compile(r"(https?|file)://[\w.~:/?#@!$&'()*+,;=%\[\]-]+", re.ASCII)
+_ADDRESS = r"(?a:(https?|file)://[\w.~:/?#@!$&'()*+,;=%\[\]-]+)"
 _LINK = "\x1b]8;;{}\x1b\\{}\x1b]8;;\x1b\\"
 _USUAL = (80, 24)
 _PLAIN = ("", "dumb", "unknown")
@@ -22,8 +20,7 @@ _NARROWEST = 20
 """Below this nothing is folded or cut: there is no room to do it well."""
 
 
-@dataclass(frozen=True)
-class Screen:
+class Screen(NamedTuple):
     """Where lines are drawn."""
 
     width: int | None
@@ -70,12 +67,16 @@ def _forced(environment: Mapping[str, str]) -> bool:
 
 def drawn(line: str, screen: Screen) -> Iterator[str]:
     """A line as one or more lines of the screen. Nothing unseen is in them but our own sequences (ruling N6)."""
+    from cli.drawing.widths import folds, width
+
     pieces = tuple(piece._replace(text=one_line(piece.text)) for piece in pieces_of(line))
     below = line.below if isinstance(line, Line) else PREFIX if line.startswith(PREFIX) else None
     whole = "".join(piece.text for piece in pieces)
     if below is None or screen.width is None or width(whole) <= screen.width:
         yield _painted(pieces, screen)
         return
+    if 2 * width(below) > screen.width:
+        below = PREFIX
     for number, (begin, end) in enumerate(folds(whole, screen.width, width(below))):
         row = tuple(part(pieces, begin, end))
         yield _painted((Piece(below, Look.QUIET), *row) if number else row, screen)
@@ -83,6 +84,8 @@ def drawn(line: str, screen: Screen) -> Iterator[str]:
 
 def on_one_line(line: str, screen: Screen) -> str:
     """The same on a single line: what does not fit is cut off."""
+    from cli.drawing.widths import cut, width
+
     pieces = tuple(piece._replace(text=one_line(piece.text)) for piece in pieces_of(line))
     whole = "".join(piece.text for piece in pieces)
     if screen.width is not None and width(whole) > screen.width:
@@ -99,6 +102,6 @@ def _paint(piece: Piece, screen: Screen) -> str:
     text = piece.text
     if screen.colours and piece.look and text.strip():
         text = f"\x1b[{piece.look.value}m{text}{END}"
-    if screen.links and piece.link and _ADDRESS.fullmatch(piece.link):
+    if screen.links and piece.link and re.fullmatch(_ADDRESS, piece.link):
         text = _LINK.format(piece.link, text)
     return text

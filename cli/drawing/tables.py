@@ -1,7 +1,7 @@
 """Tables that fit the terminal they are shown on."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cli.drawing.lines import Line, Piece
 from cli.drawing.looks import Look
@@ -9,10 +9,16 @@ from cli.drawing.widths import CUT, cut, padded, width
 
 GAP = "  "
 _EMPTY = {"", "-"}
+_NARROWEST = 4
+"""Of a text, where no column is left that could be left out."""
 
 
-@dataclass(frozen=True)
-class Column:
+def plainly(_: str) -> Look:
+    """As text."""
+    return Look.PLAIN
+
+
+class Column(NamedTuple):
     """A heading, and how its column yields where the table is too wide.
 
     A column is as wide as its widest cell, whatever room there is, unless it says otherwise.
@@ -27,7 +33,7 @@ class Column:
     """Where there is no terminal, longer cells are cut to this."""
     right: bool = False
     """Numbers, one below the other; only on a terminal."""
-    look: Callable[[str], Look] = lambda _: Look.PLAIN
+    look: Callable[[str], Look] = plainly
     """How a cell looks, by what stands in it."""
 
 
@@ -40,17 +46,18 @@ def columns_of(headings: Sequence[str | Column]) -> list[Column]:
 
 
 def without_room(columns: Sequence[Column], rows: Rows, room: int | None) -> set[int]:
-    """Which columns are left out where there are so many columns of a terminal."""
+    """Which columns are left out on a terminal so wide: those in which nothing stands before a text is cut for them."""
     if room is None:
         return set()
     natural = _natural(columns, rows)
-    empty = {at for at in range(len(columns)) if all(row[at] in _EMPTY for row in rows)}
+    floors = [_floor(*each) for each in zip(columns, natural, strict=True)]
+    leaving = sorted((at for at, each in enumerate(columns) if each.leaves), key=lambda at: -columns[at].leaves)
+    empty = [at for at in leaving if all(row[at] in _EMPTY for row in rows)]
     out: set[int] = set()
-    while _least(columns, natural, out) > room:
-        leaving = [at for at, each in enumerate(columns) if each.leaves and at not in out]
-        if not leaving:
-            break
-        out.add(max(leaving, key=lambda at: (at in empty, columns[at].leaves)))
+    for sizes, order in ((natural, empty), (floors, leaving)):
+        for at in order:
+            if _whole([size for other, size in enumerate(sizes) if other not in out]) > room:
+                out.add(at)
     return out
 
 
@@ -68,7 +75,8 @@ def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[
     natural = _natural(columns, rows)
     widths = {at: width for at, width in enumerate(natural) if at not in out}
     if room is not None:
-        _shrink(widths, {at: _floor(columns[at], natural[at]) for at in widths}, room)
+        for least in (None, _NARROWEST):
+            _shrink(widths, {at: _floor(columns[at], natural[at], least) for at in widths}, room)
     yield _line([_cell(columns[at], columns[at].heading, size, Look.STRONG) for at, size in widths.items()])
     for row in rows:
         cells = [(columns[at], row[at], size) for at, size in widths.items()]
@@ -80,18 +88,12 @@ def _natural(columns: Sequence[Column], rows: Rows) -> list[int]:
     return [max(map(width, cells)) for cells in zip([each.heading for each in columns], *rows, strict=True)]
 
 
-def _least(columns: Sequence[Column], natural: Sequence[int], out: set[int]) -> int:
-    """What the others take when each has shrunk as far as it may."""
-    sizes = [_floor(*each) for at, each in enumerate(zip(columns, natural, strict=True)) if at not in out]
-    return _whole(sizes)
-
-
 def _whole(sizes: Collection[int]) -> int:
     return sum(sizes) + len(GAP) * (len(sizes) - 1)
 
 
-def _floor(column: Column, natural: int) -> int:
-    return natural if column.least is None else min(natural, column.least)
+def _floor(column: Column, natural: int, least: int | None = None) -> int:
+    return natural if column.least is None else min(natural, least or column.least)
 
 
 def _shrink(widths: dict[int, int], floors: dict[int, int], room: int) -> None:

@@ -2,15 +2,22 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 CUT = "…"
-_PERHAPS_WIDE = re.compile("[\u0300-\u1fff\u200b-\u200f\u20d0-\u20ff\u2300-\u23ff\u25fd-\u27bf\u2b00-\U0010ffff]")
+_PERHAPS_WIDE = "[\u0300-\u1fff\u200b-\u200f\u20d0-\u20ff\u2300-\u23ff\u25fd-\u27bf\u2b00-\U0010ffff]"
 """Anything else takes one column. Rich knows the rest, and is imported for texts that have some of it."""
+
+
+@cache
+def _perhaps_wide() -> re.Pattern[str]:
+    """Compiled when there is such a text: every command imports this module."""
+    return re.compile(_PERHAPS_WIDE)
 
 
 def width(text: str) -> int:
     """Columns on a terminal."""
-    if text.isascii() or not _PERHAPS_WIDE.search(text):
+    if text.isascii() or not _perhaps_wide().search(text):
         return len(text)
     from rich.cells import cell_len
 
@@ -19,7 +26,7 @@ def width(text: str) -> int:
 
 def fitting(text: str, columns: int) -> int:
     """How many characters of it fit; a letter is never parted from its marks."""
-    if text.isascii() or not _PERHAPS_WIDE.search(text):
+    if text.isascii() or not _perhaps_wide().search(text):
         return min(len(text), max(columns, 0))
     from rich.cells import split_graphemes
 
@@ -41,6 +48,10 @@ def padded(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
+def _word(text: str, begin: int) -> str:
+    return text[begin:].lstrip(" ").partition(" ")[0]
+
+
 def folds(text: str, columns: int, further: int) -> Iterator[tuple[int, int]]:
     """Where each line begins and ends: the first of so many columns, those below it narrower by `further`.
 
@@ -53,7 +64,7 @@ def folds(text: str, columns: int, further: int) -> Iterator[tuple[int, int]]:
             yield begin, len(text)
             return
         blank = text.rfind(" ", begin, end + 1)
-        if blank > begin and text[begin:blank].strip():
+        if blank > begin and text[begin:blank].strip() and width(_word(text, blank + 1)) <= columns - further:
             end = blank
         end = max(end, begin + 1)
         yield begin, end

@@ -141,10 +141,24 @@ class _Followed:
                 signal.signal(number, usual)
             return None
         try:
-            said = _word(self._line)
+            said, files, _, _ = socket.recv_fds(self._line, 64, 1)
         except OSError:
-            said = ""
-        return int(said) if said else self._cut_off()
+            said, files = b"", []
+        if not said:
+            return self._cut_off()
+        if files:
+            self._show(files[0])
+        return int(said)
+
+    def _show(self, file: int) -> None:
+        """In a pager, which is told of the terminal's keys and size as any other program."""
+        from cli.drawing import pager
+
+        for number in (*_TO_ALL, *_TO_ONE, signal.SIGTSTP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        os.lseek(file, 0, os.SEEK_SET)
+        pager.show(file)
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:
         del frame

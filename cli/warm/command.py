@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import NoReturn
 
-from cli import calling
+from cli import calling, output
 from cli.main import run_to_code
 from cli.warm.client import GO, READY
 from cli.warm.order import FILES, Order, Stream, read_at_start, stamp
@@ -20,6 +20,8 @@ from cli.warm.peer import Peer
 
 PATIENCE = 10.0
 """Seconds that whoever hands a command over may take to say it."""
+_pages: list[int] = []
+"""The file of what is shown by a pager in the end, if any is."""
 _RESET = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -39,6 +41,7 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
         line.settimeout(PATIENCE)
         line.sendall(b"%d\n" % os.getpid())
         calling.handed_over_by(Peer.of(line))
+        output.pages_elsewhere(_keep)
         order, files = _read(line)
         if order.stamp != server.stamp or read_at_start(order.environment) != server.begun_with:
             _outdated(server)
@@ -124,5 +127,12 @@ def _end_with(line: socket.socket) -> None:
 def _leave(line: socket.socket, code: int) -> NoReturn:
     """Say how it ended, and end as `service` does: Temporal's threads can crash an orderly exit."""
     with contextlib.suppress(OSError):
-        line.sendall(b"%d\n" % code)
+        socket.send_fds(line, [b"%d\n" % code], _pages)
     os._exit(code)
+
+
+def _keep(text: str) -> None:
+    """What needs a pager is shown by the process that was typed: the terminal is its own, and it is told of keys."""
+    if not _pages:
+        _pages.append(os.memfd_create("pages"))
+    os.write(_pages[0], text.encode("utf-8", "backslashreplace"))

@@ -286,7 +286,7 @@ def read_json(text: str, words: Words) -> None:
     try:
         json.loads(text)
     except ValueError:
-        assert {"--follow", "--watch"} & set(words), f"{words}: {text[:300]}"
+        assert {"--follow", "--watch"} & set(words) or words[:2] == ["daemon", "logs"], f"{words}: {text[:300]}"
         for line in text.splitlines():
             json.loads(line)
 

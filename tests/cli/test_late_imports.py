@@ -1,4 +1,4 @@
-"""libgit2 takes a tenth of a second to load: who only reads rows does without it."""
+"""libgit2 takes a tenth of a second to load: who only reads rows does without it. Rich, too, where nothing is drawn."""
 
 import os
 import subprocess
@@ -18,9 +18,25 @@ for words in (["job", "list"], ["attention"], ["repo", "list"], ["daemon", "stat
     assert main(words) in {0, 1}, words
 assert "pygit2" not in sys.modules
 """
+UNDRAWN = """
+import sys
+from cli.main import main
+for words in ("--help", "job --help", "job list", "memory list", "spend", "doctor", "job show"):
+    assert main(words.split()) in {0, 1, 2}, words
+assert not [name for name in sys.modules if name.split(".")[0] in {"rich", "pygments", "markdown_it"}]
+assert "cli.drawing.pager" not in sys.modules
+"""
 
 
 def test_commands_that_look_at_no_repository_do_not_load_libgit2(home: Home) -> None:
+    run(home, PROGRAM)
+
+
+def test_where_nothing_is_drawn_rich_is_not_imported(home: Home) -> None:
+    run(home, UNDRAWN)
+
+
+def run(home: Home, program: str) -> None:
     env = {**os.environ, "SERVICE_HOME": str(home.root)}
-    said = subprocess.run([sys.executable, "-P", "-c", PROGRAM], env=env, capture_output=True, text=True, check=False)
+    said = subprocess.run([sys.executable, "-P", "-c", program], env=env, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr

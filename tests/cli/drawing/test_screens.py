@@ -65,6 +65,20 @@ def test_what_does_not_fit_stands_below_behind_a_sign() -> None:
     assert list(drawn(Line("service resume job-1 answer"), Screen(20))) == ["service resume job-1 answer"]
 
 
+def test_a_word_that_fits_on_no_line_is_divided_where_it_stands() -> None:
+    line = Line("store  sqlite:////srv/home/store.db is here", below="  " + FOLDED)
+    assert list(drawn(line, Screen(22, colours=False))) == [
+        "store  sqlite:////srv/",
+        "  | home/store.db is",
+        "  | here",
+    ]
+
+
+def test_nothing_is_set_in_further_than_half_the_width() -> None:
+    line = Line("a word and another one and more", below=" " * 20 + FOLDED)
+    assert list(drawn(line, Screen(24, colours=False))) == ["a word and another one", "  | and more"]
+
+
 def test_quoted_lines_stay_quoted() -> None:
     said = "  | " + "x" * 14 + " error: FORGED"
     assert list(drawn(said, Screen(20, colours=False))) == ["  | " + "x" * 14, "  | error: FORGED"]

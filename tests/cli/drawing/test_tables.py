@@ -33,10 +33,10 @@ def test_the_list_of_jobs_has_six_columns_at_eighty() -> None:
 
 
 def test_it_has_all_of_them_where_there_is_room() -> None:
-    head, row = shown(HEADINGS, [ROW], 200)
+    head, row = shown(HEADINGS, [(*ROW[:-1], "no route")], 240)
     assert head.split() == [each if isinstance(each, str) else each.heading for each in HEADINGS]
     assert "changes_requested" in row
-    assert width(row) <= 200
+    assert width(row) <= 240
 
 
 def test_the_narrowest_keeps_what_a_job_is_and_how_it_is() -> None:
@@ -65,6 +65,18 @@ def test_without_a_terminal_every_column_is_there_and_texts_end_where_they_did()
     head, row = plain(columns_of(HEADINGS), [ROW])
     assert head.split()[-1] == "PREFLIGHT_FAILED:"
     assert f"  {WHY[:59]}…  -" in row
+
+
+def test_where_nothing_can_be_left_out_texts_are_cut_further() -> None:
+    assert (
+        shown(("ID", Column("TEXT", least=16)), [("job-0123456789ab", "x" * 50)], 24)[1] == "job-0123456789ab  xxxxx…"
+    )
+
+
+def test_an_empty_column_goes_before_a_text_is_cut() -> None:
+    columns = (Column("TEXT", least=4), Column("B", leaves=1))
+    assert shown(columns, [("x" * 40, "-")], 40) == ["TEXT", "x" * 40]
+    assert shown(columns, [("x" * 40, "b")], 40)[0].split() == ["TEXT", "B"]
 
 
 def test_an_empty_column_goes_before_others() -> None:

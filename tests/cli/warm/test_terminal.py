@@ -77,3 +77,16 @@ def test_a_question_is_asked_by_a_process_of_its_own(shared: Warm, terminal: Ter
     streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.program)
     with shared.begun("resume", "job-1", start_new_session=True, preexec_fn=terminal.owns, **streams) as process:
         assert process.wait() == NOT_TAKEN
+
+
+@pytest.mark.long
+def test_a_long_text_is_paged_by_the_process_that_was_typed(shared: Warm, terminal: Terminal) -> None:
+    shared.extra |= {"TERM": "xterm", "PAGER": "sed s/^/PAGED:/"}
+    try:
+        handed, fresh = (printed(shared, terminal, each, "config", "show") for each in (ONLY_HANDED, FRESH))
+    finally:
+        for name in ("TERM", "PAGER"):
+            del shared.extra[name]
+    assert handed == fresh
+    assert all(line.startswith(b"PAGED:") for line in handed.splitlines())
+    assert handed.count(b"\n") > 20

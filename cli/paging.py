@@ -1,0 +1,32 @@
+"""Which commands' texts are shown through a pager where they are taller than the terminal."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+PAGED = {
+    *("agent list", "agent show", "attention", "config show", "daemon install", "doctor"),
+    *("github comment-preview", "github status"),
+    *("job branches", "job events", "job list", "job reviews", "job show", "job tree"),
+    *("memory list", "memory recall", "memory show", "pipeline list", "pipeline runs", "pipeline show"),
+    *("repo list", "repo sweep", "result render", "result schema", "runtime check", "runtime list", "spend"),
+}
+_LASTING = ("watch", "follow", "web")
+"""What such an option shows is shown as it comes."""
+
+
+def paged(path: str, carry_out: Callable[..., Any]) -> Callable[..., Any]:
+    """The command, with all that it says kept until its end."""
+    if path not in PAGED:
+        return carry_out
+
+    def kept(**values: Any) -> Any:
+        from cli.drawing.screens import screen_of
+        from cli.output import in_pages
+
+        if any(values.get(each) for each in _LASTING) or screen_of(sys.stdout) is None:
+            return carry_out(**values)
+        with in_pages():
+            return carry_out(**values)
+
+    return kept

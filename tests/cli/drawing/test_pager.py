@@ -1,0 +1,36 @@
+"""When a text goes through a pager, and through which."""
+
+import pytest
+
+from cli.drawing import pager
+from cli.drawing.screens import Screen
+
+pytestmark = pytest.mark.ruling("N6")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "command"),
+    [("cat", []), ("", []), ("sh -c 'x'", ["sh", "-c", "x"]), ("no-such-program", []), ("'", [])],
+)
+def test_the_pager_is_the_person_s(monkeypatch: pytest.MonkeyPatch, wanted: str, command: list[str]) -> None:
+    monkeypatch.setenv("PAGER", wanted)
+    assert pager.command() == command
+
+
+@pytest.mark.parametrize(("own", "told"), [(None, "-R FX"), ("-M", "-R -M"), ("", "-R ")])
+def test_less_shows_colours_whatever_else_it_is_told(own: str | None, told: str) -> None:
+    environment = {} if own is None else {"LESS": own}
+    assert pager.environment_of(environment)["LESS"] == told
+
+
+def test_what_fits_with_the_prompt_is_not_tall() -> None:
+    screen = Screen(20, height=5)
+    assert not pager.is_tall("x\n" * 4, screen)
+    assert pager.is_tall("x\n" * 5, screen)
+    assert pager.is_tall("x" * 81 + "\n", screen), "a line that the terminal folds counts as it stands there"
+    assert not pager.is_tall(f"\x1b[1;31m{'x' * 20}\x1b[0m\n" * 4, screen), "what is not seen does not"
+    assert pager.is_tall("日本" * 6 + "\n" + "日本" * 12 + "\n", screen)
+
+
+def test_no_link_goes_through_a_pager() -> None:
+    assert pager.for_pager("\x1b]8;;http://x/\x1b\\\x1b[1mjob\x1b[0m\x1b]8;;\x1b\\\n") == "\x1b[1mjob\x1b[0m\n"
