@@ -25,6 +25,7 @@ NOUNS = {
     "config": "check and show the settings",
     "daemon": "run the server, the worker and the bridge",
     "dashboard": "the page where you see and do all of it",
+    "demo": "see it work, with no account, key or model",
     "doctor": "look at everything the service stands on",
     "github": "what is read and written on pull requests and issues",
     "init": "begin here: from nothing to the first job in this repository",

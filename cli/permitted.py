@@ -73,6 +73,7 @@ INSTEAD = {
     "daemon stop": SAY,
     "daemon uninstall": SAY,
     "dashboard": _LOOK,
+    "demo": SAY,
     "github sync": SAY,
     "init": SAY,
     "job close": SAY,

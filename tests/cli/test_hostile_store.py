@@ -77,6 +77,7 @@ TABLE: dict[str, list[Words]] = {
     "daemon status": [[], ["--all"]],
     "daemon uninstall": [[]],
     "dashboard": [["--print"], ["--print", EVIL]],
+    "demo": [["--keep", "--home", f"x{EVIL[:60]}"], ["--home", "."]],
     "doctor": [[]],
     "github status": [[]],
     "github sync": [[EVIL]],
