@@ -27,6 +27,7 @@ NOUNS = {
     "dashboard": "the page where you see and do all of it",
     "demo": "see it work, with no account, key or model",
     "doctor": "look at everything the service stands on",
+    "gc": "free room on the disk",
     "github": "what is read and written on pull requests and issues",
     "init": "begin here: from nothing to the first job in this repository",
     "job": "look at jobs and trees, end them, run parts of them again",

@@ -74,6 +74,7 @@ INSTEAD = {
     "daemon uninstall": SAY,
     "dashboard": _LOOK,
     "demo": SAY,
+    "gc": SAY,
     "github sync": SAY,
     "init": SAY,
     "job close": SAY,

@@ -79,6 +79,7 @@ TABLE: dict[str, list[Words]] = {
     "dashboard": [["--print"], ["--print", EVIL]],
     "demo": [["--keep", "--home", f"x{EVIL[:60]}"], ["--home", "."]],
     "doctor": [[]],
+    "gc": [[], ["--yes"], ["--older-than", EVIL]],
     "github status": [[]],
     "github sync": [[EVIL]],
     "github comment-preview": [[ROOT], [BLOCKED], [DONE], [ROOT, "--fact", EVIL]],
