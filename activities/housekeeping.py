@@ -14,7 +14,7 @@ from activities.host.context import Context
 from activities.outside import OutsideWatch
 from activities.runs import orphans
 from activities.runs.run_folders import Key
-from activities.store import attempts, hosts
+from activities.store import attempts, hosts, old_artifacts
 from workflows.model.errors import ServiceError
 
 log = logging.getLogger(__name__)
@@ -64,6 +64,7 @@ def tidy(context: Context) -> int:
         run = attempts.get(context.store, *key)
         return run.ended_at if run else None
 
+    old_artifacts.counted_since(context.home.artifacts)  # from now on
     return orphans.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
 
 

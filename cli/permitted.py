@@ -73,6 +73,8 @@ INSTEAD = {
     "daemon stop": SAY,
     "daemon uninstall": SAY,
     "dashboard": _LOOK,
+    "demo": SAY,
+    "gc": SAY,
     "github sync": SAY,
     "init": SAY,
     "job close": SAY,

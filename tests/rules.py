@@ -261,6 +261,8 @@ RULES: dict[str, dict[str, str]] = {
         "engine:live": "What an agent is doing is seen from outside, without secrets, whether or not a worker lives.",
         "engine:doctor": "`doctor` and `runtime check` say what is not well and the command that puts it right.",
         "engine:init": "`init` registers a repository and its team, all or nothing; asked again, it changes nothing.",
+        "engine:demo": "`demo` plays a tree to its end with no account, key, model or network, and leaves nothing behind.",
+        "engine:gc": "`gc` removes what ended trees left and nothing needs; what may go on keeps all; a kill does no harm.",
         "engine:ui.status": "Temporal's lists say it: failed or blocked is Failed with its reason, ended by order Canceled.",
         "engine:ui.details": "The current details fit their column, and each local activity says what it wrote.",
         "engine:outside": "What Temporal ends from outside ends in the rows, with why and the command; a retry goes on.",

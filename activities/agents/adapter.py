@@ -67,6 +67,14 @@ class CannotLaunchError(ServiceError):
 class Adapter(Protocol):
     """One runtime."""
 
+    def require(self) -> None:
+        """CannotLaunchError where somebody has to do something first, as far as files and variables tell."""
+        ...
+
+    def tries_in_vain(self, stdout: Path) -> bool:
+        """Whether a program that runs says that it goes on trying what it is not let do."""
+        ...
+
     def launch(self, call: ProgramCall) -> Launch:
         """The program, fresh or going on in a session."""
         ...

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
-from activities.agents.installed_program import InstalledProgram
+from activities.agents.installed_program import Driver
 from activities.agents.streams import Messages, Record, busiest, chunks, count, model_of, records, text_of, usage_of
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
@@ -41,11 +41,8 @@ class _Stream:
     """Of the latest message; at first what it means to use."""
 
 
-class Claude:
+class Claude(Driver):
     """Permission mode and model are given with every call: a resumed session remembers no mode."""
-
-    def __init__(self, installed: InstalledProgram) -> None:
-        self._installed = installed
 
     def launch(self, call: ProgramCall) -> Launch:
         """The session's id is ours, so that it is known whatever becomes of the run."""

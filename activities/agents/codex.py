@@ -5,7 +5,7 @@ from glob import escape
 
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
-from activities.agents.installed_program import InstalledProgram
+from activities.agents.installed_program import Driver
 from activities.agents.streams import Messages, chunks, kept, model_of, records, text_of, usage_of
 from activities.runs.output import read_bounded
 from activities.runs.supervised_run import RunEnd
@@ -53,11 +53,8 @@ class _Kept:
     usage: Usage | None = None
 
 
-class Codex:
+class Codex(Driver):
     """Sandbox, model and effort are given with every call: a resumed session remembers none of them."""
-
-    def __init__(self, installed: InstalledProgram) -> None:
-        self._installed = installed
 
     def launch(self, call: ProgramCall) -> Launch:
         """`-s` stands before `resume`, which does not know it and without it is read-only."""

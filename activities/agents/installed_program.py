@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.agents.adapter import Launch, ProgramCall, ProgramReport
+from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall, ProgramReport
 from activities.agents.environment import environment
 from activities.agents.faults import Blocker, BlockerKind, Failed, Fault, SessionLost, cut, kind_of
 from activities.agents.limit_resets import reset_time
 from activities.runs.output import read_bounded
-from activities.runs.regular_files import size_of
+from activities.runs.regular_files import NotRegularError, size_of
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
+from activities.runtimes import programs
 from activities.runtimes.programs import Counts, Program
 from workflows.model.spend import Usage
 
@@ -93,13 +94,40 @@ class InstalledProgram:
             case _:
                 return Blocker(kind, said, until=until or reset_time(message, time.time()))
 
+    def missing(self) -> Blocker | None:
+        """The program is not there."""
+        name = self.start[0]
+        if shutil.which(name, path=self.environ.get("PATH")) is not None:
+            return None
+        says = f"the program of {self.runtime} is missing: there is no {name}"
+        hint = f"{self.program.install}, or set [runtimes.{self.runtime}].command"
+        return Blocker(BlockerKind.PROGRAM, says, hint=hint)
+
+    def not_logged_in(self) -> Blocker | None:
+        """Nobody has logged in, for all that files and variables tell."""
+        started_as = (*self.start, *self.arguments)
+        if programs.logged_in(self.program, self.granted, self.environ, started_as=started_as) is not False:
+            return None
+        says = f"{self.program.name} on {self.runtime} is not logged in"
+        return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
+
+    def is_in_vain(self, stdout: Path) -> bool:
+        """Whether the last line it printed says that it tries again to be let in."""
+        if not self.program.in_vain:
+            return False
+        try:
+            lines = read_bounded(stdout, 0, STDERR_LIMIT).tail.decode(errors="replace").splitlines()
+        except NotRegularError:
+            return False
+        return bool(lines) and re.match(self.program.in_vain, lines[-1]) is not None
+
     def early_fault(self, call: ProgramCall, end: RunEnd) -> Fault | None:
         """A program that is not there, or does not take the call: known whatever its stream would say."""
-        name = self.start[0]
-        if end.kind is EndKind.NOT_STARTED and shutil.which(name, path=self.environ.get("PATH")) is None:
-            missing = f"the program of {self.runtime} is missing: there is no {name}"
-            hint = f"{self.program.install}, or set [runtimes.{self.runtime}].command"
-            return Blocker(BlockerKind.PROGRAM, missing, hint=hint)
+        if end.kind is EndKind.NOT_STARTED and (missing := self.missing()):
+            return missing
+        if end.kind is EndKind.CANCELLED and self.is_in_vain(end.stdout):
+            says = f"{self.program.name} on {self.runtime} is not let in: its login is not valid any more"
+            return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
         if end.kind is not EndKind.EXITED or not end.exit_code:
             return None
         lost = re.compile(self.program.lost_session)
@@ -108,7 +136,7 @@ class InstalledProgram:
         refused = next((line for line in self.stderr(end).splitlines() if any(w in line for w in _REFUSED_CALL)), "")
         if not refused or size_of(end.stdout):
             return None
-        message = f"{name} on {self.runtime} does not take the call: {cut(refused)}"
+        message = f"{self.start[0]} on {self.runtime} does not take the call: {cut(refused)}"
         hint = f"{self.program.install}; or correct [runtimes.{self.runtime}].arguments; then: service runtime check"
         return Blocker(BlockerKind.PROGRAM, message, hint=hint)
 
@@ -117,3 +145,19 @@ class InstalledProgram:
         how = f"ended by signal {end.signal}" if end.signal else f"ended with exit code {end.exit_code}"
         last = self.stderr(end).splitlines()[-1:]
         return ": ".join((how, *last))
+
+
+class Driver:
+    """What the adapters of all agent programs share."""
+
+    def __init__(self, installed: InstalledProgram) -> None:
+        self._installed = installed
+
+    def require(self) -> None:
+        """It is there, and somebody has logged in. Looks at files and variables, and runs nothing."""
+        if blocker := self._installed.missing() or self._installed.not_logged_in():
+            raise CannotLaunchError(blocker.message, blocker.hint)
+
+    def tries_in_vain(self, stdout: Path) -> bool:
+        """Whether it says that it goes on trying to be let in, though it is not."""
+        return self._installed.is_in_vain(stdout)

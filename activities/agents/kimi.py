@@ -9,7 +9,7 @@ from pathlib import Path
 from activities.agents import kimi_guard, kimi_home
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
-from activities.agents.installed_program import InstalledProgram
+from activities.agents.installed_program import Driver
 from activities.agents.streams import Messages, busiest, chunks, count, kept, model_of, records, text_of
 from activities.boxes.programs import needed
 from activities.runs.regular_files import created
@@ -32,11 +32,8 @@ class _Stream:
     usage: Usage | None = None
 
 
-class Kimi:
+class Kimi(Driver):
     """It has no permission flags: a home of the service's own, with a hook that refuses tools, does that."""
-
-    def __init__(self, installed: InstalledProgram) -> None:
-        self._installed = installed
 
     def launch(self, call: ProgramCall) -> Launch:
         """The prompt is a file that it is told to read: it takes none on standard input, and every account of the

@@ -17,7 +17,7 @@ from activities.runs import supervised_run as runs
 from activities.runs.output import read_bounded
 from activities.runs.regular_files import NotRegularError
 from activities.runs.run_folders import ready
-from activities.runs.supervised_run import Progress, RunEnd, RunRequest
+from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.store import sessions
 from workflows.contract.models import Action, AutonomyPolicy
@@ -102,8 +102,26 @@ class Execution:
             grace_seconds=self.context.settings.worker.stop_grace,
             box=box,
         )
-        end = await runs.run(request, self.on_progress)
+        end = await self._run(request)
         return await asyncio.to_thread(self._read, call, end, box)
+
+    async def _run(self, request: RunRequest) -> RunEnd:
+        """The program's end; one that tries in vain to be let in is ended, for it may go on for minutes."""
+        ending: list[asyncio.Task[RunEnd]] = []
+        looked = 0
+
+        def see(progress: Progress) -> None:
+            nonlocal looked
+            self.on_progress(progress)
+            if progress.stdout_bytes != looked and not ending:
+                looked = progress.stdout_bytes
+                if self.adapter.tries_in_vain(request.run_dir / "stdout.log"):
+                    ending.append(asyncio.create_task(runs.stop(request.run_dir, request.grace_seconds)))
+
+        try:
+            return await runs.run(request, see)
+        finally:
+            await asyncio.gather(*ending, return_exceptions=True)
 
     def _shown(self) -> JobRun:
         """The run with its command as it was registered."""
@@ -115,6 +133,8 @@ class Execution:
     def _launch(self, call: ProgramCall) -> tuple[Launch, Box | None]:
         """How the program is started, and in which box; what it writes there is its account's."""
         ready(call.run_dir)
+        if Claim.read(call.run_dir) is None:  # else it runs already
+            self.adapter.require()
         launch = self.adapter.launch(call)
         worker = call.run.assignment.worker
         section = self.context.settings.runtime(worker.runtime)

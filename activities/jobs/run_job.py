@@ -51,14 +51,14 @@ class JobAttempt:
     async def play(self) -> JobOutcome | Deferral:
         """Program, verdict, one repair if it helps, evidence, record; or the run is put off."""
         first = await self.execution.first(await asyncio.to_thread(self._prompt))
-        verdict = judge(first, self.run.assignment.timeout_seconds)
+        verdict = judge(first, self.run.assignment.timeout_seconds, on_order=self.stopping)
         runs = [first]
         if isinstance(verdict, Rejected) and not self.stopping:
             seed = seed_of(self.context, self.run, "repair")
             prompt = redacted(repair_prompt(verdict.faults, first.report.text, seed=seed))
             again = await self.execution.repair(prompt, first.report.session)
             runs.append(again)
-            verdict = judge(again, self.run.assignment.timeout_seconds, after_repair=True)
+            verdict = judge(again, self.run.assignment.timeout_seconds, after_repair=True, on_order=self.stopping)
             if isinstance(verdict, Rejected) and (reason := same_output(first.report.text, again.report.text)):
                 verdict = Failure(reason)
         self.finishing = True

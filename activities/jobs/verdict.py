@@ -27,11 +27,18 @@ Settled = Accepted | Rejected | Failure
 Verdict = Settled | Blocker
 
 
-def judge(executed: Executed, timeout_seconds: float | None, *, after_repair: bool = False) -> Verdict:
-    """The verdict on one program run: whether it went well is for its adapter to say, not for its exit code."""
+def judge(
+    executed: Executed, timeout_seconds: float | None, *, after_repair: bool = False, on_order: bool = False
+) -> Verdict:
+    """The verdict on one program run: whether it went well is for its adapter to say, not for its exit code.
+
+    One that was stopped on order is cancelled, whatever it said before.
+    """
     end, fault = executed.end, executed.report.fault
     match end.kind:
         case EndKind.EXITED | EndKind.NOT_STARTED if isinstance(fault, Blocker):
+            return fault
+        case EndKind.CANCELLED if isinstance(fault, Blocker) and not on_order:
             return fault
         case EndKind.EXITED if fault is not None:
             return Failure(fault.message)

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +15,14 @@ from pathlib import Path
 from workflows.contract.models import AutonomyPolicy
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
-_KEY = re.compile(r'^\s*(?:api_key|env_key)\s*=\s*"[^"]', re.MULTILINE)
+_OWN_WAY = re.compile(
+    r"""^\s*"?(?:api_key|env_key|base_url|model_provider|oss_provider|profile|cli_auth_credentials_store)"?\s*=\s*["'][^"']"""
+    r"""|["'](?:apiKeyHelper|ANTHROPIC_\w+|CLAUDE_CODE_\w+|primaryApiKey)["']\s*:""",
+    re.MULTILINE,
+)
+"""In a program's own settings: a provider, a key or a place for the login of the user's choice."""
+_ITS_SETTINGS = ("config.toml", "settings.json", ".claude.json", "../.claude.json")
+_OWN_ARGUMENT = re.compile(r"provider|profile|--oss|-p\Z|--settings|--bare|base_url")
 
 NETWORK = (
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
@@ -55,6 +62,8 @@ class Program:
     """Variables of which any one stands for a login."""
     lost_session: str
     """A pattern of what it says when the session it is to go on in is not there, or not for this folder."""
+    in_vain: str = ""
+    """A pattern of a line in which it says that it will try again to be let in, though it was told that it is not."""
     counts: Counts = Counts.RUN
     model_option: str = "--model"
     """What the name of a model stands behind on its command line."""
@@ -111,25 +120,37 @@ def logged_in(
     granted: Iterable[str] = (),
     environ: Mapping[str, str] = os.environ,
     *,
+    started_as: Sequence[str] = (),
     platform: str = sys.platform,
 ) -> bool | None:
     """Whether somebody has logged in, as far as files and variables tell; None when they cannot.
 
-    They cannot where the settings grant variables (of a provider of the user's own) or a key chain keeps the login.
+    They cannot where the settings grant variables (of a provider of the user's own), where a key chain keeps the login,
+    and where `started_as`, the settings' command and arguments, may bring one along.
     """
     if any(environ.get(name) for name in program.keys):
         return True
     home = program.home(environ)
     if any(path.is_file() and path.stat().st_size for pattern in program.credentials for path in home.glob(pattern)):
         return True
-    if any(environ.get(name) for name in granted) or platform == "darwin" or _names_a_key(home / "config.toml"):
+    if any(environ.get(name) for name in granted) or platform == "darwin":
         return None
-    return False
+    return None if _has_its_own_way(program, started_as) or any(map(_names_another, _settings(home))) else False
 
 
-def _names_a_key(config: Path) -> bool:
+def _has_its_own_way(program: Program, started_as: Sequence[str]) -> bool:
+    """A script in the program's place, or arguments that choose a provider."""
+    another = bool(started_as) and Path(started_as[0]).name != program.name
+    return another or any(_OWN_ARGUMENT.search(word) for word in started_as[1:])
+
+
+def _settings(home: Path) -> Iterator[Path]:
+    yield from (home / name for name in _ITS_SETTINGS)
+
+
+def _names_another(config: Path) -> bool:
     """A provider of the user's own, in the program's own settings."""
     try:
-        return bool(_KEY.search(config.read_text("utf-8", "replace")))
+        return bool(_OWN_WAY.search(config.read_text("utf-8", "replace")))
     except OSError:
         return False

@@ -47,6 +47,8 @@ CLAUDE = Program(
     writes=("projects", "todos", "file-history"),
     settings=("ANTHROPIC_BASE_URL", "API_TIMEOUT_MS", "CLAUDE_CODE_MAX_RETRIES"),
     lost_session="No conversation found with session ID",
+    # it goes on for three minutes; twice may be a login that it renews meanwhile
+    in_vain=r"""(?=.*"subtype":"api_retry")(?=.*"error_status":40[13]\b)(?=.*"attempt":(?:[3-9]|\d\d))""",
 )
 KIMI = Program(
     name="kimi",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.redaction.kept_secrets import KeptSecrets
+from activities.store import old_artifacts
 from workflows.contract.fences import Fences, written
 from workflows.model.errors import NotFoundError
 from workflows.model.texts import Text
@@ -40,9 +41,10 @@ class Artifacts:
             content = self.kept.hide(content.decode()).encode()
         digest = hashlib.sha256(content).hexdigest()
         path = self._path(digest)
-        if not path.exists():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write(path, content)
+        with old_artifacts.using(self.root):
+            if not old_artifacts.refresh(path):
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _write(path, content)
         return digest
 
     def get(self, digest: str) -> bytes:

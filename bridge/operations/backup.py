@@ -25,6 +25,7 @@ from activities.temporal import external_config
 from bridge.machine.locks import holder
 from bridge.machine.steps import Step, megabytes, unheard
 from bridge.operations.service import Service
+from bridge.operations.upkeep import alone
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 
 MANIFEST = "backup.json"
@@ -70,9 +71,15 @@ class Backup(BaseModel):
 
 def make(service: Service, folder: Path, step: Step = unheard) -> Backup:
     """Copy the home into a new folder, which appears once it is whole."""
-    home, notes = service.home, _left_out(service)
+    notes = _left_out(service)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RefusedError(f"{folder} is there already", "service backup ANOTHER_FOLDER")
+    with alone(service):
+        return _made(service, folder, notes)
+
+
+def _made(service: Service, folder: Path, notes: list[str]) -> Backup:
+    home = service.home
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:

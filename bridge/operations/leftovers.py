@@ -55,7 +55,7 @@ def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:
     if repo.host != service.settings.host:
         return Swept(repo.name, (), removed=False, problem=f"it is on the host {repo.host}: sweep it there")
     ground = Ground(
-        Path(repo.path), service.home.worktrees, worktree_prefix(repo.name), lambda name: _busy(service, name)
+        Path(repo.path), service.home.worktrees, worktree_prefix(repo.name), lambda name: is_busy(service, name)
     )
     try:
         found = ground_level.leftovers(ground)
@@ -66,10 +66,16 @@ def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:
     return Swept(repo.name, tuple(found), removed=yes)
 
 
-def _busy(service: Service, name: str) -> bool:
+def root_in(name: str) -> str:
+    """The tree that a worktree or a branch is of, by its name; empty when it names none."""
+    found = _ROOT.search(name)
+    return found[0] if found else ""
+
+
+def is_busy(service: Service, name: str) -> bool:
     """Whether a tree that is not over, or can be re-opened, or a living agent owns it. The unknown is left alone."""
-    root = _ROOT.search(name)
-    task = stored_jobs.task_of(service.store, root[0]) if root else None
+    root = root_in(name)
+    task = stored_jobs.task_of(service.store, root) if root else None
     if task is None or task.state not in (TaskState.DONE, TaskState.CANCELLED):
         return True
     jobs = stored_jobs.tree(service.store, task.root_job_id)

@@ -66,7 +66,7 @@ def lacks(service: Service, name: str) -> str:
         return ""
     if programs.find(program, section.command) is None:
         return f"{section.command[0] if section.command else program.name} is not installed: {program.install}"
-    if programs.logged_in(program, section.env) is False:
+    if programs.logged_in(program, section.env, started_as=(*section.command, *section.arguments)) is False:
         return f"{program.name} is not logged in: {program.way_in}"
     return ""
 
@@ -95,7 +95,8 @@ def _program(name: str, program: Program, section: RuntimeSection, path: str, en
     if version is None:
         says = f"{path} does not tell its version: {trouble}"
         return Runtime(name, program.name, works=False, says=says, path=path, fix=program.install)
-    logged_in = programs.logged_in(program, section.env, environ)
+    started_as = (*section.command, *section.arguments)
+    logged_in = programs.logged_in(program, section.env, environ, started_as=started_as)
     login = {True: "logged in", False: "not logged in", None: "whether it is logged in cannot be told from here"}
     says, fix = login[logged_in], program.way_in if logged_in is False else ""
     if version < program.minimum:

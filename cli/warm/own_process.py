@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 
-_NOUNS = {"dashboard", "init"}
+_NOUNS = {"dashboard", "demo", "init"}
 _COMMANDS = {("daemon", "start"), ("daemon", "stop"), ("daemon", "run"), ("bridge", "serve")}
 _BROWSER = "--web"
 """A browser that is opened belongs to the person, not to the daemon."""

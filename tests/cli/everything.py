@@ -6,6 +6,7 @@ import pkgutil
 import cli
 from bridge import operations
 from bridge.operations import new_jobs, pipelines
+from cli.demo import story
 from cli.main import NOUNS, command_of
 from tests.evil import EVIL
 
@@ -21,7 +22,7 @@ DONE = "job-00000000000d"
 
 
 def starts_nothing() -> None:
-    """In the child: what would be started is the tree, or the run, that is over."""
+    """In the child: what would be started is the tree, or the run, that is over. The demo has no steps."""
 
     async def job(*_: object, **__: object) -> str:
         return DONE
@@ -33,3 +34,4 @@ def starts_nothing() -> None:
         return RAN
 
     new_jobs.start, new_jobs.orchestrate, pipelines.run = job, recipe, run
+    story.STORY = ()

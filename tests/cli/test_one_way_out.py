@@ -15,13 +15,17 @@ pytestmark = pytest.mark.ruling("N6")
 HERE = Path(cli.__file__).parent
 WAY_OUT = HERE / "output.py"
 ALONE = {
+    "demo/agents.py": {
+        "print(json.dumps({'type': 'usage', 'input_tokens': len(prompt) // 4, 'output_tokens': 200}))",
+        "print(json.dumps({'service_result': result}, indent=2))",
+    },
     "warm/client.py": {"sys.stderr.write(_SAID_IN_JSON if self._as_json else _SAID)"},
     "warm/entry.py": {
         "sys.stderr.write(f'error: {why}\\ntry: {command}\\n')",
         "sys.stderr.write(json.dumps({'error': why, 'code': code, 'hint': command}) + '\\n')",
     },
 }
-"""They have no time for it, or cannot import it, and write words of ours only, and what is escaped."""
+"""They are another program, have no time for it, or cannot import it: words of ours only, and what is escaped."""
 PRINTING = {"print", "secho", "echo", "confirm", "prompt", "echo_via_pager", "getpass", "input"}
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 WRITING = {"write", "writelines", "buffer"}

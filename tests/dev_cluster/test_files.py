@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_for
+
 ROOT = Path(__file__).parents[2]
 SCRIPTS = [
     *(
@@ -171,6 +173,58 @@ def test_a_python_without_venv_is_told_which_package_it_lacks(project_copy: Path
     assert done.returncode == 1
     assert re.search(r"sudo apt install python3\.\d+-venv\n$", done.stderr)
     assert not (project_copy / ".venv").exists()
+
+
+@pytest.mark.parametrize(("version", "code"), [("2.37.9", 1), ("1.99.0", 1), ("2.38.0", 0), ("3.0.1", 0)])
+def test_an_old_git_is_refused_in_a_sentence(project_copy: Path, tmp_path: Path, version: str, code: int) -> None:
+    git = tmp_path / "bin" / "git"
+    git.parent.mkdir()
+    git.write_text(f"#!/bin/sh\necho git version {version}\n")
+    git.chmod(0o755)
+    bare = _fake_python(tmp_path, 'case "$*" in *ensurepip*) exit 1;; esac; exec python3 "$@"')
+    done = _setup(project_copy, PYTHON=bare, PATH=f"{git.parent}{os.pathsep}{os.environ['PATH']}")
+    refused = f"error: git 2.38 or newer is needed; this is git version {version}, {git}.\n"
+    assert done.stderr.startswith(refused) is bool(code)
+
+
+@pytest.mark.parametrize(
+    ("printed", "said", "then"),
+    [
+        ("OSError: [Errno 28] No space left on device", "error: the disk is full.\n", "df -h"),
+        ("WARNING: NewConnectionError: refused", "error: the package index cannot be reached.\n", "pip config list"),
+        ("SSLError(CERTIFICATE_VERIFY_FAILED)", "error: the package index shows a certificate", "PIP_CERT="),
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES", "error: a package is not the one that was pinned", ""),
+        ("ERROR: who knows", "error: the packages could not be installed (see above).\n", "rm -rf "),
+    ],
+)
+def test_what_pip_could_not_do_is_said_with_what_to_do(
+    project_copy: Path, tmp_path: Path, printed: str, said: str, then: str
+) -> None:
+    pip = f"#!/bin/sh\necho '{printed}'\nexit 1\n"
+    made = 'mkdir -p .venv/bin; printf %s "$PIP" > .venv/bin/python; chmod +x .venv/bin/python'
+    fake = _fake_python(tmp_path, f'case "$*" in *venv\\ --clear*) {made}; exit;; esac; exec python3 "$@"')
+    done = _setup(project_copy, PYTHON=fake, PIP=pip)
+    assert done.returncode == 1
+    assert f"{printed}\n{said}" in done.stderr
+    assert then in done.stderr.partition(said)[2]
+    assert "\r" not in done.stderr, "a line is written again on a terminal only"
+
+
+def test_a_set_up_that_is_interrupted_leaves_no_pip_behind(project_copy: Path, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    pip = f"#!/bin/sh\necho $$ > {pid}\nexec sleep 100\n"
+    made = 'mkdir -p .venv/bin; printf %s "$PIP" > .venv/bin/python; chmod +x .venv/bin/python'
+    fake = _fake_python(tmp_path, f'case "$*" in *venv\\ --clear*) {made}; exit;; esac; exec python3 "$@"')
+    environment = {**os.environ, "PYTHON": fake, "PIP": pip}
+    setting_up = subprocess.Popen(
+        [project_copy / "dev-cluster/setup"], env=environment, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: pid.exists() and pid.read_text().strip())
+    setting_up.terminate()
+    _, said = setting_up.communicate(timeout=60)
+    assert setting_up.returncode == 130
+    assert "interrupted; the same command goes on from here" in said
+    wait_for(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
 
 
 def test_an_environment_that_is_only_linked_here_is_not_emptied(project_copy: Path, tmp_path: Path) -> None:

@@ -7,15 +7,14 @@ A zero-width space behind the character that would begin something special works
 escapes would show. What spans lines (fences, HTML) is confined by the list item that every text is put into.
 """
 
-import re
-
+from workflows.contract.patterns import compiled
 from workflows.contract.visible import left_out
 
 _BREAK = "\u200b"
-_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_ADDRESS = re.compile(r"(?i:https?:(?=//[^\s<>]{1,300}?/(?:issues|pulls?|discussions)/[0-9])|\bwww(?=\.git))")
-_COMMAND = re.compile(r"(?im:^[^\w/\n]*+/(?=service(?:\s|\Z)))")
-_SPECIAL = re.compile(
+_LINE_ENDS = compiled("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_ADDRESS = compiled(r"(?i:https?:(?=//[^\s<>]{1,300}?/(?:issues|pulls?|discussions)/[0-9])|\bwww(?=\.git))")
+_COMMAND = compiled(r"(?im:^[^\w/\n]*+/(?=service(?:\s|\Z)))")
+_SPECIAL = compiled(
     r"#(?=[0-9])"  # references, also to other repositories
     r"|(?i:\bGH\\?-)(?=[0-9])"  # the same in another form
     r"|&(?=#|[A-Za-z][A-Za-z0-9]{1,31};)"  # entities, which stand for any of these characters

@@ -8,11 +8,12 @@ break the one that is inside. Every valid object lives in one lane, so its brace
 """
 
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
+
+from workflows.contract.patterns import compiled
 
 KEY = "service_result"
 MOST_CANDIDATES = 1_000
@@ -23,16 +24,16 @@ _OPENS = rf"\{{(?=\s*+{_STRING}\s*+:)"
 _INERT = rf"\{{(?:\s*+\}}|(?!\s*+{_STRING}\s*+:))"
 _PLAIN = r'[^"\\{}\n]'
 _KEY = rf'"{KEY}"\s*+:'
-_EVENT = re.compile(
+_EVENT = compiled(
     # What changes neither lane: plain text, empty objects, braces that open none, and quotes around such things.
     rf'(?:{_PLAIN}++|{_INERT}|(?!{_KEY})"(?:{_PLAIN}++|{_INERT})*+(?!{_KEY})")*+'
     rf'(?:(\{{)|(\}}++)|({_KEY})|(")|((?:\\(?!{_OPENS})[^\n]{_PLAIN}*+)++|\\)|(\n[^"\\{{}}]*+)|\Z)'
 )
 _OPEN, _CLOSE, _KEY_SEEN, _QUOTE, _ESCAPE, _LINE_BREAK = range(1, 7)
-_GOES_ON = re.compile(r"\s*+[,\]}]")
-_PROSE = re.compile(rf'\{{\s*+{_KEY}\s*+(?!\{{\s*+(?:["}}]|\Z)|\Z)')
-_STEP = re.compile(rf"({_STRING})(\s*+:)?|([{{\[])|([}}\]])|(,)")
-_CUT_SCALAR = re.compile(r"-|t|tr|tru|f|fa|fal|fals|n|nu|nul|-?I[nfity]*|N|Na|\\?u[0-9a-fA-F]{0,3}")
+_GOES_ON = compiled(r"\s*+[,\]}]")
+_PROSE = compiled(rf'\{{\s*+{_KEY}\s*+(?!\{{\s*+(?:["}}]|\Z)|\Z)')
+_STEP = compiled(rf"({_STRING})(\s*+:)?|([{{\[])|([}}\]])|(,)")
+_CUT_SCALAR = compiled(r"-|t|tr|tru|f|fa|fal|fals|n|nu|nul|-?I[nfity]*|N|Na|\\?u[0-9a-fA-F]{0,3}")
 
 
 @dataclass(frozen=True, slots=True)

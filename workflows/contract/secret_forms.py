@@ -8,13 +8,14 @@ import re
 from collections.abc import Collection, Iterator
 from functools import cache
 
+from workflows.contract.patterns import compiled
 from workflows.contract.secret_spans import Span
 from workflows.contract.secret_tokens import INNER, PREFIXED, SHAPED
 
 _LONGEST = 120
 """Characters behind what stands inside a token."""
 
-_RUN = re.compile(r"[^\s\"'<>]{14,}")
+_RUN = compiled(r"[^\s\"'<>]{14,}")
 """The shortest token."""
 
 _HEAD = 2
@@ -58,7 +59,7 @@ def _beginnings() -> tuple[re.Pattern[str], dict[str, list[tuple[str, str]]]]:
     for prefix, body in _prefixes():
         heads.setdefault(prefix[:_HEAD], []).append((prefix, body))
     firsts = "".join(re.escape(first) for first in sorted({head[0] for head in heads}))
-    return re.compile(rf"(?<![A-Za-z0-9_])[{firsts}]"), heads
+    return compiled(rf"(?<![A-Za-z0-9_])[{firsts}]"), heads
 
 
 def _prefixes() -> tuple[tuple[str, str], ...]:
@@ -76,10 +77,10 @@ def _split(prefixes: str) -> list[str]:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    return compiled(pattern)
 
 
-_DISCORD = re.compile(r"(?<![\w.-])[MNO][\w-]{23,28}\.[\w-]{6}\.[\w-]{27,45}(?![\w-])", re.ASCII)
+_DISCORD = compiled(r"(?<![\w.-])[MNO][\w-]{23,28}\.[\w-]{6}\.[\w-]{27,45}(?![\w-])", re.ASCII)
 
 
 def _discord(text: str) -> Iterator[Span]:

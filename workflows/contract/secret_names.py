@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from workflows.contract.patterns import compiled
 from workflows.contract.secret_spans import Span
 
 _KINDS = [
@@ -66,30 +67,30 @@ NAME = (
 )
 _HINTS = ("pass", "pwd", "secret", "token", "credential", "authorization", "key", "auth", "string", "signature", "url",
           "mnemonic", "pat", "jwt", "dsn", "otp", "pin")  # fmt: skip
-_SEARCHED = re.compile(NAME)
+_SEARCHED = compiled(NAME)
 """In a text in lower case."""
-SECRET_KEY = re.compile(rf"(?is:.*{NAME})")
+SECRET_KEY = compiled(rf"(?is:.*{NAME})")
 
-_VALUE = re.compile(
+_VALUE = compiled(
     r"(?P<sep>\\*[\"'`]?(?:\][\"']?|[\"'])?[ \t]*+(?:=>|:=|==|=|:)[ \t]*+)"
     r"(?:(?P<quote>\\*(?:\"\"\"|[\"'`]))(?P<quoted>(?:(?!(?P=quote))(?:[^\n\\]|\\.))*+)(?=(?P=quote))"
     r"|(?P<bare>(?:(?i:bearer|basic|token|apikey)[ \t]++)?[^\s\"'`,;&)}\]<>|\\]{3,}+)(?P<last>[ \t\r]*+(?:\n|\Z))?)"
 )
-_OPTION = re.compile(r"[ \t]++(?P<quote>[\"']?)(?P<bare>[^-$<{\[(\s\"'`][^\s\"'`]{3,}+)")
-_SAID = re.compile(r"(?:[ \t]+(?:is|was|to))?[ \t]*:?[ \t]+[\"'`]?(?P<bare>[^\s\"'`,;()<>]{8,200}+)")
+_OPTION = compiled(r"[ \t]++(?P<quote>[\"']?)(?P<bare>[^-$<{\[(\s\"'`][^\s\"'`]{3,}+)")
+_SAID = compiled(r"(?:[ \t]+(?:is|was|to))?[ \t]*:?[ \t]+[\"'`]?(?P<bare>[^\s\"'`,;()<>]{8,200}+)")
 
 _SHORT_NAMES = ("pin", "otp", "dsn", "pat", "key")
 """They name many things; only what looks drawn by chance is a secret under them."""
 
-_SCHEME = re.compile(r"(?i:bearer|basic|token|apikey)[ \t]++")
-HARMLESS = re.compile(
+_SCHEME = compiled(r"(?i:bearer|basic|token|apikey)[ \t]++")
+HARMLESS = compiled(
     r"(?i:none|null|nil|true|false|undefined|str|string|int|bool|bytes|optional|required|missing|invalid|expired|empty"
     r"|unset|changeme|change[-_]me|example|placeholder|bearer|basic|token|password|passwd|secret|redacted|hidden|masked"
     r"|todo|tbd|n/a|same-origin|include|omit|x{3,}|\*+|\.{3,}|(?:•)+|your[_-]?.*|my[_-]?(?:secret|token|password|api[_-]?key)|<.*|\$.*|\{.*|%.*%"
     r"|%[a-z]|@.*@|[a-z+]+://[^@]*|(?:~|\.{0,2})/[\w.@-]+/.*|[a-z]:\\.*|\[redacted.*|redacted-[0-9a-f]{20}|(?:env|file|arn|vault|op|secretref)[:.].*"
     r"|(?:dummy|fake|sample|example|insert|enter|replace|put|the|some|any)[-_ ].*|#.*|!\w+)"
 )
-_EXPRESSION = re.compile(
+_EXPRESSION = compiled(
     r"[A-Za-z_]+(?:_[A-Za-z_]+|(?:\??\.|->|::)\w+)+[!;]?|[A-Za-z_][\w.:>?!-]*[(\[].*|[\w.]+\|\|.*|!?!\w+"
 )
 

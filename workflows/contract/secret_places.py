@@ -3,72 +3,73 @@
 import re
 from collections.abc import Iterator
 
+from workflows.contract.patterns import compiled
 from workflows.contract.secret_names import HARMLESS, NAME, mixed, placeholder
 from workflows.contract.secret_spans import Span
 
 _NO_HOST = r"""\s/?#"'<>`\\"""
-_URL_PASSWORD = re.compile(rf"://[^{_NO_HOST}:@]{{0,256}}:([^{_NO_HOST}]{{1,512}})(?=@[A-Za-z0-9\[])")
-_URL_SLASHES = re.compile(r"://[A-Za-z0-9._%-]{1,64}:((?![0-9]{1,5}/)[^\s\"'<>`@\\]{4,128})(?=@[A-Za-z0-9\[])")
-_URL_USER = re.compile(rf"://([^{_NO_HOST}:@]{{20,512}})(?=@[A-Za-z0-9\[])")
-_URL_QUERY = re.compile(
+_URL_PASSWORD = compiled(rf"://[^{_NO_HOST}:@]{{0,256}}:([^{_NO_HOST}]{{1,512}})(?=@[A-Za-z0-9\[])")
+_URL_SLASHES = compiled(r"://[A-Za-z0-9._%-]{1,64}:((?![0-9]{1,5}/)[^\s\"'<>`@\\]{4,128})(?=@[A-Za-z0-9\[])")
+_URL_USER = compiled(rf"://([^{_NO_HOST}:@]{{20,512}})(?=@[A-Za-z0-9\[])")
+_URL_QUERY = compiled(
     r"[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|awsaccesskeyid|code|auth|apikey|key"
     r"|access_key|sharedaccesskey|ticket|session|sid|jwt|assertion|client_assertion)=([A-Za-z0-9%+/=_.~-]{16,2000}+)",
     re.IGNORECASE,
 )
-_NO_URL = re.compile(
+_NO_URL = compiled(
     r"(?<![\w/:.@+-])(?!(?i:mailto|from|to|cc|bcc|email|e-mail|mail|sips?|xmpp|acct|ssh|git|npm|docker|file|user|author|by"
     r"|contact|link|reply-to|port|at|version|image):)[A-Za-z][\w.-]{0,63}:([^\s:@/\"'<>`,;()\[\]{}]{6,128})"
     r"@(?=[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,6}(?::[0-9]{2,5}|\.[a-z]{2,10}|/))"
 )
 
-_HEADER = re.compile(
+_HEADER = compiled(
     r"(?i:authorization|x-amz-security-token|x-csrf-token|x-xsrf-token)\\*[\"']?"
     r"[ \t]*+(?:[:=][ \t]*+\\*[\"']?|,[ \t]*+\\*[\"'])"
     r"(?P<scheme>(?:(?i:bearer|basic|token|digest|negotiate|ntlm|apikey|key|oauth|hawk|sswS|bot|splunk|aws4-hmac-sha256"
     r"|sharedaccesssignature|sharedkey|githubapp|genie[k]ey|pat|jwt|dpop|mac)[ \t:]++)?)(?P<rest>[^\n\r\"'\\]{6,4000}+)"
 )
-_BEARER = re.compile(r"(?i:\b(bearer|basic|sharedkey|apikey)[ \t]++)([A-Za-z0-9._~+/:-]{12,}+={0,2})")
-_SEVERAL = re.compile(
+_BEARER = compiled(r"(?i:\b(bearer|basic|sharedkey|apikey)[ \t]++)([A-Za-z0-9._~+/:-]{12,}+={0,2})")
+_SEVERAL = compiled(
     r"(?i:authorization\\*[\"']?[ \t]*+[:=][ \t]*+\\*[\"']?(?:digest|oauth|hawk|mac|signature)[ \t]++)"
     r"(?=\w+=)([^\n\r]{6,4000}+)"
 )
-_PUT_TOGETHER = re.compile(
+_PUT_TOGETHER = compiled(
     r"(?i:\b(?:bearer|basic|token)[ \t]{0,2}[\"'][ \t]{0,2}[+.][ \t]{0,2}[\"'])([A-Za-z0-9._~+/=-]{12,2000})"
 )
-_COOKIE = re.compile(r"(?i:\bcookie2?[\"']?:[ \t]*+[\"']?)([^\s=;]{1,256}=[^\s;\n\"'][^\n\"']{2,}+)")
-_CRYPT = re.compile(
+_COOKIE = compiled(r"(?i:\bcookie2?[\"']?:[ \t]*+[\"']?)([^\s=;]{1,256}=[^\s;\n\"'][^\n\"']{2,}+)")
+_CRYPT = compiled(
     r"\$(?:1|2[abxy]?|5|6|7|y|gy|apr1|argon2(?:id|i|d)|scrypt|pbkdf2-sha[0-9]{1,3})\$[A-Za-z0-9./$=,+-]{20,200}"
 )
-_DIGESTED = re.compile(
+_DIGESTED = compiled(
     r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,128}={0,2}|\b(?:pbkdf2|bcrypt|scrypt|argon2)_?[a-z0-9]{0,8}\$[0-9]{1,9}\$[A-Za-z0-9+/=.$]{20,200}"
 )
-_NETRC = re.compile(
+_NETRC = compiled(
     r"\b(?:machine|default|login|account)\b[^\n]{0,300}?(?:\s{1,20}(?:login|account)\s{1,8}\S{1,200})?\s{1,20}password\s{1,8}(\S{3,200})"
 )
-_DOCKER_AUTH = re.compile(
+_DOCKER_AUTH = compiled(
     r"\\*[\"'](?:auth|identitytoken|registrytoken)\\*[\"'][ \t]*:[ \t]*\\*[\"']([A-Za-z0-9+/_.-]{8,4000}={0,2})"
 )
-_NPM_AUTH = re.compile(r"(?:^|[:\n])_(?:auth|authToken|password)[ \t]*=[ \t]*\"?([^\s\"$<{]{6,500})")
-_XML = re.compile(
+_NPM_AUTH = compiled(r"(?:^|[:\n])_(?:auth|authToken|password)[ \t]*=[ \t]*\"?([^\s\"$<{]{6,500})")
+_XML = compiled(
     rf"<(?:\w{{1,30}}:)?[\w.-]{{0,40}}?{NAME}(?:\s[^<>]{{0,200}})?>\s{{0,20}}(?:<!\[CDATA\[)?([^<>\s\]]{{4,500}})(?=\s{{0,20}}(?:\]\]>)?</)",
     re.IGNORECASE,
 )
-_NAME_VALUE = re.compile(
+_NAME_VALUE = compiled(
     rf"\b(?:name|key|id)\\*[\"']?\s{{0,4}}[:=]\s{{0,4}}\\*[\"']?[\w.:-]{{0,64}}?(?:{NAME}|_key)\\*[\"']?\s{{0,40}},?\s{{0,40}}\\*[\"']?(?:value|default|string)\\*[\"']?"
     r"\s{0,4}[:=]\s{0,4}\\*[\"']?([^\s\"'<>\\]{4,500})",
     re.IGNORECASE,
 )
-_ENTRY = re.compile(
+_ENTRY = compiled(
     rf"<(?:entry|add|property|param|setting|string)\s[^<>]{{0,80}}?(?:key|name)=[\"'][\w.:-]{{0,64}}?(?:{NAME}|_key)[\"'][^<>]{{0,40}}>([^<>]{{4,500}})<",
     re.IGNORECASE,
 )
-_VARIABLE = re.compile(
+_VARIABLE = compiled(
     rf"\b(?:variable|define|setenv|putenv|set|ENV|ARG)[ \t(]{{1,8}}[\"']?[\w.-]{{0,64}}?(?:{NAME}|_key|_salt)[\"']?"
     rf"(?:\s{{0,8}}\{{[^}}]{{0,300}}?default\s{{0,8}}=\s{{0,8}}[\"']|\s{{0,8}},\s{{0,8}}[\"']|[ \t]{{1,8}}[\"']?)"
     rf"([^\s\"'=${{}}][^\s\"'}}]{{5,500}})",
     re.IGNORECASE,
 )
-_JWK = re.compile(r"\\*\"(?:d|p|q|dp|dq|qi|k)\\*\"\s{0,4}:\s{0,4}\\*\"([A-Za-z0-9_-]{20,2000})")
+_JWK = compiled(r"\\*\"(?:d|p|q|dp|dq|qi|k)\\*\"\s{0,4}:\s{0,4}\\*\"([A-Za-z0-9_-]{20,2000})")
 
 
 def places(text: str) -> Iterator[Span]:

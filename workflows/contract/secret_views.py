@@ -7,15 +7,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
 
+from workflows.contract.patterns import compiled
 from workflows.contract.secret_spans import Finder, Span, View, view
 
 _UNSEEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffd\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_ANY = re.compile(f"[\\\\%&{_UNSEEN}]")
+_ANY = compiled(f"[\\\\%&{_UNSEEN}]")
 _ESCAPE = "[\x1b\ufffd\u241b]"
-_CODED = re.compile(
+_CODED = compiled(
     rf"{_ESCAPE}\[[0-?]{{0,64}}[ -/]{{0,8}}[@-~]"  # ANSI: colours, movements
     rf"|{_ESCAPE}\][^\x07\x1b\ufffd\n]{{0,400}}(?:[\x07\ufffd]|\x1b\\)"  # titles, links
     "|\x1b[@-Z^_]|\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"
@@ -27,13 +28,13 @@ _CODED = re.compile(
 _LETTERS = {"n": "\n", "r": "\n", "t": "\t", "b": "", "f": ""}
 _ENTITIES = {"quot": '"', "amp": "&", "lt": "<", "gt": ">", "apos": "'", "nbsp": " ", "colon": ":", "equals": "="}
 
-_BREAK = re.compile(r"(?<=[A-Za-z0-9_/+=.-])[ \t]*+\\?\r?\n[ \t>|#*]*+(?=[A-Za-z0-9_/+=.-])")
+_BREAK = compiled(r"(?<=[A-Za-z0-9_/+=.-])[ \t]*+\\?\r?\n[ \t>|#*]*+(?=[A-Za-z0-9_/+=.-])")
 
-_NEXT = re.compile(r"[A-Za-z0-9_/+=.-]{4,200}")
+_NEXT = compiled(r"[A-Za-z0-9_/+=.-]{4,200}")
 
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{20,}+={0,2}")
-_LINES = re.compile(r"(?:[A-Za-z0-9+/_-]{40,}+={0,2}\r?\n[ \t]*+)++[A-Za-z0-9+/_-]*+={0,2}")
-_HEX = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}){20,}+(?![0-9a-fA-F])")
+_RUN = compiled(r"[A-Za-z0-9+/_-]{20,}+={0,2}")
+_LINES = compiled(r"(?:[A-Za-z0-9+/_-]{40,}+={0,2}\r?\n[ \t]*+)++[A-Za-z0-9+/_-]*+={0,2}")
+_HEX = compiled(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}){20,}+(?![0-9a-fA-F])")
 _LOOKED_AT = 32
 """Characters by which base64 of a text is told from anything else."""
 

@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from workflows.contract.patterns import compiled
+
 _MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _NUMBER = "\ue000"
 """A character no keyboard has: it holds the number of a line, so that the line is found again in what was read."""
 
-_NUMBERED = re.compile(rf"\S+?{_NUMBER}(\d+){_NUMBER}")
-_TAG = re.compile(r"<!--|-->|<(/?)([A-Za-z][A-Za-z0-9-]*)")
-_COMMENT = re.compile(r"<!--|-->")
-_WHOLE = re.compile(r"<!--.*?(?:-->|\Z)|</?[A-Za-z](?:[^<>\"'`]|\"[^\"]*\"|'[^']*')*+>|<[!?][^<>]*>", re.DOTALL)
-_BEGINS = re.compile(r"<[A-Za-z/!?]")
+_NUMBERED = compiled(rf"\S+?{_NUMBER}(\d+){_NUMBER}")
+_TAG = compiled(r"<!--|-->|<(/?)([A-Za-z][A-Za-z0-9-]*)")
+_COMMENT = compiled(r"<!--|-->")
+_WHOLE = compiled(r"<!--.*?(?:-->|\Z)|</?[A-Za-z](?:[^<>\"'`]|\"[^\"]*\"|'[^']*')*+>|<[!?][^<>]*>", re.DOTALL)
+_BEGINS = compiled(r"<[A-Za-z/!?]")
 _AS_CODE_OR_QUOTE = {"blockquote", "code", "del", "kbd", "pre", "q", "s", "samp", "strike", "table", "tt", "var", "xmp"}
 _NOT_SHOWN = {"details", "iframe", "math", "noembed", "noframes", "noscript", "plaintext", "script", "style", "svg"}
 _COVERS = frozenset(_AS_CODE_OR_QUOTE | _NOT_SHOWN | {"template", "textarea", "title"})

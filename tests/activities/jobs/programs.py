@@ -28,7 +28,7 @@ session = "s-1"
 for flag in ("resume", "--resume", "--session-id", "-S"):
     if flag in words: session = words[words.index(flag) + 1]
 RESULT = json.dumps({"service_result": {"decision": "approved", "summary": "fine"}})
-def say(**record): print(json.dumps(record), flush=True)
+def say(**record): print(json.dumps(record, separators=(",", ":")), flush=True)
 def codex(text, tokens):
     say(type="thread.started", thread_id=session)
     say(type="item.completed", item={"type": "agent_message", "text": text})

@@ -1,13 +1,20 @@
 """A job through each agent program, from prompt to recorded outcome, by stand-ins that print what they print."""
 
+import asyncio
 import json
+import sys
 from pathlib import Path
 
 import pytest
+from temporalio.activity import ActivityCancellationDetails
+from temporalio.testing import ActivityEnvironment
 
+from activities.agents.installed_program import InstalledProgram
+from activities.runtimes.table import CLAUDE, CODEX, PROGRAMS
 from activities.store import attempts
 from tests.activities.jobs.conftest import Stage
-from tests.activities.jobs.programs import a_job, calls, driving
+from tests.activities.jobs.programs import PRELUDE, a_job, calls, driving
+from tests.waiting import until
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.spend import Usage
 from workflows.model.states import JobState
@@ -148,3 +155,112 @@ async def test_what_a_writer_does_is_committed(stage: Stage) -> None:
     assert run is not None
     assert run.outcome is not None
     assert run.outcome["session"] == "s-1"
+
+
+LOGINS = {
+    "runtime_a": ("codex", ".codex/auth.json", "codex login"),
+    "runtime_b": ("claude", ".claude/.credentials.json", "claude /login"),
+    "runtime_c": ("kimi", ".kimi-code/credentials/kimi.json", "kimi, and in it /login"),
+}
+
+
+def by_its_name(stage: Stage, runtime: str, script: str, **section: object) -> Stage:
+    """The stage with a stand-in that is called as the program is."""
+    path = stage.tmp / LOGINS[runtime][0]
+    path.write_text(f"#!{sys.executable}\n{PRELUDE}{script}")
+    path.chmod(0o755)
+    return driving(stage, runtime, "", command=[str(path)], **section)
+
+
+@pytest.fixture
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in PROGRAMS.values():
+        for name in each.keys:
+            monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("no_key")
+@pytest.mark.parametrize("runtime", SAYS)
+@pytest.mark.ruling("B3")
+async def test_a_program_that_nobody_has_logged_in_to_is_not_started_and_after_the_login_it_is(
+    stage: Stage, users_home: Path, runtime: str
+) -> None:
+    name, login, command = LOGINS[runtime]
+    driven = by_its_name(stage, runtime, SAYS[runtime])
+    outcome = await driven.play(a_job(driven, runtime))
+    assert outcome.state is JobState.BLOCKED
+    assert outcome.reason.startswith(f"{name} on {runtime} is not logged in (try: {command}, or set ")
+    assert outcome.first in outcome.reason
+    assert calls(users_home) == 0
+    (users_home / login).parent.mkdir(parents=True, exist_ok=True)
+    (users_home / login).write_text("{}")
+    assert (await driven.play(a_job(driven, runtime, attempt=2))).state is JobState.SUCCEEDED
+
+
+@pytest.mark.usefixtures("no_key")
+@pytest.mark.ruling("B3")
+async def test_what_may_have_a_login_of_its_own_is_started(
+    stage: Stage, users_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", "x")
+    granted = by_its_name(stage, "runtime_a", SAYS["runtime_a"], env=["MINE"])
+    assert (await granted.play(a_job(granted, "runtime_a"))).state is JobState.SUCCEEDED
+    chosen = by_its_name(stage, "runtime_a", SAYS["runtime_a"], arguments=["-c", "model_provider=mine"])
+    assert (await chosen.play(a_job(chosen, "runtime_a", attempt=2))).state is JobState.SUCCEEDED
+    assert calls(users_home) == 2
+
+
+@pytest.mark.usefixtures("no_key")
+@pytest.mark.ruling("B3", "engine:runs")
+async def test_one_that_runs_already_is_not_asked_for_its_login_again(stage: Stage, users_home: Path) -> None:
+    login = users_home / ".codex/auth.json"
+    login.parent.mkdir()
+    login.write_text("{}")
+    waits = "while not (here / 'go').exists(): time.sleep(0.02)\n"
+    driven = by_its_name(stage, "runtime_a", waits + SAYS["runtime_a"])
+    job = a_job(driven, "runtime_a")
+    worker = ActivityEnvironment()
+    first = asyncio.create_task(worker.run(driven.jobs.run_job, job))
+    await until(lambda: calls(users_home) == 1)
+    worker.cancel(ActivityCancellationDetails(worker_shutdown=True))
+    await asyncio.gather(first, return_exceptions=True)
+    login.unlink()
+    (users_home / "go").touch()
+    assert (await driven.play(job)).state is JobState.SUCCEEDED
+    assert calls(users_home) == 1
+
+
+RETRIES = """
+for attempt in range(1, 1000):
+    say(type="system", subtype="api_retry", attempt=attempt, max_retries=10, error_status=STATUS, error="x")
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.ruling("B3")
+async def test_one_that_tries_again_to_be_let_in_is_ended_and_its_job_blocked(stage: Stage, users_home: Path) -> None:
+    driven = driving(stage, "runtime_b", RETRIES.replace("STATUS", "401"))
+    outcome = await driven.play(a_job(driven, "runtime_b"))
+    assert outcome.state is JobState.BLOCKED
+    assert outcome.reason.startswith("claude on runtime_b is not let in: its login is not valid any more (try: claude ")
+    assert calls(users_home) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "is_so"),
+    [
+        ({"subtype": "api_retry", "attempt": 3, "error_status": 401}, True),
+        ({"error_status": 403, "attempt": 10, "subtype": "api_retry"}, True),
+        ({"subtype": "api_retry", "attempt": 2, "error_status": 401}, False),
+        ({"subtype": "api_retry", "attempt": 9, "error_status": 529}, False),
+        ({"text": json.dumps({"subtype": "api_retry", "attempt": 3, "error_status": 401})}, False),
+    ],
+)
+@pytest.mark.ruling("B3")
+def test_only_the_programs_own_word_that_it_is_not_let_in_counts(
+    tmp_path: Path, line: dict[str, object], is_so: bool
+) -> None:
+    stdout = tmp_path / "stdout.log"
+    stdout.write_text(f'{{"type":"system"}}\n{json.dumps(line, separators=(",", ":"))}\n')
+    assert InstalledProgram("runtime_b", CLAUDE).is_in_vain(stdout) is is_so
+    assert InstalledProgram("runtime_a", CODEX).is_in_vain(stdout) is False

@@ -56,6 +56,47 @@ def test_a_provider_of_the_users_own_may_need_no_login(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("program", "file", "text", "known"),
+    [
+        (CODEX, ".codex/config.toml", 'model = "m"\n', False),
+        (CODEX, ".codex/config.toml", '# model_provider = "mine"\n', False),
+        (CODEX, ".codex/config.toml", 'model_provider = "mine"\n', None),
+        (CODEX, ".codex/config.toml", "cli_auth_credentials_store = 'keyring'\n", None),
+        (KIMI, ".kimi-code/config.toml", '[providers.x]\napi_key = ""\n', False),
+        (CLAUDE, ".claude/settings.json", '{"model": "opus"}', False),
+        (CLAUDE, ".claude/settings.json", '{"apiKeyHelper": "pass show it"}', None),
+        (CLAUDE, ".claude/settings.json", '{"env": {"ANTHROPIC_AUTH_TOKEN": "t"}}', None),
+        (CLAUDE, ".claude.json", '{"primaryApiKey": "k"}', None),
+    ],
+)
+def test_the_programs_own_settings_may_name_another_way_in(
+    tmp_path: Path, program: Program, file: str, text: str, known: bool | None
+) -> None:
+    (tmp_path / program.home_folder).mkdir()
+    (tmp_path / file).write_text(text)
+    assert logged_in(program, (), {"HOME": str(tmp_path)}, platform="linux") is known
+
+
+@pytest.mark.parametrize(
+    ("started_as", "known"),
+    [
+        ((), False),
+        (("codex",), False),
+        (("/opt/bin/codex", "-c", "model_reasoning_effort=high"), False),
+        (("/opt/bin/my-codex",), None),
+        (("codex", "-c", "model_provider=mine"), None),
+        (("codex", "--oss"), None),
+        (("codex", "-p", "work"), None),
+    ],
+)
+def test_a_command_of_the_settings_may_bring_its_login(
+    tmp_path: Path, started_as: tuple[str, ...], known: bool | None
+) -> None:
+    told = logged_in(CODEX, (), {"HOME": str(tmp_path)}, started_as=started_as, platform="linux")
+    assert told is known
+
+
+@pytest.mark.parametrize(
     ("printed", "version"),
     [("codex-cli 0.169.0", (0, 169, 0)), ("2.1.329 (Claude Code)", (2, 1, 329)), ("2.1.0\n", (2, 1, 0)), ("?", None)],
 )

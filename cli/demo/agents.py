@@ -2,13 +2,14 @@
 
 They are started in the worktree of their job, with the prompt on standard input and the job in `SERVICE_*` variables;
 the last `service_result` they print counts. The builder's first limiter has a fault on purpose: the checker finds it by
-running it.
+running it. How many seconds each takes is their one argument.
 """
 
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 Result = dict[str, object]
@@ -64,8 +65,8 @@ def build(leg: str, prompt: str) -> Result:
 
 def check(*deps: str) -> Result:
     prompt = "Run limiter.py; ask for changes if it lets a call too many through."
-    verify = {"id": f"verify-{deps[0]}", "agent": "checker", "action": "review", "prompt": prompt, "deps": list(deps)}
-    return verify | {"synthesis_rule": "verify", "phase": "gate"}
+    leg: Result = {"id": f"verify-{deps[0]}", "agent": "checker", "action": "review", "prompt": prompt}
+    return leg | {"deps": list(deps), "synthesis_rule": "verify", "phase": "gate"}
 
 
 def delegate(summary: str, legs: list[Result]) -> Result:
@@ -75,6 +76,7 @@ def delegate(summary: str, legs: list[Result]) -> Result:
 def main() -> None:
     """Answer as the agent one was started as."""
     prompt = sys.stdin.read()
+    time.sleep(float(sys.argv[1]))
     print(json.dumps({"type": "usage", "input_tokens": len(prompt) // 4, "output_tokens": 200}))
     result = {"lead": lead, "builder": builder, "checker": checker}[os.environ["SERVICE_AGENT"]]()
     print(json.dumps({"service_result": result}, indent=2))

@@ -1,0 +1,94 @@
+"""Playing the demo to its end, whatever that is: then nothing of it is left, unless it was to be kept."""
+
+import shlex
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from cli.demo import stage as stages
+from cli.demo import story
+from cli.demo.stage import Stage
+from cli.demo.story import Told
+from cli.output import say_json, tell, tell_error, tell_fault
+from workflows.model.errors import ServiceError
+
+INTERRUPTED = 130
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def play(home: Path | None, *, keep: bool, json: bool) -> int:
+    """Tell the story; its exit code."""
+    began, told, code = time.monotonic(), Told(), 0
+    with _ended_alike():
+        stage = stages.make(home, silent=json)
+        try:
+            story.tell(stage, told)
+        except ServiceError as error:
+            code = _failed(stage, error)
+        except KeyboardInterrupt:
+            tell_fault("interrupted", "interrupted", [])
+            code = INTERRUPTED
+        finally:
+            with _to_the_end():
+                at_hand = _kept(stage, told) if keep else _cleared(stage, told)
+    if json and not code:
+        taken = round(time.monotonic() - began, 1)
+        done = {"state": "done", "job_id": told.job_id, "summary": told.summary, "jobs": told.jobs, "seconds": taken}
+        say_json(done | {"home": str(stage.home) if keep else None, "next": at_hand})
+    return code
+
+
+def _failed(stage: Stage, error: ServiceError) -> int:
+    """What went wrong, and the ends of the logs that may say why."""
+    error.hint = error.hint or "see what the machine lacks: service doctor"
+    if not stage.silent:
+        tell("", *stage.ends_of_logs(), "")
+    tell_error(error)
+    return error.exit_code
+
+
+def _kept(stage: Stage, told: Told) -> list[str]:
+    """How to look around, and how to end it."""
+    look = [f"job tree {told.job_id}"] if told.job_id else []
+    looking = [stage.typed(words) for words in (*look, "job list", "daemon status", "dashboard")]
+    ending = f"{stage.typed('daemon stop')} && rm -rf {shlex.quote(str(stage.home))}"
+    stage.tell("", "It goes on running. Look around:", *(f"  {each}" for each in looking))
+    try:
+        state = stage.look("daemon", "status")["state"]
+        stage.tell(f"  the web UI: {state['ui_url']}/namespaces/{state['namespace']}/workflows")
+    except ServiceError:
+        stage.tell("  the daemon does not run")
+    stage.tell("Stop it and remove it:", f"  {ending}")
+    return [*looking, ending]
+
+
+def _cleared(stage: Stage, told: Told) -> list[str]:
+    stage.clear(told.job_id if not told.jobs else "")
+    stage.tell("", "Stopped and removed. To keep it and look around: service demo --keep")
+    return []
+
+
+@contextmanager
+def _ended_alike() -> Iterator[None]:
+    """Whatever ends it from outside ends it as Ctrl-C does, by way of the clean-up."""
+    before = {number: signal.signal(number, _interrupted) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, usual in before.items():
+            signal.signal(number, usual)
+
+
+@contextmanager
+def _to_the_end() -> Iterator[None]:
+    """The clean-up is not interrupted, nor what it starts."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    yield
+
+
+def _interrupted(_number: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt

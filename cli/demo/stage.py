@@ -1,0 +1,141 @@
+"""Where the demo plays: a home of its own, and the commands that are typed in it."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.output import flush, say
+from workflows.model.errors import RefusedError, ServiceError
+
+SERVICE = (sys.executable, "-P", "-c", "from cli.warm.start import run; run()")
+"""This installation's own command, wherever its script stands and whatever else is called `service` on the PATH."""
+INDENT = "    "
+TRIES, PAUSE = 20, 0.2
+_OF_OTHERS = ("SERVICE_", "TEMPORAL_", "GIT_")
+
+
+class CommandFailedError(ServiceError):
+    """A command of the demo did not do what it should."""
+
+    code = "demo_failed"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A home that belongs to the demo alone."""
+
+    home: Path
+    silent: bool = False
+    """Nothing is told: a program reads what came of it."""
+
+    @property
+    def checkout(self) -> Path:
+        """The repository that the agents work on."""
+        return self.home / "demo" / "hello"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Nobody's cluster but our own, whatever this machine is set up for."""
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(_OF_OTHERS)}
+        return {**ours, "SERVICE_HOME": str(self.home), "TEMPORAL_CONFIG_FILE": os.devnull}
+
+    def tell(self, *lines: str) -> None:
+        """Lines of the story; they are out before a command prints its own."""
+        if not self.silent:
+            say(*lines)
+            flush()
+
+    def service(self, *words: str) -> None:
+        """Type a command, and show what it printed below it."""
+        self._show(words)
+        self.tell(*(f"{INDENT}{line}" for line in self._run(words).splitlines()))
+
+    def read(self, *words: str) -> Any:
+        """Type a command whose answer is for the demo itself."""
+        self._show(words)
+        return self.look(*words)
+
+    def look(self, *words: str) -> Any:
+        """What a command answers, without a word in the story."""
+        return json.loads(self._run((*words, "--json")))
+
+    def watch(self, *words: str) -> None:
+        """Type a command that writes to the terminal itself."""
+        self._show(words)
+        if self.silent:
+            self._run(words)
+        elif (code := subprocess.run([*SERVICE, *words], env=self.environment, check=False).returncode) != 0:
+            raise CommandFailedError(f"service {words[0]} {words[1]} ended with exit code {code}")
+
+    def clear(self, runs: str = "") -> None:
+        """Nothing running, nothing on disk; the folder stays where what runs in it could not be stopped.
+
+        `runs` is a tree that is not over: its agents would go on without the daemon.
+        """
+        try:
+            if runs:
+                with suppress(CommandFailedError):
+                    self._run(("job", "kill", runs, "--now"))
+            self._run(("daemon", "stop"))
+        except CommandFailedError as error:
+            raise CommandFailedError(f"{self.home} stays: {error.message}", self.typed("daemon stop")) from None
+        for _ in range(TRIES):  # whoever ends may write a last line meanwhile
+            shutil.rmtree(self.home, ignore_errors=True)
+            if not self.home.exists():
+                return
+            time.sleep(PAUSE)
+        raise CommandFailedError(f"{self.home} could not be removed", f"rm -rf {shlex.quote(str(self.home))}")
+
+    def ends_of_logs(self) -> list[str]:
+        """The last lines of each log, which may say why something failed."""
+        shown = []
+        for log in sorted(self.home.glob("logs/*.log")):
+            lines = log.read_text(errors="replace").splitlines()[-5:]
+            shown += [f"the end of {log.name}:", *(f"{INDENT}{line[:300]}" for line in lines)]
+        return shown
+
+    def typed(self, words: str) -> str:
+        """How a person types a command for this home."""
+        return f"SERVICE_HOME={shlex.quote(str(self.home))} {_own_name()} {words}"
+
+    def _show(self, words: tuple[str, ...]) -> None:
+        self.tell("", f"  $ service {shlex.join(words)}")
+
+    def _run(self, words: tuple[str, ...]) -> str:
+        done = subprocess.run([*SERVICE, *words], env=self.environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = f"{done.stdout}{done.stderr}".strip()
+            raise CommandFailedError(f"service {words[0]} {words[1]} ended with exit code {done.returncode}\n{said}")
+        return done.stdout
+
+
+def make(wanted: Path | None, *, silent: bool) -> Stage:
+    """A new folder; never one with something in it, since it is removed at the end."""
+    try:
+        if wanted is None:
+            return Stage(Path(tempfile.mkdtemp(prefix="service-demo-")).resolve(), silent)
+        if wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
+            why = f"{wanted} is there already, and the demo would remove it at its end"
+            raise RefusedError(why, "name a folder that does not exist yet: service demo --home FOLDER")
+        wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Stage(wanted.resolve(), silent)
+    except (OSError, ValueError) as error:
+        why = f"the demo's folder cannot be made: {error}"
+        raise ServiceError(why, "name another one: service demo --home FOLDER") from None
+
+
+def _own_name() -> str:
+    """What starts this installation: `service` where the shell finds it by that name, else its whole path."""
+    here, there = Path(sys.argv[0]).absolute(), shutil.which("service")
+    if not here.is_file():
+        return shlex.join(SERVICE)
+    return "service" if there and Path(there).samefile(here) else shlex.quote(str(here))

@@ -1,0 +1,86 @@
+"""What the demo tells: steps in order, made of commands that anybody could type. To tell more, add one to `STORY`."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.demo import agents
+from cli.demo.stage import INDENT, CommandFailedError, Stage
+
+REPO = "demo/hello"
+GOAL = "Build a rate limiter, and have it verified."
+PACE = 1.0
+"""Seconds that each agent takes where somebody looks on; else it takes none."""
+
+
+@dataclass
+class Told:
+    """What the steps have come to so far."""
+
+    job_id: str = ""
+    summary: str = ""
+    jobs: int = 0
+    """How many there were once the tree was over; 0 until then."""
+
+
+def the_daemon(stage: Stage, told: Told) -> None:
+    """A Temporal server, its web UI, a worker and the bridge, in a home of their own."""
+    from activities.boxes import machine
+    from activities.settings.model import Settings
+
+    del told
+    if machine.look(Settings().worker.agents_uid).best is None:
+        lacking = "This machine has no box for agents, so the demo's own run in none."
+        stage.tell(f"{INDENT}{lacking} To have one: {machine.INSTALL}")
+        (stage.home / "config.toml").write_text('[runtimes.shell]\nbox = "none"\n')
+    stage.service("daemon", "start")
+
+
+def a_repository(stage: Stage, told: Told) -> None:
+    """A small git repository, and the service told about it."""
+    from activities.git.command import git
+
+    del told
+    stage.checkout.mkdir(parents=True)
+    git(stage.checkout, "init", "--quiet", "--initial-branch", "main")
+    (stage.checkout / "hello.py").write_text('print("hello")\n')
+    (stage.checkout / "README.md").write_text("# Hello\n")
+    git(stage.checkout, "add", ".")
+    git(stage.checkout, "commit", "--quiet", "--message", "Say hello")
+    stage.service("repo", "add", REPO, str(stage.checkout))
+
+
+def a_team(stage: Stage, told: Told) -> None:
+    """Three agents. They are a script of a hundred lines, so no model and no key is needed."""
+    del told
+    pace = PACE if sys.stdout.isatty() else 0
+    command = shlex.join([sys.executable, "-I", "-S", str(Path(agents.__file__)), str(pace)])
+    write = ("--capabilities", "implement", "--autonomy", "workspace-write")
+    for name, able in (("lead", ()), ("builder", write), ("checker", ())):
+        stage.service("agent", "add", name, "--runtime", "shell", "--command", command, "--repo", REPO, *able)
+
+
+def a_tree(stage: Stage, told: Told) -> None:
+    """The lead delegates two parts and a check. The check fails, the lead plans again, and the second round passes."""
+    told.job_id = stage.read("agent", "ask", "lead", GOAL, "--repo", REPO)["job_id"]
+    stage.watch("job", "tree", told.job_id, "--watch")
+    shown: dict[str, Any] = stage.read("job", "tree", told.job_id)
+    if shown["task"]["state"] != "done":
+        why = f"the task should be done, and it is {shown['task']['state']}: {shown['task']['reason']}"
+        raise CommandFailedError(why)
+    last = shown["jobs"][-1]
+    told.summary, told.jobs = last["summary"], len(shown["jobs"])
+    stage.tell(f"{INDENT}{last['decision']}: {last['summary']}")
+
+
+STORY: tuple[Callable[[Stage, Told], None], ...] = (the_daemon, a_repository, a_team, a_tree)
+
+
+def tell(stage: Stage, told: Told) -> None:
+    """The whole story, a step after the other."""
+    for step in STORY:
+        stage.tell("", f"{step.__name__.replace('_', ' ').capitalize()}. {step.__doc__}")
+        step(stage, told)

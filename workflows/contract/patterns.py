@@ -1,0 +1,37 @@
+"""Compiling patterns so that they mean the same on every Python.
+
+Before 3.11.5 a possessive group, `(...)*+`, that can be matched in several ways was matched wrongly: secrets were
+passed over, and results not found. An atomic group with a usual quantifier in it, `(?>(...)*)`, means the same and was
+right from the beginning. Possessive single characters were right, too.
+"""
+
+import re
+import sys
+
+WRONG = sys.version_info < (3, 11, 5)
+_POSSESSIVE = re.compile(r"([*+?]|\{\d*,?\d*\})\+")
+_PART = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|[()]|[^\\\[()]+", re.DOTALL)
+
+
+def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """`re.compile`; to be used for every pattern with a possessive group."""
+    return re.compile(atomic(pattern) if WRONG else pattern, flags)
+
+
+def atomic(pattern: str) -> str:
+    """The pattern with atomic groups in the place of possessive ones."""
+    parts: list[str] = []
+    opened: list[int] = []
+    place = 0
+    while found := _PART.match(pattern, place):
+        place = found.end()
+        parts.append(found[0])
+        if found[0] == "(":
+            opened.append(len(parts) - 1)
+        elif found[0] == ")":
+            begin = opened.pop()
+            if quantifier := _POSSESSIVE.match(pattern, place):
+                parts[begin] = f"(?>{parts[begin]}"
+                parts.append(f"{quantifier[1]})")
+                place = quantifier.end()
+    return "".join(parts)
