@@ -27,6 +27,7 @@ NOUNS = {
     "dashboard": "the page where you see and do all of it",
     "doctor": "look at everything the service stands on",
     "github": "what is read and written on pull requests and issues",
+    "help": "the pages of the manual, and how a command is typed",
     "init": "begin here: from nothing to the first job in this repository",
     "job": "look at jobs and trees, end them, run parts of them again",
     "memory": "write, confirm and recall what agents should know",

@@ -81,6 +81,7 @@ TABLE: dict[str, list[Words]] = {
     "github status": [[]],
     "github sync": [[EVIL]],
     "github comment-preview": [[ROOT], [BLOCKED], [DONE], [ROOT, "--fact", EVIL]],
+    "help": [[], ["boxes"], ["job", "tree"], [EVIL], ["job", EVIL]],
     "init": [["--name", EVIL], ["--yes", "--builder", EVIL], []],
     "job list": [[], ["--agent", EVIL], ["--state", EVIL]],
     "job show": [[ROOT], [ENDED], [FAILED], [RUNS], [BLOCKED], ["REVIEW"], [EVIL]],
@@ -209,6 +210,8 @@ def check(printed: Printed, words: Words) -> None:
     text = printed.text
     if words[:2] == ["job", "diff"]:  # a line that was not changed stands behind a blank in a diff
         text = re.sub("(?m)^ ", "|", COLOUR.sub("", text))
+    if words[:1] == ["help"]:  # headings are bold
+        text = COLOUR.sub("", text)
     assert not raw(text), f"{words}: {raw(text)[:3]}"
     assert not forged(text), f"{words}: {forged(text)[:3]}"
     assert printed.code in range(6), f"{words}: {printed.code} {text[-2000:]}"
