@@ -21,7 +21,7 @@ def without_code(text: str) -> str:
 
 def links(text: str) -> Iterator[str]:
     """Wherever a link or a picture leads, outside code."""
-    for in_markdown, in_html in _LINK.findall(re.sub(r"(?<!\[)`[^`\n]*`(?!\])", "", without_code(text))):
+    for in_markdown, in_html in _LINK.findall(re.sub(r"`[^`]*`", "code", without_code(text))):
         yield in_markdown or in_html
 
 
