@@ -1,6 +1,7 @@
 """What a newcomer reads: short, its links and pictures are there, its commands exist (ruling K6)."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,13 @@ def test_every_picture_is_shown_and_has_words_for_those_who_cannot_see_it() -> N
         str(path.relative_to(ROOT)) for path in (ROOT / ".github/pictures").iterdir()
     }
     assert all(len(words) > 20 for words, _ in shown)
+
+
+def test_the_page_of_the_package_needs_no_repository_around_it() -> None:
+    page = ROOT / tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["readme"]
+    text = page.read_text()
+    assert [link for link in links(text) if not link.startswith("https://")] == []
+    assert [command for command in commands(text) if wrong_in(command)] == []
 
 
 def test_people_come_first() -> None:

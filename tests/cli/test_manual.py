@@ -58,6 +58,11 @@ class TestPage:
         assert [line for line in wide if len(line.split()) > 4] == []
 
 
+def test_the_table_of_commands_has_every_one() -> None:
+    named = {command.split()[1] for command in commands(manual.text("commands"))}
+    assert set(NOUNS) <= named
+
+
 def test_a_page_with_the_name_of_a_command_says_how_that_is_typed() -> None:
     for name in NAMES & set(NOUNS):
         assert manual.text(name).endswith(f"\nHow it is typed: `service {name} --help`.\n")
