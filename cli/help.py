@@ -1,11 +1,13 @@
 """`service help`: the pages of the manual, and how any command is typed."""
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+BOLD = 1
 
 
 @app.command()
@@ -43,12 +45,12 @@ def _page(name: str, *, as_json: bool) -> None:
     text = manual.text(name)
     if as_json:
         say_json({"topic": name, "text": text})
-    elif sys.stdout.isatty():
+    elif sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         from cli import markdown_lines
 
-        bold = 1
+        strong = None if os.environ.get("NO_COLOR") else BOLD
         lines = markdown_lines.lines(text, markdown_lines.width())
-        page(coloured(line, bold if is_heading else None) for line, is_heading in lines)
+        page(coloured(line, strong if is_heading else None) for line, is_heading in lines)
     else:
         say(*text.rstrip("\n").split("\n"))
 

@@ -1,6 +1,7 @@
 """`service help`: every page is listed, leads somewhere, and names commands that exist (ruling K6)."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -104,12 +105,21 @@ def test_pages_and_commands_are_completed() -> None:
     assert offered("--j") == ["--json"]
 
 
-def test_on_a_terminal_headings_are_told_from_text(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PAGER", "cat")
-    shown = typed(["help", "limits"]).text
-    assert "Limits of a tree" in shown
-    assert "# Limits" not in shown
-    assert "](" not in shown
+@pytest.mark.parametrize(
+    ("environment", "heading"),
+    [
+        ({"TERM": "xterm"}, "\x1b[1mLimits of a tree\x1b[0m\n"),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, "Limits of a tree\n"),
+        ({"TERM": "dumb"}, "# Limits of a tree\n"),
+        ({}, "# Limits of a tree\n"),
+    ],
+    ids=str,
+)
+def test_on_a_terminal_that_can_headings_are_bold(home: Home, environment: dict[str, str], heading: str) -> None:
+    place = {"PATH": os.environ["PATH"], "HOME": str(home.root), "PAGER": "cat", **environment}
+    shown = typed(["help", "limits"], environment=place).text
+    assert shown.startswith(heading)
+    assert ("](" in shown) == heading.startswith("#")
 
 
 def test_a_table_too_wide_is_wrapped_within_its_columns() -> None:
