@@ -39,6 +39,8 @@ _NEW = {"agent add", "repo add"}
 def candidates(words: Sequence[str]) -> list[Candidate]:
     """What the last word, which is unfinished or empty, can become after the others."""
     *done, begun, apart = _joined(words)
+    if done[:1] == ["help"]:
+        return _helped(done[1:], begun)
     command, path, arguments, waiting = _walked(done)
     option, equals, value = begun.partition("=")
     if equals and (found := _option(command, option)):
@@ -55,6 +57,19 @@ def candidates(words: Sequence[str]) -> list[Candidate]:
     if at < 0 or (arguments > at and wanted[at].nargs != -1):
         return []
     return [(each, "") for each in _values(wanted[at].name, path, begun)]
+
+
+def _helped(done: Sequence[str], begun: str) -> list[Candidate]:
+    """Pages and commands behind `service help`."""
+    if begun.startswith("-"):
+        return [each for each in (("--help", ""), ("--json", "Print JSON.")) if each[0].startswith(begun)]
+    from cli import manual
+
+    command, _, arguments, _ = _walked(done)
+    found = [] if done else [(page.name, page.says) for page in manual.pages()]
+    if arguments == 0:
+        found += [each for each in _below(command) if each[0] not in dict(found)]
+    return [each for each in found if each[0].startswith(begun)]
 
 
 def _joined(words: Sequence[str]) -> list[str]:

@@ -31,6 +31,7 @@ NOUNS = {
     "doctor": "look at everything the service stands on",
     "gc": "free room on the disk",
     "github": "what is read and written on pull requests and issues",
+    "help": "the pages of the manual, and how a command is typed",
     "init": "begin here: from nothing to the first job in this repository",
     "job": "look at jobs and trees, end them, run parts of them again",
     "memory": "write, confirm and recall what agents should know",

@@ -14,6 +14,7 @@ SERVED = frozenset(
         "doctor",
         "github comment-preview",
         "github status",
+        "help",
         "job branches",
         "job diff",
         "job events",

@@ -62,7 +62,7 @@ def test_the_documents_name_files_that_exist(document: str) -> None:
     assert {name for name in found if not (ROOT / name).exists()} == set()
 
 
-@pytest.mark.parametrize("document", ["README.md", "workflows/README.md"])
+@pytest.mark.parametrize("document", [".github/CONTRIBUTING.md", "workflows/README.md"])
 def test_the_maps_name_every_folder_of_the_core(document: str) -> None:
     folders = {path.parent.name for path in (ROOT / "workflows").glob("*/__init__.py")}
     found = re.findall(r"^\| `(?:workflows/)?(\w+)` \|", (ROOT / document).read_text(), flags=re.MULTILINE)

@@ -27,11 +27,11 @@ def lead() -> Result:
             return delegate("Two parts and a check.", [*legs, check("limiter", "docs")])
         case "replan":
             fix = build("limiter-again", "Write limiter.py so that exactly `limit` calls pass.")
-            return delegate("The check found a fault; the limiter is written again.", [fix, check("limiter-again")])
+            return delegate("The check found a fault: once more.", [fix, check("limiter-again")])
         case _:
             return {
                 "decision": "implemented",
-                "summary": "The limiter is built and verified; its branch is ready to merge.",
+                "summary": "The limiter is built and verified.",
             }
 
 

@@ -7,7 +7,7 @@ _NOUNS = {"dashboard", "demo", "init"}
 _COMMANDS = {("daemon", "start"), ("daemon", "stop"), ("daemon", "run"), ("bridge", "serve")}
 _BROWSER = "--web"
 """A browser that is opened belongs to the person, not to the daemon."""
-_ON_A_TERMINAL = {"-", "--wait", "--watch", "--follow", "-f", "diff", "watch"}
+_ON_A_TERMINAL = {"-", "--wait", "--watch", "--follow", "-f", "diff", "watch", "help"}
 """What may read from the terminal, or pages, or is there for long: Ctrl-Z, `bg` and `fg` are the shell's to arrange."""
 _VERBS = {"answer", "retry", "continue", "abort", "extend"}
 """`service resume` asks on the terminal when it is given none of them."""

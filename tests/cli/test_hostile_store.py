@@ -82,6 +82,7 @@ TABLE: dict[str, list[Words]] = {
     "github status": [[]],
     "github sync": [[EVIL]],
     "github comment-preview": [[ROOT], [BLOCKED], [DONE], [ROOT, "--fact", EVIL]],
+    "help": [[], ["boxes"], ["job", "tree"], [EVIL], ["job", EVIL]],
     "init": [["--name", EVIL], ["--yes", "--builder", EVIL], []],
     "job list": [[], ["--agent", EVIL], ["--state", EVIL]],
     "job show": [[ROOT], [ENDED], [FAILED], [RUNS], [BLOCKED], ["REVIEW"], [EVIL]],

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = [
     *(
         ROOT / "dev-cluster" / name
-        for name in ("setup", "agents", "github-tools", "lock", "test", "up", "down", "demo")
+        for name in ("setup", "agents", "github-tools", "lock", "test", "up", "down", "demo", "pictures")
     ),
     ROOT / ".ci/run",
 ]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,9 +36,10 @@ def steps(text: str) -> Iterator[Step]:
 
 
 def script(tour: list[Step]) -> str:
-    """One shell session that marks off each command's output and exit code."""
+    """One shell session that marks off each command's output and exit code; what it started ends with it."""
+    at_last = "trap './dev-cluster/down > /dev/null 2>&1' EXIT\n"
     lines = [f'{{ {step.command}\n}} 2>&1; echo; echo "@@@ $?"' for step in tour]
-    return "\n".join(line.replace('echo; echo "@@@ $?"', 'code=$?; echo; echo "@@@ $code"') for line in lines)
+    return at_last + "\n".join(line.replace('echo; echo "@@@ $?"', 'code=$?; echo; echo "@@@ $code"') for line in lines)
 
 
 def matches(shown: tuple[str, ...], output: str) -> bool:
@@ -46,28 +48,80 @@ def matches(shown: tuple[str, ...], output: str) -> bool:
 
 
 def test_the_readme_tour_does_what_it_shows(tmp_path: Path) -> None:
+    """As printed, for somebody who has set nothing: the text sets what it uses, and nothing is left behind."""
     tour = list(steps((ROOT / "README.md").read_text()))
     assert len(tour) >= 12
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "TEMPORAL_"))}
-    environment.pop("TOUR", None)  # the text sets what it uses
-    environment |= {"SERVICE_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
-    try:
-        session = subprocess.run(
-            ["bash"],
-            input=script(tour),
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            env=environment,
-            timeout=2 * PATIENCE,
-        )
-    finally:
-        subprocess.run(["dev-cluster/down"], cwd=ROOT, env=environment, capture_output=True)
+    before = state_of(ROOT)
+    session = subprocess.run(
+        ["bash", "--norc"],
+        input=script(tour),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=nothing_set(tmp_path),
+        timeout=2 * PATIENCE,
+    )
     outputs = re.split(r"\n@@@ (\d+)\n", session.stdout)
     for step, output, code in zip(tour, outputs[::2], outputs[1::2], strict=False):
         assert int(code) == step.code, f"$ {step.command}\n{output}"
         assert matches(step.shown, output), f"$ {step.command}\n{output}\n--- shown in the README:\n{step.shown}"
     assert len(outputs) == 2 * len(tour) + 1, session.stdout + session.stderr
+    assert state_of(ROOT) == before
+    assert not (tmp_path / "person" / ".service").exists(), "the tour has a home of its own"
+    assert list(tmp_path.glob("tmp.*")) == []
+
+
+def nothing_set(folder: Path) -> dict[str, str]:
+    """The environment of a new account."""
+    home = folder / "person"
+    home.mkdir()
+    return {"HOME": str(home), "PATH": os.environ["PATH"], "TMPDIR": str(folder), "LANG": "C.UTF-8"}
+
+
+def state_of(clone: Path) -> list[str]:
+    """The commit, the branches and the changes of a repository."""
+    looks = (("rev-parse", "HEAD"), ("branch", "--list"), ("status", "--porcelain"))
+    return [subprocess.run(["git", "-C", clone, *look], capture_output=True, text=True).stdout for look in looks]
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A newcomer's clone, in which `service` does nothing."""
+    folder = tmp_path / "clone"
+    for name in ("dev-cluster/up", ".venv/bin/service"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    git = ("git", "-c", "user.name=me", "-c", "user.email=me@example.invalid")
+    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "All of it")):
+        subprocess.run([*git, *words], cwd=folder, check=True)
+    return folder
+
+
+def type_all(commands: list[str], clone: Path) -> None:
+    """As a person does: a line that fails does not end the shell."""
+    typed = "\n".join(commands) + "\n"
+    environment = nothing_set(clone.parent) | {"PATH": f"{clone}/.venv/bin:{os.environ['PATH']}"}
+    subprocess.run(["bash", "--norc", "-i"], input=typed, cwd=clone, env=environment, capture_output=True, text=True)
+    shutil.rmtree(clone.parent / "person")
+
+
+def test_nobody_who_leaves_lines_out_changes_their_own_clone(clone: Path) -> None:
+    """Each line alone, all but one, and the blocks in the other order."""
+    tour = [step.command for step in steps((ROOT / "README.md").read_text())]
+    before = state_of(clone)
+    for number, command in enumerate(tour):
+        for typed in ([command], [*tour[:number], *tour[number + 1 :]]):
+            type_all(typed, clone)
+            assert state_of(clone) == before, typed
+    type_all(tour[::-1], clone)
+    assert state_of(clone) == before
+
+
+def test_the_look_at_the_clone_can_fail(clone: Path) -> None:
+    before = state_of(clone)
+    type_all(['cd "${TOUR:?}/shop" && git init -q', "echo 1 > limiter.py"], clone)
+    assert state_of(clone) != before
 
 
 def test_every_variable_of_the_tour_is_set_by_the_tour_itself() -> None:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.ruling("N2")
 SOMEBODY = 64_321
 NOT_ASKED = {"use a descriptor that was left open", "change a control group", "use the keys of the service"}
 LEFT_BY_LANDLOCK = {"speak to a socket in the file system"}
-"""What Landlock cannot refuse a program whose account may do it; the README says so."""
+"""What Landlock cannot refuse a program whose account may do it; the manual says so."""
 
 
 def as_somebody(*command: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:

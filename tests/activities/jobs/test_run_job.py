@@ -513,7 +513,7 @@ async def test_a_store_that_only_has_to_be_waited_for_is_tried_again(stage: Stag
     assert (await stage.play(stage.job(APPROVED))).state is JobState.SUCCEEDED
 
 
-README = ROOT / "README.md"
+MANUAL = ROOT / "cli/topics/own-agents.md"
 LEAVES = """\
 import json, os, subprocess, sys
 open(os.environ["HOME"] + "/env", "w").write(json.dumps(dict(os.environ)))
@@ -523,10 +523,10 @@ left = subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=-3, stdo
 
 @pytest.mark.ruling("engine:runs")
 @pytest.mark.skipif(sys.platform != "linux", reason="marks are found in /proc")
-async def test_an_agents_environment_is_what_the_readme_says_and_its_mark_finds_what_it_leaves(stage: Stage) -> None:
+async def test_an_agents_environment_is_what_the_manual_says_and_its_mark_finds_what_it_leaves(stage: Stage) -> None:
     outcome = await stage.play(stage.job(LEAVES + APPROVED))
     seen: dict[str, str] = json.loads((stage.tmp / "h" / "env").read_text())
-    chapter = README.read_text().partition("### Agents of your own")[2].partition("hand it on")[0]
+    chapter = MANUAL.read_text().partition("## Its environment")[2].partition("\n## ")[0]
     said = re.findall(r"`(SERVICE_[A-Z_]+)`", chapter)
     others = (re.search(r"`(PATH [A-Z_ ]+)`", chapter) or [""])[0].strip("`").split()
     assert sorted(name for name in seen if name.startswith("SERVICE_")) == sorted(said)

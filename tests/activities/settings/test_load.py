@@ -296,8 +296,8 @@ def test_an_account_is_set_up_by_a_token_or_an_app(home: Home, text: str, config
 
 
 @pytest.mark.ruling("L8")
-def test_the_readme_tells_every_setting_of_github_and_its_default() -> None:
-    text = (Path(__file__).parents[3] / "README.md").read_text()
+def test_the_manual_tells_every_setting_of_github_and_its_default() -> None:
+    text = (Path(__file__).parents[3] / "cli/topics/github.md").read_text()
     table = text.partition("| `[github]` |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (`.*?`) \|(.*?)\|", table, re.MULTILINE)
     told = {name: default.strip('`" ') for names, default in rows for name in re.findall(r"`(\w+)`", names)}

@@ -16,7 +16,7 @@ from tests.written import ROOT, keep
 from workflows.model.errors import ServiceError
 
 pytestmark = pytest.mark.ruling("J9")
-README = ROOT / "bridge/README.md"
+PAGE = ROOT / "cli/topics/errors.md"
 FREE = {"/healthz", "/readyz"}
 STARTS = {"/v1/agents/{name}/ask", "/v1/pipelines/{name}/run"}
 
@@ -77,14 +77,14 @@ def codes() -> Iterator[type[ServiceError]]:
             yield kind
 
 
-def test_the_readme_lists_the_errors_as_their_classes_tell_them() -> None:
+def test_the_manual_lists_the_errors_as_their_classes_tell_them() -> None:
     rows = sorted((kind.status, kind.code, meaning(kind)) for kind in codes() if kind is not ServiceError)
     table = "\n".join(["| status | code | means |", "|---|---|---|", *(f"| {a} | `{b}` | {c} |" for a, b, c in rows)])
     text, found = re.subn(
-        r"(<!-- errors -->\n).*?(?=\n<!-- end -->)", lambda at: at[1] + table, README.read_text(), flags=re.DOTALL
+        r"(<!-- errors -->\n).*?(?=\n<!-- end -->)", lambda at: at[1] + table, PAGE.read_text(), flags=re.DOTALL
     )
     assert found == 1
-    keep(README, text)
+    keep(PAGE, text)
 
 
 def test_what_an_error_s_class_says_is_what_the_document_says(document: dict[str, Any]) -> None:

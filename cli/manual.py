@@ -1,0 +1,92 @@
+"""The manual: the Markdown files in `topics`, listed in its README.md, and the help of the commands."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from workflows.model.errors import NotFoundError
+
+FOLDER = Path(__file__).with_name("topics")
+_ENTRY = re.compile(r"- \[([\w-]+)\]\(\1\.md\): (.+)")
+_GROUP = "## "
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A page, the group it is listed in, and what it is about."""
+
+    name: str
+    group: str
+    says: str
+
+
+@cache
+def pages() -> tuple[Topic, ...]:
+    """All pages, in the order in which they are listed."""
+    return tuple(_listed((FOLDER / "README.md").read_text(encoding="utf-8")))
+
+
+def _listed(text: str) -> Iterator[Topic]:
+    group = ""
+    for line in text.splitlines():
+        if line.startswith(_GROUP):
+            group = line.removeprefix(_GROUP)
+        elif entry := _ENTRY.fullmatch(line):
+            yield Topic(entry[1], group, entry[2])
+
+
+def index() -> Iterator[str]:
+    """The list of pages, as it is shown."""
+    width = max(len(page.name) for page in pages())
+    group = ""
+    for page in pages():
+        if page.group != group:
+            yield from (["", page.group] if group else [page.group])
+            group = page.group
+        yield f"  {page.name.ljust(width)}  {page.says}"
+    yield from ("", "Read a page: service help TOPIC", "How a command is typed: service help COMMAND")
+
+
+def text(name: str) -> str:
+    """One page, as Markdown."""
+    return (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+
+
+def not_a_command(words: Sequence[str]) -> NotFoundError | None:
+    """What is wrong with these words where they are no command: the nearest page or command to type instead."""
+    from cli.main import NOUNS, command_of
+
+    first, *rest = words
+    if first not in NOUNS:
+        near = get_close_matches(first, [*(page.name for page in pages()), *NOUNS], n=1)
+        found = f"service help {near[0]}" if near else "service help"
+        return NotFoundError(f"there is no page and no command '{first}'", found)
+    command: Any = command_of(first)
+    done = first
+    for word in rest:
+        below = _below(command)
+        if word not in below:
+            near = get_close_matches(word, below, n=1)
+            return NotFoundError(f"there is no command '{done} {word}'", f"service help {' '.join([done, *near])}")
+        command, done = below[word], f"{done} {word}"
+    return None
+
+
+def help_text(words: Sequence[str]) -> str:
+    """What `--help` prints of the command that these words are."""
+    from cli.main import command_of, root
+
+    command: Any = root()
+    context = command.context_class(command, info_name="service", **command.context_settings)
+    for word in words:
+        command = _below(command).get(word) or command_of(word)
+        context = command.context_class(command, info_name=word, parent=context)
+    return str(command.get_help(context))
+
+
+def _below(command: Any) -> dict[str, Any]:
+    return getattr(command, "commands", {})

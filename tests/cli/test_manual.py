@@ -1,0 +1,160 @@
+"""`service help`: every page is listed, leads somewhere, and names commands that exist (ruling K6)."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from cli import manual, markdown_lines
+from cli.candidates import candidates
+from cli.main import NOUNS, main
+from tests.cli.terminal import typed
+from tests.documents import commands, leads_nowhere, wrong_in
+from tests.written import ROOT
+
+pytestmark = pytest.mark.ruling("K6")
+
+PAGES = sorted(path for path in manual.FOLDER.glob("*.md") if path.name != "README.md")
+NAMES = {page.name for page in manual.pages()}
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["help", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_every_page_is_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = [page.name for page in manual.pages()]
+    assert sorted(listed) == [path.stem for path in PAGES]
+    shown = said(capsys)
+    assert all(f"\n  {page.name} " in shown and page.says in shown for page in manual.pages())
+    assert max(map(len, shown.splitlines())) <= 80
+    assert [each["topic"] for each in json.loads(said(capsys, "--json"))] == listed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+class TestPage:
+    def test_it_begins_with_its_one_heading(self, page: Path) -> None:
+        lines = page.read_text().splitlines()
+        assert lines[0].startswith("# ")
+        assert len(lines) > 5
+
+    def test_its_links_lead_somewhere(self, page: Path) -> None:
+        assert leads_nowhere(page) == []
+
+    def test_it_names_commands_that_exist(self, page: Path) -> None:
+        assert [command for command in commands(page.read_text()) if wrong_in(command)] == []
+
+    def test_it_is_shown_as_it_is_in_a_pipe(self, page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert said(capsys, page.stem) == page.read_text()
+        assert json.loads(said(capsys, page.stem, "--json")) == {"topic": page.stem, "text": page.read_text()}
+
+    def test_it_fits_a_terminal(self, page: Path) -> None:
+        shown = [line for line, _ in markdown_lines.lines(page.read_text(), 80)]
+        wide = [line for line in shown if len(line) > 80 and not line.startswith("    ")]
+        assert [line for line in wide if len(line.split()) > 4] == []
+
+
+def test_the_table_of_commands_has_every_one() -> None:
+    named = {command.split()[1] for command in commands(manual.text("commands"))}
+    assert set(NOUNS) <= named
+
+
+def test_a_page_with_the_name_of_a_command_says_how_that_is_typed() -> None:
+    for name in NAMES & set(NOUNS):
+        assert manual.text(name).endswith(f"\nHow it is typed: `service {name} --help`.\n")
+
+
+@pytest.mark.parametrize("words", [["job"], ["job", "tree"], ["bridge", "token", "add"]], ids=" ".join)
+def test_a_command_s_name_shows_its_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    shown = said(capsys, *words)
+    assert main([*words, "--help"]) == 0
+    assert shown == capsys.readouterr().out
+    told = json.loads(said(capsys, *words, "--json"))
+    assert told["command"] == " ".join(words)
+    assert told["text"].strip() == shown.strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["bxes"], "service help boxes"),
+        (["pipelins"], "service help pipelines"),
+        (["jbo"], "service help job"),
+        (["job", "tre"], "service help job tree"),
+        (["xyzzy"], "service help"),
+    ],
+)
+def test_near_names_are_said(words: list[str], near: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", *words]) == 4
+    assert capsys.readouterr().err.endswith(f"try: {near}\n")
+
+
+def test_pages_and_commands_are_completed() -> None:
+    def offered(*words: str) -> list[str]:
+        return [word for word, _ in candidates(["help", *words])]
+
+    assert set(offered("")) == NAMES | set(NOUNS)
+    assert offered("box") == ["boxes"]
+    assert offered("job", "tr") == ["tree"]
+    assert offered("boxes", "") == []
+    assert offered("--j") == ["--json"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "heading"),
+    [
+        ({"TERM": "xterm"}, "\x1b[1mLimits of a tree\x1b[0m\n"),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, "Limits of a tree\n"),
+        ({"TERM": "dumb"}, "# Limits of a tree\n"),
+        ({}, "# Limits of a tree\n"),
+    ],
+    ids=str,
+)
+def test_on_a_terminal_that_can_headings_are_bold(home: Home, environment: dict[str, str], heading: str) -> None:
+    place = {"PATH": os.environ["PATH"], "HOME": str(home.root), "PAGER": "cat", **environment}
+    shown = typed(["help", "limits"], environment=place).text
+    assert shown.startswith(heading)
+    assert ("](" in shown) == heading.startswith("#")
+
+
+def test_a_table_too_wide_is_wrapped_within_its_columns() -> None:
+    table = f"| a | b |\n|---|---|\n| x | {'word ' * 30}|\n| `y\\|z` | w |"
+    shown = [line for line, _ in markdown_lines.lines(table, 40)]
+    assert all(len(line) <= 40 for line in shown)
+    assert shown[1].startswith("-----  --")
+    assert shown[3].startswith("       word")
+    assert any(line.startswith("`y|z`") for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [
+        ("service job tree JOB --watch", ""),
+        ("service job show|tree", ""),
+        ("service agent ask|review NAME [--pr N|--issue N] [--wait]", ""),
+        ("service job tree JOB --nonsense", "--nonsense"),
+        ("service job nonsense", "nonsense"),
+        ("service nonsense", "nonsense"),
+        ("service --version", ""),
+        ("service --nonsense", "--nonsense"),
+        ("service help boxes", ""),
+        ("service help nonsense", "there is no page and no command 'nonsense'"),
+    ],
+)
+def test_the_look_at_commands_can_fail(command: str, wrong: str) -> None:
+    assert wrong_in(command) == wrong
+
+
+def test_the_list_imports_little() -> None:
+    program = (
+        "import sys; from cli.main import main; code = main(['help']);"
+        "assert not {'sqlalchemy', 'temporalio', 'rich'} & set(sys.modules), 'slow'; sys.exit(code)"
+    )
+    subprocess.run(
+        [sys.executable, "-P", "-c", program], check=True, env={"PYTHONPATH": str(ROOT)}, capture_output=True
+    )

@@ -1,0 +1,89 @@
+"""What documents for people say that can be looked up: links, headings, pictures, commands."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from cli import manual
+from cli.main import NOUNS, command_of, root
+
+_FENCED = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_SPAN = re.compile(r"`(service\s[^`]+)`")
+_TYPED = re.compile(r"^\s*(?:\$ )?(?:[A-Z_]+=\S+ )*(service .*)$", re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
+_OPTION = re.compile(r"--[a-z][a-z-]*")
+
+
+def without_code(text: str) -> str:
+    return _FENCED.sub("", text)
+
+
+def links(text: str) -> Iterator[str]:
+    """Wherever a link or a picture leads, outside code."""
+    for in_markdown, in_html in _LINK.findall(re.sub(r"`[^`]*`", "code", without_code(text))):
+        yield in_markdown or in_html
+
+
+def anchors(text: str) -> set[str]:
+    """What a link may name of a page: its headings, as GitHub writes them."""
+    headings = re.findall(r"^#+ (.+)$", without_code(text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def leads_nowhere(page: Path) -> list[str]:
+    """The links of a document to files or headings that do not exist."""
+    text = page.read_text()
+    wrong = []
+    for link in links(text):
+        if "://" in link:
+            continue
+        name, _, heading = link.partition("#")
+        to = page.parent / name if name else page
+        if not to.exists() or (heading and heading not in anchors(to.read_text())):
+            wrong.append(link)
+    return wrong
+
+
+def commands(text: str) -> Iterator[str]:
+    """Every `service` command in code, a line each."""
+    for block in _FENCED.findall(text):
+        yield from (line.partition("  #")[0] for line in _TYPED.findall(block))
+    yield from (" ".join(span.replace("\\|", "|").split()) for span in _SPAN.findall(without_code(text)))
+
+
+def wrong_in(command: str) -> str:
+    """What does not exist of a command as documents write it (`agent ask|review NAME [--wait]`), or nothing."""
+    words = command.partition(" && ")[0].split()[1:]
+    if not words or words[0].isupper() or words[0].startswith("-"):
+        known = {option for each in root().params for option in each.opts} | {"--help", "-h"}
+        return next((word for word in words if word.startswith("-") and word not in known), "")
+    if words[0] == "help":
+        return _wrong_page(words[1:])
+    if words[0] not in NOUNS:
+        return words[0]
+    found, wrong = _walked([command_of(words[0])], words[1:])
+    known = {option for leaf in found for each in leaf.params for option in (*each.opts, *each.secondary_opts)}
+    said = _OPTION.findall(re.sub(r"\"[^\"]*\"|'[^']*'", "", command))
+    return wrong or next((option for option in said if option not in known | {"--help"}), "")
+
+
+def _wrong_page(words: Sequence[str]) -> str:
+    named = [word for word in words if not word.startswith(("[", "-")) and not word.isupper()]
+    if not named or " ".join(named) in {page.name for page in manual.pages()}:
+        return ""
+    wrong = manual.not_a_command(named)
+    return wrong.message if wrong else ""
+
+
+def _walked(commands: list[Any], words: Sequence[str]) -> tuple[list[Any], str]:
+    """The commands that words name, `a|b` both of them; and the word that names none."""
+    for word in words:
+        below = {name: each for command in commands for name, each in getattr(command, "commands", {}).items()}
+        if not below or not re.fullmatch(r"[a-z|-]+", word) or word.startswith("-"):
+            break
+        named = word.split("|")
+        if strange := [name for name in named if name not in below]:
+            return commands, strange[0]
+        commands = [below[name] for name in named]
+    return commands, ""
