@@ -75,10 +75,10 @@ def make(service: Service, folder: Path, step: Step = unheard) -> Backup:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RefusedError(f"{folder} is there already", "service backup ANOTHER_FOLDER")
     with alone(service):
-        return _made(service, folder, notes)
+        return _made(service, folder, notes, step)
 
 
-def _made(service: Service, folder: Path, notes: list[str]) -> Backup:
+def _made(service: Service, folder: Path, notes: list[str], step: Step) -> Backup:
     home = service.home
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
