@@ -46,6 +46,12 @@ def screen_of(stream: "TextIO", environment: Mapping[str, str] = os.environ) -> 
     return Screen(max(columns, _NARROWEST), lines, not refused, terminal != "linux")
 
 
+def can_page(stream: "TextIO") -> bool:
+    """Whether somebody sits there who can turn pages."""
+    screen = screen_of(stream)
+    return screen is not None and screen.width is not None
+
+
 def _size(stream: "TextIO") -> tuple[int, int]:
     """As it is now, by the terminal itself: the process may be another one than that which was typed."""
     try:
