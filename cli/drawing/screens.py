@@ -46,8 +46,8 @@ def screen_of(stream: "TextIO", environment: Mapping[str, str] = os.environ) -> 
     return Screen(max(columns, _NARROWEST), lines, not refused, terminal != "linux")
 
 
-def can_page(stream: "TextIO") -> bool:
-    """Whether somebody sits there who can turn pages."""
+def can_move(stream: "TextIO") -> bool:
+    """Whether this is a terminal on which something can be drawn in place."""
     screen = screen_of(stream)
     return screen is not None and screen.width is not None
 
