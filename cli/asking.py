@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cli.output import asked, confirmed, headed, tell
+from cli.drawing.fields import headed
+from cli.output import asked, confirmed, tell
 from cli.words import actor, clock, one_line
 
 if TYPE_CHECKING:

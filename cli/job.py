@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import job_branches, job_publish
-from cli.job_tables import HEADINGS, REVIEW_HEADINGS
+from cli.drawing.tables import Column
+from cli.job_tables import HEADINGS, REVIEW_HEADINGS, link_of
 from cli.output import say, say_json, say_table
 from cli.web import Web, address_of, open_page
 
@@ -67,7 +68,12 @@ def list_(
         )
         for job in found
     ]
-    say_table(HEADINGS, rows, 'no jobs; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME')
+    link = link_of(address_of(service, "/ui/"))
+    say_table(
+        (Column("JOB", link=link), *HEADINGS[1:]),
+        rows,
+        'no jobs; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME',
+    )
 
 
 @app.command()

@@ -1,5 +1,7 @@
 """The columns of `service job list` and `service job reviews`, and which of them yield on a narrow terminal."""
 
+from collections.abc import Callable
+
 from cli.drawing.looks import of_state
 from cli.drawing.tables import Column
 
@@ -25,3 +27,12 @@ REVIEW_HEADINGS = (
     Column("STATUS", least=20),
     Column("VERDICT", least=12, plain=60),
 )
+
+
+def link_of(dashboard: str) -> Callable[[str], str]:
+    """Where a click on a job's id leads: to the page of its tree, or to its own in it."""
+
+    def address(job_id: str) -> str:
+        return f"{dashboard}{'jobs' if '.' in job_id else 'trees'}/{job_id}" if dashboard else ""
+
+    return address

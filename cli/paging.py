@@ -21,10 +21,10 @@ def paged(path: str, carry_out: Callable[..., Any]) -> Callable[..., Any]:
         return carry_out
 
     def kept(**values: Any) -> Any:
-        from cli.drawing.screens import screen_of
+        from cli.drawing.screens import can_move
         from cli.output import in_pages
 
-        if any(values.get(each) for each in _LASTING) or screen_of(sys.stdout) is None:
+        if any(values.get(each) for each in _LASTING) or not can_move(sys.stdout):
             return carry_out(**values)
         with in_pages():
             return carry_out(**values)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from bridge.operations.claims import entry
 from cli import observation
+from cli.drawing.fields import headed, in_fields
 from cli.drawing.lines import FOLDED, Line, Piece, path, prose
 from cli.drawing.looks import Look, of_state
-from cli.output import headed, in_fields
 from workflows.contract.visible import prefixed
 
 if TYPE_CHECKING:

@@ -25,9 +25,12 @@ class Look(StrEnum):
 
 END = "\x1b[0m"
 _STATES = {
-    **dict.fromkeys(("succeeded", "done", "approved", "confirmed", "ok", "yes", "works", "merged"), Look.GOOD),
-    **dict.fromkeys(("running", "open", "active", "being worked on", "starting"), Look.GOES),
-    **dict.fromkeys(("queued", "pending", "skipped", "cancelled", "retired", "-", "closed"), Look.QUIET),
+    **dict.fromkeys(
+        ("succeeded", "done", "approved", "implemented", "confirmed", "ok", "yes", "works", "merged"), Look.GOOD
+    ),
+    **dict.fromkeys(("running", "starting", "open", "active", "being worked on", "unmerged"), Look.GOES),
+    **dict.fromkeys(("queued", "pending", "skipped", "cancelled", "retired", "closed", "-"), Look.QUIET),
+    **dict.fromkeys(("not made yet", "no commits", "dropped", "gone"), Look.QUIET),
     **dict.fromkeys(("failed", "error", "wrong", "no", "rejected", "changes_requested"), Look.BAD),
     **dict.fromkeys(("awaiting_human", "warning", "warn"), Look.ASKS),
     "blocked": Look.STUCK,
@@ -37,14 +40,8 @@ OF_MARKS = {"·": "queued", "▶": "running", "✔": "succeeded", "✘": "failed
     "⏸": "awaiting_human",
 }
 """The state that each shape stands for."""
-_MARKS = {state: mark for mark, state in OF_MARKS.items()} | {"done": "✔", "open": "▶", "pending": "·"}
 
 
 def of_state(word: str) -> Look:
     """How a state looks; plain when it is none that is known."""
     return _STATES.get(word, Look.PLAIN)
-
-
-def mark_of(state: str) -> str:
-    """The shape of a state; empty when it has none."""
-    return _MARKS.get(state, "")

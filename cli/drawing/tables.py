@@ -18,6 +18,16 @@ def plainly(_: str) -> Look:
     return Look.PLAIN
 
 
+def strongly(_: str) -> Look:
+    """As a heading."""
+    return Look.STRONG
+
+
+def unlinked(_: str) -> str:
+    """Nowhere."""
+    return ""
+
+
 class Column(NamedTuple):
     """A heading, and how its column yields where the table is too wide.
 
@@ -33,6 +43,8 @@ class Column(NamedTuple):
     """Where there is no terminal, longer cells are cut to this."""
     right: bool = False
     """Numbers, one below the other; only on a terminal."""
+    link: Callable[[str], str] = unlinked
+    """Where a click on a cell leads, by what stands in it."""
     look: Callable[[str], Look] = plainly
     """How a cell looks, by what stands in it."""
 
@@ -77,10 +89,9 @@ def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[
     if room is not None:
         for least in (None, _NARROWEST):
             _shrink(widths, {at: _floor(columns[at], natural[at], least) for at in widths}, room)
-    yield _line([_cell(columns[at], columns[at].heading, size, Look.STRONG) for at, size in widths.items()])
-    for row in rows:
-        cells = [(columns[at], row[at], size) for at, size in widths.items()]
-        yield _line([_cell(column, cell, size, column.look(cell)) for column, cell, size in cells])
+    heads = [Column(each.heading, right=each.right, look=strongly) for each in columns]
+    for some, row in [(heads, [each.heading for each in columns]), *((columns, row) for row in rows)]:
+        yield _line([_cell(some[at], row[at], size) for at, size in widths.items()])
 
 
 def _natural(columns: Sequence[Column], rows: Rows) -> list[int]:
@@ -104,16 +115,18 @@ def _shrink(widths: dict[int, int], floors: dict[int, int], room: int) -> None:
             widths[max(able, key=lambda at: widths[at])] -= 1
 
 
-def _cell(column: Column, text: str, size: int, look: Look) -> Piece:
+def _cell(column: Column, text: str, size: int) -> list[Piece]:
     shown = cut(text, size)
-    return Piece(" " * (size - width(shown)) + shown if column.right else padded(shown, size), look)
+    cell, rest = Piece(shown, column.look(text), column.link(text)), Piece(" " * (size - width(shown)))
+    return [rest, cell] if column.right else [cell, rest]
 
 
 def _shortened(cell: str, most: int | None) -> str:
     return cell if most is None or len(cell) <= most else cell[: most - 1] + CUT
 
 
-def _line(cells: Sequence[Piece]) -> Line:
-    *first, last = cells
-    gapped = [piece for cell in first for piece in (cell, Piece(GAP))]
-    return Line(*gapped, last._replace(text=last.text.rstrip()))
+def _line(cells: Sequence[list[Piece]]) -> Line:
+    pieces = [piece for cell in cells for piece in (*cell, Piece(GAP))]
+    while pieces and not pieces[-1].text.strip():
+        pieces.pop()
+    return Line(*pieces)

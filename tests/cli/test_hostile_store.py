@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from activities.settings import ready
 from activities.settings.home import Home
 from activities.store import outbox, schema
 from activities.store.github import account, comments, reading
@@ -23,7 +24,7 @@ from tests.bridge.http.dashboard import hostile
 from tests.bridge.http.dashboard.hostile import BLOCKED, ENDED, FAILED, RAN, RUNS
 from tests.bridge.seeds import ROOT
 from tests.cli.everything import DONE, starts_nothing
-from tests.cli.terminal import Printed, typed
+from tests.cli.terminal import LINK, Printed, typed
 from tests.evil import EVIL, forged, raw
 from workflows.model.states import JobState, TaskState
 
@@ -161,6 +162,7 @@ def service(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     made = Service(home)
+    ready.say(home.bridge_ready, made.reading.told(), "127.0.0.1:8791")
     hostile.sow(made, tmp_path)
     sow_more(made)
     made.store.dispose()
@@ -244,6 +246,13 @@ def check(printed: Printed, words: Words) -> None:
 def test_it_is_there_to_be_read(service: Service, words: str) -> None:
     """Else nothing was tried."""
     assert "FORGED" in typed(words.split(), before=starts_nothing).text
+
+
+def test_ids_lead_to_pages_of_ours(service: Service) -> None:
+    for words in ("job list", f"job show {ENDED}"):
+        links = LINK.findall(typed(words.split(), before=starts_nothing).text)
+        assert links
+        assert all(text.startswith(("job-", "/")) for text in links), "what can be clicked on is an id or a place"
 
 
 def test_every_command_is_walked() -> None:

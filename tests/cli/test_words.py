@@ -1,12 +1,15 @@
 """Words that programs read, as sentences for people."""
 
+import time
+from collections.abc import Iterator
+
 import pytest
 
 from activities.runs.status import RunStatus, Stage
 from bridge.operations.branches import BranchState, LegBranch
 from bridge.operations.jobs import JobDetail
 from cli.job_branches import _row
-from cli.words import in_words
+from cli.words import clock, in_words, readable
 from tests.bridge import seeds
 from workflows.model.states import JobState
 
@@ -32,3 +35,31 @@ def test_what_a_branch_is_reads_as_a_sentence(state: BranchState) -> None:
     said = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
     assert _row(leg)[4] == said.get(state, state)
     assert str(state).isalpha(), "a word, for programs"
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [
+        ("UTC", "2026-07-01 12:00:00 UTC"),
+        ("CET-1CEST,M3.5.0,M10.5.0/3", "2026-07-01 14:00:00 CEST"),
+        ("<+03>-3", "2026-07-01 15:00:00 +03"),
+    ],
+    indirect=["zone"],
+)
+def test_a_time_says_in_which_zone_it_is(zone: None, shown: str) -> None:
+    assert clock(1782907200.0) == shown
+
+
+@pytest.mark.parametrize("zone", ["UTC"], indirect=True)
+def test_fields_of_programs_are_read_by_people(zone: None) -> None:
+    fields = readable([("repos", ["a/b", "c/d"]), ("added_at", 1782907200.0), ("enabled", True)])
+    assert list(fields) == [("repos", "a/b, c/d"), ("added_at", "2026-07-01 12:00:00 UTC"), ("enabled", True)]

@@ -2,9 +2,10 @@
 
 import pytest
 
-from cli.drawing.looks import Look, mark_of, of_state
+from cli.drawing.looks import OF_MARKS, Look, of_state
 from cli.drawing.trees import tree_line
 from tests.rows import ROOT, job
+from workflows.contract.models import Decision
 from workflows.github.texts.views import STATES
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline import view
@@ -14,22 +15,20 @@ from workflows.tree import details
 pytestmark = pytest.mark.ruling("N6")
 
 
-@pytest.mark.parametrize("state", JobState)
-def test_the_shape_of_a_job_is_that_of_the_web_ui(state: JobState) -> None:
-    assert mark_of(state) == details.MARKS[state]
+@pytest.mark.parametrize(
+    ("mark", "state"),
+    [
+        *((details.MARKS[state], state) for state in JobState),
+        *((view.MARKS[state], state) for state in StageState),
+        *((STATES[state][0], state) for state in TaskState),
+    ],
+)
+def test_a_shape_and_its_state_have_one_colour(mark: str, state: str) -> None:
+    """In the web UI, in comments and here the same shape stands for the same."""
+    assert of_state(OF_MARKS[mark]) is of_state(state)
 
 
-@pytest.mark.parametrize("state", StageState)
-def test_the_shape_of_a_stage_is_that_of_the_web_ui(state: StageState) -> None:
-    assert mark_of(state) == view.MARKS[state]
-
-
-@pytest.mark.parametrize("state", TaskState)
-def test_the_shape_of_a_task_is_that_of_its_comment(state: TaskState) -> None:
-    assert mark_of(state) == STATES[state][0]
-
-
-@pytest.mark.parametrize("state", sorted({*JobState, *TaskState, *RunState, *StageState}))
+@pytest.mark.parametrize("state", sorted({*JobState, *TaskState, *RunState, *StageState, *Decision}))
 def test_every_state_has_a_look(state: str) -> None:
     assert of_state(state) is not Look.PLAIN
 

@@ -88,6 +88,21 @@ def test_a_column_that_may_not_yield_is_never_cut() -> None:
     assert shown(("A", Column("B", leaves=1)), [("a" * 60, "b")], 40)[1:] == ["a" * 60]
 
 
+def test_a_cell_leads_where_its_column_says_and_blanks_lead_nowhere() -> None:
+    column = Column("JOB", link=lambda job: f"http://x/{job}")
+    head, row = fitted([column, Column("N", right=True)], [("job-1", "7")], 80)
+    assert [(piece.text, piece.link) for piece in row.pieces if piece.link] == [("job-1", "http://x/job-1")]
+    assert not any(piece.link for piece in head.pieces)
+
+
+def test_numbers_stand_under_one_another() -> None:
+    assert shown(("A", Column("JOBS", right=True)), [("x", "7"), ("y", "1,234")], 80) == [
+        "A   JOBS",
+        "x      7",
+        "y  1,234",
+    ]
+
+
 def test_a_state_has_its_colour_though_it_is_cut() -> None:
     (_, row) = fitted([Column("STATE", least=6, look=of_state), Column("T")], [("succeeded", "x" * 33)], 41)
     assert row.pieces[0].look is Look.GOOD
