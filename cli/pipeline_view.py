@@ -4,6 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from cli.drawing.lines import FOLDED, Line, Piece
+from cli.drawing.looks import of_state
+from cli.drawing.trees import state_line
 from cli.output import named, say, say_document, say_fields, say_json
 from cli.words import clock, one_line, readable
 from workflows.contract.visible import prefixed
@@ -78,7 +81,7 @@ def lines(run: "RunView") -> Iterator[str]:
     """A run as a person reads it."""
     from workflows.policy.prices import dollars
 
-    yield f"{run.id}  {run.pipeline}  {run.state}{f': {run.reason}' if run.reason else ''}"
+    yield state_line(f"{run.id}  {run.pipeline}  {run.state}{f': {run.reason}' if run.reason else ''}", run.state)
     ended = f", ended {clock(run.finished_at)}" if run.finished_at else ""
     spent = f", {run.tokens:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}" if run.tokens else ""
     yield f"started {clock(run.started_at)} by {run.trigger}{ended}{spent}"
@@ -87,13 +90,16 @@ def lines(run: "RunView") -> Iterator[str]:
     for key, value in run.payload.items():
         yield f"  {named(key)} = {one_line(value)}"
     for stage in run.stages:
-        yield f"  {stage_line(stage)}"
+        yield stage_line(stage, "  ")
 
 
-def stage_line(stage: "StageView") -> str:
+def stage_line(stage: "StageView", indent: str = "") -> Line:
+    """A stage: its state in its colour, what it has decided and said."""
     from workflows.policy.decisions import decided
 
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""
     decision = f" {word}" if (word := decided(stage.state, stage.decision)) else ""
-    return f"{named(stage.id)} {stage.state}{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()
+    said = f"{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()
+    state = Piece(stage.state, of_state(stage.state))
+    return Line(f"{indent}{named(stage.id)} ", state, said, below=f"{indent}  {FOLDED}")
