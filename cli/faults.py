@@ -54,7 +54,7 @@ def misused(misuse: "TyperException", command: str) -> int:
     if type(misuse).__name__ == "NoArgsIsHelpError":
         tell(*map(help_texts.line, help_texts.uncoloured(message).rstrip("\n").split("\n")))
     else:
-        usage = " ".join(context.get_usage().split()).removeprefix("Usage: ") if context else ""
+        usage = help_texts.usage_of(context) if context else ""
         tell_fault(message, "usage", [command], usage)
     return misuse.exit_code
 

@@ -36,6 +36,11 @@ def uncoloured(text: str) -> str:
     return text.replace(_STRONG, "").replace(END, "")
 
 
+def usage_of(context: Any) -> str:
+    """How the command is typed, on one line."""
+    return " ".join(uncoloured(context.get_usage()).split()).removeprefix("Usage: ")
+
+
 def _value(parameter: Any) -> str | None:
     """Of an argument its name, of an option what kind of value it takes."""
     if parameter.param_type_name == "argument":

@@ -115,7 +115,8 @@ def run(
 
     from bridge.operations import pipelines
     from bridge.operations.service import Service
-    from cli.pipeline_view import follow, pairs
+    from cli.pipeline_follow import follow
+    from cli.pipeline_view import pairs
 
     service = Service.locate()
     given, token = pairs(payload or []), token_here(service)
@@ -129,9 +130,9 @@ def run(
 def watch(run_id: RunId, json: Json = False) -> None:
     """Follow a run to its end, and show it."""
     from bridge.operations.service import Service
-    from cli.pipeline_view import follow
+    from cli import pipeline_follow
 
-    raise typer.Exit(follow(Service.locate(), run_id, json=json))
+    raise typer.Exit(pipeline_follow.watch(Service.locate(), run_id, json=json))
 
 
 @app.command()

@@ -25,16 +25,22 @@ class Asker:
         self._offers = not json and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
         self._seen: set[tuple[str, str]] = set()
 
+    def has_news(self, root: str) -> bool:
+        """This tree asks what was not shown yet."""
+        return bool(self._news(root))
+
     def look(self, root: str) -> None:
-        """What this tree asks that was not shown yet."""
+        """Show that, and offer to answer."""
+        for each in self._news(root):
+            self._seen.add((each.round_id, each.digest))
+            tell("", *shown(each, briefly=self._offers))
+            if self._offers:
+                self._offer(each)
+
+    def _news(self, root: str) -> "list[RoundRecord]":
         from bridge.operations import rounds
 
-        for each in rounds.open_of(self._service, root):
-            if (each.round_id, each.digest) not in self._seen:
-                self._seen.add((each.round_id, each.digest))
-                tell("", *shown(each, briefly=self._offers))
-                if self._offers:
-                    self._offer(each)
+        return [each for each in rounds.open_of(self._service, root) if (each.round_id, each.digest) not in self._seen]
 
     def _offer(self, waiting: "RoundRecord") -> None:
         from bridge.operations.resume import resume

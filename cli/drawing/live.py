@@ -68,6 +68,15 @@ class Live:
             if self._drawn and self._drawn[0] != _screen():
                 self._draw()
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """On the usual screen meanwhile, as to ask something."""
+        self.leave()
+        entered, self._entered = self._entered, False
+        yield
+        self._entered = entered
+        self._enter_again()
+
     def leave(self) -> None:
         """The terminal as it was. Who has gone need not see it."""
         if self._entered:
@@ -81,6 +90,9 @@ class Live:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
         signal.signal(number, self.suspended)
+        self._enter_again()
+
+    def _enter_again(self) -> None:
         if self._entered:
             draw(_ENTER, sys.stdout)
             self._drawn = None

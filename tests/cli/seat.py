@@ -4,6 +4,7 @@ import codecs
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -15,10 +16,12 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from tests.cli.emulator import Emulator
-from tests.cli.terminal import forking, nothing, run_in
+from tests.cli.terminal import forking, nothing, run_in, without_ours
 from tests.waiting import PATIENCE, wait_for
 
 CTRL_C = "\x03"
+LIVES = re.compile(r"\x1b\[\?(?:1049|25|7)[hl]|\x1b\[0m(?:\x1b\[K)?")
+"""What puts a view that lives on its screen, and puts the terminal right afterwards."""
 
 
 @dataclass
@@ -49,6 +52,12 @@ class Seat:
     def until_shown(self, text: str) -> None:
         """Wait for a text on the screen."""
         self.until(lambda screen: any(text in line for line in screen.shown))
+
+    @property
+    def said(self) -> str:
+        """What was written without our own sequences; each line of a view that lives on a line of its own."""
+        text = without_ours(self.written.replace("\r\n", "\n"))
+        return LIVES.sub("", re.sub(r"\x1b\[\d+H", "\n", text))
 
     def press(self, keys: str) -> None:
         os.write(self.person, keys.encode())

@@ -40,12 +40,16 @@ class Printed:
 
     @property
     def said(self) -> str:
-        """The same without our colours and links, each taken away whole: whatever is not exactly one of them stays.
+        return without_ours(self.text)
 
-        What a line of progress said stands on lines of its own.
-        """
-        text = PROGRESS.sub(lambda found: f"{found[1]}\n" if found[1] else "", self.text)
-        return LINK.sub(r"\1", OURS.sub(r"\1", text))
+
+def without_ours(text: str) -> str:
+    """The same without our colours and links, each taken away whole: whatever is not exactly one of them stays.
+
+    What a line of progress said stands on lines of its own.
+    """
+    text = PROGRESS.sub(lambda found: f"{found[1]}\n" if found[1] else "", text)
+    return LINK.sub(r"\1", OURS.sub(r"\1", text))
 
 
 def nothing() -> None:

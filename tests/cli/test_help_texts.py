@@ -53,6 +53,13 @@ def test_it_fits_eighty_columns_and_has_no_boxes(
     assert not {"<str>", "<int>", "range>", "{"} & set(text.split())
 
 
+def test_a_usage_that_an_error_shows_has_no_look_of_its_own(tmp_path: Path) -> None:
+    environment = {"TERM": "xterm", "HOME": str(tmp_path)}
+    said = typed(["job", "shw"], environment=environment).text
+    assert "usage: service job [OPTIONS] COMMAND" in said
+    assert "1b" not in said
+
+
 def test_headings_are_strong_on_a_terminal_and_nothing_else_is(tmp_path: Path) -> None:
     environment = {"TERM": "xterm", "HOME": str(tmp_path)}
     printed = typed(["job", "show", "--help"], environment=environment)

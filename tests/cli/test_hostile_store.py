@@ -24,6 +24,7 @@ from tests.bridge.http.dashboard import hostile
 from tests.bridge.http.dashboard.hostile import BLOCKED, ENDED, FAILED, RAN, RUNS
 from tests.bridge.seeds import ROOT
 from tests.cli.everything import DONE, starts_nothing
+from tests.cli.seat import CTRL_C, seated
 from tests.cli.terminal import LINK, Printed, typed
 from tests.evil import EVIL, forged, raw
 from workflows.model.states import JobState, TaskState
@@ -268,6 +269,17 @@ def test_nothing_of_an_evil_store_reaches_the_terminal(service: Service, tmp_pat
 @pytest.mark.parametrize("noun", NOUNS)
 def test_nor_does_it_in_any_other_way(service: Service, tmp_path: Path, noun: str) -> None:
     walk(service, tmp_path, noun, rows=99)
+
+
+@pytest.mark.parametrize("words", ["job tree {root} --watch", "attention --watch", "job events {root} --follow"])
+def test_nor_does_it_in_a_view_that_lives(service: Service, words: str) -> None:
+    with seated(words.format(root=ROOT).split()) as seat:
+        seat.until(lambda screen: any("FORGED" in line for line in screen.shown))
+        seat.press(CTRL_C)
+        assert seat.end() == 130
+        text = seat.said
+    assert not raw(text), raw(text)[:3]
+    assert not forged(text), forged(text)[:3]
 
 
 def walk(service: Service, tmp_path: Path, noun: str, rows: int) -> None:

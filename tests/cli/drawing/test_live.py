@@ -1,6 +1,8 @@
 """Live views on terminals: nothing scrolls, nothing is left behind, and the terminal is as it was at the end."""
 
+import re
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -9,10 +11,11 @@ from sqlalchemy import text
 from activities.settings.home import Home
 from bridge.operations.service import Service
 from tests.bridge.seeds import ROOT
-from tests.cli.drawing import trees
+from tests.cli.drawing import slow, trees
 from tests.cli.emulator import Emulator
 from tests.cli.seat import CTRL_C, Seat, seated
 from workflows.model.errors import UnreachableError
+from workflows.pipeline.plan import RunState
 
 pytestmark = pytest.mark.ruling("K6")
 WATCH = ("job", "tree", ROOT, "--watch")
@@ -122,3 +125,62 @@ def test_a_terminal_without_a_cursor_is_written_to_as_a_pipe_is(service: Service
         assert seat.end() == 0
         assert "\x1b" not in seat.written
         assert sum(line.startswith("task-") for line in seat.screen.everything) == 2
+
+
+def test_a_view_that_is_suspended_comes_back(watching: Seat) -> None:
+    watching.signal(signal.SIGTSTP)  # its group has no shell that could wake it, so it goes on at once
+    watching.until(lambda screen: screen.entered == 2 and is_drawn(screen))
+    watching.press(CTRL_C)
+    assert watching.end() == 130
+    assert watching.is_as_before()
+
+
+def test_no_colour_is_no_colour(service: Service) -> None:
+    with seated(WATCH, environment={"NO_COLOR": "1"}) as seat:
+        seat.until_shown("leg-61")
+        assert not re.search(r"\x1b\[[1-9][0-9;]*m", seat.written)
+    with seated(WATCH) as seat:
+        seat.until_shown("leg-61")
+        assert "\x1b[36mrunning\x1b[0m" in seat.written
+
+
+def test_a_run_is_watched_on_a_screen_of_its_own(service: Service) -> None:
+    rows = trees.begin_run(service)
+    with seated(("pipeline", "watch", trees.RUN)) as seat:
+        seat.until_shown("Too tall for this window")
+        assert seat.screen.shown[0].startswith(f"{trees.RUN}  nightly  running")
+        assert any("s-1 running" in line for line in seat.screen.shown)
+        assert any(re.fullmatch(r" *… \d+ more: \d+ pending", line) for line in seat.screen.shown)
+        trees.change_run(service, rows, state=RunState.FAILED, finished_at=time.time(), revision=2)
+        assert seat.end() == 1
+        assert seat.is_as_before()
+    assert seat.screen.everything[0].startswith(f"{trees.RUN}  nightly  failed")
+    assert sum(line.startswith("  s-") for line in seat.screen.everything) == trees.STAGES
+
+
+def test_what_a_stage_asks_meanwhile_is_asked_on_the_usual_screen(service: Service) -> None:
+    rows = trees.begin_run(service)
+    trees.ask(service)
+    trees.change_run(service, rows, state=RunState.AWAITING_HUMAN, revision=2)
+    with seated(("pipeline", "watch", trees.RUN)) as seat:
+        seat.until(lambda screen: not screen.alternate and any(line.startswith("answer:") for line in screen.shown))
+        assert seat.is_as_before()
+        seat.press("\n")
+        seat.until(lambda screen: screen.alternate and "  nightly  awaiting_human" in screen.shown[0])
+        seat.press(CTRL_C)
+        assert seat.end() == 130
+        assert seat.is_as_before()
+    assert sum("later: service resume" in line for line in seat.screen.everything) == 1
+
+
+def test_who_waits_for_a_tree_is_asked_and_the_line_of_progress_makes_room(service: Service) -> None:
+    trees.ask(service)
+    words = ("agent", "ask", "scout", "look", "--repo", "acme/shop", "--wait")
+    with seated(words, before=slow.starts) as seat:
+        seat.until_shown("answer:")
+        assert [line for line in seat.screen.shown if line][-1] == "answer:"
+        seat.press("\n")
+        seat.until_shown("waits for a person; ")
+        seat.press(CTRL_C)
+        assert seat.end() == 130
+    assert not any("waits for a person; " in line for line in seat.screen.everything)

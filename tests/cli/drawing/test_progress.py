@@ -8,11 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.pipelines.plan import plan
-from activities.pipelines.record_run import begun
 from activities.settings.home import Home
-from activities.store import pipeline_runs
-from activities.store.artifacts import Artifacts
 from bridge.operations.service import Service
 from cli.drawing.progress import progress
 from cli.main import main
@@ -24,12 +20,9 @@ from tests.cli.drawing.slow import SAYS
 from tests.cli.seat import CTRL_C, Seat, seated
 from tests.waiting import wait_for
 from workflows.model.states import TaskState
-from workflows.pipeline.plan import Trigger
-from workflows.pipeline.rows import first_rows
 
 pytestmark = pytest.mark.ruling("K6")
 SWEEP = ("repo", "sweep")
-RUN = "prun-000000000001"
 LIVES = re.compile(r"^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] .*\$|^Ctrl-C|^Too tall")
 """A view that lives, or a line of progress."""
 LOOKING = re.compile(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] looking at acme/shop, 1 of 1  \d+ s")
@@ -40,19 +33,10 @@ def service(home: Home, tmp_path: Path) -> Iterator[Service]:
     """A home with a tree that works, and a repository that is on this host."""
     made = Service(home)
     trees.sow(made)
+    trees.begin_run(made)
     seeds.repo(made, str(tmp_path), host=made.settings.host)
-    begin_run(made)
     yield made
     made.store.dispose()
-
-
-def begin_run(service: Service) -> None:
-    """A run of a pipeline that is under way."""
-    artifacts = Artifacts(service.home.artifacts)
-    seeds.register(service)
-    asked = {"name": "nightly", "run_id": RUN, "trigger": Trigger.CLI, "payload": {}}
-    start = plan(service.store, service.settings, artifacts, **asked)  # type: ignore[arg-type]
-    pipeline_runs.write(service.store, first_rows(start), begun(artifacts, start))
 
 
 @pytest.fixture
@@ -154,7 +138,7 @@ def test_ctrl_c_ends_it_with_a_sentence(service: Service, words: str, target: st
         (("job", "events", ROOT, "--follow"), f"service job events {ROOT} --follow"),
         (("job", "tree", ROOT, "--watch"), f"service job tree {ROOT} --watch"),
         (("attention", "--watch"), "service attention --watch"),
-        (("pipeline", "watch", RUN), "service attention"),
+        (("pipeline", "watch", trees.RUN), "service attention"),
         (("agent", "ask", "scout", "look", "--repo", "acme/shop", "--wait"), f"service resume {ROOT}"),
     ],
 )

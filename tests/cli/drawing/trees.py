@@ -1,12 +1,22 @@
-"""A tree of a hundred jobs that is under way, and what becomes of it."""
+"""A tree of a hundred jobs and a run of forty stages that are under way, and what becomes of them."""
 
 import time
+from typing import Any
 
+from activities.pipelines.plan import plan
+from activities.pipelines.record_run import begun
+from activities.store import pipeline_runs, pipelines
+from activities.store.artifacts import Artifacts
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState, TaskState
+from workflows.pipeline.plan import RunState, StageState, Trigger
+from workflows.pipeline.read import read
+from workflows.pipeline.records import RunRecords
+from workflows.pipeline.rows import first_rows
+from workflows.pipeline.text import Format
 
 JOBS = 100
 RUNS, FAILED = 61, 83
@@ -32,3 +42,38 @@ def finish(service: Service) -> None:
     """The last one has succeeded, and the tree is done."""
     done = seeds.task(title="build it all", state=TaskState.DONE, ended_at=time.time(), revision=2)
     seeds.write(service, done, leg(RUNS, revision=2, summary="did it"))
+
+
+RUN = "prun-000000000001"
+STAGES = 40
+_TEXT = "name: nightly\nrepo: acme/shop\nstages:\n" + "".join(
+    f"  - {{id: s-{number}, kind: shell, command: 'true'{', needs: [s-1]' if number > 1 else ''}}}\n"
+    for number in range(1, STAGES + 1)
+)
+
+
+def begin_run(service: Service) -> RunRecords:
+    """Its first stage runs; it is the tree."""
+    seeds.repo(service)
+    pipelines.put(service.store, read(_TEXT, Format.YAML), _TEXT, Format.YAML)
+    artifacts = Artifacts(service.home.artifacts)
+    asked: dict[str, Any] = {"name": "nightly", "run_id": RUN, "trigger": Trigger.CLI, "payload": {}}
+    start = plan(service.store, service.settings, artifacts, **asked)
+    rows = first_rows(start)
+    pipeline_runs.write(service.store, rows, begun(artifacts, start))
+    first = {"state": StageState.RUNNING, "job_id": ROOT, "started_at": time.time(), "revision": 1}
+    stages = (rows.stages[0].model_copy(update=first), *rows.stages[1:])
+    return change_run(service, rows.model_copy(update={"stages": stages}), state=RunState.RUNNING, revision=1)
+
+
+def change_run(service: Service, rows: RunRecords, **fields: object) -> RunRecords:
+    """Write it as it is now."""
+    changed = rows.model_copy(update={"run": rows.run.model_copy(update=fields), "begins": None})
+    pipeline_runs.write(service.store, changed)
+    return changed
+
+
+def ask(service: Service) -> None:
+    """The tree waits for a person."""
+    waits = seeds.task(title="build it all", state=TaskState.AWAITING_HUMAN, opened_at=time.time(), revision=2)
+    seeds.write(service, waits, seeds.round_(expires_at=time.time() + 3600))

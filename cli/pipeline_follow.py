@@ -1,0 +1,117 @@
+"""Following a run of a pipeline to its end: line by line, or on a screen of its own."""
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from cli.output import say, say_json, tell
+from cli.pipeline_view import lines, stage_line
+from cli.waiting import Asker, left_alone
+
+if TYPE_CHECKING:
+    from bridge.machine.steps import Step
+    from bridge.operations.pipeline_runs import RunView
+    from bridge.operations.service import Service
+    from cli.drawing.live import View
+
+INTERVAL = 0.2
+_RANKS = {"running": 0, "blocked": 1, "failed": 1, "pending": 2}
+"""What a screen that is too short for all stages shows first."""
+_OVER = 3
+
+
+def watch(service: "Service", run_id: str, *, json: bool) -> int:
+    """Show it live on a terminal; elsewhere as `follow` does."""
+    from cli.drawing.screens import can_move
+
+    if json or not can_move(sys.stdout) or not can_move(sys.stderr):
+        return follow(service, run_id, json=json)
+    with left_alone(f"service pipeline watch {run_id}", "service attention"):
+        return _code(_watch_live(service, run_id))
+
+
+def follow(service: "Service", run_id: str, *, json: bool) -> int:
+    """Say each change once, then the end; 0 when the run succeeded, 1 when it ended otherwise."""
+    from cli.drawing.progress import progress
+
+    with left_alone(f"service pipeline watch {run_id}", "service attention"), progress(timed=False) as step:
+        run = _until_over(service, run_id, Asker(service, json=json), step)
+    say_json(run.model_dump(mode="json")) if json else say(*lines(run))
+    return _code(run)
+
+
+def _code(run: "RunView") -> int:
+    return 0 if run.state == "succeeded" else 1
+
+
+def _watch_live(service: "Service", run_id: str) -> "RunView":
+    from bridge.operations import pipeline_runs
+    from cli.drawing.live import live
+
+    asker = Asker(service, json=False)
+    with live() as shown:
+        while (run := pipeline_runs.show_run(service, run_id)).finished_at is None:
+            shown.show(_view(run))
+            for job_id in _asking(run):
+                if asker.has_news(job_id):
+                    with shown.aside():
+                        asker.look(job_id)
+            shown.pause(INTERVAL)
+        shown.last(_view(run))
+    return run
+
+
+def _view(run: "RunView") -> "View":
+    from cli.drawing.live import View
+    from cli.drawing.viewport import Row
+
+    whole = list(lines(run))
+    stages = [
+        Row(line, (_RANKS.get(stage.state, _OVER),), str(stage.state))
+        for line, stage in zip(whole[len(whole) - len(run.stages) :], run.stages, strict=True)
+    ]
+    head = whole[: len(whole) - len(run.stages)]
+    return View([*head, f"  {_goes_on(run)}"], stages, whole)
+
+
+def _asking(run: "RunView") -> list[str]:
+    """The jobs of stages that may wait for a person."""
+    return [stage.job_id for stage in run.stages if stage.job_id] if run.state == "awaiting_human" else []
+
+
+def _until_over(service: "Service", run_id: str, asker: Asker, step: "Step") -> "RunView":
+    from bridge.operations import pipeline_runs
+
+    said: dict[str, tuple[str, int]] = {}
+    state = ""
+    while True:
+        run = pipeline_runs.show_run(service, run_id)
+        step(_goes_on(run))
+        for stage in run.stages:
+            if said.get(stage.id) != (stage.state, stage.attempt) and stage.state != "pending":
+                said[stage.id] = (stage.state, stage.attempt)
+                tell(stage_line(stage))
+        if run.state == "awaiting_human" != state:
+            tell(f"waits: {run.reason}")
+        state = run.state
+        for job_id in _asking(run):
+            asker.look(job_id)
+        if run.finished_at is not None:
+            return run
+        time.sleep(INTERVAL)
+
+
+def _goes_on(run: "RunView") -> str:
+    """Which stages run and for how long, and what the run has cost, on a line."""
+    from workflows.contract.durations import format_duration
+    from workflows.policy.prices import dollars
+
+    if run.finished_at is not None:
+        return ""
+    now = time.time()
+    running = [stage for stage in run.stages if stage.state == "running"]
+    names = [f"{stage.id} {format_duration(int(now - (stage.started_at or now)))}" for stage in running]
+    doing = f"running {', '.join(names)}" if names else str(run.state)
+    over = sum(stage.finished_at is not None for stage in run.stages)
+    spent = f"{run.tokens:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}"
+    return f"{doing}; {over} of {len(run.stages)} stages over, {spent}, {format_duration(int(now - run.started_at))}"
