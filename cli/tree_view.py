@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.3
 WIDTH = 100
-_RANKS = {"running": 0, "blocked": 2, "failed": 3, "queued": 4}
-"""What a screen that is too short for all of it shows first; a job that waits for something comes second."""
-_WAITS, _OVER = 1, 5
+_RANKS = {"running": 0, "blocked": 1, "failed": 2, "queued": 4}
+"""What a screen that is too short shows first; of the queued, those for which there is something to do."""
+_WAITS, _OVER = 3, 5
 
 
 def lines(tree: "Tree") -> Iterator[str]:
@@ -123,5 +123,5 @@ def _rows(tree: "Tree") -> "Iterator[Row]":
 
 def _rank(job: "JobRecord") -> tuple[float, ...]:
     """Of what is over, the last first."""
-    waits = bool(job.next) and job.ended_at is None
+    waits = job.state == "queued" and job.next
     return (_WAITS if waits else _RANKS.get(job.state, _OVER), -(job.ended_at or 0.0))

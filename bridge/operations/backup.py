@@ -142,10 +142,19 @@ def _put_in_place(home: Home, folder: Path, manifest: Manifest, step: Step) -> l
             made.append(target)
             _copy(folder / name, target)
     except BaseException:
-        for target in made:
-            target.unlink(missing_ok=True)
+        _undo(home, made)
         raise
     return kept
+
+
+def _undo(home: Home, made: list[Path]) -> None:
+    """Remove what was made, and the folders in which nothing is left then."""
+    for target in made:
+        target.unlink(missing_ok=True)
+    for folder in sorted({*(target.parent for target in made)} - {home.root}, reverse=True):
+        while folder != home.root and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+            folder = folder.parent
 
 
 def _databases_of(service: Service) -> list[Path]:

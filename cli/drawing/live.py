@@ -137,10 +137,18 @@ def framed(view: View, screen: Screen) -> list[str]:
     short = len(head) + bool(head) + len(view.rows) > room
     if short:
         head = head[: max(1, room // 2)]
-    body = fitted(view.rows, max(0, room - len(head) - bool(head)))
-    lines = [*head, *([""] if head else []), *(on_one_line(row.text, screen) for row in body)][: max(0, room)]
+    body = _body(view.rows, screen, max(0, room - len(head) - bool(head)))
+    lines = [*head, *([""] if head else []), *body][: max(0, room)]
     help_ = on_one_line(Line(Piece(_MORE if short else _HELP, Look.QUIET)), screen)
     return [*lines, *[""] * (room - len(lines)), help_]
+
+
+def _body(rows: Sequence[Row], screen: Screen, room: int) -> list[str]:
+    """Each whole, on as many lines as it takes, where there is room for that; else one line for each that is shown."""
+    whole = [part for row in rows for part in drawn(_folding(row.text), screen)] if len(rows) <= room else []
+    if len(rows) <= len(whole) <= room:
+        return whole
+    return [on_one_line(row.text, screen) for row in fitted(rows, room)]
 
 
 def _folding(line: str) -> Line:

@@ -209,7 +209,7 @@ class Terminal:
             stdin=inside,
             stdout=inside,
             stderr=inside,
-            env=service.environment,
+            env=service.environment | {"NO_COLOR": "1"},
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )

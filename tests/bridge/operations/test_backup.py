@@ -70,7 +70,12 @@ def steps(path: Path) -> int:
         return int(database.execute("SELECT count(*) FROM steps").fetchone()[0])
 
 
-def test_both_databases_are_of_the_same_moment_while_both_are_written_to(service: Service, tmp_path: Path) -> None:
+@pytest.mark.parametrize("pages", [1, 4096])
+def test_both_databases_are_of_the_same_moment_while_both_are_written_to(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
+) -> None:
+    """However many pages of one are copied at once."""
+    monkeypatch.setattr(backup, "_PAGES", pages)
     copies = [tmp_path / f"copy{number}" for number in range(10)]
     with writing(service.home):
         for copy in copies:
@@ -78,6 +83,39 @@ def test_both_databases_are_of_the_same_moment_while_both_are_written_to(service
     ahead = [steps(copy / "store.db") - steps(copy / "temporal.db") for copy in copies]
     assert set(ahead) <= {0, 1}
     assert steps(copies[0] / "store.db") < steps(copies[-1] / "store.db"), "the writer went on meanwhile"
+
+
+def test_it_says_how_far_it_is(service: Service, tmp_path: Path) -> None:
+    said: list[str] = []
+    backup.make(service, tmp_path / "copy", said.append)
+    assert said[0] == "waiting for a moment in which nobody writes"
+    assert [each for each in said if each.startswith(("copying store.db, ", "copying temporal.db, "))]
+    assert any(each.startswith("copying artifacts, settings and keys, 1 of ") for each in said)
+    said.clear()
+    backup.restore(Home(tmp_path / "other"), tmp_path / "copy", said.append)
+    assert said[1].startswith("copying file 1 of ")
+
+
+def test_a_restore_that_is_interrupted_leaves_nothing(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup.make(service, tmp_path / "copy")
+    other = Home(tmp_path / "other").ensure()
+    other.config.write_text("[worker]\n")
+    copy, done = backup._copy, list[Path]()
+
+    def interrupted(path: Path, target: Path) -> None:
+        copy(path, target)
+        done.append(target)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(backup, "_copy", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            backup.restore(other, tmp_path / "copy")
+    assert [path for path in other.root.rglob("*") if path.is_file()] == [other.config]
+    assert backup.restore(other, tmp_path / "copy").files, "it can be tried again"
 
 
 def test_what_is_restored_is_what_was_copied(service: Service, tmp_path: Path) -> None:

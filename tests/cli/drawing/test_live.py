@@ -10,6 +10,9 @@ from sqlalchemy import text
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
+from cli.drawing.live import View, framed
+from cli.drawing.screens import Screen
+from cli.drawing.viewport import Row
 from tests.bridge.seeds import ROOT
 from tests.cli.drawing import slow, trees
 from tests.cli.emulator import Emulator
@@ -184,3 +187,20 @@ def test_who_waits_for_a_tree_is_asked_and_the_line_of_progress_makes_room(servi
         seat.press(CTRL_C)
         assert seat.end() == 130
     assert not any("waits for a person; " in line for line in seat.screen.everything)
+
+
+def test_long_lines_are_whole_where_there_is_room_and_cut_where_there_is_none() -> None:
+    rows = [Row(f"{number} {'word ' * 10}") for number in range(5)]
+    roomy = framed(View(["title"], rows, []), Screen(30, 24, colours=False))
+    assert [line.rstrip() for line in roomy[:5]] == [
+        "title",
+        "",
+        "0 word word word word word",
+        "  | word word word word word",
+        "1 word word word word word",
+    ]
+    narrow = framed(View(["title"], rows, []), Screen(30, 9, colours=False))
+    assert [line[:2] for line in narrow[2:7]] == ["0 ", "1 ", "2 ", "3 ", "4 "]
+    assert len(narrow) == 9
+    for lines in range(1, 9):
+        assert len(framed(View(["title"], rows, []), Screen(30, lines))) == lines
