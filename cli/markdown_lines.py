@@ -16,6 +16,8 @@ _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _ITEM = re.compile(r"(\s*)(-|\d+\.) ")
 _RULE = re.compile(r"\|[-| :]+\|")
 _FENCE = "```"
+_INDENT = "    "
+_REMARK = "  # "
 
 
 def width() -> int:
@@ -33,7 +35,7 @@ def lines(text: str, wide: int) -> Iterator[Line]:
             yield from _ended(block, wide)
             block = []
             if not fence:
-                yield f"    {line.strip()}" if line.strip() else "", False
+                yield from ((each, False) for each in _code(line.rstrip(), wide))
             fenced = fenced != fence
         elif not line.strip() or line.startswith("#"):
             yield from _ended(block, wide)
@@ -55,6 +57,19 @@ def plain(text: str) -> str:
     """Without the marks of headings, bold print and comments; of a link, its words, and where it leads out of here."""
     text = re.sub(r"<!--.*?-->|^#+ ", "", text).replace("**", "")
     return _LINK.sub(lambda link: f"{link[1]} ({link[2]})" if "://" in link[2] else link[1], text)
+
+
+def _code(line: str, wide: int) -> Iterator[str]:
+    """A line to type, as it is; only the remark behind it goes on below, where there is no room."""
+    line = f"{_INDENT}{line}" if line else ""
+    command, mark, remark = line.partition(_REMARK)
+    room = wide - len(command + _REMARK)
+    if not mark or len(line) <= wide or room < _NARROWEST:
+        yield line
+        return
+    first, *more = wrap(remark, room, break_on_hyphens=False)
+    yield f"{command}{_REMARK}{first}"
+    yield from (f"{' ' * len(command)}{_REMARK}{each}" for each in more)
 
 
 def _ended(block: Sequence[str], wide: int) -> Iterator[Line]:

@@ -131,6 +131,16 @@ def test_a_table_too_wide_is_wrapped_within_its_columns() -> None:
     assert any(line.startswith("`y|z`") for line in shown)
 
 
+def test_a_remark_behind_a_command_goes_on_below_it() -> None:
+    kept = "  key: kept as it is, however long the line may become in the end"
+    page = f"```bash\nservice job list  # {'word ' * 12}end\n{kept}\n```\n"
+    shown = [line for line, _ in markdown_lines.lines(page, 50)]
+    assert shown[0].startswith("    service job list  # word word")
+    assert shown[1].startswith("                      # word")
+    assert all(len(line) <= 50 for line in shown[:3])
+    assert f"    {kept}" in shown
+
+
 @pytest.mark.parametrize(
     ("command", "wrong"),
     [

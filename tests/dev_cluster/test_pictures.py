@@ -2,8 +2,11 @@
 
 import getpass
 import importlib.util
+import os
 import re
+import shutil
 import socket
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -11,9 +14,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.e2e.browser import needs_browser
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 PICTURES = sorted((ROOT / ".github/pictures").iterdir())
 DRAWN = [path for path in PICTURES if path.suffix == ".svg"]
+SEEN = ("changes_requested", "(replan)", "running", "done", "@keyframes")
 GREEN = "\x1b[32m"
 
 
@@ -54,7 +61,27 @@ def test_a_drawing_needs_nothing_from_elsewhere_and_names_no_machine(path: Path)
 
 def test_the_tree_is_seen_to_fail_a_check_and_to_be_planned_again() -> None:
     text = (ROOT / ".github/pictures/tree.svg").read_text()
-    assert all(word in text for word in ("changes_requested", "(replan)", "running", "  done  ", "@keyframes"))
+    assert all(word in text for word in SEEN)
+
+
+@pytest.mark.long
+@needs_browser
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")
+def test_all_of_them_can_be_made_anew(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "t")}
+    (tmp_path / "t").mkdir()
+    done = subprocess.run(
+        [ROOT / "dev-cluster/pictures", tmp_path / "made"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == [path.name for path in PICTURES]
+    assert list((tmp_path / "t").iterdir()) == []
+    made = (tmp_path / "made" / "tree.svg").read_text()
+    assert all(word in made for word in SEEN)
 
 
 def test_colours_go_on_to_the_next_line_until_they_end(drawing: ModuleType) -> None:
