@@ -1,6 +1,11 @@
 """What is drawn where: terminals and their colours, pipes, and who wants none of it."""
 
+import fcntl
 import io
+import os
+import pty
+import struct
+import termios
 
 import pytest
 
@@ -35,6 +40,18 @@ def test_a_terminal_has_colours_unless_somebody_wants_none(environment: dict[str
     assert screen is not None
     assert screen.colours == colours
     assert ("\x1b[31m" in "".join(drawn(RED, screen))) == colours
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(40, 20), (80, 24), (200, 50), (0, 0), (5, 3)])
+def test_its_size_is_that_of_the_terminal_itself(columns: int, lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "123")
+    person, program = pty.openpty()
+    fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    with open(program, "w") as stream:
+        screen = screen_of(stream, {"TERM": "xterm"})
+    os.close(person)
+    assert screen is not None
+    assert (screen.width, screen.height) == (max(columns or 80, 20), lines or 24)
 
 
 def test_a_dumb_terminal_and_a_pipe_are_plain() -> None:
