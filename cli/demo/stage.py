@@ -129,7 +129,7 @@ def make(wanted: Path | None, *, silent: bool) -> Stage:
         wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Stage(wanted.resolve(), silent)
     except (OSError, ValueError) as error:
-        why = f"the demo's folder cannot be made: {error}"
+        why = f"the demo's folder cannot be made: {getattr(error, 'strerror', None) or error}"
         raise ServiceError(why, "name another one: service demo --home FOLDER") from None
 
 

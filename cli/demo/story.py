@@ -29,12 +29,19 @@ class Told:
 def the_daemon(stage: Stage, told: Told) -> None:
     """A Temporal server, its web UI, a worker and the bridge, in a home of their own."""
     from activities.boxes import machine
+    from activities.settings.home import Home
     from activities.settings.model import Settings
+    from bridge.operations import doctor
+    from bridge.operations.findings import Level
+    from bridge.operations.service import Service
 
     del told
+    for lacking in doctor.git(Service(Home(stage.home))):
+        if lacking.level is Level.WRONG:
+            raise CommandFailedError(lacking.says, lacking.fix)
     if machine.look(Settings().worker.agents_uid).best is None:
-        lacking = "This machine has no box for agents, so the demo's own run in none."
-        stage.tell(f"{INDENT}{lacking} To have one: {machine.INSTALL}")
+        unboxed = "This machine has no box for agents, so the demo's own run in none."
+        stage.tell(f"{INDENT}{unboxed} To have one: {machine.INSTALL}")
         (stage.home / "config.toml").write_text('[runtimes.shell]\nbox = "none"\n')
     stage.service("daemon", "start")
 

@@ -101,6 +101,16 @@ def test_a_demo_that_fails_says_why_and_leaves_nothing(
     assert left(tmp_path) == []
 
 
+def test_without_git_it_says_so_and_begins_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, typed: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err.endswith("error: there is no git on the PATH\ntry: install git 2.38 or newer\n")
+    assert typed.read_text().splitlines() == ["daemon stop"]
+    assert left(tmp_path) == []
+
+
 def test_a_tree_that_ends_otherwise_is_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
