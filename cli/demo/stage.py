@@ -111,10 +111,15 @@ class Stage:
         self.tell("", f"  $ service {shlex.join(words)}")
 
     def _run(self, words: tuple[str, ...]) -> str:
-        done = subprocess.run([*SERVICE, *words], env=self.environment, capture_output=True, text=True, check=False)
+        beside = None if not self.silent and sys.stderr.isatty() else subprocess.PIPE  # how far it is, on a terminal
+        command = [*SERVICE, *words]
+        done = subprocess.run(
+            command, env=self.environment, stdout=subprocess.PIPE, stderr=beside, text=True, check=False
+        )
         if done.returncode != 0:
-            said = f"{done.stdout}{done.stderr}".strip()
-            raise CommandFailedError(f"service {words[0]} {words[1]} ended with exit code {done.returncode}\n{said}")
+            said = f"{done.stdout}{done.stderr or ''}".strip()
+            why = f"service {words[0]} {words[1]} ended with exit code {done.returncode}"
+            raise CommandFailedError(f"{why}\n{said}" if said else why)
         return done.stdout
 
 

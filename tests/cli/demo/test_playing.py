@@ -30,6 +30,7 @@ match words:
     case ["daemon", "start"]:
         home.joinpath("logs").mkdir()
         home.joinpath("logs/worker.log").write_text("its last line\\n")
+        print(json.dumps({"state": {"ui_url": "http://127.0.0.1:1", "temporal_address": "127.0.0.1:2"}}))
     case ["agent", "ask", *_]: print(json.dumps({"job_id": "job-1"}))
     case ["daemon", "status"]: print(json.dumps({"state": {"ui_url": "http://127.0.0.1:1", "namespace": "service"}}))
     case ["job", "tree", "job-1"]:
