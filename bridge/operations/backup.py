@@ -25,7 +25,7 @@ from activities.temporal import external_config
 from bridge.machine.locks import holder
 from bridge.machine.steps import Step, megabytes, unheard
 from bridge.operations.service import Service
-from bridge.operations.upkeep import alone
+from bridge.operations.upkeep import by_itself
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 
 MANIFEST = "backup.json"
@@ -69,17 +69,12 @@ class Backup(BaseModel):
     """What is not in it, or is to be done by hand."""
 
 
+@by_itself
 def make(service: Service, folder: Path, step: Step = unheard) -> Backup:
     """Copy the home into a new folder, which appears once it is whole."""
-    notes = _left_out(service)
+    home, notes = service.home, _left_out(service)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RefusedError(f"{folder} is there already", "service backup ANOTHER_FOLDER")
-    with alone(service):
-        return _made(service, folder, notes, step)
-
-
-def _made(service: Service, folder: Path, notes: list[str], step: Step) -> Backup:
-    home = service.home
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:

@@ -26,7 +26,7 @@ from activities.store import attempts, old_artifacts
 from activities.store.over import Over, over
 from bridge.operations import leftovers, repos
 from bridge.operations.service import Service
-from bridge.operations.upkeep import alone
+from bridge.operations.upkeep import by_itself
 from workflows.contract.durations import DurationError, format_duration, parse_duration
 from workflows.model.errors import ServiceError, UsageError
 
@@ -80,16 +80,16 @@ class Reclaimed:
         return sum(room.bytes for room in self.rooms)
 
 
+@by_itself
 def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
     """List what can go, or remove it. What is killed meanwhile is gone on with by the next one."""
     seconds = _seconds(older_than)
     before = time.time() - seconds
-    with alone(service):
-        ended = over(service.store, before)
-        needed = _artifacts_needed(service, ended)
-        things = [*_runs(service, ended), *_worktrees(service, ended), *_logs(service, before)]
-        things += () if needed else _artifacts(service, ended, before)
-        gone, problems = _removed(things) if yes else (things, ())
+    ended = over(service.store, before)
+    needed = _artifacts_needed(service, ended)
+    things = [*_runs(service, ended), *_worktrees(service, ended), *_logs(service, before)]
+    things += () if needed else _artifacts(service, ended, before)
+    gone, problems = _removed(things) if yes else (things, ())
     rooms = tuple(_room(what, gone) for what in What)
     kept = (_still_open(ended.open), needed)
     return Reclaimed(before, format_duration(seconds), yes, rooms, tuple(filter(None, kept)), problems)

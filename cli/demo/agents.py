@@ -2,7 +2,7 @@
 
 They are started in the worktree of their job, with the prompt on standard input and the job in `SERVICE_*` variables;
 the last `service_result` they print counts. The builder's first limiter has a fault on purpose: the checker finds it by
-running it. How many seconds each takes is their one argument.
+running it. How many seconds each takes may be their one argument.
 """
 
 import json
@@ -76,7 +76,7 @@ def delegate(summary: str, legs: list[Result]) -> Result:
 def main() -> None:
     """Answer as the agent one was started as."""
     prompt = sys.stdin.read()
-    time.sleep(float(sys.argv[1]))
+    time.sleep(float(sys.argv[1]) if sys.argv[1:] else 0)
     print(json.dumps({"type": "usage", "input_tokens": len(prompt) // 4, "output_tokens": 200}))
     result = {"lead": lead, "builder": builder, "checker": checker}[os.environ["SERVICE_AGENT"]]()
     print(json.dumps({"service_result": result}, indent=2))

@@ -2,17 +2,20 @@
 
 import json
 import os
+import secrets
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bridge.machine.ports import is_free
 from cli.output import flush, say
 from workflows.model.errors import RefusedError, ServiceError
 
@@ -20,6 +23,8 @@ SERVICE = (sys.executable, "-P", "-c", "from cli.warm.start import run; run()")
 """This installation's own command, wherever its script stands and whatever else is called `service` on the PATH."""
 INDENT = "    "
 TRIES, PAUSE = 20, 0.2
+LANES = range(10_000, 32_000, 10)
+"""Below the ports that systems give to whoever asks for any."""
 _OF_OTHERS = ("SERVICE_", "TEMPORAL_", "GIT_")
 
 
@@ -36,6 +41,8 @@ class Stage:
     home: Path
     silent: bool = False
     """Nothing is told: a program reads what came of it."""
+    ports: Mapping[str, str] = field(default_factory=lambda: _free_ports())
+    """Of its own: beside a service in use, and beside other demos."""
 
     @property
     def checkout(self) -> Path:
@@ -46,7 +53,7 @@ class Stage:
     def environment(self) -> dict[str, str]:
         """Nobody's cluster but our own, whatever this machine is set up for."""
         ours = {name: value for name, value in os.environ.items() if not name.startswith(_OF_OTHERS)}
-        return {**ours, "SERVICE_HOME": str(self.home), "TEMPORAL_CONFIG_FILE": os.devnull}
+        return {**ours, **self.ports, "SERVICE_HOME": str(self.home), "TEMPORAL_CONFIG_FILE": os.devnull}
 
     def tell(self, *lines: str) -> None:
         """Lines of the story; they are out before a command prints its own."""
@@ -111,10 +118,15 @@ class Stage:
         self.tell("", f"  $ service {shlex.join(words)}")
 
     def _run(self, words: tuple[str, ...]) -> str:
-        done = subprocess.run([*SERVICE, *words], env=self.environment, capture_output=True, text=True, check=False)
+        beside = None if not self.silent and sys.stderr.isatty() else subprocess.PIPE  # how far it is, on a terminal
+        command = [*SERVICE, *words]
+        done = subprocess.run(
+            command, env=self.environment, stdout=subprocess.PIPE, stderr=beside, text=True, check=False
+        )
         if done.returncode != 0:
-            said = f"{done.stdout}{done.stderr}".strip()
-            raise CommandFailedError(f"service {words[0]} {words[1]} ended with exit code {done.returncode}\n{said}")
+            said = f"{done.stdout}{done.stderr or ''}".strip()
+            why = f"service {words[0]} {words[1]} ended with exit code {done.returncode}"
+            raise CommandFailedError(f"{why}\n{said}" if said else why)
         return done.stdout
 
 
@@ -129,8 +141,18 @@ def make(wanted: Path | None, *, silent: bool) -> Stage:
         wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Stage(wanted.resolve(), silent)
     except (OSError, ValueError) as error:
-        why = f"the demo's folder cannot be made: {error}"
+        why = f"the demo's folder cannot be made: {getattr(error, 'strerror', None) or error}"
         raise ServiceError(why, "name another one: service demo --home FOLDER") from None
+
+
+def _free_ports() -> dict[str, str]:
+    """Anywhere: two that begin at the same moment would find the same next free one."""
+    names = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
+    for _ in range(TRIES):
+        first = secrets.choice(LANES)
+        if all(is_free(first + number) for number in range(len(names))):
+            return {name: str(first + number) for number, name in enumerate(names)}
+    return {}
 
 
 def _own_name() -> str:

@@ -4,7 +4,6 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from cli.demo import agents
@@ -29,14 +28,23 @@ class Told:
 def the_daemon(stage: Stage, told: Told) -> None:
     """A Temporal server, its web UI, a worker and the bridge, in a home of their own."""
     from activities.boxes import machine
+    from activities.settings.home import Home
     from activities.settings.model import Settings
+    from bridge.operations import doctor
+    from bridge.operations.findings import Level
+    from bridge.operations.service import Service
 
     del told
+    for lacking in doctor.git(Service(Home(stage.home))):
+        if lacking.level is Level.WRONG:
+            raise CommandFailedError(lacking.says, lacking.fix)
     if machine.look(Settings().worker.agents_uid).best is None:
-        lacking = "This machine has no box for agents, so the demo's own run in none."
-        stage.tell(f"{INDENT}{lacking} To have one: {machine.INSTALL}")
+        unboxed = "This machine has no box for agents, so the demo's own run in none."
+        stage.tell(f"{INDENT}{unboxed} To have one: {machine.INSTALL}")
         (stage.home / "config.toml").write_text('[runtimes.shell]\nbox = "none"\n')
-    stage.service("daemon", "start")
+    state = stage.read("daemon", "start")["state"]
+    where = f"Temporal at {state['temporal_address']}, its web UI at {state['ui_url']}"
+    stage.tell(f"{INDENT}{where}", f"{INDENT}all of it in {stage.home}")
 
 
 def a_repository(stage: Stage, told: Told) -> None:
@@ -57,7 +65,7 @@ def a_team(stage: Stage, told: Told) -> None:
     """Three agents. They are a script of a hundred lines, so no model and no key is needed."""
     del told
     pace = PACE if sys.stdout.isatty() else 0
-    command = shlex.join([sys.executable, "-I", "-S", str(Path(agents.__file__)), str(pace)])
+    command = shlex.join([sys.executable, "-I", "-S", agents.__file__, f"{pace:g}"])
     write = ("--capabilities", "implement", "--autonomy", "workspace-write")
     for name, able in (("lead", ()), ("builder", write), ("checker", ())):
         stage.service("agent", "add", name, "--runtime", "shell", "--command", command, "--repo", REPO, *able)

@@ -37,6 +37,7 @@ def test_what_is_kept_is_looked_at_and_ended_by_the_commands_it_says(tmp_path: P
     environment = {**os.environ, "SERVICE_HOME": str(tmp_path / "none")}
     words = [*SERVICE, "demo", "--keep", "--json", "--home", str(home)]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
     assert (told["state"], told["home"]) == ("done", str(home))
     assert not (tmp_path / "none").exists()

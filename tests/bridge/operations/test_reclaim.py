@@ -17,10 +17,10 @@ from activities.runs import old_runs
 from activities.runs.supervised_run import Claim
 from activities.settings.home import Home
 from activities.store import old_artifacts, pipeline_runs, schema
+from bridge.machine.locks import FileLock
 from bridge.operations import backup, reclaim, repos
 from bridge.operations.reclaim import Reclaimed
 from bridge.operations.service import Service
-from bridge.operations.upkeep import alone
 from cli.main import main
 from tests.activities.git.conftest import make_repository
 from tests.bridge import seeds
@@ -255,13 +255,15 @@ def test_what_cannot_be_removed_is_said_and_the_rest_goes(
 
 
 def test_it_does_not_work_beside_a_backup_nor_that_beside_it(service: Service, tmp_path: Path) -> None:
-    with alone(service):
-        for other in (
-            lambda: reclaim.reclaim(service, "30d", yes=False),
-            lambda: backup.make(service, tmp_path / "b"),
-        ):
-            with pytest.raises(RefusedError, match=f"process {os.getpid()} makes a backup or cleans up"):
-                other()
+    lock = FileLock.take(service.home.root / "upkeep.lock", wait=0)
+    assert lock is not None
+    said = f"process {os.getpid()} makes a backup or cleans up"
+    with pytest.raises(RefusedError, match=said):
+        reclaim.reclaim(service, "30d", yes=False)
+    with pytest.raises(RefusedError, match=said):
+        backup.make(service, tmp_path / "b")
+    lock.release()
+    backup.make(service, tmp_path / "b")
 
 
 KILLED = """

@@ -30,6 +30,7 @@ match words:
     case ["daemon", "start"]:
         home.joinpath("logs").mkdir()
         home.joinpath("logs/worker.log").write_text("its last line\\n")
+        print(json.dumps({"state": {"ui_url": "http://127.0.0.1:1", "temporal_address": "127.0.0.1:2"}}))
     case ["agent", "ask", *_]: print(json.dumps({"job_id": "job-1"}))
     case ["daemon", "status"]: print(json.dumps({"state": {"ui_url": "http://127.0.0.1:1", "namespace": "service"}}))
     case ["job", "tree", "job-1"]:
@@ -98,6 +99,16 @@ def test_a_demo_that_fails_says_why_and_leaves_nothing(
     said = capsys.readouterr().err
     assert "the end of worker.log:\n    its last line\n" in said
     assert "error: service repo add ended with exit code 1\n  | error: it does not work\ntry: " in said
+    assert left(tmp_path) == []
+
+
+def test_without_git_it_says_so_and_begins_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, typed: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err.endswith("error: there is no git on the PATH\ntry: install git 2.38 or newer\n")
+    assert typed.read_text().splitlines() == ["daemon stop"]
     assert left(tmp_path) == []
 
 

@@ -1,0 +1,122 @@
+"""The service as a package: built, installed into an environment elsewhere, and used there with nothing set."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.written import ROOT
+
+pytestmark = pytest.mark.long
+
+SECONDS = 400
+PACKAGES = ("workflows", "activities", "bridge", "cli")
+IMPORTER = """\
+from bridge.operations.service import Service
+from workflows.contract.parse import read_result
+
+reveal_type(read_result(b""))
+reveal_type(Service.locate().home.root)
+"""
+
+
+def run(*words: object, **options: object) -> str:
+    """What a command prints; one that fails is shown."""
+    command = [str(word) for word in words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return str(done.stdout)
+
+
+def built(source: Path, folder: Path) -> tuple[Path, Path]:
+    """Source distribution and wheel."""
+    run(sys.executable, "-m", "hatchling", "build", "-d", folder, cwd=source)
+    return next(folder.glob("*.tar.gz")), next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from the source distribution alone, as an index has it."""
+    folder = tmp_path_factory.mktemp("package")
+    source, direct = built(ROOT, folder / "here")
+    with tarfile.open(source) as archive:
+        archive.extractall(folder, filter="data")
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"dev-cluster/setup", "dev-cluster/requirements.txt", "tests/conftest.py", ".ci/run", "LICENSE"} <= names
+    assert not [name for name in names if "_cache/" in name or "__pycache__" in name or ".venv" in name]
+    _, found = built(folder / source.name.removesuffix(".tar.gz"), folder / "again")
+    with zipfile.ZipFile(found) as one, zipfile.ZipFile(direct) as other:
+        assert sorted(one.namelist()) == sorted(other.namelist())
+    return found
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh one in which the wheel is; what it depends on is taken from ours, so that no index is needed."""
+    made = tmp_path_factory.mktemp("else where") / "venv"
+    run(sys.executable, "-m", "venv", "--without-pip", made)
+    libraries = Path(sysconfig.get_path("purelib", vars={"base": str(made), "platbase": str(made)}))
+    run(sys.executable, "-m", "pip", "--python", made, "install", "--no-deps", "--quiet", wheel)
+    (libraries / "ours.pth").write_text(f"{sysconfig.get_path('purelib')}\n")  # whose own .pth are not read
+    (made / "bin" / "temporal").symlink_to(Path(sys.executable).with_name("temporal"))
+    return made
+
+
+@pytest.fixture
+def bare(environment: Path, tmp_path: Path) -> dict[str, str]:
+    """A new account's."""
+    (tmp_path / "user").mkdir()
+    (tmp_path / "tmp").mkdir()
+    path = os.pathsep.join((str(environment / "bin"), "/usr/local/bin", "/usr/bin", "/bin"))
+    return {"HOME": str(tmp_path / "user"), "TMPDIR": str(tmp_path / "tmp"), "PATH": path, "LANG": "C.UTF-8"}
+
+
+def test_it_is_its_own_and_says_its_version(environment: Path, bare: dict[str, str], tmp_path: Path) -> None:
+    assert run("service", "--version", env=bare, cwd=tmp_path).startswith("service ")
+    where = f"import {', '.join(PACKAGES)}; print({', '.join(f'{each}.__file__' for each in PACKAGES)})"
+    places = run(environment / "bin/python", "-c", where, env=bare, cwd=tmp_path).split(" /")
+    assert all(str(environment) in f"/{place}" for place in places), "not the checkout's"
+
+
+@pytest.mark.ruling("engine:demo")
+def test_the_demo_plays_and_leaves_nothing(bare: dict[str, str], tmp_path: Path) -> None:
+    told = json.loads(run("service", "demo", "--json", env=bare, cwd=tmp_path / "user"))
+    assert (told["state"], told["jobs"]) == ("done", 8)
+    assert [*(tmp_path / "user").iterdir(), *(tmp_path / "tmp").iterdir()] == []
+
+
+@pytest.mark.ruling("engine:init")
+def test_it_begins_in_a_repository_of_somebody(bare: dict[str, str], tmp_path: Path) -> None:
+    garden, program = tmp_path / "user" / "garden", tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 0.169.0\n")
+    program.chmod(0o755)
+    who = ("-c", "user.name=me", "-c", "user.email=me@example.invalid")
+    run("git", "init", "-q", garden, env=bare)
+    run("git", "-C", garden, *who, "commit", "-q", "--allow-empty", "-m", "first", env=bare)
+    found = bare | {"PATH": f"{bare['PATH']}{os.pathsep}{program.parent}"}
+    told = json.loads(run("service", "init", "--yes", "--no-start", "--json", env=found, cwd=garden))
+    assert told["repository"]["name"] == "local/garden"
+    assert "builder" in run("service", "agent", "list", env=found, cwd=garden)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_take_its_completion(shell: str, bare: dict[str, str], tmp_path: Path) -> None:
+    script = run("service", "completion", shell, env=bare, cwd=tmp_path)
+    assert "service" in script
+    if shell == "bash":
+        run("bash", "-n", "-c", script, env=bare)
+
+
+def test_whoever_imports_it_has_its_types(environment: Path, tmp_path: Path) -> None:
+    (tmp_path / "importer.py").write_text(IMPORTER)
+    checker = (sys.executable, "-m", "mypy", "--strict", "--python-executable", environment / "bin/python")
+    said = run(*checker, "importer.py", cwd=tmp_path)
+    assert 'Revealed type is "workflows.contract.parse.Accepted | workflows.contract.parse.Rejected"' in said
+    assert 'Revealed type is "pathlib.Path"' in said
