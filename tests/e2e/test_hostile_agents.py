@@ -38,13 +38,13 @@ def test_who_waits_for_an_evil_tree_sees_only_text(script: Script) -> None:
         answered={"summary": EVIL, "findings": [EVIL, {"title": EVIL}], "human_questions": []},
     )
     seen = wait(script, "agent", "ask", "lead", EVIL, "--repo", "acme/shop", "--wait", keys="2\n")
-    assert (raw(seen.text), forged(seen.text)) == ([], []), seen.text
-    assert "FORGED" in seen.text
-    assert "that is none of the choices" not in seen.text
+    assert (raw(seen.said), forged(seen.said)) == ([], []), seen.said
+    assert "FORGED" in seen.said
+    assert "that is none of the choices" not in seen.said
     root = script.service.json("job", "list", "--roots")[0]["job_id"]
     for words in (("job", "show", root), ("job", "events", root), ("job", "tree", root), ("attention",)):
         shown = wait(script, *words)
-        assert (raw(shown.text), forged(shown.text)) == ([], []), shown.text
+        assert (raw(shown.said), forged(shown.said)) == ([], []), shown.said
 
 
 def test_what_others_wrote_forges_no_part_of_a_prompt(script: Script) -> None:
@@ -70,8 +70,8 @@ def test_a_pipeline_that_prints_evil_is_followed(script: Script, tmp_path: Path)
     (tmp_path / "p.yaml").write_text(f"name: evil\nrepo: acme/shop\nstages:\n  - {stage}\n")
     script.service("pipeline", "add", str(tmp_path / "p.yaml"))
     seen = wait(script, "pipeline", "run", "evil", "--payload", f"k={EVIL}", "--wait")
-    assert (raw(seen.text), forged(seen.text)) == ([], []), seen.text
+    assert (raw(seen.said), forged(seen.said)) == ([], []), seen.said
     run = script.service.json("pipeline", "runs")["runs"][0]["id"]
     shown = wait(script, "pipeline", "show", run, "--stage", "out")
-    assert (raw(shown.text), forged(shown.text)) == ([], []), shown.text
-    assert "  | service job retry FORGED" in shown.text
+    assert (raw(shown.said), forged(shown.said)) == ([], []), shown.said
+    assert "  | service job retry FORGED" in shown.said
