@@ -10,7 +10,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 WHAT = {
     "runs": "prompts and output of agents",
-    "artifacts": "long prompts, results and bodies that agents handed on",
+    "artifacts": "long prompts, results, what agents handed on",
     "worktrees": "work folders of which all is elsewhere too",
     "logs": "logs that were set aside",
 }
