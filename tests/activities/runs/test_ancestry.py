@@ -12,11 +12,11 @@ import pytest
 from activities.runs import ancestry, os_processes
 from activities.runs.ancestry import Agent, GoneError, agent_of
 from activities.runs.orphans import recent
-from activities.runs.os_processes import identity
+from activities.runs.os_processes import MARK, environment_of, identity
 from activities.runs.supervised_run import RunEnd, RunRequest, run
 from tests.activities.runs.conftest import RequestFor
 from tests.activities.runs.processes import parent, supervisor_of, without_fork_server
-from tests.waiting import until
+from tests.waiting import until, wait_for
 
 pytestmark = [
     pytest.mark.ruling("N5"),
@@ -124,6 +124,7 @@ async def test_what_a_killed_supervisor_leaves_is_ended_even_where_nothing_marks
 def test_a_marked_process_is_an_agent_s_where_no_supervisor_is_left() -> None:
     marked = {"PATH": os.environ["PATH"], "SERVICE_RUN_MARK": "job-000000000000.1-" + "0" * 32 + "@home"}
     left = subprocess.Popen(["sleep", "600"], env=marked)
+    wait_for(lambda: MARK in environment_of(left.pid), "a process that begins shows its environment a moment later")
     assert agent_of(left.pid) == Agent("job-000000000000")
     left.kill()
     left.wait()
