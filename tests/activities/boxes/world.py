@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import platform
+import secrets
 import shutil
 import socket
 import subprocess
@@ -23,7 +24,6 @@ from activities.boxes.programs import needed
 from activities.runs.supervised_run import RunEnd, RunRequest, run
 
 UID = 64_100
-KEY = 0x5EC7
 IPC_CREAT, IPC_RMID = 0o1000, 0
 
 
@@ -104,7 +104,9 @@ def built(tmp: Path) -> Iterator[World]:
         udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         udp.bind(("127.0.0.1", 0))
         threading.Thread(target=_echo, args=(udp,), daemon=True).start()
-        segment = kernel.libc().shmget(KEY, 16, IPC_CREAT | 0o666)
+        key = 1 + secrets.randbelow(2**31 - 1)  # of this world alone: others run beside it on the same machine
+        segment = kernel.libc().shmget(key, 16, IPC_CREAT | 0o666)
+        assert segment >= 0
         stack.callback(lambda: kernel.libc().shmctl(segment, IPC_RMID, None))
         world.facts = {
             "home": str(home),
@@ -118,7 +120,7 @@ def built(tmp: Path) -> Iterator[World]:
             "port": tcp.getsockname()[1],
             "udp": udp.getsockname()[1],
             "shm": str(shm),
-            "key": KEY,
+            "key": key,
         }
         yield world
 
