@@ -32,6 +32,9 @@ _service() {
 if [[ $funcstack[1] == _service ]]; then _service "$@"; else compdef _service service; fi
 """
 _FISH = """\
+# fish knows another program of this name, whose words are loaded and forgotten
+complete -C 'service ' >/dev/null 2>&1
+complete -c service -e
 function __service_candidates
     set -l words (commandline -opc)
     set -l begun (commandline -ct)
