@@ -50,8 +50,8 @@ def attention(
 
 def _watch_live(service: "Service") -> None:
     from bridge.operations import attention as operation
-    from cli.drawing.live import View, live
     from cli.drawing.viewport import Row
+    from cli.live import View, live
 
     with left_alone("service attention --watch"), live() as shown:
         while True:

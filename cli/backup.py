@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.output import say, say_json
+from cli.sizes import size
 
 if TYPE_CHECKING:
     from bridge.operations.backup import Backup
@@ -21,7 +22,7 @@ def backup(
     """Copy the home into a folder: store, Temporal's database, artifacts, settings, keys. Nothing has to stop."""
     from bridge.operations import backup
     from bridge.operations.service import Service
-    from cli.drawing.progress import progress
+    from cli.progress import progress
     from cli.waiting import if_interrupted
 
     with if_interrupted("nothing was copied", "service backup FOLDER"), progress("copying the home") as step:
@@ -37,5 +38,5 @@ def lines(made: "Backup", first: str) -> list[str]:
     """What it holds, and what is to be known of it."""
     from cli.words import clock
 
-    size = f"{made.files} files, {made.bytes / 1e6:.1f} MB, version {made.version}"
-    return [first, f"{size}, as of {clock(made.made_at.timestamp())}", *(f"note: {note}" for note in made.notes)]
+    held = f"{made.files} files, {size(made.bytes)}, version {made.version}"
+    return [first, f"{held}, as of {clock(made.made_at.timestamp())}", *(f"note: {note}" for note in made.notes)]

@@ -41,8 +41,8 @@ def start(
     """Start everything in the background and wait until it works."""
     from bridge.daemon import control
     from bridge.operations.service import Service
-    from cli.drawing.progress import LastHeard, progress
     from cli.drawing.screens import can_move
+    from cli.progress import LastHeard, progress
     from cli.waiting import if_interrupted
 
     goes_on = if_interrupted("the daemon goes on starting", "service daemon status", "service daemon stop")
@@ -59,7 +59,7 @@ def stop(as_json: AsJson = False) -> None:
     """Stop everything. Agents that are at work go on, and are found again at the next start."""
     from bridge.daemon import control
     from bridge.operations.service import Service
-    from cli.drawing.progress import progress
+    from cli.progress import progress
     from cli.waiting import if_interrupted
 
     goes_on = if_interrupted("the daemon goes on stopping", "service daemon status")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cli.drawing.lines import FOLDED, Line, Piece
 from cli.drawing.looks import Look, of_state
 from cli.drawing.screens import can_move
+from cli.sizes import size
 
 if TYPE_CHECKING:
     from bridge.machine.daemon_state import ChildState, DaemonStatus
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 _COLUMN = 16
 _BELOW = " " * (_COLUMN + 1) + FOLDED
 _FEW = 3
-_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
@@ -143,11 +143,3 @@ def _disk(disk: "Disk") -> Iterator[str]:
 
 def _more(whole: bool) -> str:
     return "" if whole else "more than "
-
-
-def size(count: int) -> str:
-    """Bytes, as people read them."""
-    for unit, name in _UNITS:
-        if count >= unit:
-            return f"{count / unit:.1f} {name}" if count < 10 * unit else f"{count / unit:.0f} {name}"
-    return f"{count} bytes"

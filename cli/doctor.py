@@ -19,7 +19,7 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
     """Look at everything the service stands on. Exit status 1 when something is wrong."""
     from bridge.operations import doctor
     from bridge.operations.service import Service
-    from cli.drawing.progress import progress
+    from cli.progress import progress
     from cli.waiting import if_interrupted
 
     with if_interrupted("not everything was looked at", "service doctor"), progress() as step:

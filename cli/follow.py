@@ -23,7 +23,7 @@ NAMED = 3
 def follow(service: "Service", job_id: str, *, json: bool) -> int:
     """Say each change once, then the end; 0 when the task is done, 1 when it ended otherwise."""
     from bridge.operations import jobs
-    from cli.drawing.progress import progress
+    from cli.progress import progress
 
     said: dict[str, str] = {}
     asker = Asker(service, json=json)
@@ -58,7 +58,7 @@ def silently(service: "Service", job_id: str) -> "Tree":
 
 def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
     """Print events as they come, one line each, until the tree is over."""
-    from cli.drawing.progress import progress
+    from cli.progress import progress
 
     said = LastLines(service, job_id)
     with _told_on_a_terminal(f"service job events {job_id} --follow"), progress(timed=False) as step:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from cli.output import say, say_json, say_table, tell
+from cli.sizes import size
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -35,21 +36,13 @@ def gc(
     if json:
         say_json(reclaim.as_json(found))
     else:
-        rows = [(room.what, str(room.count), _size(room.bytes), WHAT[room.what]) for room in found.rooms if room.count]
+        rows = [(room.what, str(room.count), size(room.bytes), WHAT[room.what]) for room in found.rooms if room.count]
         say_table(("KIND", "THINGS", "SIZE", "WHAT"), rows, f"nothing older than {found.older_than} can go")
         tell(*(f"kept: {why}" for why in found.kept))
         if yes:
-            say(f"freed {_size(found.bytes)}")
+            say(f"freed {size(found.bytes)}")
         elif rows:
-            say(f"nothing was removed; to free {_size(found.bytes)}: service gc --older-than {found.older_than} --yes")
+            say(f"nothing was removed; to free {size(found.bytes)}: service gc --older-than {found.older_than} --yes")
         tell(*(f"error: {problem}" for problem in found.problems))
     if found.problems:
         raise typer.Exit(1)
-
-
-def _size(count: int) -> str:
-    """As disks are sold: a thousand at a time."""
-    size, units = float(count), ["bytes", "kB", "MB", "GB"]
-    while size >= 1000 and len(units) > 1:
-        size, units = size / 1000, units[1:]
-    return f"{count} bytes" if units[0] == "bytes" else f"{size:.1f} {units[0]}"

@@ -55,7 +55,7 @@ def sync(
 
     from bridge.operations import github
     from bridge.operations.service import Service
-    from cli.drawing.progress import progress
+    from cli.progress import progress
     from cli.waiting import if_interrupted
     from workflows.model.errors import UsageError
 

@@ -45,7 +45,7 @@ def init(
     """
     from bridge.operations import initiation, runtimes, team
     from bridge.operations.service import Service
-    from cli.drawing.progress import progress
+    from cli.progress import progress
 
     service = Service.locate()
     found = initiation.checkout(service, Path())
@@ -70,7 +70,7 @@ def init(
 
 def _started(service: "Service") -> bool:
     from bridge.daemon import control
-    from cli.drawing.progress import progress
+    from cli.progress import progress
 
     tell("starting the daemon …")
     with if_interrupted("it goes on starting", "service init"), progress("starting the daemon") as step:

@@ -28,7 +28,7 @@ def publish(
     """Push the branch to GitHub and open its pull request, or bring the one that is there up to date."""
     from bridge.operations import publish as operations
     from bridge.operations.service import Service
-    from cli.drawing.progress import progress
+    from cli.progress import progress
     from cli.waiting import if_interrupted
     from cli.words import signed
     from workflows.model.errors import RefusedError

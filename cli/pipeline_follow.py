@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bridge.machine.steps import Step
     from bridge.operations.pipeline_runs import RunView
     from bridge.operations.service import Service
-    from cli.drawing.live import View
+    from cli.live import View
 
 INTERVAL = 0.2
 _RANKS = {"running": 0, "blocked": 1, "failed": 1, "pending": 2}
@@ -32,7 +32,7 @@ def watch(service: "Service", run_id: str, *, json: bool) -> int:
 
 def follow(service: "Service", run_id: str, *, json: bool) -> int:
     """Say each change once, then the end; 0 when the run succeeded, 1 when it ended otherwise."""
-    from cli.drawing.progress import progress
+    from cli.progress import progress
 
     with left_alone(f"service pipeline watch {run_id}", "service attention"), progress(timed=False) as step:
         run = _until_over(service, run_id, Asker(service, json=json), step)
@@ -46,7 +46,7 @@ def _code(run: "RunView") -> int:
 
 def _watch_live(service: "Service", run_id: str) -> "RunView":
     from bridge.operations import pipeline_runs
-    from cli.drawing.live import live
+    from cli.live import live
 
     asker = Asker(service, json=False)
     with live() as shown:
@@ -62,8 +62,8 @@ def _watch_live(service: "Service", run_id: str) -> "RunView":
 
 
 def _view(run: "RunView") -> "View":
-    from cli.drawing.live import View
     from cli.drawing.viewport import Row
+    from cli.live import View
 
     whole = list(lines(run))
     stages = [

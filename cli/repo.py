@@ -66,7 +66,7 @@ def sweep(
     """List worktrees, merged branches and locks that killed processes left; never removes work that is nowhere else."""
     from bridge.operations import leftovers
     from bridge.operations.service import Service
-    from cli.drawing.progress import progress
+    from cli.progress import progress
     from cli.waiting import if_interrupted
 
     stopped = if_interrupted("what is removed by now is gone, the rest is as it was", "service repo sweep")

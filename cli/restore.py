@@ -19,7 +19,7 @@ def restore(
     from activities.settings.home import Home
     from bridge.operations import backup
     from cli.backup import lines
-    from cli.drawing.progress import progress
+    from cli.progress import progress
     from cli.waiting import if_interrupted
 
     with if_interrupted("the home is as it was", "service restore FOLDER"), progress() as step:

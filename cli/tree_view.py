@@ -14,8 +14,8 @@ from cli.words import one_line
 if TYPE_CHECKING:
     from bridge.operations.jobs import Tree
     from bridge.operations.service import Service
-    from cli.drawing.live import View
     from cli.drawing.viewport import Row
+    from cli.live import View
     from workflows.model.rows import JobRecord
 
 INTERVAL = 0.3
@@ -74,7 +74,7 @@ def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
 
 def _watch_live(service: "Service", job_id: str) -> None:
     from bridge.operations import jobs
-    from cli.drawing.live import live
+    from cli.live import live
 
     with live() as shown:
         while not (tree := jobs.tree(service, job_id)).over:
@@ -105,7 +105,7 @@ def _without_clock(view: list[str]) -> list[str]:
 
 def _view(tree: "Tree") -> "View":
     """The title and the spend stand on any screen; then what else is to be known, as far as there is room."""
-    from cli.drawing.live import View
+    from cli.live import View
 
     return View([_title(tree), _spent(tree), *_why(tree), *_what_next(tree)], list(_rows(tree)), list(lines(tree)))
 

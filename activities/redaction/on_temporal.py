@@ -13,7 +13,7 @@ from activities.redaction.kept_secrets import KeptSecrets
 from activities.redaction.redacted import mapped, redacted, redacted_all
 
 _LONG = 4096
-"""Characters that are looked through in some milliseconds."""
+"""Characters; fewer are looked through in some milliseconds."""
 
 
 class Hiding(temporalio.client.Interceptor):
@@ -32,7 +32,7 @@ class _Sending(OutboundInterceptor):
         self._kept = kept
 
     async def start_workflow(self, input: StartWorkflowInput) -> Any:  # noqa: A002
-        await self._hide_well(input)
+        await self._hide_off_loop_if_long(input)
         input.static_summary = input.static_summary and redacted(input.static_summary)
         input.static_details = input.static_details and redacted(input.static_details)
         return await super().start_workflow(input)
@@ -42,15 +42,15 @@ class _Sending(OutboundInterceptor):
         await super().signal_workflow(input)
 
     async def start_workflow_update(self, input: temporalio.client.StartWorkflowUpdateInput) -> Any:  # noqa: A002
-        await self._hide_well(input)
+        await self._hide_off_loop_if_long(input)
         return await super().start_workflow_update(input)
 
     async def query_workflow(self, input: temporalio.client.QueryWorkflowInput) -> Any:  # noqa: A002
         self._hide(input)
         return await super().query_workflow(input)
 
-    async def _hide_well(self, sent: Any) -> None:
-        """Beside the loop where there are long texts: those take their time."""
+    async def _hide_off_loop_if_long(self, sent: Any) -> None:
+        """Long texts take their time, and the loop does not wait for them."""
         if _length(sent.args) > _LONG:
             await asyncio.to_thread(self._hide, sent)
         else:

@@ -1,9 +1,7 @@
 """How the service is doing, in figures that a glance takes in and no look takes long to find."""
 
-import os
 import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from activities.settings.home import Home
 from activities.store import counts
 from activities.store import hosts as stored_hosts
 from activities.store.counts import Counts
+from bridge.machine.sizes import sizes
 from bridge.operations import spend
 from bridge.operations.service import Service
 from bridge.operations.spend import Used
@@ -122,32 +121,8 @@ def _database(path: Path) -> tuple[Path, ...]:
 def _part(name: str, paths: tuple[Path, ...], until: float) -> Part:
     total = 0
     for path in paths:
-        for size in _sizes(path):
+        for size in sizes(path):
             total += size
             if time.monotonic() > until:
                 return Part(name, total, whole=False)
     return Part(name, total, whole=True)
-
-
-def _sizes(path: Path) -> Iterator[int]:
-    """Of a file, or of each file and folder below; no link is followed. What is gone by now counts nothing."""
-    folders = [path]
-    while folders:
-        here = folders.pop()
-        try:
-            entries = os.scandir(here)
-        except NotADirectoryError:
-            yield here.stat().st_size
-            continue
-        except OSError:
-            continue
-        with entries:
-            for entry in entries:
-                try:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(Path(entry.path))
-                        yield 0
-                    else:
-                        yield entry.stat(follow_symlinks=False).st_size
-                except OSError:
-                    continue

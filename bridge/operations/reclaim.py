@@ -4,7 +4,6 @@ Only of trees and pipelines' runs that are over for good for some time: what run
 all it has, for it may go on. Rows stay, and so do branches, settings, keys, audits and backups.
 """
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from activities.runs import old_runs
 from activities.runs.run_folders import Key
 from activities.store import attempts, old_artifacts
 from activities.store.over import Over, over
+from bridge.machine.sizes import sizes
 from bridge.operations import leftovers, repos
 from bridge.operations.service import Service
 from bridge.operations.upkeep import by_itself
@@ -194,9 +194,4 @@ def _room(what: What, things: list[Thing]) -> Room:
 
 
 def _size(path: Path) -> int:
-    """Of all files in it; links are not followed."""
-    with suppress(OSError):
-        if path.is_dir() and not path.is_symlink():
-            return sum(_size(Path(entry.path)) for entry in os.scandir(path))
-        return path.lstat().st_size
-    return 0
+    return sum(sizes(path))

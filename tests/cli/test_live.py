@@ -10,11 +10,11 @@ from sqlalchemy import text
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
-from cli.drawing.live import View, framed
 from cli.drawing.screens import Screen
 from cli.drawing.viewport import Row
+from cli.live import View, framed
 from tests.bridge.seeds import ROOT
-from tests.cli.drawing import slow, trees
+from tests.cli import slow, trees
 from tests.cli.emulator import Emulator
 from tests.cli.seat import CTRL_C, Seat, seated
 from workflows.model.errors import UnreachableError

@@ -10,14 +10,14 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
-from cli.drawing.progress import progress
 from cli.main import main
 from cli.output import say, tell, typed
+from cli.progress import progress
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
-from tests.cli.drawing import slow, trees
-from tests.cli.drawing.slow import SAYS
+from tests.cli import slow, trees
 from tests.cli.seat import CTRL_C, Seat, seated
+from tests.cli.slow import SAYS
 from tests.waiting import wait_for
 from workflows.model.states import TaskState
 
@@ -74,7 +74,7 @@ def test_a_terminal_without_a_cursor_gets_none(service: Service) -> None:
 def test_a_pipe_gets_none(
     service: Service, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cli.drawing.progress._BEGIN", 0.0)
+    monkeypatch.setattr("cli.progress._BEGIN", 0.0)
     assert main(["repo", "sweep"]) == 0
     assert capsys.readouterr().err == ""
 
@@ -92,8 +92,8 @@ def test_what_is_printed_meanwhile_stands_above_it(monkeypatch: pytest.MonkeyPat
     screen = Screen()
     monkeypatch.setattr("sys.stdout", screen)
     monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr("cli.drawing.progress._BEGIN", 0.0)
-    monkeypatch.setattr("cli.drawing.progress._TICK", 0.001)
+    monkeypatch.setattr("cli.progress._BEGIN", 0.0)
+    monkeypatch.setattr("cli.progress._TICK", 0.001)
     monkeypatch.setenv("TERM", "xterm")
     typed([])
     with progress("working \x1b[2J") as step:
