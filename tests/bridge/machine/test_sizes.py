@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from bridge.machine.sizes import sizes
-from cli.sizes import size
 
 
 @pytest.mark.ruling("engine:gc")
@@ -21,19 +20,3 @@ def test_a_folder_takes_what_is_in_it_and_no_link_is_followed(tmp_path: Path) ->
     assert sum(sizes(folder / "link")) == link
     assert sum(sizes(folder / "below" / "file")) == 300
     assert sum(sizes(tmp_path / "gone")) == 0
-
-
-@pytest.mark.ruling("engine:gc")
-@pytest.mark.parametrize(
-    ("count", "told"),
-    [
-        (0, "0 bytes"),
-        (999, "999 bytes"),
-        (1000, "1.0 kB"),
-        (9_960, "10.0 kB"),
-        (83_000, "83 kB"),
-        (52_500_000_000, "52 GB"),
-    ],
-)
-def test_bytes_are_told_in_the_largest_unit_that_fits(count: int, told: str) -> None:
-    assert size(count) == told
