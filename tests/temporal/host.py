@@ -166,7 +166,10 @@ class Host:
 
 @asynccontextmanager
 async def serving(client: Client, queue: str, host: Host, *, slots: int = 100, **options: Any) -> AsyncIterator[None]:
-    """The two workers of a host, which has room for so many runs; options are the tree worker's."""
+    """The two workers of a host, which has room for so many runs; options are the tree worker's.
+
+    The trees' worker stops first: what runs say when their worker stops reaches no tree before somebody serves again.
+    """
     quick = timedelta(seconds=0.2)
     trees = Worker(
         client,
@@ -184,7 +187,7 @@ async def serving(client: Client, queue: str, host: Host, *, slots: int = 100, *
         max_concurrent_activities=slots,
         max_heartbeat_throttle_interval=quick,
     )
-    async with trees, agents:
+    async with agents, trees:
         yield
 
 

@@ -56,6 +56,8 @@ async def test_a_kill_does_not_wait_for_places(client: Client, queue: str, immed
         assert states(host, OTHERS) == {JobState.QUEUED}
         await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=immediate))
         await until_all(host, OTHERS, JobState.CANCELLED)
+        if immediate:
+            await host.until(lambda: set(host.cancelled) == set(FOUR))
         host.release(*FOUR)
         closed = await soon(ended(tree))
         host.release(*OTHERS)

@@ -15,6 +15,7 @@ from tests.temporal.host import Host, ended, script, serving, start
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
 from tests.temporal.server import histories
 from tests.tree.simulator import delegation
+from tests.waiting import until
 from workflows.temporal.calls import TASK_TIMEOUT
 
 pytestmark = pytest.mark.ruling("engine:restores")
@@ -30,23 +31,31 @@ async def host(
     made.touch("go")
 
 
-async def timeouts(client: Client, queue: str) -> dict[str, timedelta]:
-    """By type of workflow: how long a step may take."""
-    begun = [found.events[0].workflow_execution_started_event_attributes async for found in histories(client, queue)]
-    return {each.workflow_type.name: each.workflow_task_timeout.ToTimedelta() for each in begun}
+async def timeouts(client: Client, queue: str, *wanted: str) -> dict[str, timedelta]:
+    """By type of workflow: how long a step may take; the server lists what has begun a moment later."""
+
+    found: dict[str, timedelta] = {}
+
+    async def listed() -> bool:
+        async for history in histories(client, queue):
+            begun = history.events[0].workflow_execution_started_event_attributes
+            found[begun.workflow_type.name] = begun.workflow_task_timeout.ToTimedelta()
+        return set(wanted) <= set(found)
+
+    await until(listed, lambda: found)
+    return found
 
 
 async def test_of_a_tree_that_was_just_started(client: Client, queue: str, host: PipelineHost) -> None:
     await new_jobs.start(host.service, NewJob("dev", "ask", "go", "acme/shop"))
-    assert await timeouts(client, queue) == {"DelegationTree": TASK_TIMEOUT}
+    assert await timeouts(client, queue, "DelegationTree") == {"DelegationTree": TASK_TIMEOUT}
 
 
 async def test_of_what_a_tree_starts(client: Client, queue: str) -> None:
     said = script({"root": (delegation("a"),), "a": "failed"})
     async with serving(client, queue, Host(said)):
         await ended(await start(client, queue, task_timeout=TASK_TIMEOUT))
-        found = await timeouts(client, queue)
-    assert {"Delegation", "Notify"} <= set(found)
+        found = await timeouts(client, queue, "Delegation", "Notify")
     assert set(found.values()) == {TASK_TIMEOUT}
 
 
@@ -55,6 +64,5 @@ async def test_of_a_run_and_its_stages(client: Client, queue: str, host: Pipelin
     await host.add(f"name: p\nrepo: acme/shop\nstages:\n  - {stage}\n")
     async with host.working():
         await host.until_over(await host.run())
-        found = await timeouts(client, queue)
-    assert {"PipelineRun", "DelegationTree"} <= set(found)
+        found = await timeouts(client, queue, "PipelineRun", "DelegationTree")
     assert set(found.values()) == {TASK_TIMEOUT}
