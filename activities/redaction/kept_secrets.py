@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from activities.redaction import known_values
+from activities.redaction.redacted import is_known_clean
 from activities.sealing import seal_key
 
 _WORD = re.compile(r"redacted-([0-9a-f]{20})")
@@ -37,6 +38,8 @@ class KeptSecrets:
         """The text with a word in the place of each secret, which is kept."""
         from workflows.contract.redact import redact
 
+        if is_known_clean(text):
+            return text
         if len(text) <= _LONG:
             return redact(text, known_values.process().find, self._keep)
         if hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() in _HIDDEN:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
-from functools import lru_cache
+from enum import Enum, auto
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, JsonValue
@@ -54,6 +55,11 @@ def redacted_all(value: T) -> T:
     return mapped(value, _clean)
 
 
+def is_known_clean(text: str) -> bool:
+    """Whether a text is one of those that come again and again, and holds nothing secret."""
+    return len(text) <= _SHORT and _clean(text) == text
+
+
 def mapped(value: T, change: Callable[[str], str]) -> T:
     """The value with every text in it changed; enumerations and names of fields stay."""
     changed: Any = _mapped(value, change)
@@ -67,30 +73,54 @@ def learn(values: Iterable[str]) -> None:
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    if type(value) is str:
+    kind: Any = type(value)
+    if kind is str:
         return change(value)
-    if isinstance(value, BaseModel):
-        told = {name: getattr(value, name) for name in type(value).model_fields}
-        new = {name: item for name, old in told.items() if (item := _mapped(old, change)) is not old and item != old}
-        return value.model_copy(update=new) if new else value
-    if isinstance(value, dict):
-        return {_mapped(name, change): _member(name, item, change) for name, item in value.items()}
-    if type(value) in (list, tuple, set, frozenset):
-        return type(value)(_mapped(item, change) for item in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        told = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
-        new = {name: item for name, old in told.items() if (item := _mapped(old, change)) is not old and item != old}
-        return replace(value, **new) if new else value
-    return value
+    shape, names = _shape(kind)
+    match shape:
+        case _Shape.RECORD:
+            new: dict[str, Any] = {}
+            for name in names:
+                old = getattr(value, name)
+                if (item := _mapped(old, change)) is not old and item != old:
+                    new[name] = item
+            return _with(value, new) if new else value
+        case _Shape.DICT:
+            from workflows.contract.secret_names import is_secret
+
+            return {
+                _mapped(name, change): change(f"{name}={item}").partition("=")[2]  # under a secret's name it goes whole
+                if type(item) is str and type(name) is str and is_secret(name, item)
+                else _mapped(item, change)
+                for name, item in value.items()
+            }
+        case _Shape.SERIES:
+            return kind(_mapped(item, change) for item in value)
+        case _:
+            return value
 
 
-def _member(name: object, value: Any, change: Callable[[str], str]) -> Any:
-    """A text under a secret's name goes whole."""
-    from workflows.contract.secret_names import is_secret
+class _Shape(Enum):
+    RECORD = auto()
+    DICT = auto()
+    SERIES = auto()
+    OTHER = auto()
 
-    if type(name) is str and type(value) is str and is_secret(name, value):
-        return change(f"{name}={value}").partition("=")[2]
-    return _mapped(value, change)
+
+@cache
+def _shape(kind: type) -> tuple[_Shape, tuple[str, ...]]:
+    """How values of a type hold texts, and a record's fields: asking takes longer than going through a small value."""
+    if issubclass(kind, BaseModel):
+        return _Shape.RECORD, tuple(kind.model_fields)
+    if is_dataclass(kind):
+        return _Shape.RECORD, tuple(each.name for each in fields(kind) if each.init)
+    if issubclass(kind, dict):
+        return _Shape.DICT, ()
+    return (_Shape.SERIES if kind in (list, tuple, set, frozenset) else _Shape.OTHER), ()
+
+
+def _with(record: Any, new: dict[str, Any]) -> Any:
+    return record.model_copy(update=new) if isinstance(record, BaseModel) else replace(record, **new)
 
 
 def _look() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, delete, insert, select
 
 from activities.store import schema
-from activities.store.database import insert_new
+from activities.store.database import having, insert_new
 from workflows.contract.models import WRITE_POLICIES, Action
 from workflows.model.errors import RefusedError
 from workflows.model.workers import Worker
@@ -78,17 +78,22 @@ def deny(engine: Engine, name: str, repo: str) -> None:
         connection.execute(delete(schema.agent_repos).where(pair))
 
 
+_AGENTS = select(schema.agents).order_by(schema.agents.c.name)
+_ALLOWED = select(schema.agent_repos).order_by(schema.agent_repos.c.repo)
+_ALLOWED_ONE = having(schema.agent_repos.c.agent).order_by(schema.agent_repos.c.repo)
+
+
 def _read(engine: Engine, name: str | None = None) -> list[Agent]:
-    agents = select(schema.agents).order_by(schema.agents.c.name)
-    allowed = select(schema.agent_repos).order_by(schema.agent_repos.c.repo)
-    if name is not None:
-        agents = agents.where(schema.agents.c.name == name)
-        allowed = allowed.where(schema.agent_repos.c.agent == name)
     with engine.connect() as connection:
+        if name is None:
+            agents, allowed = connection.execute(_AGENTS), connection.execute(_ALLOWED)
+        else:
+            agents = connection.execute(having(schema.agents.c.name), {"name": name})
+            allowed = connection.execute(_ALLOWED_ONE, {"agent": name})
         repos: dict[str, list[str]] = {}
-        for pair in connection.execute(allowed):
+        for pair in allowed:
             repos.setdefault(pair.agent, []).append(pair.repo)
         return [
             Agent(Worker.model_validate(dict(row._mapping)), tuple(repos.get(row.name, ())), row.added_at)
-            for row in connection.execute(agents)
+            for row in agents
         ]

@@ -5,10 +5,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy import Connection, Engine, bindparam, select, update
 
 from activities.store import schema
-from activities.store.database import insert_one
+from activities.store.database import having, insert_one
 from workflows.model.jobs import JobOutcome
 from workflows.pipeline.plan import StageOutcome
 
@@ -38,6 +38,14 @@ class AttemptRow:
         return JobOutcome.model_validate(self.outcome) if self.outcome else None
 
 
+_ONE = having(schema.runs.c.job_id, schema.runs.c.attempt)
+_CHANGED = update(schema.runs).where(
+    schema.runs.c.job_id == bindparam("of_job"),
+    schema.runs.c.attempt == bindparam("of_attempt"),
+    schema.runs.c.ended_at.is_(None),
+)
+
+
 def open_within(
     connection: Connection, job_id: str, attempt: int, host: str, run_dir: str, started_at: float
 ) -> AttemptRow:
@@ -46,14 +54,12 @@ def open_within(
     row |= {"run_dir": run_dir, "started_at": started_at}
     if insert_one(connection, schema.runs, row):
         return AttemptRow(**row)
-    key = (schema.runs.c.job_id == job_id) & (schema.runs.c.attempt == attempt)
-    return AttemptRow(**connection.execute(select(schema.runs).where(key)).one()._mapping)
+    return AttemptRow(**connection.execute(_ONE, {"job_id": job_id, "attempt": attempt}).one()._mapping)
 
 
 def get(engine: Engine, job_id: str, attempt: int) -> AttemptRow | None:
-    key = (schema.runs.c.job_id == job_id) & (schema.runs.c.attempt == attempt)
     with engine.connect() as connection:
-        row = connection.execute(select(schema.runs).where(key)).one_or_none()
+        row = connection.execute(_ONE, {"job_id": job_id, "attempt": attempt}).one_or_none()
     return AttemptRow(**row._mapping) if row else None
 
 
@@ -141,6 +147,5 @@ def close(
 
 
 def _update(engine: Engine, row: AttemptRow, **values: Any) -> None:
-    key = (schema.runs.c.job_id == row.job_id) & (schema.runs.c.attempt == row.attempt)
     with engine.begin() as connection:
-        connection.execute(update(schema.runs).where(key, schema.runs.c.ended_at.is_(None)).values(**values))
+        connection.execute(_CHANGED, values | {"of_job": row.job_id, "of_attempt": row.attempt})

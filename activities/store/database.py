@@ -10,7 +10,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Insert, Table, create_engine, event, text
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Insert,
+    Select,
+    Table,
+    bindparam,
+    create_engine,
+    event,
+    select,
+    text,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
 from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
@@ -90,6 +103,15 @@ class Changes:
     def close(self) -> None:
         """Give the connection back."""
         self._connection.close()
+
+
+@cache
+def having(*columns: Column[Any]) -> Select[Any]:
+    """The rows of a table that have what is handed over under these columns' names.
+
+    Built once: that takes longer than carrying it out.
+    """
+    return select(columns[0].table).where(*(column == bindparam(column.name) for column in columns))
 
 
 def upsert(

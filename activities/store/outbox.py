@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, Engine, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new
+from activities.store.database import having, insert_new
 from workflows.model.rows import EventRecord
 
 
@@ -66,9 +66,9 @@ def add(connection: Connection, events: tuple[EventRecord, ...]) -> None:
 
 
 def get(engine: Engine, notification_id: str) -> Notification | None:
-    key = schema.notifications.c.notification_id == notification_id
     with engine.connect() as connection:
-        row = connection.execute(select(schema.notifications).where(key)).one_or_none()
+        key = {"notification_id": notification_id}
+        row = connection.execute(having(schema.notifications.c.notification_id), key).one_or_none()
     return Notification(**row._mapping) if row else None
 
 

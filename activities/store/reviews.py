@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, func, insert, select, tuple_, update
 
 from activities.store import schema
+from activities.store.database import having
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def get(engine: Engine, review_id: str) -> Review | None:
     notes = schema.review_notes.c
     written = select(notes.author, notes.text, notes.at).order_by(notes.seq)
     with engine.connect() as connection:
-        row = connection.execute(select(schema.reviews).where(schema.reviews.c.review_id == review_id)).one_or_none()
+        row = connection.execute(having(schema.reviews.c.review_id), {"review_id": review_id}).one_or_none()
         if row is None:
             return None
         rows = connection.execute(written.where(notes.review_id == review_id)).all()
