@@ -25,10 +25,12 @@ TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 LOCAL, REMOTE, UID, INODE = 1, 2, 7, 9
 """Columns of the kernel's tables of connections."""
 
-_CALLED_LATELY: deque[int] = deque(maxlen=8)
-"""A look at the files of all processes takes some ten milliseconds, and most callers call again."""
+_CALLED_LATELY: dict[int, str] = {}
+"""Processes, the last one last, and the file each called by: a look at all files of all processes takes some ten
+milliseconds, and most callers call again."""
 
-_PEOPLE_S: deque[tuple[int, int]] = deque(maxlen=8)
+_SO_MANY = 8
+_PEOPLE_S: deque[tuple[int, int]] = deque(maxlen=_SO_MANY)
 """Callers that are below no supervisor, with the time they began. They stay so: what ends above them is replaced by
 something still further above."""
 
@@ -66,7 +68,7 @@ def is_known(caller: Address | None, here: Address | None) -> bool:
         return False
     with suppress(OSError):
         found = lookup(caller, here)
-        holder = next((pid for pid in tuple(_CALLED_LATELY) if found and _holds(pid, f"socket:[{found[1]}]")), None)
+        holder = next((pid for pid in _lately() if found and _holds(pid, f"socket:[{found[1]}]")), None)
         return holder is not None and (holder, started(holder)) in _PEOPLE_S
     return False
 
@@ -117,18 +119,37 @@ def _written(address: Address, mapped: bool) -> str:
 
 def _holders(inode: int) -> Iterator[int]:
     """The processes that have the socket, as far as they are ours to see: who called lately first, then the newest."""
-    wanted, lately = f"socket:[{inode}]", tuple(_CALLED_LATELY)
-    for pid in chain(lately, _others_than(lately)):
-        if _holds(pid, wanted):
-            if pid not in lately:
-                _CALLED_LATELY.appendleft(pid)
-            yield pid
+    wanted, lately = f"socket:[{inode}]", _lately()
+    yield from (pid for pid in chain(lately, _others_than(lately)) if _holds(pid, wanted))
+
+
+def _lately() -> tuple[int, ...]:
+    return tuple(_CALLED_LATELY)[::-1]
 
 
 def _holds(pid: int, wanted: str) -> bool:
+    """Whether it has the socket; a process of thousands of files is asked for the one it called by first."""
+    if (last := _CALLED_LATELY.get(pid)) and _is(pid, last, wanted):
+        return True
     with suppress(OSError):  # it ended meanwhile, or belongs to somebody else
-        return any(os.readlink(f"/proc/{pid}/fd/{each}") == wanted for each in os.listdir(f"/proc/{pid}/fd"))
+        for file in os.listdir(f"/proc/{pid}/fd"):
+            if _is(pid, file, wanted):
+                _remember(pid, file)
+                return True
     return False
+
+
+def _is(pid: int, file: str, wanted: str) -> bool:
+    with suppress(OSError):  # it was closed meanwhile
+        return os.readlink(f"/proc/{pid}/fd/{file}") == wanted
+    return False
+
+
+def _remember(pid: int, file: str) -> None:
+    _CALLED_LATELY.pop(pid, None)
+    _CALLED_LATELY[pid] = file
+    for oldest in tuple(_CALLED_LATELY)[:-_SO_MANY]:
+        _CALLED_LATELY.pop(oldest, None)
 
 
 def _others_than(lately: tuple[int, ...]) -> Iterator[int]:

@@ -152,3 +152,47 @@ def test_a_person_who_calls_again_is_remembered_and_another_process_of_that_numb
                 assert not is_known(caller, line.getsockname())
                 assert agent_at(caller, line.getsockname()) is None
                 assert len(looked) == 2
+
+
+def calls_of_ours(listener: socket.socket) -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
+    """Connection after connection of this process, by another file each: both ends."""
+    while True:
+        with socket.create_connection(listener.getsockname()) as line:
+            accepted, caller = listener.accept()
+            with accepted:
+                yield caller, line.getpeername()
+
+
+def test_a_person_is_found_while_its_other_files_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: ["123456", *listed(path)])
+    with listening(socket.AF_INET, "127.0.0.1") as listener:
+        calls = calls_of_ours(listener)
+        caller, here = next(calls)
+        assert agent_at(caller, here) is None
+        assert is_known(caller, here)
+
+
+def test_a_person_who_calls_by_another_connection_is_known_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file it called by last is asked first; then all of them are, and it is remembered no more than once."""
+    monkeypatch.setattr(tcp_callers, "_CALLED_LATELY", {})
+    looks: list[str] = []
+    listed = os.listdir
+
+    def looking(path: str) -> list[str]:
+        looks.append(path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "listdir", looking)
+    with listening(socket.AF_INET, "127.0.0.1") as listener:
+        calls = calls_of_ours(listener)
+        first = next(calls)
+        assert agent_at(*first) is None
+        looks.clear()
+        assert all(is_known(*first) for _ in range(5))
+        assert not looks
+        kept = socket.create_connection(listener.getsockname())  # it takes the number of no file that was known
+        with kept, listener.accept()[0]:
+            assert is_known(kept.getsockname(), kept.getpeername())
+    assert looks == [f"/proc/{os.getpid()}/fd"]
+    assert list(tcp_callers._CALLED_LATELY) == [os.getpid()]
