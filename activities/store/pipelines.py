@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, delete, select, update
 
 from activities.store import schema
-from activities.store.database import upsert
+from activities.store.database import having, upsert
 from workflows.model.digests import digest
 from workflows.pipeline.definition import Definition
 from workflows.pipeline.text import Format
@@ -67,8 +67,9 @@ def remove(engine: Engine, name: str) -> None:
 
 
 def _read(engine: Engine, name: str | None = None) -> list[Pipeline]:
-    query = select(schema.pipelines).order_by(schema.pipelines.c.name)
-    if name is not None:
-        query = query.where(schema.pipelines.c.name == name)
     with engine.connect() as connection:
-        return [Pipeline(**{**row._mapping, "format": Format(row.format)}) for row in connection.execute(query)]
+        found = connection.execute(_EVERY if name is None else having(schema.pipelines.c.name), name and {"name": name})
+        return [Pipeline(**{**row._mapping, "format": Format(row.format)}) for row in found]
+
+
+_EVERY = select(schema.pipelines).order_by(schema.pipelines.c.name)
