@@ -68,8 +68,8 @@ def remove(engine: Engine, name: str) -> None:
 
 def _read(engine: Engine, name: str | None = None) -> list[Pipeline]:
     with engine.connect() as connection:
-        found = connection.execute(_EVERY if name is None else having(schema.pipelines.c.name), name and {"name": name})
+        if name is None:
+            found = connection.execute(select(schema.pipelines).order_by(schema.pipelines.c.name))
+        else:
+            found = connection.execute(having(schema.pipelines.c.name), {"name": name})
         return [Pipeline(**{**row._mapping, "format": Format(row.format)}) for row in found]
-
-
-_EVERY = select(schema.pipelines).order_by(schema.pipelines.c.name)

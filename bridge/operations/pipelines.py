@@ -3,7 +3,6 @@
 What speaks to Temporal is imported where it is used: its client takes longer to import than a list takes to show.
 """
 
-import asyncio
 import secrets
 import time
 from collections.abc import Mapping
@@ -98,8 +97,7 @@ async def run(
         raise UsageError(f"{run_id!r} is not a run id; they look like prun-0c5e2v7q9a3k")
     if run_id is not None and stored_runs.get(service.store, run_id) is not None:
         return run_id
-    start = await asyncio.to_thread(
-        planning.plan,
+    start = planning.plan(  # it may wait for git: every caller has a thread of its own
         service.store,
         service.settings,
         service.artifacts,

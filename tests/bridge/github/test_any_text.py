@@ -12,7 +12,6 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
 from activities.settings.home import Home
 from activities.store.github import reading
@@ -23,6 +22,7 @@ from tests.activities.agents.recorded import a_run
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind, working
 from tests.depth import cases
+from tests.fenced import frame, said_in
 from tests.github.hub import Hub
 from workflows.github.commands import commands_in
 from workflows.github.marks import marked
@@ -103,10 +103,9 @@ def test_what_a_comment_says_is_in_the_prompt_only_in_its_fence(empty_store: Pat
     started = on_github(empty_store, commanded, text)
     for each in started:
         prompt = render_task(a_run("codex"), each.message, "the contract")
-        tokens = MarkdownIt("commonmark").parse(prompt)
-        holding = [token for token in tokens if "marker" in token.content]
-        assert [token.type for token in holding] == ["fence"]
-        assert [token.content for token in tokens if token.content][-1] == "the contract"
+        assert ["marker" in said for said in said_in(prompt)] == [True]
+        assert "marker" not in frame(prompt)
+        assert prompt.rstrip().endswith("\n\nthe contract")
         assert "marker" not in each.message.splitlines()[0]
     assert len(started) <= 1
     assert started or re.search("[^\\S ]|[^ -~]", text), "plain text always starts one"
