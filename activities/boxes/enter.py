@@ -38,6 +38,8 @@ class Boxed:
     enter: Callable[[], None] | None = None
     """Run by the child, before it becomes the command."""
     in_bwrap: bool = False
+    proxy: int | None = None
+    """A child of this process that serves the command, if the command's network takes one."""
 
 
 @contextmanager
@@ -51,10 +53,10 @@ def boxed(described: Mapping[str, Any] | None, command: Sequence[str], env: Mapp
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
     argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP else tuple(command)
     with contextlib.ExitStack() as stack:
-        channel, here, ports = None, [], network.local_ports(box)
+        channel, serving, here, ports = None, None, [], network.local_ports(box)
         variables = dict(env)
         if box.network is Network.MODEL:
-            _, channel = proxy.fork(box)
+            serving, channel = proxy.fork(box)
             stack.enter_context(channel)
             if not box.own_network:
                 here = [stack.enter_context(each) for each in network.listening(box)]
@@ -70,7 +72,7 @@ def boxed(described: Mapping[str, Any] | None, command: Sequence[str], env: Mapp
                     failed(str(error))
                     raise
 
-            yield Boxed(argv, variables, enter, box.kind is BoxKind.BWRAP)
+            yield Boxed(argv, variables, enter, box.kind is BoxKind.BWRAP, serving)
 
 
 @contextmanager

@@ -100,8 +100,8 @@ def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str) -> str:
     with held(lock_of(path)):
         if repo.exists() and (reason := unless()):
             return reason
-        _remove(path)
-        _delete_tree(_aside(path))
+        _put_aside(path)
+        _delete(side_of(path), _aside(path))
     return ""
 
 
@@ -200,7 +200,7 @@ def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
 
 def _made(repo: Path, common: Path, worktree: Worktree) -> Worktree:
     """Write the files: the long part."""
-    _delete_tree(_aside(worktree.path))
+    _delete(_aside(worktree.path))
     worktree.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     worktree.path.mkdir(mode=0o700)
     fill_all(common, worktree.path, side_of(worktree.path), worktree.base)
@@ -253,28 +253,32 @@ def holders(worktrees: Path) -> dict[str, Path]:
 
 def _remove(path: Path) -> None:
     """Take away what is there, complete or not; its files are moved aside only. What is not ours stays."""
+    _put_aside(path)
+    _delete(side_of(path))
+
+
+def _put_aside(path: Path) -> None:
     side, folder = side_of(path), path.is_dir() and not path.is_symlink()
     if os.path.lexists(path):
         if not side.is_dir() and (not folder or any(path.iterdir())):
             where = printable(str(path))
             raise RefusedError(f"{where} is not a worktree of this service: it stays as it is", f"ls -la {where}")
         if folder:
-            _delete_tree(_aside(path))
+            _delete(_aside(path))
             path.rename(_aside(path))
         else:  # whoever worked in it put something else in its place
             path.unlink()
-    _delete_tree(side)
 
 
 def _aside(path: Path) -> Path:
     return path.with_name(f"{path.name}{ASIDE}")
 
 
-def _delete_tree(path: Path) -> None:
-    """By a program, because many are deleted at once and a folder of many files keeps the interpreter busy."""
-    if not os.path.lexists(path):
-        return
-    if subprocess.run(["rm", "-rf", "--", str(path)], stderr=subprocess.DEVNULL, check=False).returncode:
-        for folder, _, _ in os.walk(path):  # tools leave read-only folders behind
-            os.chmod(folder, 0o700)
-        shutil.rmtree(path)
+def _delete(*paths: Path) -> None:
+    """One after another, by a program: a folder of many files would keep the interpreter busy."""
+    there = [path for path in paths if os.path.lexists(path)]
+    if there and subprocess.run(["rm", "-rf", "--", *there], stderr=subprocess.DEVNULL, check=False).returncode:
+        for path in filter(os.path.lexists, there):
+            for folder, _, _ in os.walk(path):  # tools leave read-only folders behind
+                os.chmod(folder, 0o700)
+            shutil.rmtree(path)

@@ -38,6 +38,8 @@ RESERVED_BYTES = 8192
 ERROR_CHARS = 1000
 PR_SET_CHILD_SUBREAPER = 36
 SIGNALLED = 128
+BOX_SECONDS = 1.0
+"""What ends in a box may take so long; what is there then is ended one by one."""
 ENDING = frozenset(signal.valid_signals()) - {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 
 
@@ -146,6 +148,8 @@ class Command:
     """Whether no child is left, ended or not: then none can come any more, and nothing is below us."""
     in_bwrap: bool = False
     """Whether it runs below a bubblewrap, which would end all of it at once if it were signalled itself."""
+    proxy: int | None = None
+    """A child that serves it; None once that has ended."""
 
     def reap(self) -> int | None:
         """Collect every ended child, adopted ones too; the command's own wait status once it has ended."""
@@ -153,15 +157,28 @@ class Command:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self.pid:
                     self.status = ended[1]
+                elif ended[0] == self.proxy:
+                    self.proxy = None
         except ChildProcessError:
             self.childless = True
         return self.status
 
-    def kill(self) -> int:
+    def kill(self, signals: Signals) -> int:
         """Leave nothing alive. Returns how many could not be killed."""
+        if self.in_bwrap and self.status is not None:
+            self._await_box(signals)
         survivors = kill_all(self._alive)
         self.reap()
         return survivors
+
+    def _await_box(self, signals: Signals) -> None:
+        """Bubblewrap ends a moment before the first process of its box, with which the kernel ends all others there."""
+        give_up = time.monotonic() + BOX_SECONDS
+        if self.proxy is not None:
+            send(self.proxy, signal.SIGKILL)
+        while not self.childless and time.monotonic() < give_up:
+            signals.wait(give_up)
+            self.reap()
 
     def send(self, number: int) -> None:
         """Signal the command's group. One that is stopped is woken, or it would never hear of it."""
@@ -180,6 +197,8 @@ class Command:
     def _alive(self) -> set[int]:
         self.reap()
         if Path("/proc/self/stat").exists():
+            if self.childless and self.in_bwrap:  # nothing gets out of the processes of a box
+                return set()
             below = set() if self.childless else descendants(os.getpid())
             return (below | marked(self.mark)) - {os.getpid()}
         with contextlib.suppress(OSError):  # without /proc the process group is all that can be found
@@ -209,7 +228,7 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
             preexec_fn=held.enter,
         )
     process.returncode = 0  # reaping is ours: as a subreaper we collect every child
-    return Command(process.pid, spec["mark"], in_bwrap=held.in_bwrap)
+    return Command(process.pid, spec["mark"], in_bwrap=held.in_bwrap, proxy=held.proxy)
 
 
 def _prompt(run_dir: Path, digest: str | None) -> BufferedReader:
@@ -262,7 +281,7 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals)
     try:
         end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, key, spec["grace_seconds"]))
     finally:
-        end["survivors"] = command.kill()
+        end["survivors"] = command.kill(signals)
     if (code := command.exit) is not None:
         end["signal" if code < 0 else "exit_code"] = abs(code)
     return {**end, "ended_at": time.time()}

@@ -150,13 +150,13 @@ def test_a_disposal_killed_half_way_is_finished(
     worktree = add_detached(repo, trees / "w", "main")
     repo.rename(tmp_path / "moved")  # nothing but its shape says that this was a worktree
 
-    def killed(path: Path) -> None:
-        if path.exists():
+    def killed(*paths: Path) -> None:
+        for path in filter(Path.exists, paths):
             shutil.rmtree(path / ".git", ignore_errors=True)
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("activities.git.worktrees._delete_tree", killed)
+        patch.setattr("activities.git.worktrees._delete", killed)
         with pytest.raises(KeyboardInterrupt):
             dispose(repo, worktree.path)
     dispose(repo, worktree.path)

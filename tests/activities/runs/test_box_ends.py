@@ -1,0 +1,70 @@
+"""Bubblewrap ends a moment before the first process of its box does: what is still there by then ends by itself.
+
+A process of its own plays the supervisor: it collects every child it has.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.runs.os_processes import identity
+from tests.waiting import wait_for
+
+pytestmark = [
+    pytest.mark.ruling("engine:runs", "N2"),
+    pytest.mark.skipif(sys.platform != "linux", reason="there are boxes on Linux only"),
+]
+
+SUPERVISOR = """
+import json, os, subprocess, sys, time
+from activities.runs import supervisor
+
+seconds, words, serving = json.loads(sys.argv[1])
+supervisor.BOX_SECONDS = seconds
+supervisor.become_subreaper()
+signals = supervisor.Signals()
+proxy = subprocess.Popen(["sleep", "600"]).pid if serving else None
+outer = subprocess.Popen(["sh", "-c", f"({words}) & echo $!"])
+outer.returncode = 0  # it is collected below
+command = supervisor.Command(outer.pid, "no-such-mark", in_bwrap=True, proxy=proxy)
+while command.reap() is None:
+    signals.wait(None)
+begun = time.monotonic()
+survivors = command.kill(signals)
+print(json.dumps({"survivors": survivors, "took": time.monotonic() - begun, "proxy": proxy}))
+"""
+
+
+def ended(folder: Path, seconds: float, words: str, *, serving: bool = False) -> dict[str, Any]:
+    """What the supervisor did about a box in which these words are still being carried out."""
+    told = json.dumps((seconds, words, serving))
+    done = subprocess.run(
+        [sys.executable, "-c", SUPERVISOR, told], capture_output=True, text=True, check=True, timeout=300, cwd=folder
+    )
+    inner, said = done.stdout.splitlines()
+    assert identity(int(inner)) is None
+    found: dict[str, Any] = json.loads(said)
+    return found
+
+
+def test_what_is_about_to_end_is_waited_for_and_not_killed(tmp_path: Path) -> None:
+    found = ended(tmp_path, 300, "sleep 0.3; touch ended")
+    assert found["survivors"] == 0
+    assert (tmp_path / "ended").exists()
+
+
+def test_what_does_not_end_is_killed(tmp_path: Path) -> None:
+    found = ended(tmp_path, 0.1, "exec sleep 600")
+    assert found["survivors"] == 0
+    assert found["took"] < 300
+
+
+def test_the_proxy_that_served_it_is_not_waited_for(tmp_path: Path) -> None:
+    found = ended(tmp_path, 300, "true", serving=True)
+    assert found["survivors"] == 0
+    assert found["took"] < 150
+    wait_for(lambda: identity(found["proxy"]) is None)
