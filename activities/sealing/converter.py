@@ -6,6 +6,7 @@ in a visit of its own, outside the workflow, and cannot tell a message that may 
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, ClassVar, Self
@@ -27,6 +28,9 @@ from temporalio.converter import (
 from activities.sealing.payload_seals import Bound, PayloadSeals, is_bare
 from workflows.pipeline import ids
 from workflows.temporal.seals import Said, UnsealedError
+
+PLACES = 1000
+"""So many are remembered; what is at work at once has fewer."""
 
 _FIRED = re.compile(rf"({ids.FIRING}.+)-\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 """A schedule gives each workflow it starts the id it was told, and the time. What it starts them with was written for
@@ -112,12 +116,27 @@ def payloads_of(failure: Failure) -> Iterator[Payload]:
         yield from payloads_of(failure.cause)
 
 
+@dataclass(frozen=True)
+class SealedDataConverter(DataConverter):
+    """Asked for a place's converter several times for each payload of each step, it makes one once."""
+
+    _places: dict[SerializationContext, Self] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def with_context(self, context: SerializationContext) -> Self:
+        known = self._places.get(context)
+        if known is None:
+            if len(self._places) >= PLACES:
+                self._places.clear()
+            known = self._places[context] = super().with_context(context)
+        return known
+
+
 @lru_cache(maxsize=8)
 def sealed(key: bytes, *, encrypt: bool = False) -> DataConverter:
     """The converter of a home: every client and every worker of it has this one."""
     kind = type("SealedPayloads", (SealedPayloadConverter,), {"seals": PayloadSeals.of(key, encrypt=encrypt)})
     failures = EncryptedFailureConverter if encrypt else SealedFailureConverter
-    return DataConverter(payload_converter_class=kind, failure_converter_class=failures)
+    return SealedDataConverter(payload_converter_class=kind, failure_converter_class=failures)
 
 
 def seals_of(converter: DataConverter) -> PayloadSeals | None:

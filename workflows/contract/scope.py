@@ -122,13 +122,12 @@ class Scope:
         names = tuple(known)
         owner = self.label.removesuffix(".")
         at = f"{owner} has the " if owner else ""
-        for name in self.source:
+        for name in (each for each in self.source if each not in names):
             if name == "next_agents":
                 sentence = "next_agents was replaced by delegations: list the follow-up jobs there"
             else:
                 sentence = f"{at}unknown key {quoted(name)}{nearest(name, names)}"
-            if name not in names:
-                self.faults.add(Fault(member(self.path, name), f"{self.prefix}{sentence}", unknown_key=True))
+            self.faults.add(Fault(member(self.path, name), f"{self.prefix}{sentence}", unknown_key=True))
         for name in self.source.duplicates if isinstance(self.source, Members) else ():
             self.faults.add(Fault(member(self.path, name), f"{self.prefix}{self.label}{name} is given more than once"))
 

@@ -1,0 +1,40 @@
+"""The converter of a place: made once, and another place's has another."""
+
+import pytest
+from temporalio.converter import ActivitySerializationContext, WorkflowSerializationContext
+
+from activities.sealing import converter
+from activities.sealing.converter import sealed
+from workflows.temporal.seals import UnsealedError
+
+pytestmark = pytest.mark.ruling("N1")
+
+TREE = WorkflowSerializationContext("default", "job-aedc036l7gqi")
+LEG = WorkflowSerializationContext("default", "job-aedc036l7gqi.1")
+
+
+def test_the_same_place_is_asked_for_again_and_again_and_made_once() -> None:
+    whole = sealed(b"k" * 32)
+    assert whole.with_context(TREE) is whole.with_context(WorkflowSerializationContext(**vars(TREE)))
+    assert whole.with_context(TREE) is not whole.with_context(LEG)
+
+
+def test_what_is_remembered_of_a_place_is_of_no_other() -> None:
+    whole = sealed(b"k" * 32)
+    run = ActivitySerializationContext("default", "1", "run_job", "q", "job-aedc036l7gqi", None, False)
+    places = (TREE, LEG, run)
+    for place in places:
+        written = whole.with_context(place).payload_converter.to_payloads(["said"])
+        assert whole.with_context(place).payload_converter.from_payloads(written, [str]) == ["said"]
+        for other in places:
+            if other is not place:
+                with pytest.raises(UnsealedError):
+                    whole.with_context(other).payload_converter.from_payloads(written, [str])
+
+
+def test_no_more_are_remembered_than_are_at_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(converter, "PLACES", 3)
+    whole = sealed(b"other key" * 4)
+    made = [whole.with_context(WorkflowSerializationContext("default", f"job-{number}")) for number in range(10)]
+    assert len(made) == 10
+    assert len(whole._places) <= 3  # type: ignore[attr-defined]
