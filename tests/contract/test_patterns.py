@@ -68,6 +68,7 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
 """
 
 
+@pytest.mark.long
 def test_results_are_found_and_secrets_too_with_atomic_groups() -> None:
     """As on an old Python."""
     files = [f"tests/contract/test_{name}.py" for name in ("locate", "parse", "redact", "inert")]
