@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -210,8 +212,11 @@ def test_every_way_to_a_tree_leads_to_its_page(
     (tmp_path / "xdg-open").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
-    link = script.service("job", "tree", job, "--web").stdout.strip()
-    wait_for(lambda: opened.exists() and opened.read_text().strip() == link)
+    monkeypatch.setenv("DISPLAY", ":0")
+    said = at_a_terminal(script, "job", "tree", job, "--web")
+    wait_for(lambda: opened.exists() and opened.read_text().endswith("\n"), said)
+    link = opened.read_text().strip()
+    assert link in said
     tab = ann.context.new_page()
     tab.goto(link)
     assert tab.url.endswith(f"/ui/trees/{job}")
@@ -238,6 +243,14 @@ def test_every_way_to_a_tree_leads_to_its_page(
     script.service("resume", job, "answer", "red")
     script.until_over(job)
     ann.faults[:] = [fault for fault in ann.faults if ann.base in fault]  # those of Temporal's pages are not ours
+
+
+def at_a_terminal(script: Script, *words: str) -> str:
+    """What a command prints for who sits before it."""
+    spawn = "import pty, sys; pty.spawn(sys.argv[1:])"
+    environment = script.service.environment | {"TERM": "dumb"}
+    command = [sys.executable, "-c", spawn, "service", *words]
+    return subprocess.run(command, env=environment, cwd=script.service.tmp, capture_output=True, text=True).stdout
 
 
 def _paused(script: Script) -> str:
