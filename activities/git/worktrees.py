@@ -258,6 +258,7 @@ def _remove(path: Path) -> None:
 
 
 def _put_aside(path: Path) -> None:
+    """Nothing stands at the path any more; a folder's files stay beside it until they are deleted."""
     side, folder = side_of(path), path.is_dir() and not path.is_symlink()
     if os.path.lexists(path):
         if not side.is_dir() and (not folder or any(path.iterdir())):

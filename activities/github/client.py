@@ -70,7 +70,7 @@ class DeclinedError(GithubError):
 
 @cache
 def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Whose word is taken for who GitHub is; to read them takes twenty milliseconds."""
+    """Those by which GitHub is known, read once for what the two variables name: that takes twenty milliseconds."""
     return httpx.create_ssl_context()
 
 

@@ -1,6 +1,6 @@
 """Redaction as the host does it: known forms of secrets, and the values that this process knows (ruling N7)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum, auto
 from functools import cache, lru_cache
@@ -86,22 +86,27 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
                     new[name] = item
             return _with(value, new) if new else value
         case _Shape.DICT:
-            from workflows.contract.secret_names import is_secret
-
-            return {
-                _mapped(name, change): change(f"{name}={item}").partition("=")[2]  # under a secret's name it goes whole
-                if type(item) is str and type(name) is str and is_secret(name, item)
-                else _mapped(item, change)
-                for name, item in value.items()
-            }
+            return dict(_members(value, change))
         case _Shape.SERIES:
             return kind(_mapped(item, change) for item in value)
         case _:
             return value
 
 
+def _members(value: dict[Any, Any], change: Callable[[str], str]) -> Iterator[tuple[Any, Any]]:
+    """A text under a secret's name goes whole."""
+    from workflows.contract.secret_names import is_secret
+
+    for name, item in value.items():
+        if type(name) is str and type(item) is str and is_secret(name, item):
+            yield _mapped(name, change), change(f"{name}={item}").partition("=")[2]
+        else:
+            yield _mapped(name, change), _mapped(item, change)
+
+
 class _Shape(Enum):
     RECORD = auto()
+    """A model or a dataclass."""
     DICT = auto()
     SERIES = auto()
     OTHER = auto()
@@ -109,7 +114,7 @@ class _Shape(Enum):
 
 @cache
 def _shape(kind: type) -> tuple[_Shape, tuple[str, ...]]:
-    """How values of a type hold texts, and a record's fields: asking takes longer than going through a small value."""
+    """How values of a type hold texts, and a record's fields. Kept: to find out takes longer than to use it."""
     if issubclass(kind, BaseModel):
         return _Shape.RECORD, tuple(kind.model_fields)
     if is_dataclass(kind):

@@ -39,7 +39,7 @@ ERROR_CHARS = 1000
 PR_SET_CHILD_SUBREAPER = 36
 SIGNALLED = 128
 BOX_SECONDS = 1.0
-"""What ends in a box may take so long; what is there then is ended one by one."""
+"""After bubblewrap has ended, what is left of its box is waited for so long; what is there then is killed."""
 ENDING = frozenset(signal.valid_signals()) - {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 
 

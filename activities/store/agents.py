@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, delete, insert, select
 
 from activities.store import schema
-from activities.store.database import having, insert_new
+from activities.store.database import insert_new, rows_with
 from workflows.contract.models import WRITE_POLICIES, Action
 from workflows.model.errors import RefusedError
 from workflows.model.workers import Worker
@@ -80,7 +80,7 @@ def deny(engine: Engine, name: str, repo: str) -> None:
 
 _AGENTS = select(schema.agents).order_by(schema.agents.c.name)
 _ALLOWED = select(schema.agent_repos).order_by(schema.agent_repos.c.repo)
-_ALLOWED_ONE = having(schema.agent_repos.c.agent).order_by(schema.agent_repos.c.repo)
+_ALLOWED_ONE = rows_with(schema.agent_repos.c.agent).order_by(schema.agent_repos.c.repo)
 
 
 def _read(engine: Engine, name: str | None = None) -> list[Agent]:
@@ -88,7 +88,7 @@ def _read(engine: Engine, name: str | None = None) -> list[Agent]:
         if name is None:
             agents, allowed = connection.execute(_AGENTS), connection.execute(_ALLOWED)
         else:
-            agents = connection.execute(having(schema.agents.c.name), {"name": name})
+            agents = connection.execute(rows_with(schema.agents.c.name), {"name": name})
             allowed = connection.execute(_ALLOWED_ONE, {"agent": name})
         repos: dict[str, list[str]] = {}
         for pair in allowed:

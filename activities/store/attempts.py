@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, bindparam, select, update
 
 from activities.store import schema
-from activities.store.database import having, insert_one
+from activities.store.database import insert_one, rows_with
 from workflows.model.jobs import JobOutcome
 from workflows.pipeline.plan import StageOutcome
 
@@ -38,7 +38,7 @@ class AttemptRow:
         return JobOutcome.model_validate(self.outcome) if self.outcome else None
 
 
-_ONE = having(schema.runs.c.job_id, schema.runs.c.attempt)
+_ONE = rows_with(schema.runs.c.job_id, schema.runs.c.attempt)
 _CHANGED = update(schema.runs).where(
     schema.runs.c.job_id == bindparam("of_job"),
     schema.runs.c.attempt == bindparam("of_attempt"),

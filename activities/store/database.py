@@ -106,7 +106,7 @@ class Changes:
 
 
 @cache
-def having(*columns: Column[Any]) -> Select[Any]:
+def rows_with(*columns: Column[Any]) -> Select[Any]:
     """The rows of a table that have what is handed over under these columns' names.
 
     Built once: that takes longer than carrying it out.

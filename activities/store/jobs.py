@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, or_, select, tuple_
 
 from activities.store import events, outbox, rounds, schema, writers
-from activities.store.database import having, upsert
+from activities.store.database import rows_with, upsert
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
 from workflows.model.spend import Usage
 from workflows.model.states import FAILING, JobState
@@ -36,7 +36,7 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
         stored, written = found
         write_within(connection, stored)
         if stored.whole and stored.task:  # what a reset has left behind is open for ever otherwise
-            known = connection.execute(having(schema.jobs.c.root_job_id), {"root_job_id": root}).all()
+            known = connection.execute(rows_with(schema.jobs.c.root_job_id), {"root_job_id": root}).all()
             still, revision = rounds.open_within(connection, root), stored.task.revision
             ended = lost_trees.given_up(map(_job, known), still, stored, revision=revision, now=time.time())
             write_within(connection, ended)
@@ -46,8 +46,8 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
 def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None:
     """End every open row of a tree whose workflow is gone; None when none is open. Told once, whoever finds it."""
     with engine.begin() as connection:
-        row = connection.execute(having(schema.tasks.c.root_job_id), {"root_job_id": root}).one_or_none()
-        found = connection.execute(having(schema.jobs.c.root_job_id), {"root_job_id": root}).all()
+        row = connection.execute(rows_with(schema.tasks.c.root_job_id), {"root_job_id": root}).one_or_none()
+        found = connection.execute(rows_with(schema.jobs.c.root_job_id), {"root_job_id": root}).all()
         task, jobs = TaskRecord.model_validate(dict(row._mapping)) if row else None, [*map(_job, found)]
         if task is None or not lost_trees.is_open(task, jobs):
             return None
@@ -86,13 +86,13 @@ def write_within(connection: Connection, records: Records) -> None:
 
 def get(engine: Engine, job_id: str) -> JobRecord | None:
     with engine.connect() as connection:
-        row = connection.execute(having(schema.jobs.c.job_id), {"job_id": job_id}).one_or_none()
+        row = connection.execute(rows_with(schema.jobs.c.job_id), {"job_id": job_id}).one_or_none()
     return _job(row) if row else None
 
 
 def task_of(engine: Engine, root_job_id: str) -> TaskRecord | None:
     with engine.connect() as connection:
-        row = connection.execute(having(schema.tasks.c.root_job_id), {"root_job_id": root_job_id}).one_or_none()
+        row = connection.execute(rows_with(schema.tasks.c.root_job_id), {"root_job_id": root_job_id}).one_or_none()
     return TaskRecord.model_validate(dict(row._mapping)) if row else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, Engine, select, update
 
 from activities.store import schema
-from activities.store.database import having, insert_new
+from activities.store.database import insert_new, rows_with
 from workflows.model.rows import EventRecord
 
 
@@ -68,7 +68,7 @@ def add(connection: Connection, events: tuple[EventRecord, ...]) -> None:
 def get(engine: Engine, notification_id: str) -> Notification | None:
     with engine.connect() as connection:
         key = {"notification_id": notification_id}
-        row = connection.execute(having(schema.notifications.c.notification_id), key).one_or_none()
+        row = connection.execute(rows_with(schema.notifications.c.notification_id), key).one_or_none()
     return Notification(**row._mapping) if row else None
 
 

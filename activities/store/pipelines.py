@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, delete, select, update
 
 from activities.store import schema
-from activities.store.database import having, upsert
+from activities.store.database import rows_with, upsert
 from workflows.model.digests import digest
 from workflows.pipeline.definition import Definition
 from workflows.pipeline.text import Format
@@ -71,5 +71,5 @@ def _read(engine: Engine, name: str | None = None) -> list[Pipeline]:
         if name is None:
             found = connection.execute(select(schema.pipelines).order_by(schema.pipelines.c.name))
         else:
-            found = connection.execute(having(schema.pipelines.c.name), {"name": name})
+            found = connection.execute(rows_with(schema.pipelines.c.name), {"name": name})
         return [Pipeline(**{**row._mapping, "format": Format(row.format)}) for row in found]

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Engine, delete, select
 
 from activities.store import schema
-from activities.store.database import having, upsert
+from activities.store.database import rows_with, upsert
 from workflows.model.errors import NotFoundError
 
 
@@ -33,7 +33,7 @@ def put(engine: Engine, name: str, path: str, host: str, github: str = "") -> Re
 
 def get(engine: Engine, name: str) -> Repo | None:
     with engine.connect() as connection:
-        row = connection.execute(having(schema.repos.c.name), {"name": name}).one_or_none()
+        row = connection.execute(rows_with(schema.repos.c.name), {"name": name}).one_or_none()
     return Repo(**row._mapping) if row else None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, func, insert, select, tuple_, update
 
 from activities.store import schema
-from activities.store.database import having
+from activities.store.database import rows_with
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def get(engine: Engine, review_id: str) -> Review | None:
     notes = schema.review_notes.c
     written = select(notes.author, notes.text, notes.at).order_by(notes.seq)
     with engine.connect() as connection:
-        row = connection.execute(having(schema.reviews.c.review_id), {"review_id": review_id}).one_or_none()
+        row = connection.execute(rows_with(schema.reviews.c.review_id), {"review_id": review_id}).one_or_none()
         if row is None:
             return None
         rows = connection.execute(written.where(notes.review_id == review_id)).all()

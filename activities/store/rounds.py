@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, select
 
 from activities.store import schema
-from activities.store.database import having, upsert
+from activities.store.database import rows_with, upsert
 from workflows.model.rows import RoundRecord
 
 
@@ -47,7 +47,7 @@ def of_tree(engine: Engine, root: str) -> list[RoundRecord]:
 
 def get(engine: Engine, round_id: str) -> RoundRecord | None:
     with engine.connect() as connection:
-        row = connection.execute(having(schema.rounds.c.round_id), {"round_id": round_id}).one_or_none()
+        row = connection.execute(rows_with(schema.rounds.c.round_id), {"round_id": round_id}).one_or_none()
     return _round(row) if row else None
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, update
 
 from activities.store import jobs, schema, writers
-from activities.store.database import having, insert_new
+from activities.store.database import insert_new, rows_with
 from workflows.model.rows import Records
 from workflows.tree.state import TreeInput, TreeState
 
@@ -48,7 +48,7 @@ def keep_interrupted(engine: Engine, state: TreeState | None, root: str) -> None
 
 def get(engine: Engine, root_job_id: str) -> Tree | None:
     with engine.connect() as connection:
-        row = connection.execute(having(schema.trees.c.root_job_id), {"root_job_id": root_job_id}).one_or_none()
+        row = connection.execute(rows_with(schema.trees.c.root_job_id), {"root_job_id": root_job_id}).one_or_none()
     if row is None:
         return None
     state = TreeState.model_validate(row.state) if row.state else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, delete, func, select
 
 from activities.store import schema
-from activities.store.database import having, upsert
+from activities.store.database import rows_with, upsert
 from workflows.model.rows import Records, Written, shifted
 
 REMEMBERED = 50
@@ -43,7 +43,7 @@ def numbered(connection: Connection, root: str, run_id: str, records: Records) -
 
 
 def get(connection: Connection, root: str) -> Writer | None:
-    row = connection.execute(having(schema.writers.c.root_job_id), {"root_job_id": root}).one_or_none()
+    row = connection.execute(rows_with(schema.writers.c.root_job_id), {"root_job_id": root}).one_or_none()
     if row is None:
         return None
     values = dict(row._mapping) | {"former": tuple(row.former)}

@@ -1,10 +1,13 @@
 """Every request is counted, none is repeated; limits say until when; no error holds the token (L2, L8)."""
 
 import logging
+import os
+import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -134,6 +137,24 @@ async def test_a_github_app_gets_a_token_and_renews_it(
         await api.repository(client, "acme/tool")
         assert len([line for line in hub.lines() if "access_tokens" in line]) == 2
     assert repr(app).count("PRIVATE") == 0
+
+
+async def test_certificates_are_read_once_for_what_the_environment_names(
+    store: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str | None] = []
+    made = httpx.create_ssl_context()
+
+    def reading() -> ssl.SSLContext:
+        read.append(os.environ.get("SSL_CERT_FILE"))
+        return made
+
+    monkeypatch.setattr(httpx, "create_ssl_context", reading)
+    for name in ("/first.pem", "/first.pem", "/second.pem", "/first.pem"):
+        monkeypatch.setenv("SSL_CERT_FILE", name)
+        async with Client(store, Credentials("a-token"), "https://api.example.invalid"):
+            pass
+    assert read == ["/first.pem", "/second.pem"]
 
 
 def test_the_repository_an_address_is_about() -> None:

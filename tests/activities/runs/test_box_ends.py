@@ -58,9 +58,7 @@ def test_what_is_about_to_end_is_waited_for_and_not_killed(tmp_path: Path) -> No
 
 
 def test_what_does_not_end_is_killed(tmp_path: Path) -> None:
-    found = ended(tmp_path, 0.1, "exec sleep 600")
-    assert found["survivors"] == 0
-    assert found["took"] < 300
+    assert ended(tmp_path, 0.1, "exec sleep 600")["survivors"] == 0
 
 
 def test_the_proxy_that_served_it_is_not_waited_for(tmp_path: Path) -> None:
