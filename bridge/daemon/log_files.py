@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,6 +15,7 @@ log = logging.getLogger(__name__)
 KEEP_BYTES = 8 * 1024 * 1024
 """Of each log, and as much again of what was before."""
 PAUSE = 20.0
+LOOKS_FOR_THE_REST, REST_PAUSE = 5, 0.002
 _EXPLAIN_BYTES = 64 * 1024
 
 
@@ -42,7 +44,8 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
     """Copy a log that has grown over the limit, over the copy made before, and begin it anew.
 
     The programs that write to it hold it open and know of nothing: each line goes to where the file ends. What one
-    writes between the last look at the end and the cut, some microseconds, is lost.
+    writes between the last look at the end and the cut, some microseconds, is lost. A line that is only half there, as
+    a reader may see it while it is written, is waited for a moment.
     """
     if size_of(path) <= limit:
         return
@@ -50,9 +53,11 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     with open(path, "rb+") as grown, open(created(draft), "wb", buffering=0) as kept:
-        shutil.copyfileobj(grown, kept, 1024 * 1024)
-        while more := grown.read(1024 * 1024):
-            kept.write(more)
+        for _ in range(LOOKS_FOR_THE_REST):
+            shutil.copyfileobj(grown, kept, 1024 * 1024)
+            if os.pread(grown.fileno(), 1, grown.tell() - 1) == b"\n":
+                break
+            time.sleep(REST_PAUSE)
         grown.truncate(0)
     draft.replace(copy)
 

@@ -51,19 +51,28 @@ def test_a_program_that_writes_all_the_while_goes_on_in_the_new_one(tmp_path: Pa
     assert numbers[-1] == LINES - 1
 
 
-def test_what_is_written_while_it_is_copied_is_in_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_written_while_it_is_copied_stays_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log, copied = tmp_path / "x.log", shutil.copyfileobj
-    log.write_text("before\n")
+    log.write_text("before\nmean")
+    rest = iter([b"while", b"\n"])
 
     def copy(*arguments: Any) -> None:
         copied(*arguments)
         with open_log(log) as file:
-            file.write(b"meanwhile\n")
+            file.write(next(rest, b""))
 
     monkeypatch.setattr(shutil, "copyfileobj", copy)
     set_aside(log, limit=0)
     assert (tmp_path / "x.log.1").read_text() == "before\nmeanwhile\n"
     assert log.read_text() == ""
+
+
+def test_a_line_that_never_ends_is_set_aside_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_text("no end")
+    set_aside(tmp_path / "x.log", limit=0)
+    assert (tmp_path / "x.log.1").read_text() == "no end"
 
 
 async def test_the_daemon_looks_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
