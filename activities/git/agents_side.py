@@ -29,6 +29,10 @@ class AgentsSide:
     fault: str = ""
     """Why it cannot be read."""
 
+    def is_at(self, commit: str) -> bool:
+        """Whether everything it names is this commit."""
+        return not self.fault and {self.head, self.branch or self.head, *self.merging} == {commit}
+
 
 def read(path: Path, branch: str | None) -> AgentsSide:
     """The `.git` of the work folder as it was left."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from activities.git.command import printable
-from activities.git.library import ObjectsError, library, opened
+from activities.git.library import ObjectsError, let_go, library, opened
 from activities.git.registered import common_directory, git_directory
 from workflows.model.errors import RefusedError
 
@@ -43,7 +43,7 @@ def reading(repo: Path) -> Iterator["Repository"]:
         with faults_said(repo):
             yield repository
     finally:
-        repository.free()
+        let_go(repository)
 
 
 @contextlib.contextmanager
@@ -76,7 +76,13 @@ def commit(repo: Path, revision: str) -> str | None:
     except (KeyError, ValueError, pygit2.GitError):
         return None
     finally:
-        repository.free()
+        let_go(repository)
+
+
+def tree_of(repo: Path, commit: str) -> str:
+    """The files of a commit."""
+    with reading(repo) as repository:
+        return str(repository.revparse_single(commit).peel(library().Commit).tree_id)
 
 
 def has_commits(repo: Path) -> bool:

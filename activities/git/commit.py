@@ -4,7 +4,7 @@ from activities.git import branches
 from activities.git.branches import faults_said
 from activities.git.command import printable
 from activities.git.handing_over import hand_over
-from activities.git.library import library, opened, signature
+from activities.git.library import let_go, library, opened, signature
 from activities.git.locks import clear_ref_lock
 from activities.git.own_side import side_of
 from activities.git.worktree_changes import Seen, look
@@ -41,7 +41,7 @@ def _committed(worktree: Worktree, seen: Seen, message: str) -> str:
             text = message.encode("utf-8", "replace").decode()
             return str(repository.create_commit(None, who, who, text, pygit2.Oid(hex=seen.tree), parents))
         finally:
-            repository.free()
+            let_go(repository)
 
 
 def _bring_home(worktree: Worktree, seen: Seen, head: str) -> None:

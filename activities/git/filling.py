@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from activities.git.branches import faults_said
 from activities.git.command import printable
-from activities.git.library import ObjectsError, RepositoryError, library, opened
+from activities.git.library import ObjectsError, RepositoryError, let_go, library, opened, opened_anew
 from activities.git.look_around import clear_the_way
 from activities.git.own_side import SPARSE
 
@@ -22,7 +22,7 @@ LEFT_OUT = "left-out"
 def fill(common: Path, path: Path, side: Path, commit: str) -> None:
     """The work folder has the files of the commit, and its index says so; ignored files that were there stay."""
     (side / "index.lock").unlink(missing_ok=True)  # of one that was killed: nobody else writes it
-    pygit2, repository = library(), opened(side)
+    pygit2, repository = library(), opened_anew(side)
     ways = pygit2.enums.CheckoutStrategy
     with _missing_said(common), faults_said(common):
         tree = repository.revparse_single(commit).peel(pygit2.Commit).tree
@@ -38,7 +38,10 @@ def fill(common: Path, path: Path, side: Path, commit: str) -> None:
             repository.index.write()
         else:
             repository.checkout_tree(tree, strategy=ways.FORCE | ways.REMOVE_UNTRACKED)  # type: ignore[no-untyped-call]
-    (side / LEFT_OUT).write_bytes(b"\0".join(map(os.fsencode, sorted(out))))
+    repository.free()
+    (side / LEFT_OUT).unlink(missing_ok=True)
+    if out:
+        (side / LEFT_OUT).write_bytes(b"\0".join(map(os.fsencode, sorted(out))))
     (side / "HEAD").write_text(f"{commit}\n")
 
 
@@ -48,7 +51,7 @@ def refresh(side: Path, commit: str) -> None:
     with faults_said(side):
         repository.index.read_tree(repository.revparse_single(commit).peel(library().Tree))
         repository.index.write()
-    repository.free()
+    let_go(repository)
     (side / "HEAD").write_text(f"{commit}\n")
 
 
@@ -86,7 +89,7 @@ def _left_out(side: Path, tree: "Tree") -> frozenset[str]:
     (reader / "HEAD").write_text("ref: refs/heads/none\n")
     (reader / "config").write_text("[core]\n\tbare = false\n")
     (reader / "info" / "exclude").write_bytes((side / SPARSE).read_bytes())
-    repository = opened(reader)
+    repository = opened_anew(reader)
     repository.workdir = str(reader / "none")
     listed = (name for name in names(tree) if not (_is_text(name) and is_ignored(repository, name)))
     return frozenset(map(os.fsdecode, listed))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from activities.git.branches import faults_said
-from activities.git.library import library, opened
+from activities.git.library import let_go, library, opened
 
 if TYPE_CHECKING:
     from pygit2 import Odb, Oid, Repository
@@ -20,8 +20,8 @@ def hand_over(side: Path, common: Path, commit: str) -> None:
         with faults_said(side):
             _commits(source, target.odb, library().Oid(hex=commit))
     finally:
-        source.free()
-        target.free()
+        let_go(source)
+        let_go(target)
 
 
 def _commits(source: "Repository", target: "Odb", wanted: "Oid") -> None:

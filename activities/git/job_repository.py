@@ -11,15 +11,13 @@ from pathlib import Path
 from activities.git import own_side
 from activities.git.registered import configuration, references
 
-_DESCRIPTION = "The work of one job: what is committed here is taken over when the job ends.\n"
-
 
 def furnish(repo: Path, common: Path, path: Path, side: Path, commit: str, branch: str | None = None) -> None:
     """Make the `.git` of a work folder, anew where there is one: on the branch, or at the commit on none."""
     folder, fresh = path / ".git", side / "given"  # made where no agent writes, then put there at once
     remove(fresh)
-    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
-        (fresh / name).mkdir(parents=True, exist_ok=True)
+    for name in ("", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "info"):
+        (fresh / name).mkdir()
     known = references(common)
     if branch:
         known[f"refs/heads/{branch}"] = commit
@@ -27,10 +25,9 @@ def furnish(repo: Path, common: Path, path: Path, side: Path, commit: str, branc
     (fresh / "packed-refs").write_bytes(os.fsencode("# pack-refs with: sorted \n" + "".join(rows)))
     (fresh / "HEAD").write_bytes(os.fsencode(f"ref: refs/heads/{branch}\n" if branch else f"{commit}\n"))
     (fresh / "config").write_bytes(configuration(repo))
-    (fresh / "description").write_text(_DESCRIPTION)
     own_side.lend(common, fresh)
     for name in ("info/exclude", "info/attributes", "shallow"):
-        if (common / name).is_file():
+        if own_side.says_something(common / name):
             shutil.copyfile(common / name, fresh / name)
     if (side / "index").is_file():
         shutil.copyfile(side / "index", fresh / "index")

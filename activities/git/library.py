@@ -5,6 +5,9 @@ it, when it is needed: that takes a tenth of a second.
 """
 
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -52,14 +55,54 @@ def signature() -> "Signature":
     return made
 
 
+class _Kept(threading.local):
+    """The repositories that this thread keeps open; None while it keeps none."""
+
+    repositories: "dict[Path, Repository] | None" = None
+
+
+_kept = _Kept()
+
+
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Inside, this thread opens each repository once: to open one takes as long as many questions to it."""
+    if _kept.repositories is not None:
+        yield
+        return
+    _kept.repositories = {}
+    try:
+        yield
+    finally:
+        repositories, _kept.repositories = _kept.repositories, None
+        for each in repositories.values():
+            each.free()
+
+
 def opened(path: Path) -> "Repository":
     """The repository at exactly this place; or why libgit2 cannot read it, and the way out."""
+    kept = _kept.repositories
+    if kept is None:
+        return opened_anew(path)
+    if path not in kept:
+        kept[path] = opened_anew(path)
+    return kept[path]
+
+
+def opened_anew(path: Path) -> "Repository":
+    """The same for who changes what the open repository is, its work folder for one."""
     pygit2 = library()
     try:
         repository: Repository = pygit2.Repository(str(path), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
     except (pygit2.GitError, OSError, ValueError) as error:
         raise _unusable(path, str(error)) from None
     return repository
+
+
+def let_go(repository: "Repository") -> None:
+    """Close the repository's files, unless this thread keeps it open."""
+    if repository not in (_kept.repositories or {}).values():
+        repository.free()
 
 
 def _unusable(path: Path, said: str) -> RepositoryError:

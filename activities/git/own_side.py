@@ -33,6 +33,8 @@ class Place:
     """Where it keeps everything."""
     base: str
     branch: str | None = None
+    tree: str = ""
+    """The files of the base; a record of an earlier release does not tell them."""
 
 
 def side_of(path: Path) -> Path:
@@ -55,17 +57,28 @@ def begin(repo: Path, side: Path) -> None:
     common = common_directory(repo)
     if side.exists():
         shutil.rmtree(side)
-    for name in ("objects/info", "objects/pack", "refs/heads", "info"):
-        (side / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    side.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in ("", "objects", "objects/info", "objects/pack", "refs"):
+        (side / name).mkdir(mode=0o700)
     settings = {"bare": "true", "repositoryformatversion": "0", "logallrefupdates": "false"} | settings_of(repo)
     (side / "config").write_bytes(written(Setting("core", key, value) for key, value in settings.items()))
     (side / "HEAD").write_text("ref: refs/heads/none\n")
     lend(common, side)
-    for name in ("info/exclude", "info/attributes", "shallow"):
-        if (common / name).is_file():
-            shutil.copyfile(common / name, side / name)
+    copies = {name: common / name for name in ("info/exclude", "info/attributes", "shallow")}
     if (listed := sparse_list(repo)) is not None:
-        shutil.copyfile(listed, side / SPARSE)
+        copies[SPARSE] = listed
+    for name, source in copies.items():
+        if says_something(source):
+            (side / name).parent.mkdir(mode=0o700, exist_ok=True)
+            shutil.copyfile(source, side / name)
+
+
+def says_something(rules: Path) -> bool:
+    """Whether a file is there that has more in it than comments, as git writes into every new repository."""
+    try:
+        return any(line.strip() and not line.startswith(b"#") for line in rules.read_bytes().splitlines())
+    except OSError:
+        return False
 
 
 def lend(common: Path, side: Path) -> None:
@@ -101,6 +114,6 @@ def read_record(side: Path) -> Place | None:
     """The same, by the service's side of it."""
     try:
         told = json.loads((side / _RECORD).read_text())
-        return Place(Path(told["repo"]), Path(told["common"]), told["base"], told["branch"])
+        return Place(Path(told["repo"]), Path(told["common"]), told["base"], told["branch"], told.get("tree", ""))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -1,7 +1,8 @@
 """The files of a work folder as a tree of git's, whatever else is in the folder (rulings I4, N3).
 
 Each file is read by the service itself, as a plain file and below the folder only. What git's rules for ignored files
-and line ends need is copied beside it, so libgit2 never looks into the work folder.
+and line ends need is copied beside it, so libgit2 never looks into the work folder. Where nothing is new it is not
+asked at all.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ import stat
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from activities.git import plain_files
 from activities.git.bounds import MOST_BYTES
 from activities.git.filling import as_text, is_ignored, left_out
 from activities.git.index_file import GITLINK, Row, looks, rows
-from activities.git.library import library, opened
+from activities.git.library import library, opened_anew
 from activities.git.look_around import Folder, Odd, Walk, folders_above, is_gits, kind
 from activities.git.own_side import side_of_submodule
 
@@ -43,6 +45,11 @@ class Snapshot:
     kept: set[str] = field(default_factory=set)
     """What stays as the commit has it, with everything below: it was not to be looked at."""
 
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything to be told of the folder."""
+        return bool(self.changed or self.gone or self.nested or self.odd)
+
     def keeps(self, name: str) -> bool:
         """Whether nothing is known of the file."""
         while name and name not in self.kept:
@@ -53,40 +60,31 @@ class Snapshot:
 def snapshot(path: Path, side: Path, tracked: Iterable[str] = ()) -> Snapshot:
     """Look at a work folder; files of these names count even where rules ignore them."""
     known = {row.path: row for row in rows((side / "index").read_bytes())} if (side / "index").is_file() else {}
-    shadow = Path(tempfile.mkdtemp(prefix="look-", dir=side))
-    repository = opened(side)
+    look = _Look(path, side, known, frozenset(tracked))
     try:
-        repository.workdir = str(shadow)
-        return _Look(path, side, known, frozenset(tracked), repository, shadow).taken()
+        return look.taken()
     finally:
-        repository.free()
-        shutil.rmtree(shadow, ignore_errors=True)
+        look.end()
 
 
 class _Look:
     """One look at a folder."""
 
-    def __init__(
-        self,
-        path: Path,
-        side: Path,
-        known: dict[str, Row],
-        tracked: frozenset[str],
-        repository: "Repository",
-        shadow: Path,
-    ) -> None:
-        self._path, self._side, self._known, self._repository, self._shadow = path, side, known, repository, shadow
+    def __init__(self, path: Path, side: Path, known: dict[str, Row], tracked: frozenset[str]) -> None:
+        self._path, self._side, self._known = path, side, known
         self._tracked = tracked | known.keys()
         self._above = folders_above(self._tracked)
-        self._modes = "core.filemode" not in repository.config or repository.config.get_bool("core.filemode")
         self._walk = Walk(path)
+        self._rules: list[str] = []
+        """Files of rules that libgit2 has not been given yet."""
         self._seen = Snapshot()
         self._there: set[str] = set()
 
     def taken(self) -> Snapshot:
         for folder in self._walk.folders():
             if not self._is_nested(folder):
-                self._rules(folder)
+                named = (name for name, found in folder.entries if name in _RULES and stat.S_ISREG(found.st_mode))
+                self._rules += [folder.path + name for name in named]
                 for name, found in folder.entries:
                     self._entry(folder, name, found)
         self._seen.odd += self._walk.odd
@@ -102,15 +100,44 @@ class _Look:
             return True
         return False
 
-    def _rules(self, folder: Folder) -> None:
-        """Before anything is asked about a folder its rules are where libgit2 looks for them."""
-        for name, found in folder.entries:
-            if name in _RULES and stat.S_ISREG(found.st_mode):
-                try:
-                    with plain_files.file_below(folder.descriptor, name, _MOST_RULES) as source:
-                        plain_files.copy(source, self._shadowed(folder.path + name), _MOST_RULES)
-                except OSError:
-                    self._odd(folder.path + name, "it cannot be read as rules for git")
+    def end(self) -> None:
+        """Nothing of it stays."""
+        if "_opened" in self.__dict__:
+            self._opened.free()
+        if "_shadow" in self.__dict__:
+            shutil.rmtree(self._shadow, ignore_errors=True)
+
+    @cached_property
+    def _shadow(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix="look-", dir=self._side))
+
+    @cached_property
+    def _opened(self) -> "Repository":
+        repository = opened_anew(self._side)
+        repository.workdir = str(self._shadow)
+        return repository
+
+    @cached_property
+    def _modes(self) -> bool:
+        config = self._opened.config
+        return "core.filemode" not in config or config.get_bool("core.filemode")
+
+    @property
+    def _repository(self) -> "Repository":
+        """As it is asked about a file: the rules of all folders that were entered are where it looks for them."""
+        while self._rules:
+            path = self._rules.pop(0)
+            above, _, name = path.rpartition("/")
+            try:
+                with (
+                    plain_files.folder_at(self._path) as top,
+                    plain_files.folder_below(top, above) as folder,
+                    plain_files.file_below(folder, name, _MOST_RULES) as source,
+                ):
+                    plain_files.copy(source, self._shadowed(path), _MOST_RULES)
+            except OSError:
+                self._odd(path, "it cannot be read as rules for git")
+        return self._opened
 
     def _entry(self, folder: Folder, name: str, found: os.stat_result) -> None:
         path = folder.path + name
@@ -195,9 +222,10 @@ class _Look:
         modes = library().enums.FileMode
         if stat.S_ISLNK(found.st_mode):
             return int(modes.LINK)
-        if not self._modes and row is not None and row.mode in (modes.BLOB, modes.BLOB_EXECUTABLE):
-            return row.mode
-        return int(modes.BLOB_EXECUTABLE if self._modes and found.st_mode & 0o100 else modes.BLOB)
+        mode = int(modes.BLOB_EXECUTABLE if found.st_mode & 0o100 else modes.BLOB)
+        if (row is not None and row.mode == mode) or self._modes:
+            return mode
+        return row.mode if row is not None and row.mode in (modes.BLOB, modes.BLOB_EXECUTABLE) else int(modes.BLOB)
 
     def _ignored(self, path: str) -> bool:
         return is_ignored(self._repository, os.fsencode(path))

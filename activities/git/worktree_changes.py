@@ -15,7 +15,7 @@ from activities.git.agents_side import AgentsSide, read
 from activities.git.bounds import Bounds
 from activities.git.branches import faults_said
 from activities.git.command import all_printable
-from activities.git.library import ADDRESS, library, opened
+from activities.git.library import ADDRESS, let_go, library, opened
 from activities.git.look_around import Odd
 from activities.git.own_side import place_at, side_of
 from activities.git.snapshot import Snapshot, snapshot
@@ -66,17 +66,19 @@ def look(worktree: Worktree) -> Seen:
     path, place = worktree.path, place_at(worktree.path)
     agents = read(path, worktree.branch)
     with faults_said(path):
+        seen = snapshot(path, side_of(path), agents.tracked)
+        if worktree.branch is None and agents.is_at(place.base) and place.tree and not seen.anything:
+            return Seen(place.common, place.base, place.base, (), place.tree, ())
         repository = opened(side_of(path))
         try:
             agents, refused = _taken_over(repository, worktree, place.common, agents)
-            seen = snapshot(path, side_of(path), agents.tracked)
             head = agents.head or worktree.base
             tree = _tree(repository, worktree.base, head, seen)
             head = _committed(repository, worktree, place.common, head, tree)
             dirty = _between(repository, head, tree) | set(seen.nested)
             names = _between(repository, worktree.base, head) | dirty
         finally:
-            repository.free()
+            let_go(repository)
     odd = [*seen.odd, *([Odd(".git", agents.fault)] if agents.fault else [])]
     return Seen(
         common=place.common,
@@ -111,7 +113,7 @@ def capture_diff(worktree: Worktree, limit: int = MAX_BYTES, seen: Seen | None =
             difference.find_similar()
             return _text(repository, difference, limit)
         finally:
-            repository.free()
+            let_go(repository)
 
 
 def _files(repository: "Repository", worktree: Worktree) -> str:
@@ -150,7 +152,7 @@ def _taken_over(
             take_over(worktree.path, common, new)
         known = opened(common)  # looked at again, also when an earlier look has taken them over
         Bounds(repository, known.odb).check([library().Oid(hex=each) for each in wanted])
-        known.free()
+        let_go(known)
         for each in wanted:
             if branches.commit(side_of(worktree.path), each) is None:
                 raise RefusedError(f"{each} is no commit", f"git -C {worktree.path} log -1 {each}")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import agents_side, branches, job_repository, own_side
+from activities.git import agents_side, branches, job_repository, own_side, plain_files
 from activities.git.command import printable
 from activities.git.filling import refresh
 from activities.git.library import RepositoryError
@@ -149,7 +149,8 @@ def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
     """Record what the job starts from, and give the agent a fresh `.git` there; never once its run has begun."""
     common = common_directory(repo)
     job_repository.furnish(repo, common, worktree.path, side_of(worktree.path), commit, worktree.branch)
-    own_side.record(worktree.path, Place(repo, common, commit, worktree.branch))
+    place = Place(repo, common, commit, worktree.branch, branches.tree_of(repo, commit))
+    own_side.record(worktree.path, place)
     return replace(worktree, base=commit)
 
 
@@ -276,8 +277,8 @@ def _aside(path: Path) -> Path:
 
 
 def _delete(*paths: Path) -> None:
-    """One after another, by a program: a folder of many files would keep the interpreter busy."""
-    there = [path for path in paths if os.path.lexists(path)]
+    """One after another; by a program what has many files, which would keep the interpreter busy."""
+    there = [path for path in paths if os.path.lexists(path) and not plain_files.removed_small(path)]
     if there and subprocess.run(["rm", "-rf", "--", *there], stderr=subprocess.DEVNULL, check=False).returncode:
         for path in filter(os.path.lexists, there):
             for folder, _, _ in os.walk(path):  # tools leave read-only folders behind

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from activities.git import branches, worktrees
 from activities.git.commit import commit_all
+from activities.git.library import kept_open
 from activities.git.merge import merge
 from activities.git.registered import lent
 from activities.git.sweep import worth_keeping
@@ -51,6 +52,7 @@ class Evidence:
     """Why the work could not be kept on its branch; the worktree then stays as it is."""
 
 
+@kept_open()
 def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folder: Path | None = None) -> Workspace:
     """The run's worktree, recorded before it is made; repaired after a crash, but never once its agent has begun.
 
@@ -102,6 +104,7 @@ def task_branch(run: JobRun) -> str:
     return f"service/{run.task_id}"
 
 
+@kept_open()
 def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
     """Observe first, then commit what the agent left (ruling I4)."""
     try:

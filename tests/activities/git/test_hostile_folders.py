@@ -93,8 +93,8 @@ def test_no_setting_filter_driver_hook_or_monitor_of_the_agents_runs(
     repo: Path, leg: Worktree, proof: Path, tmp_path: Path, commits: bool
 ) -> None:
     evil, hooks, more = program(proof), tmp_path / "hooks", tmp_path / "more.config"
-    hooks.mkdir()
     for place in (hooks, leg.path / ".git/hooks"):
+        place.mkdir(exist_ok=True)
         for name in HOOKS:
             shutil.copy(evil, place / name)
     (leg.path / "one.txt").write_text("x")
