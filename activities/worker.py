@@ -15,7 +15,7 @@ from temporalio.worker import Worker
 
 from activities import cluster, member, takeover
 from activities.agents.registry import adapters_of
-from activities.host import worker_identity
+from activities.host import job_folders, worker_identity
 from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
@@ -102,6 +102,7 @@ async def serve(home: Home) -> None:
     settings = loaded.settings
     settings.notify.secret(os.environ)
     seal_key.ensure(home.ensure().root)
+    job_folders.ready(home)
     context = Context(home, settings, open_store(home, settings.store.url))
     client = await connect(home, settings)
     await cluster.require(client)
