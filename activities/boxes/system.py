@@ -17,6 +17,8 @@ ETC = (
 )
 """No shadow, no keys of ssh or TLS, nobody's scheduled jobs, no settings of services."""
 
+_BELOW = tuple(f"{folder}/" for folder in FOLDERS)
+
 
 def folders() -> Iterator[Path]:
     """Those that are there."""
@@ -30,4 +32,4 @@ def files() -> Iterator[Path]:
 
 def is_system(path: Path) -> bool:
     """Whether every box has it anyway."""
-    return any(path.is_relative_to(folder) for folder in FOLDERS)
+    return f"{path}/".startswith(_BELOW)

@@ -57,10 +57,10 @@ class Execution:
     lent: tuple[Path, ...] = ()
     """Folders that the work folder's repository reads; a box lets it."""
 
-    async def first(self, prompt: str) -> Executed:
+    async def first(self, prompt: Callable[[], str]) -> Executed:
         """Run the program. When nobody knows how it ended, a reader is run again, once, and says so; a writer is not.
 
-        A session that is lost is begun anew: the prompt has everything in it.
+        A session that is lost is begun anew: the prompt has everything in it. It is made where it may wait for files.
         """
         session = self.resumption.session if self.resumption.folder else None
         executed = await self._in("", prompt, session)
@@ -73,7 +73,7 @@ class Execution:
 
     async def repair(self, prompt: str, session: str | None) -> Executed:
         """Run the program once more in the same session, with the faults (ruling A5)."""
-        return await self._in(".repair", prompt, session)
+        return await self._in(".repair", lambda: prompt, session)
 
     async def stop(self) -> None:
         """End whatever of this attempt still runs."""
@@ -83,15 +83,24 @@ class Execution:
     def _dir(self, suffix: str) -> Path:
         return self.run_dir.with_name(self.run_dir.name + suffix)
 
-    async def _in(self, suffix: str, prompt: str, session: str | None) -> Executed:
-        home = self.context.home.runtimes / self.run.assignment.worker.runtime
-        call = ProgramCall(self._shown(), prompt.encode(), session, self._dir(suffix), self.cwd, home)
+    async def _in(self, suffix: str, prompt: Callable[[], str], session: str | None) -> Executed:
+        run_dir = self._dir(suffix)
         try:
-            launch, box = await asyncio.to_thread(self._launch, call)
+            call, request, claim = await asyncio.to_thread(self._begin, run_dir, prompt, session)
         except CannotLaunchError as refused:
             fault = Blocker(BlockerKind.PROGRAM, refused.message, hint=refused.hint)
-            not_started = RunEnd(EndKind.NOT_STARTED, call.run_dir, error=refused.message)
+            not_started = RunEnd(EndKind.NOT_STARTED, run_dir, error=refused.message)
             return Executed(not_started, ProgramReport(b"", Usage(), fault=fault), "")
+        end = await self._run(request, claim)
+        return await asyncio.to_thread(self._read, call, end, request.box)
+
+    def _begin(
+        self, run_dir: Path, prompt: Callable[[], str], session: str | None
+    ) -> tuple[ProgramCall, RunRequest, Claim]:
+        """Start the program, unless it runs already."""
+        home = self.context.home.runtimes / self.run.assignment.worker.runtime
+        call = ProgramCall(self._shown(), prompt().encode(), session, run_dir, self.cwd, home)
+        launch, box = self._launch(call)
         request = RunRequest(
             run_dir=call.run_dir,
             argv=launch.argv,
@@ -102,10 +111,9 @@ class Execution:
             grace_seconds=self.context.settings.worker.stop_grace,
             box=box,
         )
-        end = await self._run(request)
-        return await asyncio.to_thread(self._read, call, end, box)
+        return call, request, runs.begin(request)
 
-    async def _run(self, request: RunRequest) -> RunEnd:
+    async def _run(self, request: RunRequest, claim: Claim) -> RunEnd:
         """The program's end; one that tries in vain to be let in is ended, for it may go on for minutes."""
         ending: list[asyncio.Task[RunEnd]] = []
         looked = 0
@@ -119,7 +127,7 @@ class Execution:
                     ending.append(asyncio.create_task(runs.stop(request.run_dir, request.grace_seconds)))
 
         try:
-            return await runs.run(request, see)
+            return await runs.follow(request.run_dir, claim, see)
         finally:
             await asyncio.gather(*ending, return_exceptions=True)
 

@@ -50,7 +50,7 @@ class JobAttempt:
 
     async def play(self) -> JobOutcome | Deferral:
         """Program, verdict, one repair if it helps, evidence, record; or the run is put off."""
-        first = await self.execution.first(await asyncio.to_thread(self._prompt))
+        first = await self.execution.first(self._prompt)
         verdict = judge(first, self.run.assignment.timeout_seconds, on_order=self.stopping)
         runs = [first]
         if isinstance(verdict, Rejected) and not self.stopping:

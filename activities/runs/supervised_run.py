@@ -130,11 +130,14 @@ async def run(request: RunRequest, on_progress: Callable[[Progress], None] | Non
 
     Cancelling the caller leaves the run alone (`stop` ends it); the next call attaches again.
     """
+    claim = await asyncio.to_thread(begin, request)
+    return await follow(request.run_dir, claim, on_progress)
+
+
+def begin(request: RunRequest) -> Claim:
+    """Start the run unless it was started before; whose it is."""
     made_run_key(request.run_dir)  # one that cannot be used stops this here: nothing is taken for forged because of it
-    claim = Claim.read(request.run_dir)
-    if claim is None:
-        claim = await asyncio.to_thread(_start, request)
-    return await _follow(request.run_dir, claim, on_progress)
+    return Claim.read(request.run_dir) or _start(request)
 
 
 async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
@@ -149,7 +152,7 @@ async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
         send(claim.pid, signal.SIGTERM)
         if not await gone(claim.pid, lambda: claim.alive, grace + STOP_MARGIN_SECONDS):
             send(claim.pid, signal.SIGKILL)
-    return await _follow(run_dir, claim, None)
+    return await follow(run_dir, claim, None)
 
 
 def read_end(run_dir: Path) -> RunEnd | None:
@@ -224,7 +227,8 @@ def _claim_as_cancelled(run_dir: Path) -> Claim:
     return claim
 
 
-async def _follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], None] | None) -> RunEnd:
+async def follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], None] | None) -> RunEnd:
+    """Wait for the end of a run that was claimed, and return it."""
     progress: Progress | None = None
     while claim.alive and claim.pid is not None:
         if on_progress is not None:
