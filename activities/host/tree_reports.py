@@ -19,7 +19,8 @@ GATHER_SECONDS = 0.2
 """So long a report waits for others; nobody waits for it."""
 
 CROWD, CROWD_SECONDS = 4, 1.0
-"""When more trees than that have reports to be sent, each waits so long: most of their jobs have ended by then."""
+"""When more reports than that wait, of one tree or of several, they wait so long: most of their jobs have ended then.
+A tree that was told something hears nothing more for so long either."""
 
 RETRY_SECONDS = 2.0
 
@@ -64,12 +65,13 @@ class TreeReports:
     async def _send(self, root: str) -> None:
         """Until Temporal has taken them, or the tree is over."""
         await asyncio.sleep(GATHER_SECONDS)
-        if len(self.waiting) > CROWD:
+        if sum(map(len, self.waiting.values())) > CROWD:
             await asyncio.sleep(CROWD_SECONDS - GATHER_SECONDS)
         while reports := self.waiting.get(root):
             sent = tuple(reports)
             if await self._signal(root, sent):
                 self.waiting[root] = [each for each in self.waiting[root] if each not in sent]
+                await asyncio.sleep(CROWD_SECONDS)
             else:
                 await asyncio.sleep(RETRY_SECONDS)
         self.waiting.pop(root, None)

@@ -38,11 +38,11 @@ class _Handle:
         self.told.reports.append((self.root, report))
 
 
-def a_job(number: int) -> JobRun:
+def a_job(number: int, root: str = "") -> JobRun:
     worker = Worker(name="scripted", runtime="shell", command=("true",))
     work = Assignment(worker=worker, action=Action.ASK, prompt=Text(inline="look"))
-    root = f"job-{number:012d}"
-    return JobRun(job_id=root, root_job_id=root, task_id="task-1", repo="acme/shop", assignment=work)
+    name = f"job-{number:012d}"
+    return JobRun(job_id=name, root_job_id=root or name, task_id="task-1", repo="acme/shop", assignment=work)
 
 
 @pytest.fixture
@@ -68,8 +68,21 @@ async def test_a_few_are_told_at_once(told: Told) -> None:
     assert {root for root, _ in told.reports} == {job.root_job_id for job in few}
 
 
-async def test_of_a_crowd_those_are_not_told_that_have_ended_meanwhile(told: Told) -> None:
-    crowd, beside = [a_job(number) for number in range(tree_reports.CROWD + 1)], Told()
+async def test_a_tree_hears_of_jobs_that_begin_one_after_another_together(told: Told) -> None:
+    reports = reporting(told, [a_job(1, "job-of-all")])
+    await until(lambda: told.reports)
+    told.reports.clear()
+    for number in (2, 3):
+        reports.begun(a_job(number, "job-of-all"), 1.0)
+    await until(lambda: len(reports.waiting["job-of-all"]) == 2)
+    assert told.reports == []
+    for task in list(reports._sending):
+        task.cancel()
+
+
+@pytest.mark.parametrize("root", ["", "job-of-all"])
+async def test_of_a_crowd_those_are_not_told_that_have_ended_meanwhile(told: Told, root: str) -> None:
+    crowd, beside = [a_job(number, root) for number in range(tree_reports.CROWD + 1)], Told()
     reports = reporting(told, crowd)
     reporting(beside, [a_job(900)])
     await until(lambda: beside.reports)
