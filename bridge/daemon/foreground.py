@@ -21,6 +21,7 @@ from bridge.daemon.member import Member, until
 from bridge.daemon.options import DaemonOptions
 from bridge.daemon.server import (
     find_program,
+    own_environment,
     prepare_namespace,
     server_answers,
     server_command,
@@ -120,7 +121,7 @@ def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLo
     state.update(
         temporal_address=address, namespace=options.namespace, ui_url=f"http://{LOOPBACK}:{ui.port}", notes=notes
     )
-    handed = {**server_environment(), "SERVICE_TEMPORAL_ADDRESS": address}
+    handed = {**own_environment(), "SERVICE_TEMPORAL_ADDRESS": address}
     ours = _ours(home, options, handed, state, avoid={front.port, ui.port})
     bridge = state.state.bridge_url if options.encrypt else None
     return [_server(home, options, front.port, ui.port, lock, codec=f"{bridge}/ui/codec" if bridge else ""), *ours]

@@ -67,8 +67,19 @@ def test_a_missing_program_is_said_with_both_ways_out(tmp_path: Path, monkeypatc
 def test_other_clusters_of_the_environment_are_not_the_servers_business(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEMPORAL_PROFILE", "work")
     monkeypatch.setenv("KEPT", "1")
-    assert "TEMPORAL_PROFILE" not in server.server_environment()
-    assert server.server_environment()["KEPT"] == "1"
+    for given in (server.server_environment(), server.own_environment()):
+        assert "TEMPORAL_PROFILE" not in given
+        assert given["KEPT"] == "1"
+
+
+def test_how_often_the_server_collects_its_memory_is_for_the_environment_to_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GOGC", raising=False)
+    assert "GOGC" not in server.own_environment(), "only the server is told"
+    assert server.server_environment()["GOGC"] == "300"
+    monkeypatch.setenv("GOGC", "50")
+    assert server.server_environment()["GOGC"] == "50"
 
 
 @pytest.mark.parametrize(
