@@ -51,9 +51,7 @@ def test_a_program_that_writes_all_the_while_goes_on_in_the_new_one(tmp_path: Pa
     assert numbers[-1] == LINES - 1
 
 
-def test_a_line_that_is_written_while_it_is_copied_stays_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_is_written_while_it_is_copied_stays_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, copied = tmp_path / "x.log", shutil.copyfileobj
     log.write_text("before\nmean")
     rest = iter([b"while", b"\n"])
