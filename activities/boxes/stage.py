@@ -4,7 +4,6 @@ Folders such as /root are private, so an account of its own could not even walk 
 mount namespace of the run alone, an empty folder covers each of them, and only what the box names stands in it again.
 """
 
-import contextlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -90,9 +89,13 @@ def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
 
 def _make_place(path: str, *, is_folder: bool) -> None:
     """Something to lay a folder or a file over; what an outer folder brought along is there already."""
-    with contextlib.suppress(FileExistsError):
-        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    try:
         if is_folder:
             os.mkdir(path, 0o755)
         else:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        _make_place(path, is_folder=is_folder)

@@ -23,7 +23,7 @@ def start(
     argv: Sequence[str],
     cwd: str,
     env: Mapping[str, str],
-    streams: tuple[int, int, int],
+    streams: Sequence[int],
     enter: Callable[[], None] | None = None,
 ) -> int:
     """The pid of a process in a session of its own, with these three streams and no other descriptor.
@@ -51,7 +51,7 @@ def _be(
     argv: Sequence[str],
     cwd: str,
     env: Mapping[str, str],
-    streams: tuple[int, int, int],
+    streams: Sequence[int],
     enter: Callable[[], None] | None,
     failed: int,
 ) -> None:

@@ -161,8 +161,9 @@ def _rehearse() -> None:
 def main() -> None:
     """Load once what every supervisor needs, and keep the collector from copying it in each of them."""
     _name("fork_server")
-    for _ in range(REHEARSALS):
-        _rehearse()
+    with contextlib.suppress(OSError):
+        for _ in range(REHEARSALS):
+            _rehearse()
     gc.collect()
     gc.freeze()
     serve(socket.socket(fileno=0))

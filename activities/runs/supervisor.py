@@ -16,7 +16,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -212,22 +212,16 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
     if not os.path.isdir(spec["cwd"]):
         raise NotADirectoryError(f"the working directory {spec['cwd']} is missing")
     env = {**spec["env"], MARK: spec["mark"]}
-    with _streams(run_dir, spec["prompt"]) as streams, boxed(spec.get("box"), spec["argv"], env) as held:
-        pid = started(held.argv, spec["cwd"], held.env, streams, held.enter)
+    streams = [_prompt(run_dir, spec["prompt"])]
+    try:
+        streams.append(created(run_dir / "stdout.log"))
+        streams.append(created(run_dir / "stderr.log"))
+        with boxed(spec.get("box"), spec["argv"], env) as held:
+            pid = started(held.argv, spec["cwd"], held.env, streams, held.enter)
+    finally:
+        for each in streams:
+            os.close(each)
     return Command(pid, spec["mark"], in_bwrap=held.in_bwrap, proxy=held.proxy)
-
-
-@contextlib.contextmanager
-def _streams(run_dir: Path, prompt: str | None) -> Iterator[tuple[int, int, int]]:
-    """The three standard streams of the command, closed here afterwards."""
-    with contextlib.ExitStack() as stack:
-        stdin = _prompt(run_dir, prompt)
-        stack.callback(os.close, stdin)
-        stdout = created(run_dir / "stdout.log")
-        stack.callback(os.close, stdout)
-        stderr = created(run_dir / "stderr.log")
-        stack.callback(os.close, stderr)
-        yield stdin, stdout, stderr
 
 
 def _prompt(run_dir: Path, digest: str | None) -> int:
