@@ -151,7 +151,8 @@ def _rehearse() -> None:
     """
     here = Path("/")
     identity(os.getpid())
-    landlock.abi()
+    if sys.platform == "linux":
+        landlock.abi()
     box = Box(BoxKind.BWRAP, Network.FULL, here, here, here, etc=here, read=(here,), uid=0)
     described = json.loads(json.dumps(box.as_json()))
     with boxed(described, (sys.executable,), {"PATH": os.defpath}):
