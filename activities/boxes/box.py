@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,12 @@ class Box:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Box":
         """What `as_json` wrote."""
-        known = {field.name: value[field.name] for field in fields(cls)}
-        known |= {name: Path(known[name]) for name in ("cwd", "home", "tmp", "etc") if known[name] is not None}
-        known |= {name: tuple(map(Path, known[name])) for name in ("read", "write", "scratch")}
-        known |= {"kind": BoxKind(known["kind"]), "network": Network(known["network"]), "hosts": tuple(known["hosts"])}
-        return cls(**known)
+        paths = {name: Path(value[name]) for name in ("cwd", "home", "tmp", "etc") if value[name] is not None}
+        lists = {name: tuple(map(Path, value[name])) for name in ("read", "write", "scratch")}
+        kinds = {"kind": BoxKind(value["kind"]), "network": Network(value["network"]), "hosts": tuple(value["hosts"])}
+        return cls(**{**{each.name: value[each.name] for each in fields(cls)}, **paths, **lists, **kinds})
 
-    @property
+    @cached_property
     def places(self) -> dict[Path, bool]:
         """What is there beside the system, and whether it can be changed: outer folders first.
 
@@ -80,7 +80,7 @@ class Box:
         own = (*((self.cwd,) if self.cwd_writable else ()), *((self.tmp,) if self.kind is BoxKind.LANDLOCK else ()))
         wanted = dict.fromkeys((*self.read, self.cwd), False) | dict.fromkeys((*self.write, *own), True)
         found: dict[Path, bool] = {}
-        for path in sorted(wanted):
+        for path in sorted(wanted, key=str):
             around = next((found[each] for each in path.parents if each in found), None)
             if around is not wanted[path]:
                 found[path] = wanted[path]

@@ -39,7 +39,7 @@ def _root(box: Box) -> Iterator[str]:
     """The system read-only; folders in memory where programs expect to write."""
     yield from ("--proc", "/proc", "--dev", "/dev")
     for folder in system.folders():
-        if folder.is_symlink():
+        if os.path.islink(folder):
             yield from ("--symlink", os.readlink(folder), str(folder))
         else:
             yield from ("--ro-bind", str(folder), str(folder))

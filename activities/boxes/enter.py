@@ -8,10 +8,8 @@ import contextlib
 import errno
 import os
 import resource
-import shutil
 import socket
 import stat
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from typing import Any
 
 from activities.boxes import bwrap, kernel, landlock, network, proxy, stage
 from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.start import places_of
 
 PROCESSES = 8192
 """Of all agents together, where they have an account of their own."""
@@ -26,7 +25,6 @@ PROCESSES = 8192
 PR_CAPBSET_DROP, PR_SET_SECUREBITS = 24, 28
 NO_ROOT_LOCKED = 0b11
 LAST_CAPABILITY = 63
-WHY_BYTES = 1000
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,10 @@ def boxed(described: Mapping[str, Any] | None, command: Sequence[str], env: Mapp
         yield Boxed(tuple(command), dict(env))
         return
     box = Box.from_json(described)
-    if shutil.which(box.cwd / command[0] if "/" in command[0] else command[0], path=env.get("PATH")) is None:
+    program = os.path.join(box.cwd, command[0]) if "/" in command[0] else command[0]
+    if not any(map(_can_be_run, places_of(program, env))):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
+    layout = _layout(box)
     argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP else tuple(command)
     with contextlib.ExitStack() as stack:
         channel, serving, here, ports = None, None, [], network.local_ports(box)
@@ -63,40 +63,40 @@ def boxed(described: Mapping[str, Any] | None, command: Sequence[str], env: Mapp
                 socket.send_fds(channel, [b"1"], [each.fileno() for each in here])
             port = here[0].getsockname()[1] if here else network.PROXY_PORT
             variables, ports = network.variables(port, variables), (port, *ports)
-        with _told() as failed:
 
-            def enter() -> None:
-                try:
-                    _enter(box, channel, ports)
-                except BaseException as error:
-                    failed(str(error))
-                    raise
+        def enter() -> None:
+            try:
+                _enter(box, layout, channel, ports)
+            except Exception as error:
+                raise _not_made(error) from None
 
-            yield Boxed(argv, variables, enter, box.kind is BoxKind.BWRAP, serving)
+        yield Boxed(argv, variables, enter, box.kind is BoxKind.BWRAP, serving)
 
 
-@contextmanager
-def _told() -> Iterator[Callable[[str], object]]:
-    """Why a box cannot be made: of what goes wrong in the child, its parent learns only that something did."""
-    read, write = os.pipe()
-    with open(read, "rb") as reading, open(write, "wb", buffering=0) as writing:
-        try:
-            yield lambda why: writing.write(why.encode()[:WHY_BYTES])
-        except subprocess.SubprocessError:
-            writing.close()
-            why = reading.read().decode(errors="replace")
-            raise OSError(f"the box cannot be made: {why}") from None
+def _layout(box: Box) -> stage.Layout | None:
+    try:
+        return None if box.uid is None else stage.planned(box)
+    except OSError as error:
+        raise _not_made(error) from None
 
 
-def _enter(box: Box, channel: socket.socket | None, ports: Sequence[int]) -> None:
+def _not_made(error: Exception) -> OSError:
+    return OSError(f"the box cannot be made: {error}")
+
+
+def _can_be_run(path: str) -> bool:
+    return os.access(path, os.X_OK) and os.path.isfile(path)
+
+
+def _enter(box: Box, layout: stage.Layout | None, channel: socket.socket | None, ports: Sequence[int]) -> None:
     network.enter(box)
     if channel is not None and box.own_network:
         sockets = network.listening(box)
         socket.send_fds(channel, [b"1"], [each.fileno() for each in sockets])
         for each in sockets:
             each.close()
-    if box.uid is not None:
-        stage.lay(box)
+    if layout is not None:
+        stage.lay(layout)
         _share_streams()
     _limit(box)
     kernel.forget_keys()

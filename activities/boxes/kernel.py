@@ -1,10 +1,10 @@
 """The few calls of the Linux kernel that Python 3.11 has no function for."""
 
+import contextlib
 import ctypes
 import fcntl
 import functools
 import os
-import platform
 import socket
 import struct
 
@@ -15,13 +15,17 @@ MS_NOSUID, MS_NODEV = 2, 4
 PR_SET_NO_NEW_PRIVS = 38
 SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x41
 KEYCTL = {"x86_64": 250, "aarch64": 219}
+_KEYCTL = KEYCTL.get(os.uname().machine)
 KEYCTL_JOIN_SESSION_KEYRING = 1
 
 
 @functools.cache
 def libc() -> ctypes.CDLL:
-    """The C library."""
-    return ctypes.CDLL(None, use_errno=True)
+    """The C library, with the calls looked up that each start makes."""
+    found = ctypes.CDLL(None, use_errno=True)
+    with contextlib.suppress(AttributeError):  # they are Linux's
+        found.unshare, found.mount, found.prctl, found.syscall  # noqa: B018
+    return found
 
 
 def checked(result: int, what: str) -> int:
@@ -50,9 +54,8 @@ def no_new_privileges() -> None:
 
 def forget_keys() -> None:
     """A session keyring of its own, without the keys that the service was started with."""
-    number = KEYCTL.get(platform.machine())
-    if number is not None:  # a kernel without key rings, or a container that refuses the call, has none to forget
-        libc().syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
+    if _KEYCTL is not None:  # a kernel without key rings, or a container that refuses the call, has none to forget
+        libc().syscall(_KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
 def loopback_up() -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 if __name__ == "__main__":  # isolated mode knows the standard library only
@@ -75,12 +75,12 @@ def tried(uid: int) -> Machine:
     """Try everything, each in a process of its own."""
     box = Box(BoxKind.BWRAP, Network.NONE, Path("/"), Path("/"), Path("/"), cwd_writable=False)
     account = uid if os.geteuid() == 0 and not _in_a_child(lambda: _become(box, uid)) else None
-    own_network = not _in_a_child(lambda: network.enter(box))
+    own_network = not _in_a_child(lambda: network.enter(replace(box, kind=BoxKind.LANDLOCK)))
     return Machine(_bwrap(box, account), landlock.abi(), own_network, account)
 
 
 def _become(box: Box, uid: int) -> None:
-    stage.lay(box)
+    stage.lay(stage.planned(box))
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from activities.boxes import kernel
-from activities.boxes.box import Box, Network
+from activities.boxes.box import Box, BoxKind, Network
 
 LOOPBACK = "127.0.0.1"
 PROXY_PORT = 3128
@@ -24,13 +24,17 @@ def local_ports(box: Box) -> tuple[int, ...]:
 
 
 def enter(box: Box) -> None:
-    """Leave the machine's network, unless the box has all of it; root also leaves its shared memory in any case."""
+    """Leave the machine's network, unless the box has all of it; root also leaves its shared memory in any case.
+
+    Bubblewrap leaves that by itself.
+    """
+    memory = 0 if box.kind is BoxKind.BWRAP else kernel.CLONE_NEWIPC
     if box.network is Network.FULL or not box.own_network:
-        if box.uid is not None:
-            kernel.unshare(kernel.CLONE_NEWIPC)
+        if box.uid is not None and memory:
+            kernel.unshare(memory)
         return
     if os.geteuid() == 0:
-        kernel.unshare(kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC)
+        kernel.unshare(kernel.CLONE_NEWNET | memory)
     else:
         _unshare_as_nobody_special()
     kernel.loopback_up()

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from activities.boxes.ownership import hand_over
 from activities.boxes.programs import needed
 
 SECONDS = 60.0
+WHY_BYTES = 1000
 PROBES = {
     "read a key": "open(at['key']).read()",
     "write outside": "open(at['outside'] + '/planted', 'w').write('x'); os.stat(at['key'])",
@@ -92,12 +93,13 @@ def tried(kind: BoxKind, network: Network, uid: int | None, own_network: bool) -
             hand_over((work, box.tmp), uid)
         probes = {WORKS: "open('made', 'w').write('x')", **PROBES}
         command = (sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps(at), json.dumps(probes))
-        with boxed(box.as_json(), command, {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}) as held:
+        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
+        with boxed(box.as_json(), command, env) as held, _told(held.enter) as enter:
             done = subprocess.run(
                 held.argv,
                 env=held.env,
                 cwd=work,
-                preexec_fn=held.enter,
+                preexec_fn=enter,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -106,6 +108,27 @@ def tried(kind: BoxKind, network: Network, uid: int | None, own_network: bool) -
             )
         sys.stderr.write(done.stderr)
         return done.stdout.splitlines()
+
+
+@contextlib.contextmanager
+def _told(enter: Callable[[], None] | None) -> Iterator[Callable[[], None]]:
+    """What is run before the program starts. Why it failed is told; `subprocess` says only that it did."""
+    read, write = os.pipe()
+
+    def telling() -> None:
+        try:
+            if enter is not None:
+                enter()
+        except OSError as error:
+            os.write(write, str(error).encode(errors="replace")[:WHY_BYTES])
+            raise
+
+    with open(read, "rb") as reading, open(write, "wb") as writing:
+        try:
+            yield telling
+        except subprocess.SubprocessError:
+            writing.close()
+            raise OSError(reading.read().decode(errors="replace")) from None
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ A process of its own for each run, forked by the run's supervisor and ended with
 through is mostly encrypted, and a host that is let through can be told anything.
 """
 
+import _thread  # `threading` makes its locks anew in every process that a supervisor, too, forks
 import contextlib
 import encodings.idna  # noqa: F401  # names are looked up with it; the account of agents could not load it any more
 import os
@@ -11,7 +12,6 @@ import re
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -50,27 +50,28 @@ class Proxy:
     note: Callable[[str], None]
     """Where it is written down what was refused; once for each host."""
     _noted: set[str] = field(default_factory=set)
-    _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(CONNECTIONS))
+    _room: int = field(default_factory=lambda: os.eventfd(CONNECTIONS, os.EFD_SEMAPHORE | os.EFD_CLOEXEC))
+    """A semaphore of the kernel's."""
 
     def serve(self, sockets: list[socket.socket]) -> None:
         """The first socket is the proxy's, each further one stands for a service of this machine."""
         first, *others = sockets
         for other in others:
-            threading.Thread(target=self._accept, args=(other, self._to_service), daemon=True).start()
+            _thread.start_new_thread(self._accept, (other, self._to_service))
         self._accept(first, self._to_host)
 
     def _accept(self, listening: socket.socket, handle: Callable[[socket.socket], None]) -> None:
         while True:
-            self._room.acquire()
+            os.eventfd_read(self._room)
             program, _ = listening.accept()
-            threading.Thread(target=self._handle, args=(program, handle), daemon=True).start()
+            _thread.start_new_thread(self._handle, (program, handle))
 
     def _handle(self, program: socket.socket, handle: Callable[[socket.socket], None]) -> None:
         try:
             with program, contextlib.suppress(OSError):
                 handle(program)
         finally:
-            self._room.release()
+            os.eventfd_write(self._room, 1)
 
     def _to_service(self, program: socket.socket) -> None:
         with socket.create_connection((LOOPBACK, program.getsockname()[1]), DIAL_SECONDS) as there:
@@ -164,10 +165,18 @@ def _join(one: socket.socket, other: socket.socket) -> None:
     """Both ways, until both have nothing more to say. A model may think for as long as it likes."""
     one.settimeout(None)
     other.settimeout(None)
-    back = threading.Thread(target=_copy, args=(other, one), daemon=True)
-    back.start()
+    done = _thread.allocate_lock()
+    done.acquire()
+    _thread.start_new_thread(_copy_back, (other, one, done))
     _copy(one, other)
-    back.join()
+    done.acquire()
+
+
+def _copy_back(source: socket.socket, target: socket.socket, done: "_thread.LockType") -> None:
+    try:
+        _copy(source, target)
+    finally:
+        done.release()
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

@@ -4,11 +4,10 @@ Folders such as /root are private, so an account of its own could not even walk 
 mount namespace of the run alone, an empty folder covers each of them, and only what the box names stands in it again.
 """
 
-import contextlib
 import os
 import stat
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from activities.boxes import kernel
 from activities.boxes.box import Box, BoxKind
@@ -16,45 +15,87 @@ from activities.boxes.box import Box, BoxKind
 COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
 """Covered too where the box is the machine's own root: sockets of other programs lie there."""
 
+UNSEEN = kernel.MS_NOSUID | kernel.MS_NODEV
 
-def lay(box: Box) -> None:
+
+@dataclass(frozen=True)
+class Layout:
+    """What is to be done, found out by looking at the machine. The process that does it has little left to work out."""
+
+    covers: tuple[str, ...]
+    """Folders that an empty one is laid over."""
+    scratch: tuple[str, ...]
+    """Empty folders of the account's own."""
+    places: dict[str, bool]
+    """What is laid there again over what covers it; whether it is a folder."""
+    uid: int | None
+
+
+def planned(box: Box) -> Layout:
+    """How the machine is laid out for a box."""
+    needed = [str(path) for path in (*box.places, *((box.etc,) if box.etc else ()))]
+    covers = _outermost({*filter(None, map(_barrier, needed)), *_hidden(box)})
+    scratch = tuple(map(str, box.scratch))
+    below = [path for path in needed if any(_is_below(path, each) for each in (*covers, *scratch))]
+    places = {path: stat.S_ISDIR(os.stat(path).st_mode) for path in below}
+    return Layout(covers, scratch if box.kind is BoxKind.LANDLOCK else (), places, box.uid)
+
+
+def lay(layout: Layout) -> None:
     """Cover what is private, and lay what the box names over it. Nobody but this process and its children sees it."""
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    needed = (*box.places, *((box.etc,) if box.etc else ()))
-    covers = _outermost({*map(_barrier, needed), *_hidden(box)} - {None})
-    below = [path for path in needed if any(path.is_relative_to(each) for each in (*covers, *box.scratch))]
-    held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in below}
-    for cover in covers:
-        kernel.mount("tmpfs", str(cover), "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
-    for path in box.scratch if box.kind is BoxKind.LANDLOCK else ():
+    held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in layout.places}
+    for cover in layout.covers:
+        kernel.mount("tmpfs", cover, "tmpfs", UNSEEN, "mode=755")
+    for path in layout.scratch:
         _make_place(path, is_folder=True)
-        kernel.mount("tmpfs", str(path), "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, f"mode=700,uid={box.uid}")
+        kernel.mount("tmpfs", path, "tmpfs", UNSEEN, f"mode=700,uid={layout.uid}")
     for path, descriptor in held.items():
-        _make_place(path, is_folder=stat.S_ISDIR(os.fstat(descriptor).st_mode))
-        kernel.mount(f"/proc/self/fd/{descriptor}", str(path), None, kernel.MS_BIND | kernel.MS_REC)
+        _make_place(path, is_folder=layout.places[path])
+        kernel.mount(f"/proc/self/fd/{descriptor}", path, None, kernel.MS_BIND | kernel.MS_REC)
         os.close(descriptor)
 
 
-def _barrier(path: Path) -> Path | None:
+def _barrier(path: str) -> str | None:
     """The outermost folder on the way that not everybody may walk through."""
-    return next((each for each in reversed(path.parents) if not each.stat().st_mode & stat.S_IXOTH), None)
+    return next((each for each in _around(path) if not os.stat(each).st_mode & stat.S_IXOTH), None)
 
 
-def _hidden(box: Box) -> Iterable[Path]:
+def _around(path: str) -> Iterator[str]:
+    """The folders that it stands in, the outermost first."""
+    end = 0
+    while (end := path.find("/", end)) >= 0:
+        yield path[:end] or "/"
+        end += 1
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """Whether it is the folder, or stands in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _hidden(box: Box) -> Iterable[str]:
     if box.kind is BoxKind.BWRAP:  # it has a root of its own
         return ()
-    return (path.resolve() for path in (*map(Path, COVERED), box.home) if path.is_dir())
+    return (os.path.realpath(path) for path in (*COVERED, str(box.home)) if os.path.isdir(path))
 
 
-def _outermost(paths: Iterable[Path | None]) -> list[Path]:
+def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
     """Without those that stand in another one."""
-    known = sorted(path for path in paths if path is not None)
-    return [path for path in known if not any(path != other and path.is_relative_to(other) for other in known)]
+    known = sorted(paths)
+    return tuple(path for path in known if not any(path != other and _is_below(path, other) for other in known))
 
 
-def _make_place(path: Path, *, is_folder: bool) -> None:
+def _make_place(path: str, *, is_folder: bool) -> None:
     """Something to lay a folder or a file over; what an outer folder brought along is there already."""
-    with contextlib.suppress(FileExistsError):
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        path.mkdir(mode=0o755) if is_folder else path.touch(mode=0o644, exist_ok=False)
+    try:
+        if is_folder:
+            os.mkdir(path, 0o755)
+        else:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        _make_place(path, is_folder=is_folder)

@@ -1,5 +1,6 @@
 """What of the system every box can read: programs and libraries, and of /etc what they need and what is no secret."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,12 +23,12 @@ _BELOW = tuple(f"{folder}/" for folder in FOLDERS)
 
 def folders() -> Iterator[Path]:
     """Those that are there."""
-    return (path for path in map(Path, FOLDERS) if path.exists())
+    return (Path(path) for path in FOLDERS if os.path.exists(path))
 
 
 def files() -> Iterator[Path]:
     """What is there of /etc."""
-    return (path for path in (Path("/etc", name) for name in ETC) if path.exists())
+    return (Path(path) for path in (f"/etc/{name}" for name in ETC) if os.path.exists(path))
 
 
 def is_system(path: Path) -> bool:

@@ -7,7 +7,6 @@ and marks find nothing.
 import contextlib
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -61,6 +60,8 @@ def _read(path: str) -> bytes:
 def _identity_without_proc(pid: int) -> str | None:
     if Path("/proc/self/stat").exists():
         return None
+    import subprocess  # not at the top: it loads `threading`, for which each fork of a supervisor would pay
+
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
     state, _, start = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip().partition(" ")
     return start.strip() if state and not state.startswith("Z") else None

@@ -4,13 +4,12 @@ Standard library only: supervisors use it too. A record holds for one kind and o
 believed. Files are private to their owner; what the seal keeps out are programs of the same account without the key.
 """
 
-import hashlib
 import hmac
 import os
 from enum import StrEnum
 from pathlib import Path
 
-from activities.runs.regular_files import NotRegularError, opened
+from activities.runs.regular_files import NotRegularError, content_of
 
 LONGEST = 64 * 1024 * 1024
 _HEX = 64
@@ -38,8 +37,7 @@ def read(key: bytes, run_dir: Path, kind: Kind) -> bytes:
     """The content of a record; FileNotFoundError when there is none, UnbelievedError when it has no good seal."""
     path = run_dir / kind.value
     try:
-        with opened(path) as file:
-            content, _, seal = file.read(LONGEST).rpartition(b"\n")
+        content, _, seal = content_of(path, LONGEST).rpartition(b"\n")
     except NotRegularError as error:
         raise UnbelievedError(str(error)) from None
     if len(seal) != _HEX or not hmac.compare_digest(seal, _seal(key, run_dir, kind, content)):
@@ -49,4 +47,4 @@ def read(key: bytes, run_dir: Path, kind: Kind) -> bytes:
 
 def _seal(key: bytes, run_dir: Path, kind: Kind, content: bytes) -> bytes:
     told = b"\0".join((kind.encode(), os.fsencode(run_dir.name), content))
-    return hmac.new(key, told, hashlib.sha256).hexdigest().encode()
+    return hmac.digest(key, told, "sha256").hex().encode()

@@ -24,6 +24,15 @@ def opened(path: Path, *, ours: bool = True) -> BufferedReader:
     return open(_descriptor(path, os.O_RDONLY, ours), "rb")
 
 
+def content_of(path: Path, most: int) -> bytes:
+    """What is in a file of this account, or its first `most` bytes. FileNotFoundError when there is nothing."""
+    descriptor = _descriptor(path, os.O_RDONLY, True)
+    try:
+        return os.read(descriptor, min(os.fstat(descriptor).st_size, most))
+    finally:
+        os.close(descriptor)
+
+
 def appended(path: Path) -> BinaryIO:
     """For writing at its end; made when there is nothing."""
     return open(_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, True), "ab")

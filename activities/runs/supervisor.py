@@ -9,26 +9,25 @@ standard input: it stands in no argument, no environment and no file of the run.
 """
 
 import contextlib
-import ctypes
 import hashlib
 import json
 import os
 import select
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
+from activities.boxes import kernel
 from activities.boxes.enter import boxed
+from activities.boxes.start import start as started
 from activities.runs import records
 from activities.runs.os_processes import MARK, children, descendants, identity, kill_all, marked, send
 from activities.runs.records import Kind, UnbelievedError
@@ -60,13 +59,13 @@ def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = Tr
     believed, so nothing is started because of that either.
     """
     draft = run_dir / f"claim.{os.getpid()}.{time.monotonic_ns()}"
-    _write(draft, records.sealed(key, run_dir, Kind.CLAIM, json.dumps(content).encode()), kept=kept)
+    _write(created(draft), records.sealed(key, run_dir, Kind.CLAIM, json.dumps(content).encode()), kept=kept)
     try:
         os.link(draft, run_dir / Kind.CLAIM.value)
     except FileExistsError:
         return False
     finally:
-        draft.unlink()
+        os.unlink(draft)
     _sync_directory(run_dir)
     return True
 
@@ -88,21 +87,22 @@ def reserve(run_dir: Path) -> Path:
 def record_exit(reserved: Path, key: bytes, end: dict[str, Any]) -> None:
     """Publish the outcome atomically, into the space reserved for it."""
     data = records.sealed(key, reserved.parent, Kind.EXIT, json.dumps(end).encode())
-    with open(os.open(reserved, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC), "r+b") as file:
-        file.write(data)
-        file.truncate(len(data))
-        file.flush()
-        os.fsync(file.fileno())
-    reserved.rename(reserved.parent / Kind.EXIT.value)
+    _write(os.open(reserved, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC), data, kept=True)
+    os.rename(reserved, reserved.parent / Kind.EXIT.value)
     _sync_directory(reserved.parent)
 
 
-def _write(path: Path, data: bytes, *, kept: bool) -> None:
-    with open(created(path), "wb") as file:
-        file.write(data)
-        file.flush()
+def _write(descriptor: int, data: bytes, *, kept: bool) -> None:
+    """As all that is in the file from then on."""
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.ftruncate(descriptor, len(data))
         if kept:
-            os.fsync(file.fileno())
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sync_directory(path: Path) -> None:
@@ -196,9 +196,9 @@ class Command:
 
     def _alive(self) -> set[int]:
         self.reap()
-        if Path("/proc/self/stat").exists():
-            if self.childless and self.in_bwrap:  # nothing gets out of the processes of a box
-                return set()
+        if self.childless and self.in_bwrap:  # nothing gets out of the processes of a box
+            return set()
+        if os.path.exists("/proc/self/stat"):
             below = set() if self.childless else descendants(os.getpid())
             return (below | marked(self.mark)) - {os.getpid()}
         with contextlib.suppress(OSError):  # without /proc the process group is all that can be found
@@ -209,38 +209,30 @@ class Command:
 
 def start(run_dir: Path, spec: dict[str, Any]) -> Command:
     """Start the command in a session of its own, its streams on files."""
-    if not Path(spec["cwd"]).is_dir():
+    if not os.path.isdir(spec["cwd"]):
         raise NotADirectoryError(f"the working directory {spec['cwd']} is missing")
-    with (
-        _prompt(run_dir, spec["prompt"]) as stdin,
-        open(created(run_dir / "stdout.log"), "ab") as stdout,
-        open(created(run_dir / "stderr.log"), "ab") as stderr,
-        boxed(spec.get("box"), spec["argv"], {**spec["env"], MARK: spec["mark"]}) as held,
-    ):
-        process = subprocess.Popen(
-            held.argv,
-            cwd=spec["cwd"],
-            env=held.env,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-            preexec_fn=held.enter,
-        )
-    process.returncode = 0  # reaping is ours: as a subreaper we collect every child
-    return Command(process.pid, spec["mark"], in_bwrap=held.in_bwrap, proxy=held.proxy)
+    env = {**spec["env"], MARK: spec["mark"]}
+    streams = [_prompt(run_dir, spec["prompt"])]
+    try:
+        streams.append(created(run_dir / "stdout.log"))
+        streams.append(created(run_dir / "stderr.log"))
+        with boxed(spec.get("box"), spec["argv"], env) as held:
+            pid = started(held.argv, spec["cwd"], held.env, streams, held.enter)
+    finally:
+        for each in streams:
+            os.close(each)
+    return Command(pid, spec["mark"], in_bwrap=held.in_bwrap, proxy=held.proxy)
 
 
-def _prompt(run_dir: Path, digest: str | None) -> BufferedReader:
+def _prompt(run_dir: Path, digest: str | None) -> int:
     """What the command reads, from its beginning; another text than the one it was asked to run is refused."""
     if digest is None:
-        return open(os.devnull, "rb")
-    file = opened(run_dir / "prompt")
-    if hashlib.file_digest(file, "sha256").hexdigest() != digest:
-        file.close()
-        raise ValueError(f"{run_dir / 'prompt'} is not what the service wrote")
-    os.lseek(file.fileno(), 0, os.SEEK_SET)
-    return file
+        return os.open(os.devnull, os.O_RDONLY)
+    with opened(run_dir / "prompt") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+            raise ValueError(f"{run_dir / 'prompt'} is not what the service wrote")
+        os.lseek(file.fileno(), 0, os.SEEK_SET)
+        return os.dup(file.fileno())
 
 
 def watch(command: Command, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float]) -> EndKind:
@@ -276,7 +268,7 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals)
         return {**end, "ended_at": time.time()}
     try:
         command = start(run_dir, spec)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
+    except (OSError, ValueError) as error:
         return {**end, "kind": EndKind.NOT_STARTED, "error": str(error)[:ERROR_CHARS], "ended_at": time.time()}
     try:
         end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, key, spec["grace_seconds"]))
@@ -298,7 +290,7 @@ def _stop_grace(run_dir: Path, key: bytes, default: float) -> float:
 def become_subreaper() -> None:
     """Orphaned grandchildren become our children, on Linux; elsewhere the process group has to do."""
     with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        kernel.libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def main(run_dir: Path, key: bytes) -> None:

@@ -12,6 +12,9 @@ from activities.runs import spawn
 from activities.runs.supervised_run import Claim, RunEnd, RunRequest, run
 from tests.waiting import until
 
+ORDINARY = (1 << 31) - 1
+"""Of a mask of signals, those that are not the C library's own, which it ignores in what it spawns."""
+
 STAYS = "echo >> up; while [ ! -e go ]; do sleep 0.02; done; exit 5"
 PARENT = "cut -d ' ' -f 4 /proc/$PPID/stat"
 """Prints the process that has forked the supervisor."""

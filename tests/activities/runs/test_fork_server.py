@@ -48,6 +48,15 @@ asyncio.run(run(RunRequest(Path(sys.argv[1]), ("sh", "-c", sys.argv[2]), Path(sy
 """
 
 
+def test_what_every_supervisor_copies_has_no_threads_in_it() -> None:
+    """Each fork makes the locks of `threading` anew, which costs as much as a tenth of a run does."""
+    program = "import sys; sys.path.append(sys.argv[1]); from activities.runs import fork_server; print(*sys.modules)"
+    root = str(Path(spawn.__file__).parents[2])
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program, root], capture_output=True, text=True, check=True)
+    assert "activities.runs.supervisor" in done.stdout.split()
+    assert not {"threading", "subprocess"} & set(done.stdout.split())
+
+
 async def test_the_worker_and_the_run_go_on_without_their_fork_server(
     request_for: RequestFor, server: spawn.ForkServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

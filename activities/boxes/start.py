@@ -1,0 +1,122 @@
+"""Starting a program as a child, at once in its session, its streams and its box.
+
+No `subprocess`: in a process that was forked itself it touches, and so copies, more memory, and it loads `threading`,
+which makes its locks anew in every process that is forked. What enters no box is spawned, and nothing is copied.
+"""
+
+import contextlib
+import errno
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
+FIRST_OTHER = 3
+"""The first descriptor that is no standard stream."""
+
+LAST_OTHER = 2**31 - 1
+DESCRIPTORS = "/dev/fd"
+"""A folder with those of the process that looks."""
+
+FAILED = 255
+WHY_BYTES = 4000
+
+
+def start(
+    argv: Sequence[str],
+    cwd: str,
+    env: Mapping[str, str],
+    streams: Sequence[int],
+    enter: Callable[[], None] | None = None,
+) -> int:
+    """The pid of a process in a session of its own, with these three streams and no other descriptor.
+
+    `enter` is run by it before it becomes the program. An OSError says what kept it from that; then there is no child.
+    """
+    if enter is None and os.path.isdir(DESCRIPTORS):
+        with contextlib.suppress(NotImplementedError):  # a system whose spawned processes stay in the session
+            return _spawned(argv, cwd, env, streams)
+    return _forked(argv, cwd, env, streams, enter or (lambda: None))
+
+
+def _spawned(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Sequence[int]) -> int:
+    """Without a copy of this process's memory. For a moment this process stands in the folder of its child."""
+    actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(streams)]
+    others = (int(name) for name in os.listdir(DESCRIPTORS))
+    closing = [(os.POSIX_SPAWN_CLOSE, each) for each in others if each >= FIRST_OTHER]
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(cwd)
+        given: dict[str, Any] = {"setsid": True, "setsigdef": IGNORED_BY_PYTHON, "file_actions": [*actions, *closing]}
+        there = filter(os.path.exists, places_of(argv[0], env))
+        return _first(there, lambda path: os.posix_spawn(path, [*argv], env, **given), argv[0])
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
+def _forked(
+    argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Sequence[int], enter: Callable[[], None]
+) -> int:
+    read, write = os.pipe()
+    try:
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _be(argv, cwd, env, streams, enter, write)
+        finally:
+            os.close(write)
+        why = os.read(read, WHY_BYTES)  # one piece, or the end
+    finally:
+        os.close(read)
+    if why:
+        os.waitpid(pid, 0)
+        raise OSError(why.decode(errors="replace"))
+    return pid
+
+
+def _be(
+    argv: Sequence[str],
+    cwd: str,
+    env: Mapping[str, str],
+    streams: Sequence[int],
+    enter: Callable[[], None],
+    failed: int,
+) -> None:
+    """All of the child. It closes `failed` by becoming the program, or writes there why it does not."""
+    try:
+        for number, descriptor in enumerate(streams):
+            os.dup2(descriptor, number)
+        os.chdir(cwd)
+        for each in IGNORED_BY_PYTHON:
+            signal.signal(each, signal.SIG_DFL)
+        os.setsid()
+        enter()
+        os.closerange(FIRST_OTHER, failed)
+        os.closerange(failed + 1, LAST_OTHER)
+        _first(places_of(argv[0], env), lambda path: os.execve(path, [*argv], env), argv[0])  # noqa: S606
+    except BaseException as error:
+        os.write(failed, (str(error) or repr(error)).encode(errors="replace")[:WHY_BYTES])
+    finally:
+        os._exit(FAILED)
+
+
+def _first(places: Iterable[str], begin: Callable[[str], int], program: str) -> int:
+    """What the first of the places is where it can be begun. What is told is why one that is there cannot."""
+    found = errno.ENOENT
+    for path in places:
+        try:
+            return begin(path)
+        except OSError as error:
+            if found in NOT_THERE:
+                found = error.errno or found
+    raise OSError(found, os.strerror(found), program)
+
+
+def places_of(program: str, env: Mapping[str, str]) -> Iterator[str]:
+    """Where a program is looked for."""
+    if os.path.dirname(program):
+        return iter((program,))
+    return (os.path.join(folder, program) for folder in os.get_exec_path(env))
