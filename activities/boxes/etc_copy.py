@@ -66,5 +66,6 @@ def _for_everybody(path: Path) -> bool:
 
 def _forget_old(folder: Path, copy: Path) -> None:
     for each in folder.glob(f"{PREFIX}*"):
-        if each != copy and each.stat().st_mtime < time.time() - KEPT_SECONDS:
-            shutil.rmtree(each, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # of one who made the same copy at the same time
+            if each != copy and each.stat().st_mtime < time.time() - KEPT_SECONDS:
+                shutil.rmtree(each, ignore_errors=True)
