@@ -158,7 +158,7 @@ def moving(stage: Stage, job: str) -> tuple[list[list[str]], list[float]]:
         wait_for(lambda: not shell.is_idle())
         over = False
         while not over:
-            over = shell.is_idle()
+            over = shell.is_idle() and shell.prompts() > 0  # between its two commands the shell is idle too
             screen = [line for line in shell.screen() if not line.startswith("$")]
             if any("task-" in line for line in screen) and (not screens or screen != screens[-1]):
                 screens.append(screen)
