@@ -33,7 +33,8 @@ def fill(common: Path, path: Path, side: Path, commit: str) -> None:
         if out:
             paths = [name.decode() for name in names(tree) if os.fsdecode(name) not in out]
             how = ways.FORCE | ways.REMOVE_UNTRACKED | ways.DISABLE_PATHSPEC_MATCH
-            repository.checkout_tree(tree, strategy=how, paths=paths)  # type: ignore[no-untyped-call]
+            if paths:  # no paths at all would be every file
+                repository.checkout_tree(tree, strategy=how, paths=paths)  # type: ignore[no-untyped-call]
             repository.index.read_tree(tree)
             repository.index.write()
         else:

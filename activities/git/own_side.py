@@ -65,20 +65,18 @@ def begin(repo: Path, side: Path) -> None:
     (side / "HEAD").write_text("ref: refs/heads/none\n")
     lend(common, side)
     copies = {name: common / name for name in ("info/exclude", "info/attributes", "shallow")}
-    if (listed := sparse_list(repo)) is not None:
+    copies = {name: source for name, source in copies.items() if says_something(source)}
+    if (listed := sparse_list(repo)) is not None:  # also an empty one: then the checkout has no files
         copies[SPARSE] = listed
     for name, source in copies.items():
-        if says_something(source):
-            (side / name).parent.mkdir(mode=0o700, exist_ok=True)
-            shutil.copyfile(source, side / name)
+        (side / name).parent.mkdir(mode=0o700, exist_ok=True)
+        shutil.copyfile(source, side / name)
 
 
 def says_something(rules: Path) -> bool:
     """Whether a file is there that has more in it than comments, as git writes into every new repository."""
-    try:
-        return any(line.strip() and not line.startswith(b"#") for line in rules.read_bytes().splitlines())
-    except OSError:
-        return False
+    lines = rules.read_bytes().splitlines() if rules.is_file() else ()
+    return any(line.strip() and not line.startswith(b"#") for line in lines)
 
 
 def lend(common: Path, side: Path) -> None:

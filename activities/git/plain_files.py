@@ -19,14 +19,9 @@ class NotPlainError(OSError):
 
 
 @contextmanager
-def folder_at(top: Path) -> Iterator[int]:
-    """A descriptor of a folder that is no link itself."""
-    yield from _closing(os.open(top, _FOLDER))
-
-
-@contextmanager
-def _opened_folder(name: str, above: int) -> Iterator[int]:
-    yield from _closing(os.open(name, _FOLDER, dir_fd=above))
+def folder_at(top: Path | str, above: int | None = None) -> Iterator[int]:
+    """A descriptor of a folder that is no link itself; what is `above` tells where its name is one."""
+    yield from _closing(os.open(top, _FOLDER, dir_fd=above))
 
 
 @contextmanager
@@ -101,7 +96,7 @@ def _empty(folder: int, most: int) -> int:
             if most < 0:
                 raise OSError("too many files")
             if entry.is_dir(follow_symlinks=False):
-                with _opened_folder(entry.name, folder) as below:
+                with folder_at(entry.name, folder) as below:
                     most = _empty(below, most)
                 os.rmdir(entry.name, dir_fd=folder)
             else:

@@ -67,8 +67,9 @@ def look(worktree: Worktree) -> Seen:
     agents = read(path, worktree.branch)
     with faults_said(path):
         seen = snapshot(path, side_of(path), agents.tracked)
-        if worktree.branch is None and agents.is_at(place.base) and place.tree and not seen.anything:
-            return Seen(place.common, place.base, place.base, (), place.tree, ())
+        base, tree = worktree.base, place.tree if place.base == worktree.base else ""
+        if worktree.branch is None and tree and agents.is_at(base) and not seen.anything:
+            return Seen(place.common, head=base, own=base, merging=(), tree=tree, touched=())
         repository = opened(side_of(path))
         try:
             agents, refused = _taken_over(repository, worktree, place.common, agents)

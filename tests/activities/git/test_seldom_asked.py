@@ -136,4 +136,23 @@ def test_comments_alone_are_not_copied_and_rules_are(repo: Path, trees: Path) ->
         (place.path / "a.secret").touch()
     assert [look(place).touched for place in (plain, ruled)] == [("a.secret",), ()]
     assert not (plain.path / ".git/info/exclude").exists()
+    (repo / ".git/info/exclude").unlink()
+    os.mkfifo(repo / ".git/info/exclude")
+    assert not own_side.says_something(repo / ".git/info/exclude"), "a pipe is not waited for"
     assert library().Repository(str(ruled.path)).path_is_ignored("b.secret")
+
+
+def test_a_checkout_that_is_to_have_no_files_gives_a_work_folder_without_any(repo: Path, trees: Path) -> None:
+    run_git(repo, "config", "core.sparseCheckout", "true")
+    (repo / ".git/info").mkdir(exist_ok=True)
+    (repo / ".git/info/sparse-checkout").write_text("# nothing\n")
+    place = add_detached(repo, trees / "none", "main")
+    assert [each.name for each in place.path.iterdir()] == [".git"]
+    assert look(place).touched == ()
+
+
+def test_who_looks_from_another_base_than_the_recorded_one_is_told_the_difference(repo: Path, trees: Path) -> None:
+    before = run_git(repo, "rev-parse", "HEAD")
+    commit_file(repo, "src/a.py", "changed")
+    place = add_detached(repo, trees / "w", "main")
+    assert look(Worktree(place.path, before)).touched == ("src/a.py",)
