@@ -15,7 +15,8 @@ from activities.boxes.box import Box, BoxKind
 COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
 """Covered too where the box is the machine's own root: sockets of other programs lie there."""
 
-UNSEEN = kernel.MS_NOSUID | kernel.MS_NODEV
+PLAIN = kernel.MS_NOSUID | kernel.MS_NODEV
+"""No programs there that become another account, no devices."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ def lay(layout: Layout) -> None:
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in layout.places}
     for cover in layout.covers:
-        kernel.mount("tmpfs", cover, "tmpfs", UNSEEN, "mode=755")
+        kernel.mount("tmpfs", cover, "tmpfs", PLAIN, "mode=755")
     for path in layout.scratch:
         _make_place(path, is_folder=True)
-        kernel.mount("tmpfs", path, "tmpfs", UNSEEN, f"mode=700,uid={layout.uid}")
+        kernel.mount("tmpfs", path, "tmpfs", PLAIN, f"mode=700,uid={layout.uid}")
     for path, descriptor in held.items():
         _make_place(path, is_folder=layout.places[path])
         kernel.mount(f"/proc/self/fd/{descriptor}", path, None, kernel.MS_BIND | kernel.MS_REC)

@@ -39,3 +39,8 @@ def test_many_at_once_make_one(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = set(pool.map(etc_copy.current, [tmp_path] * 16))
     assert list(tmp_path.iterdir()) == list(made)
+
+
+def test_one_that_another_thread_has_just_taken_away_disturbs_nobody(tmp_path: Path) -> None:
+    (tmp_path / f"{etc_copy.PREFIX}gone").symlink_to("nowhere")
+    assert etc_copy.current(tmp_path).is_dir()
