@@ -98,10 +98,13 @@ class Claim:
     """Why nobody can know what became of the run: it is never started again, and never taken for ended well."""
 
     @classmethod
-    def read(cls, run_dir: Path) -> "Claim | None":
-        """None when nobody has claimed the run yet. In a copy of a home, the original's supervisors are not ours."""
+    def read(cls, run_dir: Path, key: bytes | None = None) -> "Claim | None":
+        """None when nobody has claimed the run yet. In a copy of a home, the original's supervisors are not ours.
+
+        Who holds the run's `key` is not held up by a home whose key cannot be used any more.
+        """
         try:
-            content = _read(run_dir, Kind.CLAIM)
+            content = _read(run_dir, Kind.CLAIM, key)
         except UnbelievedError as error:
             return cls(0.0, problem=str(error))
         if content is None:
@@ -136,8 +139,8 @@ async def run(request: RunRequest, on_progress: Callable[[Progress], None] | Non
 
 def begin(request: RunRequest) -> Claim:
     """Start the run unless it was started before; whose it is."""
-    made_run_key(request.run_dir)  # one that cannot be used stops this here: nothing is taken for forged because of it
-    return Claim.read(request.run_dir) or _start(request)
+    key = made_run_key(request.run_dir)  # one that cannot be used stops this: nothing is taken for forged because of it
+    return Claim.read(request.run_dir, key) or _start(request)
 
 
 async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
@@ -155,12 +158,12 @@ async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
     return await follow(run_dir, claim, None)
 
 
-def read_end(run_dir: Path) -> RunEnd | None:
+def read_end(run_dir: Path, key: bytes | None = None) -> RunEnd | None:
     """The recorded end of a run, if it has one that is believed."""
     with contextlib.suppress(UnbelievedError):
-        if (end := _read(run_dir, Kind.EXIT)) is not None:
+        if (end := _read(run_dir, Kind.EXIT, key)) is not None:
             return RunEnd(**{**end, "kind": EndKind(end["kind"]), "run_dir": run_dir})
-    claim = Claim.read(run_dir)
+    claim = Claim.read(run_dir, key)
     if claim is not None and claim.pid is None and not claim.problem:
         return RunEnd(EndKind.CANCELLED, run_dir, ended_at=claim.at)
     return None
@@ -202,7 +205,7 @@ def _start(request: RunRequest) -> Claim:
         spawn(run_dir, key)
     except NotRegularError as error:
         raise RunError(f"the run could not be started: {error}", f"ls -l {run_dir}") from None
-    claim = Claim.read(run_dir)
+    claim = Claim.read(run_dir, key)
     if claim is None:
         said = _said(run_dir)
         raise RunError(f"the run in {run_dir} could not be started: {said}", "df -h; service job retry <job>")
@@ -229,14 +232,15 @@ def _claim_as_cancelled(run_dir: Path) -> Claim:
 
 async def follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], None] | None) -> RunEnd:
     """Wait for the end of a run that was claimed, and return it."""
+    key = made_run_key(run_dir)
     progress: Progress | None = None
     while claim.alive and claim.pid is not None:
         if on_progress is not None:
             progress = _look(run_dir / "stdout.log", claim.pid, progress)
             on_progress(progress)
         await gone(claim.pid, lambda: claim.alive, PROGRESS_SECONDS)
-    end = read_end(run_dir)
-    return end if end is not None else await asyncio.to_thread(_unknown, run_dir, claim)
+    end = read_end(run_dir, key)
+    return end if end is not None else await asyncio.to_thread(_unknown, run_dir, claim, key)
 
 
 def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
@@ -245,17 +249,17 @@ def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
     return known if known is not None and known.stdout_bytes == size else Progress(pid, size, last_words(stdout))
 
 
-def _unknown(run_dir: Path, claim: Claim) -> RunEnd:
+def _unknown(run_dir: Path, claim: Claim, key: bytes) -> RunEnd:
     """The supervisor is dead and left no record that is believed: whatever it started must not go on unseen."""
     survivors = kill_all(lambda: marked(mark_of(run_dir)))
-    problem = claim.problem or _forged_end(run_dir)
+    problem = claim.problem or _forged_end(run_dir, key)
     error = problem or f"the supervisor {claim.pid} died without recording an end. {_said(run_dir)}".strip()
     return RunEnd(EndKind.UNKNOWN, run_dir, error=error, problem=problem, started_at=claim.at, survivors=survivors)
 
 
-def _forged_end(run_dir: Path) -> str:
+def _forged_end(run_dir: Path, key: bytes) -> str:
     try:
-        _read(run_dir, Kind.EXIT)
+        _read(run_dir, Kind.EXIT, key)
     except UnbelievedError as error:
         return str(error)
     return ""
@@ -273,14 +277,13 @@ def _publish(run_dir: Path, name: str, data: bytes) -> None:
     os.replace(file.name, run_dir / name)
 
 
-def _read(run_dir: Path, kind: Kind) -> dict[str, Any] | None:
+def _read(run_dir: Path, kind: Kind, key: bytes | None) -> dict[str, Any] | None:
     """A record's content, None when there is none; UnbelievedError when it is not the service's."""
+    problem = f"{run_dir / kind.value} cannot be checked: the service home has no seal key"
     try:
-        key = run_key(run_dir)
+        key = key or run_key(run_dir)
     except SealKeyError as error:
-        key, problem = None, str(error)
-    else:
-        problem = f"{run_dir / kind.value} cannot be checked: the service home has no seal key"
+        problem = str(error)
     if key is None:
         if (run_dir / kind.value).exists():
             raise UnbelievedError(problem)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs import spawn
+from activities.runs import spawn, supervised_run
 from activities.runs.os_processes import marked
 from activities.runs.output import last_lines, last_words, read_bounded
 from activities.runs.regular_files import NotRegularError
 from activities.runs.run_folders import RunError, made_run_key
 from activities.runs.status import Stage, look
-from activities.runs.supervised_run import Claim, RunEnd, RunRequest, mark_of, prepared, read_end, run, stop
+from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest, mark_of, prepared, read_end, run, stop
 from activities.runs.supervisor import EndKind
 from activities.sealing.seal_key import SealKeyError
 from tests.activities.runs.conftest import RequestFor
@@ -268,9 +268,8 @@ async def test_a_copy_of_a_home_without_its_key_believes_nothing_and_says_so(
 
 
 async def test_a_key_that_cannot_be_used_decides_nothing_until_it_can(request_for: RequestFor, tmp_path: Path) -> None:
-    request = request_for(STAYS)
+    request, key = request_for(STAYS), tmp_path / "seal.key"
     task = await under_way(request)
-    key = tmp_path / "seal.key"
     key.chmod(0o644)
     for ask in (run(request), stop(request.run_dir)):
         with pytest.raises(SealKeyError, match="not a file of this account's alone"):
@@ -280,6 +279,27 @@ async def test_a_key_that_cannot_be_used_decides_nothing_until_it_can(request_fo
     assert look(request.run_dir).stage is Stage.RUNNING
     (tmp_path / "go").touch()
     assert (await run(request)).exit_code == (await task).exit_code == 5
+
+
+async def test_a_key_that_cannot_be_used_any_more_loses_no_run_that_was_started_with_it(
+    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request, key = request_for(STAYS), tmp_path / "seal.key"
+
+    def spoilt(run_dir: Path, run_key: bytes) -> None:
+        spawn.spawn(run_dir, run_key)
+        key.chmod(0o644)
+
+    monkeypatch.setattr(supervised_run, "spawn", spoilt)
+    claim = supervised_run.begin(request)
+    assert not claim.problem
+    key.chmod(0o600)
+
+    def spoil_and_go(_: Progress) -> None:
+        key.chmod(0o644)
+        (tmp_path / "go").touch()
+
+    assert (await supervised_run.follow(request.run_dir, claim, spoil_and_go)).exit_code == 5
 
 
 @pytest.mark.parametrize("way", ["forked", "directly"])

@@ -64,7 +64,7 @@ async def test_nothing_of_the_workers_reaches_a_supervisor(
     task = await under_way(request)
     supervisor = supervisor_of(request)
     assert Path(f"/proc/{supervisor}/environ").read_bytes() == b""
-    assert os.readlink(f"/proc/{supervisor}/cwd") == "/"
+    await until(lambda: os.readlink(f"/proc/{supervisor}/cwd") == "/")  # it stands elsewhere while it starts the agent
     assert os.getsid(supervisor) == supervisor
     assert parent(supervisor) == (spawn.current().pid if way == "forked" else os.getpid())
     # the three streams, and the pipe by which its signals wake it; the agent's files it closes once that has begun
