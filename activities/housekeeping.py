@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from activities.git import trash
 from activities.host.context import Context
 from activities.outside import OutsideWatch
 from activities.runs import orphans
@@ -58,13 +59,14 @@ async def keep_true(client: Client, context: Context) -> None:
 
 
 def tidy(context: Context) -> int:
-    """Remove the output of runs that were recorded longer ago than `[worker].keep_runs`."""
+    """Remove the output of runs that were recorded longer ago than `[worker].keep_runs`, and what is in the trash."""
 
     def recorded_at(key: Key) -> float | None:
         run = attempts.get(context.store, *key)
         return run.ended_at if run else None
 
     old_artifacts.counted_since(context.home.artifacts)  # from now on
+    trash.empty(context.home.root / trash.FOLDER)
     return orphans.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from activities.git import branches
+from activities.git import branches, trash
 from activities.git.command import printable
 from activities.git.library import library
 from activities.git.locks import held, is_free
 from activities.git.own_side import FOLDER, side_of
 from activities.git.registered import common_directory, references
 from activities.git.worktree_changes import look
-from activities.git.worktrees import ASIDE, BRANCHES_LOCK, Worktree, dispose, find, holders
+from activities.git.worktrees import BRANCHES_LOCK, Worktree, dispose, find, holders
 from workflows.model.errors import ServiceError
 
 STALE_SECONDS = 600.0
@@ -58,6 +58,11 @@ class Ground:
         """Where the service's sides of those are."""
         return self.worktrees.parent / FOLDER
 
+    @property
+    def trash(self) -> Path:
+        """Where those are that are about to be deleted."""
+        return self.worktrees.parent / trash.FOLDER
+
 
 def leftovers(ground: Ground) -> list[Leftover]:
     """Everything that no job owns any more. Changes nothing."""
@@ -85,10 +90,13 @@ def remove(ground: Ground, leftover: Leftover) -> Leftover:
 def _worktrees(ground: Ground) -> Iterator[Leftover]:
     known = {side.name.removesuffix(".git") for side in ground.sides.glob("*.git")}
     there = {path.name for path in ground.worktrees.iterdir()} if ground.worktrees.is_dir() else set()
-    for name in sorted({name.removesuffix(ASIDE) for name in known | there}):
+    for name in sorted(known | there):
         if name.startswith(ground.prefix) and not ground.busy(name):
             path = ground.worktrees / name
             yield Leftover(Kind.WORKTREE, str(path), worth_keeping(ground.repo, path))
+    if ground.trash.is_dir():
+        put_away = (path for path in ground.trash.iterdir() if path.name.startswith(ground.prefix))
+        yield from (Leftover(Kind.WORKTREE, str(path)) for path in sorted(put_away))
 
 
 def worth_keeping(repo: Path, path: Path) -> str:
@@ -143,6 +151,10 @@ def _count_beyond(repository: Path, commit: str, ends: list[str]) -> int:
 
 
 def _remove_worktree(ground: Ground, path: Path) -> str:
+    if path.parent == ground.trash:
+        trash.delete(path)
+        return ""
+
     def unless() -> str:
         return "a job works there now" if ground.busy(path.name) else worth_keeping(ground.repo, path)
 

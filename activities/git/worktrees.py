@@ -8,13 +8,11 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import agents_side, branches, job_repository, own_side, plain_files
+from activities.git import agents_side, branches, job_repository, own_side, trash
 from activities.git.command import printable
 from activities.git.filling import refresh
 from activities.git.library import RepositoryError
@@ -26,9 +24,8 @@ from workflows.contract.worktree_names import RULE, stays_below
 from workflows.model.errors import NotFoundError, RefusedError
 
 BRANCHES_LOCK = "branches.lock"
-ASIDE = ".disposed"
 LONGEST_FOLDER = 220
-"""Bytes of a work folder's name: what is built from it (its lock, its name while it is removed) is one too."""
+"""Bytes of a work folder's name: what is built from it (its lock, its name in the trash) is one too."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -72,7 +69,7 @@ def add_branch(repo: Path, path: Path, branch: str, base: str) -> Worktree:
         if (there := _existing(repo, path, common)) is not None:
             return there
         with held(side_of(path).parent / BRANCHES_LOCK):
-            _remove(path)
+            trash.delete_later(*_put_away(path))
             _refuse_held(repo, path, branch)
             clear_ref_lock(common, branch)
             start = branches.tip(repo, branch) or _started(repo, branch, base)
@@ -86,22 +83,25 @@ def add_detached(repo: Path, path: Path, base: str) -> Worktree:
     with _at(repo, path) as common:
         if (there := _existing(repo, path, common)) is not None:
             return there
-        _remove(path)
+        trash.delete_later(*_put_away(path))
         start = commit_of(repo, base)
         own_side.begin(repo, side_of(path))
         return _made(repo, common, Worktree(path, start))
 
 
-def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str) -> str:
-    """No work folder is at the path any more, `unless` there is a reason. Branches stay: they hold the work."""
-    if not side_of(path).parent.exists() and not os.path.lexists(path) and not os.path.lexists(_aside(path)):
+def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: bool = False) -> str:
+    """No work folder is at the path any more, `unless` there is a reason. Branches stay: they hold the work.
+
+    Its files are deleted too, or `later`.
+    """
+    if not side_of(path).parent.exists() and not os.path.lexists(path):
         return ""
     side_of(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with held(lock_of(path)):
         if repo.exists() and (reason := unless()):
             return reason
-        _put_aside(path)
-        _delete(side_of(path), _aside(path))
+        gone = _put_away(path)
+    (trash.delete_later if later else trash.delete)(*gone)
     return ""
 
 
@@ -201,7 +201,6 @@ def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
 
 def _made(repo: Path, common: Path, worktree: Worktree) -> Worktree:
     """Write the files: the long part."""
-    _delete(_aside(worktree.path))
     worktree.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     worktree.path.mkdir(mode=0o700)
     fill_all(common, worktree.path, side_of(worktree.path), worktree.base)
@@ -252,35 +251,18 @@ def holders(worktrees: Path) -> dict[str, Path]:
     return found
 
 
-def _remove(path: Path) -> None:
-    """Take away what is there, complete or not; its files are moved aside only. What is not ours stays."""
-    _put_aside(path)
-    _delete(side_of(path))
-
-
-def _put_aside(path: Path) -> None:
-    """Nothing stands at the path any more; a folder's files stay beside it until they are deleted."""
+def _put_away(path: Path) -> list[Path]:
+    """Nothing stands at the path any more, complete or not; where its files are now. What is not ours stays."""
     side, folder = side_of(path), path.is_dir() and not path.is_symlink()
+    gone = []
     if os.path.lexists(path):
         if not side.is_dir() and (not folder or any(path.iterdir())):
             where = printable(str(path))
             raise RefusedError(f"{where} is not a worktree of this service: it stays as it is", f"ls -la {where}")
         if folder:
-            _delete(_aside(path))
-            path.rename(_aside(path))
+            gone.append(trash.put_away(path.parent.parent / trash.FOLDER, path))
         else:  # whoever worked in it put something else in its place
             path.unlink()
-
-
-def _aside(path: Path) -> Path:
-    return path.with_name(f"{path.name}{ASIDE}")
-
-
-def _delete(*paths: Path) -> None:
-    """One after another; by a program what has many files, which would keep the interpreter busy."""
-    there = [path for path in paths if os.path.lexists(path) and not plain_files.removed_small(path)]
-    if there and subprocess.run(["rm", "-rf", "--", *there], stderr=subprocess.DEVNULL, check=False).returncode:
-        for path in filter(os.path.lexists, there):
-            for folder, _, _ in os.walk(path):  # tools leave read-only folders behind
-                os.chmod(folder, 0o700)
-            shutil.rmtree(path)
+    if os.path.lexists(side):  # last: it says that the folder is ours
+        gone.append(trash.put_away(path.parent.parent / trash.FOLDER, side))
+    return gone

@@ -136,13 +136,13 @@ def said(error: ServiceError | OSError) -> str:
 def dispose(place: Workspace, run: JobRun, evidence: Evidence) -> None:
     """Remove the worktree; a branch stays until it is merged or dropped. Work on no branch stays where it is."""
     if run.assignment.action is not Action.IMPLEMENT or not evidence.problem:
-        worktrees.dispose(place.repo, place.worktree.path)
+        worktrees.dispose(place.repo, place.worktree.path, later=True)
 
 
 def rest(place: Workspace) -> None:
     """While a run is put off only a writer's worktree stays: what a reader changed would be thrown away anyway."""
     if place.worktree.branch is None:
-        worktrees.dispose(place.repo, place.worktree.path)
+        worktrees.dispose(place.repo, place.worktree.path, later=True)
 
 
 def abandon(context: Context, run: JobRun, row: AttemptRow) -> None:

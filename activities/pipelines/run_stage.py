@@ -98,7 +98,7 @@ class StageAttempt:
         }
         pipeline_runs.stage_ends(self.context.store, self.run.row, outcome)
         attempts.close(self.context.store, self.row, outcome, {}, output)
-        worktrees.dispose(self.repo, self.worktree)
+        worktrees.dispose(self.repo, self.worktree, later=True)
         return outcome
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.git import trash
 from activities.git.commit import commit_all
 from activities.git.sweep import Ground, Kind, Leftover, leftovers, remove
 from activities.git.worktrees import BRANCHES_LOCK, add_branch, add_detached, dispose, find
@@ -134,13 +135,15 @@ def test_what_an_agent_put_in_place_of_its_folder_is_not_followed(
     assert (tmp_path / "precious/x").exists()
 
 
-def test_registered_but_gone_and_half_disposed(repo: Path, trees: Path, ground: Ground) -> None:
+def test_gone_without_a_word_and_put_away_but_not_deleted(repo: Path, trees: Path, ground: Ground) -> None:
     shutil.rmtree(add_detached(repo, trees / "shop+gone", "main").path)
-    add_detached(repo, trees / "shop+half", "main").path.rename(trees / "shop+half.disposed")
-    assert listed(ground) == {"shop+gone": "", "shop+half": ""}
+    left = trash.put_away(trees.parent / trash.FOLDER, add_detached(repo, trees / "shop+half", "main").path)
+    others = trash.put_away(trees.parent / trash.FOLDER, add_detached(repo, trees / "else+where", "main").path)
+    assert listed(ground) == {"shop+gone": "", "shop+half": "", left.name: ""}
     swept(ground)
     assert os.listdir(trees) == []
-    assert os.listdir(trees.parent / "checkouts") == []
+    assert os.listdir(trees.parent / "checkouts") == ["else+where.git"]
+    assert list((trees.parent / trash.FOLDER).iterdir()) == [others]
 
 
 def test_a_worktree_that_an_earlier_release_made_is_shown_with_the_way_to_remove_it(

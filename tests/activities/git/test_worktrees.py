@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from activities.git import trash
 from activities.git.command import GitError, git
 from activities.git.commit import commit_all
 from activities.git.library import RepositoryError
@@ -100,7 +101,6 @@ def test_dispose_keeps_the_branch_and_may_be_repeated(repo: Path, trees: Path) -
         "half-filled",
         "rm-head",
         "empty-dir",
-        "half-disposed",
         "dotgit-file",
         "side-alone",
     ],
@@ -125,9 +125,6 @@ def test_what_a_kill_left_is_repaired(repo: Path, trees: Path, damage: str) -> N
         case "empty-dir":
             dispose(repo, worktree.path)
             worktree.path.mkdir()
-        case "half-disposed":
-            worktree.path.rename(trees / "w.disposed")
-            shutil.rmtree(trees / "w.disposed/.git")
         case "side-alone":
             dispose(repo, worktree.path)
             side.mkdir(parents=True)
@@ -144,23 +141,28 @@ def test_what_a_kill_left_is_repaired(repo: Path, trees: Path, damage: str) -> N
     assert registered(repo) == 1
 
 
+@pytest.mark.parametrize("after", [0, 1, 2])
 def test_a_disposal_killed_half_way_is_finished(
-    repo: Path, trees: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repo: Path, trees: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    worktree = add_detached(repo, trees / "w", "main")
+    worktree, steps = add_detached(repo, trees / "w", "main"), iter(range(after))
     repo.rename(tmp_path / "moved")  # nothing but its shape says that this was a worktree
 
-    def killed(*paths: Path) -> None:
-        for path in filter(Path.exists, paths):
-            shutil.rmtree(path / ".git", ignore_errors=True)
+    def killed(*paths: Path) -> Path:
+        if next(steps, None) is None:
             raise KeyboardInterrupt
+        return put_away(*paths)
 
+    put_away = trash.put_away
     with monkeypatch.context() as patch:
-        patch.setattr("activities.git.worktrees._delete", killed)
+        patch.setattr(trash, "put_away", killed)
+        patch.setattr(trash, "delete", killed)
         with pytest.raises(KeyboardInterrupt):
             dispose(repo, worktree.path)
     dispose(repo, worktree.path)
-    assert os.listdir(trees) == []
+    assert os.listdir(trees) == sides(trees) == []
+    trash.empty(trees.parent / trash.FOLDER)
+    assert os.listdir(trees.parent / trash.FOLDER) == []
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing is read-only for root")

@@ -1,0 +1,107 @@
+"""What is thrown away is gone at once, and deleted in the end: whoever is killed, whatever disk it is on."""
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from activities.git import trash
+from tests.waiting import wait_for
+
+
+def folder(path: Path, files: int = 3) -> Path:
+    path.mkdir()
+    for number in range(files):
+        (path / str(number)).write_text("x")
+    return path
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / trash.FOLDER
+
+
+def test_what_is_put_away_is_gone_from_its_place_and_keeps_its_files_until_it_is_deleted(
+    tmp_path: Path, place: Path
+) -> None:
+    for _ in range(2):  # the same name, again
+        path = folder(tmp_path / "w")
+        assert (trash.put_away(place, path) / "0").read_text() == "x"
+        assert not path.exists()
+    assert [path.name[:2] for path in place.iterdir()] == ["w.", "w."]
+    trash.empty(place)
+    assert list(place.iterdir()) == []
+    trash.empty(place / "never made")
+
+
+@pytest.mark.parametrize("files", [3, trash.MOST * 3])
+def test_deleting_is_left_to_another_thread(
+    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch, files: int
+) -> None:
+    going_on, delete = threading.Event(), trash.delete
+
+    def deleted(*paths: Path) -> None:
+        going_on.wait(20)
+        delete(*paths)
+
+    monkeypatch.setattr(trash, "delete", deleted)
+    gone = trash.put_away(place, folder(tmp_path / "w", files))
+    trash.delete_later(gone)
+    assert gone.exists(), "the caller waits for nothing"
+    going_on.set()
+    wait_for(lambda: not gone.exists())
+
+
+def test_who_throws_away_faster_than_can_be_deleted_waits(
+    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going_on, delete, ours = threading.Event(), trash.delete, threading.get_ident()
+    by_caller = []
+
+    def deleted(*paths: Path) -> None:
+        if threading.get_ident() == ours:
+            by_caller.append(paths)
+        else:
+            going_on.wait(20)
+        delete(*paths)
+
+    monkeypatch.setattr(trash, "delete", deleted)
+    gone = [trash.put_away(place, folder(tmp_path / "w")) for _ in range(trash.MOST + 2)]
+    for each in gone:
+        trash.delete_later(each)
+    assert len(by_caller) == 2
+    going_on.set()
+    wait_for(lambda: list(place.iterdir()) == [])
+
+
+def test_what_cannot_be_deleted_keeps_nothing_else_there(
+    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad, gone, good = (trash.put_away(place, folder(tmp_path / name)) for name in ("bad", "gone", "good"))
+    delete = trash.delete
+
+    def deleted(path: Path) -> None:
+        if path == bad:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
+        delete(path)
+        if path == gone:  # another process was faster
+            raise FileNotFoundError
+
+    monkeypatch.setattr(trash, "delete", deleted)
+    trash.empty(place)
+    assert list(place.iterdir()) == [bad]
+    assert not good.exists()
+    assert [(record.levelname, str(bad) in record.getMessage()) for record in caplog.records] == [("WARNING", True)]
+
+
+def test_on_another_disk_it_is_deleted_at_once(tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rename(self: Path, target: Path) -> Path:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(self), None, str(target))
+
+    monkeypatch.setattr(Path, "rename", rename)
+    path = folder(tmp_path / "w")
+    trash.delete(trash.put_away(place, path))
+    assert not path.exists()
+    assert list(place.iterdir()) == []
