@@ -1,7 +1,7 @@
 """A box as a value: what a program in it may read, write and reach. Who makes it says the kind of box."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -59,9 +59,10 @@ class Box:
 
     def as_json(self) -> dict[str, Any]:
         """In the form that a run's specification holds."""
-        texts = {name: str(value) for name, value in asdict(self).items() if isinstance(value, Path)}
-        lists = {name: [str(each) for each in getattr(self, name)] for name in ("read", "write", "scratch", "hosts")}
-        return asdict(self) | texts | lists
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        texts = {name: str(value) for name, value in told.items() if isinstance(value, Path)}
+        lists = {name: list(map(str, told[name])) for name in ("read", "write", "scratch", "hosts")}
+        return told | texts | lists
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Box":

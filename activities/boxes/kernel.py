@@ -12,6 +12,7 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 MS_NOSUID, MS_NODEV = 2, 4
+MNT_DETACH = 2
 PR_SET_NO_NEW_PRIVS = 38
 SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x41
 KEYCTL = {"x86_64": 250, "aarch64": 219}
@@ -24,7 +25,7 @@ def libc() -> ctypes.CDLL:
     """The C library, with the calls looked up that each start makes."""
     found = ctypes.CDLL(None, use_errno=True)
     with contextlib.suppress(AttributeError):  # they are Linux's
-        found.unshare, found.mount, found.prctl, found.syscall  # noqa: B018
+        found.unshare, found.mount, found.umount2, found.prctl, found.syscall  # noqa: B018
     return found
 
 
@@ -45,6 +46,11 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str = ""
     """As mount(2)."""
     what = (os.fsencode(source), os.fsencode(target), kind.encode() if kind else None)
     checked(libc().mount(*what, ctypes.c_ulong(flags), data.encode() or None), f"mount on {target}")
+
+
+def detach(target: str) -> None:
+    """What is mounted there, and in it, is there no more for who uses this table of mounts."""
+    checked(libc().umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
 
 
 def no_new_privileges() -> None:

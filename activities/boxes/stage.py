@@ -4,6 +4,7 @@ Folders such as /root are private, so an account of its own could not even walk 
 mount namespace of the run alone, an empty folder covers each of them, and only what the box names stands in it again.
 """
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,10 @@ from activities.boxes.box import Box, BoxKind
 
 COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
 """Covered too where the box is the machine's own root: sockets of other programs lie there."""
+
+UNUSED = "/sys"
+"""Nothing of it is in a bubblewrap. It holds most of a machine's mounts, all of which that would read again for each of
+its own."""
 
 PLAIN = kernel.MS_NOSUID | kernel.MS_NODEV
 """No programs there that become another account, no devices."""
@@ -30,6 +35,8 @@ class Layout:
     places: dict[str, bool]
     """What is laid there again over what covers it; whether it is a folder."""
     uid: int | None
+    without: tuple[str, ...] = ()
+    """Of the machine's mounts, what the box has no use for."""
 
 
 def planned(box: Box) -> Layout:
@@ -39,13 +46,18 @@ def planned(box: Box) -> Layout:
     scratch = tuple(map(str, box.scratch))
     below = [path for path in needed if any(_is_below(path, each) for each in (*covers, *scratch))]
     places = {path: stat.S_ISDIR(os.stat(path).st_mode) for path in below}
-    return Layout(covers, scratch if box.kind is BoxKind.LANDLOCK else (), places, box.uid)
+    own_root = box.kind is BoxKind.BWRAP
+    unused = (UNUSED,) if own_root and not any(_is_below(path, UNUSED) for path in needed) else ()
+    return Layout(covers, () if own_root else scratch, places, box.uid, unused)
 
 
 def lay(layout: Layout) -> None:
     """Cover what is private, and lay what the box names over it. Nobody but this process and its children sees it."""
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    for path in layout.without:
+        with contextlib.suppress(OSError):  # it is no mount here
+            kernel.detach(path)
     held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in layout.places}
     for cover in layout.covers:
         kernel.mount("tmpfs", cover, "tmpfs", PLAIN, "mode=755")

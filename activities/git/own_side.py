@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git.command import printable
@@ -88,7 +88,7 @@ def lend(common: Path, side: Path) -> None:
 def record(path: Path, place: Place) -> None:
     """From now on the place is complete."""
     side = side_of(path)
-    told = asdict(place) | {"repo": str(place.repo), "common": str(place.common)}
+    told = vars(place) | {"repo": str(place.repo), "common": str(place.common)}
     fresh = side / f"{_RECORD}.new"
     fresh.write_text(json.dumps(told))
     fresh.replace(side / _RECORD)

@@ -33,8 +33,10 @@ from activities.runs.os_processes import MARK, children, descendants, identity, 
 from activities.runs.records import Kind, UnbelievedError
 from activities.runs.regular_files import created, opened
 
-RESERVED_BYTES = 8192
-ERROR_CHARS = 1000
+RESERVED_BYTES = 4096
+ERROR_BYTES = 3000
+"""What is told of an error, as JSON. The rest of the record takes a few hundred."""
+
 PR_SET_CHILD_SUBREAPER = 36
 SIGNALLED = 128
 BOX_SECONDS = 1.0
@@ -269,7 +271,7 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals)
     try:
         command = start(run_dir, spec)
     except (OSError, ValueError) as error:
-        return {**end, "kind": EndKind.NOT_STARTED, "error": str(error)[:ERROR_CHARS], "ended_at": time.time()}
+        return {**end, "kind": EndKind.NOT_STARTED, "error": _short(error), "ended_at": time.time()}
     try:
         end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, key, spec["grace_seconds"]))
     finally:
@@ -277,6 +279,14 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals)
     if (code := command.exit) is not None:
         end["signal" if code < 0 else "exit_code"] = abs(code)
     return {**end, "ended_at": time.time()}
+
+
+def _short(error: Exception) -> str:
+    """As much of it as the space has that is reserved for the record."""
+    text = str(error)[:ERROR_BYTES]
+    while len(json.dumps(text)) > ERROR_BYTES:
+        text = text[: len(text) * 3 // 4]
+    return text
 
 
 def _stop_grace(run_dir: Path, key: bytes, default: float) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.programs import needed
-from activities.runs.os_processes import marked
+from activities.runs.os_processes import children, marked
 from activities.runs.supervised_run import Claim, RunEnd, RunRequest, mark_of, run, stop
 from activities.runs.supervisor import EndKind
 from tests.activities.boxes.world import World, why_not
@@ -61,6 +61,23 @@ async def test_who_does_not_hear_is_killed_with_all_that_it_started(world: World
     end = await task
     assert (end.kind, end.survivors) == (EndKind.CANCELLED, 0)
     assert not marked(mark_of(request.run_dir))
+
+
+async def test_bubblewrap_is_spared_the_mounts_that_its_boxes_have_no_use_for(world: World) -> None:
+    if (box := world.box(BoxKind.BWRAP)).uid is None or why_not(BoxKind.BWRAP):
+        pytest.skip("only root lays anything out before bubblewrap does")
+    if " /sys " not in (ours := Path("/proc/self/mountinfo").read_text()):
+        pytest.skip("this machine has no /sys")
+    request = world.request(box, "echo up; ls /sys; sleep 600", shell=True)
+    task, claim = await begun(request), Claim.read(request.run_dir)
+    assert claim
+    [bwrap] = children(claim.pid or 0)
+    theirs = Path(f"/proc/{bwrap}/mountinfo").read_text()
+    assert " /sys" not in theirs
+    assert " /proc " in theirs
+    assert Path("/proc/self/mountinfo").read_text() == ours
+    await stop(request.run_dir, 0.2)
+    assert "/sys" in (await task).stderr.read_text(), "there is none inside"
 
 
 async def test_a_program_that_ends_leaves_nothing_behind(world: World, kind: BoxKind) -> None:

@@ -14,7 +14,7 @@ import pytest
 from activities.runs.os_processes import identity, marked
 from activities.runs.output import last_words
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest, mark_of, read_end, run, stop
-from activities.runs.supervisor import EndKind
+from activities.runs.supervisor import RESERVED_BYTES, EndKind
 from tests.activities.runs.conftest import RequestFor
 from tests.waiting import until
 
@@ -84,12 +84,17 @@ async def test_death_by_signal_is_told_from_an_exit_code(request_for: RequestFor
 
 @pytest.mark.parametrize(
     ("changes", "named"),
-    [({"argv": ("no-such-agent",)}, "no-such-agent"), ({"cwd": Path("/no/such/place")}, "/no/such/place")],
+    [
+        ({"argv": ("no-such-agent",)}, "no-such-agent"),
+        ({"cwd": Path("/no/such/place")}, "/no/such/place"),
+        ({"cwd": Path("/no/such", "\U0001f4c1" * 5000)}, "the working directory /no/such/\U0001f4c1"),
+    ],
 )
 async def test_what_cannot_start_says_why(request_for: RequestFor, changes: dict[str, object], named: str) -> None:
     end = await run(request_for("true", **changes))
     assert end.kind is EndKind.NOT_STARTED
     assert named in end.error
+    assert (end.run_dir / "exit.json").stat().st_size < RESERVED_BYTES, "a full disk must not lose it"
 
 
 async def test_deadline_kills_what_ignores_term(request_for: RequestFor) -> None:
