@@ -35,6 +35,10 @@ class Attempt(Protocol[T]):
     finishing: bool
     """Its program is gone; what is left is recording its end."""
 
+    def start(self) -> None:
+        """Begin what is played; may wait for disk and store. What goes wrong is said by `play`."""
+        ...
+
     async def play(self) -> T:
         """To its recorded end."""
         ...
@@ -85,6 +89,9 @@ class _Over(Generic[T]):
     def __init__(self, end: T) -> None:
         self._end = end
 
+    def start(self) -> None:
+        """There is nothing to start."""
+
     async def play(self) -> T:
         return self._end
 
@@ -113,18 +120,19 @@ class Attempts:
                 return await self._attempt(work, beat)
 
     async def _attempt(self, work: Work[T], beat: Heartbeat) -> T:
-        row = await asyncio.to_thread(attempts.get, self._context.store, work.offered.job_id, work.offered.attempt)
-        if row and (recorded := await asyncio.to_thread(work.recorded, row)):
-            return recorded
-        # A run that goes on already is found again, however many there are.
-        runs_already = row is not None and Claim.read(await asyncio.to_thread(work.run_dir, row)) is not None
+        runs_already = False
+        if not self._slots.free(work.need):  # a run that goes on already is found again, however many there are
+            row = await asyncio.to_thread(self._found, work)
+            if row and (recorded := await asyncio.to_thread(work.recorded, row)):
+                return recorded
+            runs_already = row is not None and Claim.read(await asyncio.to_thread(work.run_dir, row)) is not None
         async with self._slots.taken(work.need, runs_already=runs_already):
             beat.begun()
-            return await self._from_begin_to_end(work, row, beat)
+            return await self._from_begin_to_end(work, beat)
 
-    async def _from_begin_to_end(self, work: Work[T], found: AttemptRow | None, beat: Heartbeat) -> T:
+    async def _from_begin_to_end(self, work: Work[T], beat: Heartbeat) -> T:
         """Begin it and play it. An order to stop that comes in between finds something that can be stopped."""
-        beginning = asyncio.create_task(asyncio.to_thread(self._begin, work, found, beat))
+        beginning = asyncio.create_task(asyncio.to_thread(self._begin, work, beat))
         try:
             attempt = await asyncio.shield(beginning)
         except asyncio.CancelledError:
@@ -134,15 +142,23 @@ class Attempts:
             await attempt.stop()
         return await to_its_end(attempt)
 
-    def _begin(self, work: Work[T], found: AttemptRow | None, beat: Heartbeat) -> Attempt[T]:
+    def _found(self, work: Work[T]) -> AttemptRow | None:
+        return attempts.get(self._context.store, work.offered.job_id, work.offered.attempt)
+
+    def _begin(self, work: Work[T], beat: Heartbeat) -> Attempt[T]:
         """Its claim first: what was taken back leaves no trace (ruling B5)."""
+        found = self._found(work)
+        if found and (recorded := work.recorded(found)):
+            return _Over(recorded)
         row = self._opened(work.offered, found)
         if row is None:
             return _Over(work.taken_back())
         try:
-            return work.prepare(row, beat)
+            attempt = work.prepare(row, beat)
         except ServiceError as fault:
             return _Over(work.refuse(row, fault))
+        attempt.start()
+        return attempt
 
     def _opened(self, offered: Offered, found: AttemptRow | None) -> AttemptRow | None:
         """The attempt's row. It names a folder that was made before it (ruling N4).
@@ -168,16 +184,16 @@ async def to_its_end(attempt: Attempt[T]) -> T:
     try:
         return await asyncio.shield(playing)
     except asyncio.CancelledError:
-        if attempt.finishing:
-            ended = await playing
-            return ended if await still_wanted() else await asyncio.to_thread(attempt.called_off, ended)
         if await still_wanted():
+            if attempt.finishing:
+                return await playing
             playing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await playing
             raise
-        await attempt.stop()
-        return await playing
+        if not attempt.finishing:
+            await attempt.stop()
+        return await asyncio.to_thread(attempt.called_off, await playing)
 
 
 async def still_wanted() -> bool:

@@ -66,14 +66,14 @@ class Slots:
 
     def _call(self) -> None:
         """Let every run begin that there is a slot for, one after another."""
-        while ready := [each for each in self._waiting if self._free(each.need)]:
+        while ready := [each for each in self._waiting if self.free(each.need)]:
             following = min(ready, key=lambda each: self._taken["tree", each.need.tree])
             self._waiting.remove(following)
             self._count(following.need, 1)
             following.called.set()
 
-    def _free(self, need: Need) -> bool:
-        """Zero means there is no limit for a repository or a runtime."""
+    def free(self, need: Need) -> bool:
+        """Whether it would get its slots now. Zero means there is no limit for a repository or a runtime."""
         section = self._settings.runtime(need.runtime)
         limits = {
             ("all", ""): self._settings.worker.max_parallel_jobs,

@@ -44,8 +44,22 @@ class Executed:
 
 
 @dataclass(frozen=True)
+class Begun:
+    """A program that was started, or cannot be."""
+
+    suffix: str
+    call: ProgramCall
+    box: Box | None = None
+    claim: Claim | None = None
+    refused: CannotLaunchError | None = None
+
+
+@dataclass(frozen=True)
 class Execution:
-    """Everything one attempt needs to run its program, and to run it again for a repair."""
+    """Everything one attempt needs to run its program, and to run it again: because nobody saw the end, or to repair.
+
+    What begins or reads a run waits for files.
+    """
 
     context: Context
     adapter: Adapter
@@ -57,23 +71,28 @@ class Execution:
     lent: tuple[Path, ...] = ()
     """Folders that the work folder's repository reads; a box lets it."""
 
-    async def first(self, prompt: Callable[[], str]) -> Executed:
-        """Run the program. When nobody knows how it ended, a reader is run again, once, and says so; a writer is not.
+    def first(self, prompt: str) -> Begun:
+        """Start the program, unless it runs already."""
+        return self._begin("", prompt, self.resumption.session if self.resumption.folder else None)
 
-        A session that is lost is begun anew: the prompt has everything in it. It is made where it may wait for files.
+    def repair(self, prompt: str, session: str | None) -> Begun:
+        """The program once more in the same session, with the faults (ruling A5)."""
+        return self._begin(".repair", prompt, session)
+
+    def again(self, begun: Begun, executed: Executed) -> Begun | None:
+        """The same program once more, if what it was started for may still come of it.
+
+        A session that is lost is begun anew: the prompt has everything in it. When nobody knows how it ended, a reader
+        is run again, once, and says so; a writer is not.
         """
-        session = self.resumption.session if self.resumption.folder else None
-        executed = await self._in("", prompt, session)
-        if isinstance(executed.report.fault, SessionLost):
-            executed = await self._in(FRESH, prompt, None)
-        if executed.end.kind is EndKind.UNKNOWN and self.run.assignment.action is not Action.IMPLEMENT:
+        prompt = (begun.call.prompt.decode(), None)
+        if begun.suffix == "" and isinstance(executed.report.fault, SessionLost):
+            return self._begin(FRESH, *prompt)
+        unseen = begun.suffix in ("", FRESH) and executed.end.kind is EndKind.UNKNOWN
+        if unseen and self.run.assignment.action is not Action.IMPLEMENT:
             self.context.reports.held_up(self.run, AGAIN_REASON, "")
-            return await self._in(AGAIN, prompt, None)
-        return executed
-
-    async def repair(self, prompt: str, session: str | None) -> Executed:
-        """Run the program once more in the same session, with the faults (ruling A5)."""
-        return await self._in(".repair", lambda: prompt, session)
+            return self._begin(AGAIN, *prompt)
+        return None
 
     async def stop(self) -> None:
         """End whatever of this attempt still runs."""
@@ -83,24 +102,13 @@ class Execution:
     def _dir(self, suffix: str) -> Path:
         return self.run_dir.with_name(self.run_dir.name + suffix)
 
-    async def _in(self, suffix: str, prompt: Callable[[], str], session: str | None) -> Executed:
-        run_dir = self._dir(suffix)
-        try:
-            call, request, claim = await asyncio.to_thread(self._begin, run_dir, prompt, session)
-        except CannotLaunchError as refused:
-            fault = Blocker(BlockerKind.PROGRAM, refused.message, hint=refused.hint)
-            not_started = RunEnd(EndKind.NOT_STARTED, run_dir, error=refused.message)
-            return Executed(not_started, ProgramReport(b"", Usage(), fault=fault), "")
-        end = await self._run(request, claim)
-        return await asyncio.to_thread(self._read, call, end, request.box)
-
-    def _begin(
-        self, run_dir: Path, prompt: Callable[[], str], session: str | None
-    ) -> tuple[ProgramCall, RunRequest, Claim]:
-        """Start the program, unless it runs already."""
+    def _begin(self, suffix: str, prompt: str, session: str | None) -> Begun:
         home = self.context.home.runtimes / self.run.assignment.worker.runtime
-        call = ProgramCall(self._shown(), prompt().encode(), session, run_dir, self.cwd, home)
-        launch, box = self._launch(call)
+        call = ProgramCall(self._shown(), prompt.encode(), session, self._dir(suffix), self.cwd, home)
+        try:
+            launch, box = self._launch(call)
+        except CannotLaunchError as refused:
+            return Begun(suffix, call, refused=refused)
         request = RunRequest(
             run_dir=call.run_dir,
             argv=launch.argv,
@@ -111,10 +119,13 @@ class Execution:
             grace_seconds=self.context.settings.worker.stop_grace,
             box=box,
         )
-        return call, request, runs.begin(request)
+        return Begun(suffix, call, box, runs.begin(request))
 
-    async def _run(self, request: RunRequest, claim: Claim) -> RunEnd:
+    async def end_of(self, begun: Begun) -> RunEnd:
         """The program's end; one that tries in vain to be let in is ended, for it may go on for minutes."""
+        run_dir = begun.call.run_dir
+        if begun.refused or begun.claim is None:
+            return RunEnd(EndKind.NOT_STARTED, run_dir, error=begun.refused.message if begun.refused else "")
         ending: list[asyncio.Task[RunEnd]] = []
         looked = 0
 
@@ -123,11 +134,11 @@ class Execution:
             self.on_progress(progress)
             if progress.stdout_bytes != looked and not ending:
                 looked = progress.stdout_bytes
-                if self.adapter.tries_in_vain(request.run_dir / "stdout.log"):
-                    ending.append(asyncio.create_task(runs.stop(request.run_dir, request.grace_seconds)))
+                if self.adapter.tries_in_vain(run_dir / "stdout.log"):
+                    ending.append(asyncio.create_task(runs.stop(run_dir, self.context.settings.worker.stop_grace)))
 
         try:
-            return await runs.follow(request.run_dir, claim, see)
+            return await runs.follow(run_dir, begun.claim, see)
         finally:
             await asyncio.gather(*ending, return_exceptions=True)
 
@@ -157,7 +168,12 @@ class Execution:
         boxing.hand_over(box)
         return replace(launch, env=boxing.environment(box, launch.env)), box
 
-    def _read(self, call: ProgramCall, end: RunEnd, box: Box | None) -> Executed:
+    def read(self, begun: Begun, end: RunEnd) -> Executed:
+        """What the program said."""
+        call, box = begun.call, begun.box
+        if begun.refused:
+            fault = Blocker(BlockerKind.PROGRAM, begun.refused.message, hint=begun.refused.hint)
+            return Executed(end, ProgramReport(b"", Usage(), fault=fault), "")
         boxing.take_back(self.cwd)
         try:
             stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text

@@ -3,7 +3,8 @@ opened, found again and stopped says `host.attempt`; what an ended program means
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from temporalio import activity
@@ -16,11 +17,12 @@ from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
 from activities.host.slots import Need, Slots
 from activities.jobs import attempt_notices, attempt_outcome, deferral, workspace
-from activities.jobs.execution import Executed, Execution
+from activities.jobs.execution import Begun, Executed, Execution
 from activities.jobs.prompt import prompt_of, seed_of
 from activities.jobs.resumption import resumption
 from activities.jobs.verdict import Failure, Settled, as_failure, judge
 from activities.redaction.redacted import redacted
+from activities.runs.supervised_run import RunEnd
 from activities.store import attempts, deferrals
 from activities.store.attempts import AttemptRow
 from activities.store.claims import Offered
@@ -47,24 +49,44 @@ class JobAttempt:
     """Tries of this attempt that were put off."""
     stopping: bool = False
     finishing: bool = False
+    _started: "Future[Begun]" = field(default_factory=Future)
+    _runs: list[Executed] = field(default_factory=list)
+    """The programs that ended: the first, and its repair."""
+
+    def start(self) -> None:
+        """Start the program; what keeps it from starting is said when it is played."""
+        try:
+            self._started.set_result(self.execution.first(self._prompt()))
+        except BaseException as error:
+            self._started.set_exception(error)
 
     async def play(self) -> JobOutcome | Deferral:
         """Program, verdict, one repair if it helps, evidence, record; or the run is put off."""
-        first = await self.execution.first(self._prompt)
-        verdict = judge(first, self.run.assignment.timeout_seconds, on_order=self.stopping)
-        runs = [first]
-        if isinstance(verdict, Rejected) and not self.stopping:
-            seed = seed_of(self.context, self.run, "repair")
-            prompt = redacted(repair_prompt(verdict.faults, first.report.text, seed=seed))
-            again = await self.execution.repair(prompt, first.report.session)
-            runs.append(again)
-            verdict = judge(again, self.run.assignment.timeout_seconds, after_repair=True, on_order=self.stopping)
-            if isinstance(verdict, Rejected) and (reason := same_output(first.report.text, again.report.text)):
+        begun = self._started.result()
+        while True:
+            end = await self.execution.end_of(begun)
+            after = await asyncio.to_thread(self._after, begun, end)
+            if not isinstance(after, Begun):
+                return after
+            begun = after
+
+    def _after(self, begun: Begun, end: RunEnd) -> Begun | JobOutcome | Deferral:
+        """The program that is run next, or the end of the attempt."""
+        executed = self.execution.read(begun, end)
+        if (again := self.execution.again(begun, executed)) is not None:
+            return again
+        self._runs.append(executed)
+        first, *repair = self._runs
+        timeout = self.run.assignment.timeout_seconds
+        verdict = judge(executed, timeout, after_repair=bool(repair), on_order=self.stopping)
+        if isinstance(verdict, Rejected) and repair:
+            if reason := same_output(first.report.text, executed.report.text):
                 verdict = Failure(reason)
+        elif isinstance(verdict, Rejected) and not self.stopping:
+            prompt = repair_prompt(verdict.faults, first.report.text, seed=seed_of(self.context, self.run, "repair"))
+            return self.execution.repair(redacted(prompt), first.report.session)
         self.finishing = True
-        if isinstance(verdict, Blocker):
-            return await asyncio.to_thread(self._defer, verdict, runs)
-        return await asyncio.to_thread(self._finish, verdict, runs)
+        return self._defer(verdict) if isinstance(verdict, Blocker) else self._finish(verdict)
 
     async def stop(self) -> None:
         """End the program; `play` goes on to record what it left."""
@@ -76,21 +98,23 @@ class JobAttempt:
         if isinstance(ended, JobOutcome):
             return ended
         self.before += (ended,)
-        return self._finish(Failure("stopped on order", JobState.CANCELLED), [])
+        self._runs.clear()
+        return self._finish(Failure("stopped on order", JobState.CANCELLED))
 
     def _prompt(self) -> str:
         prompt = prompt_of(self.context, self.run)
         return deferral.note(self.before) + prompt if self.place.worktree.branch else prompt
 
-    def _defer(self, blocker: Blocker, runs: list[Executed]) -> JobOutcome | Deferral:
-        used = sum((executed.report.usage for executed in runs), Usage())
+    def _defer(self, blocker: Blocker) -> JobOutcome | Deferral:
+        used = sum((executed.report.usage for executed in self._runs), Usage())
         deferred = blocker if self.stopping else deferral.defer(self.context, self.run, blocker, used)
         if isinstance(deferred, Blocker):
-            return self._finish(as_failure(deferred), runs)
+            return self._finish(as_failure(deferred))
         workspace.rest(self.place)
         return deferred
 
-    def _finish(self, verdict: Settled, runs: list[Executed]) -> JobOutcome:
+    def _finish(self, verdict: Settled) -> JobOutcome:
+        runs = self._runs
         result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
         evidence = workspace.collect(self.place, self.run, result)
         usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]

@@ -5,7 +5,8 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from temporalio import activity
@@ -56,11 +57,18 @@ class StageAttempt:
     launch: Launch
     box: Box | None
     finishing: bool = False
+    _started: "Future[Claim]" = field(default_factory=Future)
+
+    def start(self) -> None:
+        """Start the command; what keeps it from starting is said when it is played."""
+        try:
+            self._started.set_result(supervised_run.begin(self._request()))
+        except BaseException as error:
+            self._started.set_exception(error)
 
     async def play(self) -> StageOutcome:
         """The command, what became of it, its record."""
-        request = await asyncio.to_thread(self._request)
-        end = await supervised_run.run(request, self.on_progress)
+        end = await supervised_run.follow(Path(self.row.run_dir), self._started.result(), self.on_progress)
         self.finishing = True
         return await asyncio.to_thread(self._finish, end)
 
