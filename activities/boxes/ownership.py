@@ -6,6 +6,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 def hand_over(paths: Iterable[Path], uid: int) -> None:
     """Everything in these folders belongs to the account from here on. No link is followed, no other disk entered.
@@ -18,17 +20,25 @@ def hand_over(paths: Iterable[Path], uid: int) -> None:
 
 
 def _own(top: Path, uid: int) -> None:
-    device = top.lstat().st_dev
+    found = top.lstat()
     os.chown(top, uid, uid, follow_symlinks=False)
-    if top.is_symlink() or not top.is_dir():
-        return
-    for _, folders, files, at in os.fwalk(top, follow_symlinks=False):
-        elsewhere = []
-        for name in (*folders, *files):
-            with contextlib.suppress(FileNotFoundError):
-                seen = os.stat(name, dir_fd=at, follow_symlinks=False)
-                if seen.st_dev != device:
-                    elsewhere.append(name)
-                elif (seen.st_uid, seen.st_gid) != (uid, uid) and (seen.st_nlink == 1 or stat.S_ISDIR(seen.st_mode)):
-                    os.chown(name, uid, uid, dir_fd=at, follow_symlinks=False)
-        folders[:] = [name for name in folders if name not in elsewhere]
+    if stat.S_ISDIR(found.st_mode):
+        _own_below(os.open(top, _FOLDER), uid, found.st_dev)
+
+
+def _own_below(folder: int, uid: int, device: int) -> None:
+    """All that is in an opened folder, which is closed."""
+    try:
+        with os.scandir(folder) as listing:
+            for entry in listing:
+                with contextlib.suppress(FileNotFoundError):
+                    seen = entry.stat(follow_symlinks=False)
+                    is_folder = stat.S_ISDIR(seen.st_mode)
+                    if seen.st_dev != device:
+                        continue
+                    if (seen.st_uid, seen.st_gid) != (uid, uid) and (seen.st_nlink == 1 or is_folder):
+                        os.chown(entry.name, uid, uid, dir_fd=folder, follow_symlinks=False)
+                    if is_folder:
+                        _own_below(os.open(entry.name, _FOLDER, dir_fd=folder), uid, device)
+    finally:
+        os.close(folder)

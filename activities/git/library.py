@@ -6,12 +6,12 @@ it, when it is needed: that takes a tenth of a second.
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from activities.git.command import printable
 from workflows.model.errors import RefusedError, ServiceError
@@ -19,6 +19,7 @@ from workflows.model.errors import RefusedError, ServiceError
 if TYPE_CHECKING:
     from pygit2 import Repository, Signature
 
+Answer = TypeVar("Answer")
 NAME, ADDRESS = "Delegation Service", "service@localhost"
 _EXTENSION = re.compile(r"unsupported extension name extensions\.(\S+)")
 _READ_TOO = ("partialclone",)
@@ -59,6 +60,8 @@ class _Kept(threading.local):
     """The repositories that this thread keeps open; None while it keeps none."""
 
     repositories: "dict[Path, Repository] | None" = None
+    answers: dict[tuple[object, ...], object] | None = None
+    """What was found out about them meanwhile."""
 
 
 _kept = _Kept()
@@ -66,17 +69,31 @@ _kept = _Kept()
 
 @contextmanager
 def kept_open() -> Iterator[None]:
-    """Inside, this thread opens each repository once: to open one takes as long as many questions to it."""
+    """Inside, this thread opens each repository once, and asks once what does not change meanwhile."""
     if _kept.repositories is not None:
         yield
         return
-    _kept.repositories = {}
+    _kept.repositories, _kept.answers = {}, {}
     try:
         yield
     finally:
-        repositories, _kept.repositories = _kept.repositories, None
+        repositories, _kept.repositories, _kept.answers = _kept.repositories, None, None
         for each in repositories.values():
             each.free()
+
+
+def asked_once(ask: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
+    """What it answers of a path is not found out again by this thread while it keeps repositories open."""
+
+    @wraps(ask)
+    def asking(path: Path) -> Answer:
+        if (answers := _kept.answers) is None:
+            return ask(path)
+        if (question := (ask, path)) not in answers:
+            answers[question] = ask(path)
+        return answers[question]  # type: ignore[return-value]
+
+    return asking
 
 
 def opened(path: Path) -> "Repository":

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from activities.git.command import printable
 from activities.git.config_file import Setting, written
-from activities.git.library import RepositoryError, opened
+from activities.git.library import RepositoryError, asked_once, opened
 from activities.git.remotes import without_credentials
 from workflows.model.errors import NotFoundError
 
@@ -26,6 +26,7 @@ _PEOPLE = ("user.name", "user.email")
 _REMOTE = re.compile(r"remote\.(?P<name>.+)\.(?P<key>url|fetch|promisor|partialclonefilter)", re.DOTALL)
 
 
+@asked_once
 def common_directory(repo: Path) -> Path:
     """Where the repository keeps what its worktrees share."""
     where = printable(str(repo))
@@ -57,6 +58,7 @@ def _common(own: Path) -> Path:
     return Path(os.path.realpath(own / shared.read_text().strip())) if shared.is_file() else own
 
 
+@asked_once
 def object_folders(common: Path) -> tuple[Path, ...]:
     """Every folder that objects of the repository are in: its own, and those it borrows from."""
     found: list[Path] = []

@@ -1,8 +1,10 @@
 """The box of a run: what its settings, its program and its policy come to on this machine (ruling N2)."""
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -58,10 +60,10 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
             f"this machine lets {wanted.runtime} have no network of its own, which network {network} takes",
             f'set [runtimes.{wanted.runtime}].network = "full", or box = "landlock"; then: service doctor',
         )
-    users_home = Path(context.environ.get("HOME") or Path.home())
+    users_home, root = Path(context.environ.get("HOME") or Path.home()), context.home.root.resolve()
     read = (*_said(section.read, context.home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
     write = (*_said(section.write, context.home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
-    parts = needed(wanted.command, wanted.launch.env.get("PATH"), users_home)
+    parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, _moment())
     return Box(
         kind=kind,
         network=network,
@@ -69,7 +71,7 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
         home=users_home,
         tmp=wanted.run_dir / "tmp",
         cwd_writable=wanted.writes,
-        read=_there([*(path for path in parts if not _meets(path, context.home)), *read]),
+        read=_there([*(path for path in parts if not _meets(path, root)), *read]),
         write=_there(write),
         scratch=wanted.launch.scratch,
         etc=_etc(context.home, kind, (*read, *write)),
@@ -122,13 +124,28 @@ def _etc(home: Home, kind: BoxKind, places: Iterable[Path]) -> Path | None:
     """One copy serves all boxes but those that are to have more of /etc."""
     if kind is not BoxKind.BWRAP or any(path.is_relative_to("/etc") for path in places):
         return None
-    return etc_copy.current(home.boxes)
+    return _etc_copy(home.boxes, _moment())
+
+
+@lru_cache(1)
+def _etc_copy(folder: Path, moment: int) -> Path:
+    return etc_copy.current(folder)
+
+
+@lru_cache(256)
+def _needed(command: tuple[str, ...], search: str | None, home: Path, moment: int) -> tuple[Path, ...]:
+    return needed(command, search, home)
+
+
+def _moment() -> int:
+    """What the machine's own files are is found out once a second, however many runs begin."""
+    return int(time.monotonic())
 
 
 def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:
     """The settings' folders; one that holds the service's own home, or lies in it, is none to be handed out."""
     paths = [users_home / place[2:] if place.startswith("~/") else Path(place) for place in places]
-    if bad := next((path for path in paths if _meets(path, home)), None):
+    if bad := next((path for path in paths if _meets(path, home.root.resolve())), None):
         raise CannotLaunchError(
             f"[runtimes.{runtime}] hands {bad} to agents, which holds the service's own secrets",
             f"edit {home.config}: name what the agents need, not a folder around it; then: service config check",
@@ -136,9 +153,9 @@ def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> 
     return paths
 
 
-def _meets(path: Path, home: Home) -> bool:
+def _meets(path: Path, root: Path) -> bool:
     """Whether one of the two holds the other."""
-    real, root = path.resolve(), home.root.resolve()
+    real = path.resolve()
     return root.is_relative_to(real) or real.is_relative_to(root)
 
 

@@ -279,15 +279,16 @@ def _publish(run_dir: Path, name: str, data: bytes) -> None:
 
 def _read(run_dir: Path, kind: Kind, key: bytes | None) -> dict[str, Any] | None:
     """A record's content, None when there is none; UnbelievedError when it is not the service's."""
-    problem = f"{run_dir / kind.value} cannot be checked: the service home has no seal key"
+    path = run_dir / kind.value
+    if not os.path.lexists(path):
+        return None
+    problem = f"{path} cannot be checked: the service home has no seal key"
     try:
         key = key or run_key(run_dir)
     except SealKeyError as error:
         problem = str(error)
     if key is None:
-        if (run_dir / kind.value).exists():
-            raise UnbelievedError(problem)
-        return None
+        raise UnbelievedError(problem)
     try:
         return json.loads(records.read(key, run_dir, kind))  # type: ignore[no-any-return]
     except FileNotFoundError:
