@@ -5,6 +5,7 @@ Several reports to one tree travel together. A report that is lost does no harm:
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass, field
 
 from temporalio.client import Client
@@ -16,23 +17,35 @@ from workflows.temporal.messages import Begun, HeldUp, HostReport
 log = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.2
-"""So long a report waits for others; nobody waits for it."""
+"""So long a report waits for others, and for the end of its job; nobody waits for it."""
 
 CROWD, CROWD_SECONDS = 4, 1.0
-"""When more reports than that wait, of one tree or of several, they wait so long: most of their jobs have ended then.
+"""When more reports than that wait, of one tree or of several, each waits so long: most of their jobs have ended then.
 A tree that was told something hears nothing more for so long either."""
 
 RETRY_SECONDS = 2.0
 
 
+@dataclass(frozen=True)
+class _Waiting:
+    report: Begun | HeldUp
+    since: float = field(default_factory=time.monotonic)
+
+
 @dataclass
 class TreeReports:
-    """The reports that wait, by tree. Without a client and its loop nothing is sent."""
+    """Without a client and its loop nothing is sent."""
 
     client: Client | None = None
     loop: asyncio.AbstractEventLoop | None = None
-    waiting: dict[str, list[Begun | HeldUp]] = field(default_factory=dict)
+    _queues: dict[str, list[_Waiting]] = field(default_factory=dict)
+    """By tree; those that have waited longest first."""
     _sending: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def waiting(self) -> dict[str, list[Begun | HeldUp]]:
+        """The reports that wait, by tree."""
+        return {root: [each.report for each in queue] for root, queue in self._queues.items()}
 
     def begun(self, run: JobRun, at: float) -> None:
         """The run's agent is about to start."""
@@ -44,39 +57,38 @@ class TreeReports:
 
     def ended(self, run: JobRun) -> None:
         """Drop what is not sent yet of a job that has ended: its outcome says it all."""
-        kept = [each for each in self.waiting.get(run.root_job_id, ()) if each.job_id != run.job_id]
-        if run.root_job_id in self.waiting:
-            self.waiting[run.root_job_id] = kept
+        queue = self._queues.get(run.root_job_id, [])
+        queue[:] = [each for each in queue if each.report.job_id != run.job_id]
 
     def _add(self, run: JobRun, report: Begun | HeldUp) -> None:
         if self.loop is None:
-            self.waiting.setdefault(run.root_job_id, []).append(report)
+            self._queues.setdefault(run.root_job_id, []).append(_Waiting(report))
         else:
             self.loop.call_soon_threadsafe(self._queue, run.root_job_id, report)
 
     def _queue(self, root: str, report: Begun | HeldUp) -> None:
-        first = root not in self.waiting
-        self.waiting.setdefault(root, []).append(report)
-        if first:
+        if root not in self._queues:
             task = asyncio.get_running_loop().create_task(self._send(root))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
+        self._queues.setdefault(root, []).append(_Waiting(report))
 
     async def _send(self, root: str) -> None:
         """Until Temporal has taken them, or the tree is over."""
-        await asyncio.sleep(GATHER_SECONDS)
-        if sum(map(len, self.waiting.values())) > CROWD:
-            await asyncio.sleep(CROWD_SECONDS - GATHER_SECONDS)
-        while reports := self.waiting.get(root):
-            sent = tuple(reports)
-            if await self._signal(root, sent):
-                self.waiting[root] = [each for each in self.waiting[root] if each not in sent]
+        while queue := self._queues[root]:
+            crowd = sum(map(len, self._queues.values())) > CROWD
+            latest = time.monotonic() - (CROWD_SECONDS if crowd else GATHER_SECONDS)
+            due = [each for each in queue if each.since <= latest]
+            if not due:
+                await asyncio.sleep(queue[0].since - latest)
+            elif await self._signal(root, [each.report for each in due]):
+                queue[:] = [each for each in queue if each not in due]
                 await asyncio.sleep(CROWD_SECONDS)
             else:
                 await asyncio.sleep(RETRY_SECONDS)
-        self.waiting.pop(root, None)
+        del self._queues[root]
 
-    async def _signal(self, root: str, reports: tuple[Begun | HeldUp, ...]) -> bool:
+    async def _signal(self, root: str, reports: list[Begun | HeldUp]) -> bool:
         assert self.client is not None
         report = HostReport(
             begun=tuple(each for each in reports if isinstance(each, Begun)),

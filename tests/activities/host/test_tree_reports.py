@@ -92,3 +92,14 @@ async def test_of_a_crowd_those_are_not_told_that_have_ended_meanwhile(told: Tol
     assert [left for left in reports.waiting.values() if left] == []
     for task in list(reports._sending):
         task.cancel()
+
+
+async def test_a_tree_whose_jobs_end_soon_is_told_of_none(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_reports, "GATHER_SECONDS", 1.0)
+    reports = reporting(told, [])
+    for number in range(25):
+        reports.begun(job := a_job(number, "job-of-all"), 1.0)
+        await asyncio.sleep(0.05)
+        reports.ended(job)
+    assert told.reports == []
+    await until(lambda: not reports.waiting)
