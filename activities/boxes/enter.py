@@ -40,18 +40,33 @@ class Boxed:
     """A child of this process that serves the command, if the command's network takes one."""
 
 
+def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
+    """A box for this command as a run's specification has it, with what is worked out sooner by who asks for the run.
+
+    What cannot be worked out is tried again by the supervisor, which says why.
+    """
+    layout = None
+    if box.uid is not None:
+        with contextlib.suppress(OSError):
+            layout = vars(stage.planned(box))
+    argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP else command
+    return {"box": box.as_json(), "layout": layout, "argv": list(argv)}
+
+
 @contextmanager
-def boxed(described: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str]) -> Iterator[Boxed]:
-    """Inside, the command is started; a proxy that it needs runs by then. Without a box it is what it was."""
-    if described is None:
+def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str]) -> Iterator[Boxed]:
+    """Inside, the command is started; a proxy that it needs runs by then. Without a box it is what it was.
+
+    What is told of the box is what `described` says of it.
+    """
+    if told is None:
         yield Boxed(tuple(command), dict(env))
         return
-    box = Box.from_json(described)
+    box = Box.from_json(told["box"])
     program = os.path.join(box.cwd, command[0]) if "/" in command[0] else command[0]
     if not any(map(_can_be_run, places_of(program, env))):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
-    layout = _layout(box)
-    argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP else tuple(command)
+    layout = stage.Layout(**told["layout"]) if told["layout"] else _layout(box)
     with contextlib.ExitStack() as stack:
         channel, serving, here, ports = None, None, [], network.local_ports(box)
         variables = dict(env)
@@ -70,7 +85,7 @@ def boxed(described: Mapping[str, Any] | None, command: Sequence[str], env: Mapp
             except Exception as error:
                 raise _not_made(error) from None
 
-        yield Boxed(argv, variables, enter, box.kind is BoxKind.BWRAP, serving)
+        yield Boxed(tuple(told["argv"]), variables, enter, box.kind is BoxKind.BWRAP, serving)
 
 
 def _layout(box: Box) -> stage.Layout | None:

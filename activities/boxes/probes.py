@@ -18,7 +18,7 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.enter import boxed
+from activities.boxes.enter import boxed, described
 from activities.boxes.machine import Machine
 from activities.boxes.ownership import hand_over
 from activities.boxes.programs import needed
@@ -94,7 +94,7 @@ def tried(kind: BoxKind, network: Network, uid: int | None, own_network: bool) -
         probes = {WORKS: "open('made', 'w').write('x')", **PROBES}
         command = (sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps(at), json.dumps(probes))
         env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
-        with boxed(box.as_json(), command, env) as held, _told(held.enter) as enter:
+        with boxed(described(box, command), command, env) as held, _told(held.enter) as enter:
             done = subprocess.run(
                 held.argv,
                 env=held.env,

@@ -7,7 +7,7 @@ mount namespace of the run alone, an empty folder covers each of them, and only 
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from activities.boxes import kernel
@@ -28,14 +28,14 @@ PLAIN = kernel.MS_NOSUID | kernel.MS_NODEV
 class Layout:
     """What is to be done, found out by looking at the machine. The process that does it has little left to work out."""
 
-    covers: tuple[str, ...]
+    covers: Sequence[str]
     """Folders that an empty one is laid over."""
-    scratch: tuple[str, ...]
+    scratch: Sequence[str]
     """Empty folders of the account's own."""
-    places: dict[str, bool]
+    places: Mapping[str, bool]
     """What is laid there again over what covers it; whether it is a folder."""
     uid: int | None
-    without: tuple[str, ...] = ()
+    without: Sequence[str] = ()
     """Of the machine's mounts, what the box has no use for."""
 
 

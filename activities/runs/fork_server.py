@@ -25,7 +25,7 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
 
 from activities.boxes import kernel, landlock
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.enter import boxed
+from activities.boxes.enter import boxed, described
 from activities.runs import left_over, records, supervisor
 from activities.runs.os_processes import children, descendants, identity, kill_all
 from activities.runs.records import Kind
@@ -154,8 +154,9 @@ def _rehearse() -> None:
     if sys.platform == "linux":
         landlock.abi()
     box = Box(BoxKind.BWRAP, Network.FULL, here, here, here, etc=here, read=(here,), uid=0)
-    described = json.loads(json.dumps(box.as_json()))
-    with boxed(described, (sys.executable,), {"PATH": os.defpath}):
+    command = (sys.executable,)
+    told = json.loads(json.dumps(described(box, command)))
+    with boxed(told, command, {"PATH": os.defpath}):
         records.sealed(bytes(KEY_BYTES), here, Kind.EXIT, json.dumps({"started_at": time.time()}).encode())
 
 

@@ -18,6 +18,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from activities.boxes.box import Box
+from activities.boxes.enter import described
 from activities.runs import records, supervisor
 from activities.runs.os_processes import identity, kill_all, marked, send
 from activities.runs.output import last_lines, last_words
@@ -189,7 +190,7 @@ def prepared(request: RunRequest) -> bytes:
         "env": dict(request.env),
         "timeout_seconds": request.timeout_seconds,
         "grace_seconds": request.grace_seconds,
-        "box": request.box.as_json() if request.box else None,
+        "box": described(request.box, request.argv) if request.box else None,
     }
     _publish(run_dir, Kind.SPEC, records.sealed(key, run_dir, Kind.SPEC, json.dumps(spec).encode()))
     return key

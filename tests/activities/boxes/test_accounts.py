@@ -14,6 +14,7 @@ import pytest
 
 from activities.boxes import machine
 from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.enter import described
 from activities.boxes.machine import Machine
 from activities.runs import records, supervisor
 from activities.runs.records import Kind
@@ -66,8 +67,9 @@ def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any
     run_dir.mkdir()
     env = {"PATH": "/usr/bin:/bin", "HOME": str(world.tmp / "user")}
     env["WORLD"] = json.dumps(world.facts | {"run_dir": str(run_dir)})
-    spec = {"mark": mark_of(run_dir), "argv": [PYTHON, "-I", "-S", "-c", script], "cwd": str(world.work), "env": env}
-    more = {"timeout_seconds": 60, "grace_seconds": 1, "box": box.as_json() if box else None}
+    argv = [PYTHON, "-I", "-S", "-c", script]
+    spec = {"mark": mark_of(run_dir), "argv": argv, "cwd": str(world.work), "env": env}
+    more = {"timeout_seconds": 60, "grace_seconds": 1, "box": described(box, argv) if box else None}
     key, content = secrets.token_bytes(32), json.dumps(spec | more | {"prompt": None}).encode()
     (run_dir / "spec.json").write_bytes(records.sealed(key, run_dir, Kind.SPEC, content))
     for path in (run_dir, run_dir / "spec.json"):
