@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 if __name__ == "__main__":  # isolated mode knows the standard library only
@@ -35,58 +36,76 @@ TAKEN = b"1"
 
 LONGEST_REQUEST = 8192
 KEY_BYTES = 32
-PR_SET_NAME = 15
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 REHEARSALS = 20
 STANDARD_OUTPUT = 1
 
 
 def serve(channel: socket.socket) -> None:
-    """Fork a supervisor for each request until the worker's end of the channel closes. Nothing here waits for a run."""
-    supervisors = _Supervisors()
-    while True:
-        if not supervisors.wait_for(channel):
-            continue
-        request, descriptors, *_ = socket.recv_fds(channel, LONGEST_REQUEST, 2)
-        if not request:
-            return
-        with contextlib.suppress(OSError):  # no process to be had: the closed descriptors tell the worker
-            if supervisors.fork(Path(os.fsdecode(request[KEY_BYTES:]))) == 0:
-                _be_supervisor(channel, request, *descriptors)
-        for descriptor in descriptors:
-            os.close(descriptor)
+    """Have a supervisor ready for each request until the worker's end of the channel closes. Nothing waits for a run.
+
+    A process is forked before it is asked for, and takes the next request itself: then the next one is forked.
+    """
+    supervisors = _Supervisors(channel)
+    while supervisors.go_on():
+        pass
 
 
 class _Supervisors:
-    """The supervisors that were forked here and live. Any other child was left by one that is dead."""
+    """The supervisors that were forked here and live, and the spare one. Any other child was left by a dead one."""
 
-    def __init__(self) -> None:
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
         self._runs: dict[int, Path] = {}
-        self._ends, writer = self._pipe = os.pipe()
-        for end in self._pipe:
+        self._spare: int | None = None
+        self._told, self._telling = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._ends, self._ended = os.pipe()
+        self._told.setblocking(False)
+        for end in (self._ends, self._ended):
             os.set_blocking(end, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._ended, warn_on_full_buffer=False)
         supervisor.become_subreaper()
 
-    def wait_for(self, channel: socket.socket) -> bool:
-        """Until there is a request, or a child has ended. Whether it is a request."""
-        ready = select.select([channel.fileno(), self._ends], [], [])[0]
+    def go_on(self) -> bool:
+        """One step: the spare has become a supervisor, or a child has ended. False when the worker is gone."""
+        if self._spare is None:
+            self._fork()
+        poll = select.poll()
+        poll.register(self._channel, 0 if self._spare else select.POLLIN)  # a hang-up is told in any case
+        for each in (self._told.fileno(), self._ends):
+            poll.register(each, select.POLLIN)
+        ready = dict(poll.poll())
+        self._hear()
         if self._ends in ready:
             os.read(self._ends, LONGEST_REQUEST)
             self._end_what_is_left()
-        return channel.fileno() in ready
+        happened = ready.get(self._channel.fileno(), 0)
+        if happened & select.POLLHUP:
+            return False
+        return self._refuse() if happened & select.POLLIN else True
 
-    def fork(self, run_dir: Path) -> int:
-        """As `os.fork`; the child has nothing of this."""
-        pid = os.fork()
-        if pid:
-            self._runs[pid] = run_dir
-        else:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for end in self._pipe:
-                os.close(end)
-        return pid
+    def _fork(self) -> None:
+        """Have a spare one, unless there is no process to be had."""
+        with contextlib.suppress(OSError):
+            if (pid := os.fork()) == 0:
+                _be_spare(self._channel, self._telling, [self._told.detach(), self._ends, self._ended])
+            self._spare = pid
+
+    def _refuse(self) -> bool:
+        """Without a process for it: the closed descriptors tell the worker."""
+        request, descriptors, *_ = socket.recv_fds(self._channel, LONGEST_REQUEST, 2)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return bool(request)
+
+    def _hear(self) -> None:
+        """Which run the spare one has taken. It tells that before anything else, so before its end can be seen."""
+        with contextlib.suppress(BlockingIOError):
+            run_dir = self._told.recv(LONGEST_REQUEST)
+            if self._spare is not None:
+                self._runs[self._spare] = Path(os.fsdecode(run_dir))
+            self._spare = None
 
     def _end_what_is_left(self) -> None:
         """Keep no zombies, and nothing that a supervisor has left: one that ends in order leaves nothing."""
@@ -104,30 +123,50 @@ class _Supervisors:
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 run_dir = self._runs.pop(ended[0], None)
-                if run_dir is None or ended[1] != 0:
+                if ended[0] == self._spare:
+                    self._spare = None
+                elif run_dir is None or ended[1] != 0:
                     odd.append(run_dir)
         return odd
 
     def _strays(self) -> set[int]:
-        left = children(os.getpid()) - self._runs.keys()
+        left = children(os.getpid()) - self._runs.keys() - {self._spare}
         return left.union(*map(descendants, left))
 
 
-def _be_supervisor(channel: socket.socket, request: bytes, settled: int, log: int) -> None:
-    """All of this process from here on. It has nothing of the fork server's but the program in memory."""
+def _be_spare(channel: socket.socket, telling: socket.socket, others: Iterable[int]) -> None:
+    """All of this process from here on: it waits for a request, and is its supervisor then.
+
+    It has nothing of the fork server's but the program in memory, and ends with it as long as it waits.
+    """
     status = 1
     try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for descriptor in others:
+            os.close(descriptor)
         os.setsid()
-        _take_streams(channel, settled, log)
-        _name("supervisor")
-        with contextlib.suppress(OSError):  # the worker is dead, the run goes on
-            os.write(STANDARD_OUTPUT, TAKEN)
-        supervisor.main(Path(os.fsdecode(request[KEY_BYTES:])), request[:KEY_BYTES])
+        _control(PR_SET_NAME, b"spare")
+        _control(PR_SET_PDEATHSIG, signal.SIGKILL)
+        request, descriptors, *_ = socket.recv_fds(channel, LONGEST_REQUEST, 2)
+        if request:
+            telling.send(request[KEY_BYTES:])
+            telling.close()
+            _control(PR_SET_PDEATHSIG, 0)
+            _be_supervisor(channel, request, *descriptors)
         status = 0
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(status)  # never back into the loop of the fork server
+
+
+def _be_supervisor(channel: socket.socket, request: bytes, settled: int, log: int) -> None:
+    _take_streams(channel, settled, log)
+    _control(PR_SET_NAME, b"supervisor")
+    with contextlib.suppress(OSError):  # the worker is dead, the run goes on
+        os.write(STANDARD_OUTPUT, TAKEN)
+    supervisor.main(Path(os.fsdecode(request[KEY_BYTES:])), request[:KEY_BYTES])
 
 
 def _take_streams(channel: socket.socket, settled: int, log: int) -> None:
@@ -139,10 +178,10 @@ def _take_streams(channel: socket.socket, settled: int, log: int) -> None:
         os.close(descriptor)
 
 
-def _name(name: str) -> None:
-    """What `ps -e` and `top` show."""
+def _control(what: int, value: bytes | int) -> None:
+    """Its name is what `ps -e` and `top` show of a process."""
     with contextlib.suppress(AttributeError, OSError):
-        kernel.libc().prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+        kernel.libc().prctl(what, value, 0, 0, 0)
 
 
 def _rehearse() -> None:
@@ -162,7 +201,7 @@ def _rehearse() -> None:
 
 def main() -> None:
     """Load once what every supervisor needs, and keep the collector from copying it in each of them."""
-    _name("fork_server")
+    _control(PR_SET_NAME, b"fork_server")
     with contextlib.suppress(OSError):
         for _ in range(REHEARSALS):
             _rehearse()
