@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from activities.boxes.box import Box
 from activities.boxes.hosts import Target, counts, matching
-from activities.boxes.kernel import libc
+from activities.boxes.kernel import PR_SET_PDEATHSIG, libc
 from activities.boxes.network import LOOPBACK
 
 HEAD_BYTES = 65_536
@@ -25,7 +25,6 @@ HEAD_SECONDS = 30.0
 DIAL_SECONDS = 20.0
 PIECE = 65_536
 CONNECTIONS = 256
-PR_SET_PDEATHSIG = 1
 SOCKETS = 64
 DESCRIPTORS = 1024
 """A supervisor has a dozen; the proxy needs none of them."""

@@ -36,7 +36,7 @@ TAKEN = b"1"
 
 LONGEST_REQUEST = 8192
 KEY_BYTES = 32
-PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
+PR_SET_NAME = 15
 REHEARSALS = 20
 STANDARD_OUTPUT = 1
 
@@ -147,12 +147,12 @@ def _be_spare(channel: socket.socket, telling: socket.socket, others: Iterable[i
             os.close(descriptor)
         os.setsid()
         _control(PR_SET_NAME, b"spare")
-        _control(PR_SET_PDEATHSIG, signal.SIGKILL)
+        _control(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         request, descriptors, *_ = socket.recv_fds(channel, LONGEST_REQUEST, 2)
         if request:
             telling.send(request[KEY_BYTES:])
             telling.close()
-            _control(PR_SET_PDEATHSIG, 0)
+            _control(kernel.PR_SET_PDEATHSIG, 0)
             _be_supervisor(channel, request, *descriptors)
         status = 0
     except BaseException:
