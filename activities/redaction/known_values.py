@@ -51,7 +51,7 @@ class KnownValues:
 
     def _read(self, path: Path, seen: int) -> bool:
         try:
-            written = path.lstat().st_mtime_ns
+            written = os.lstat(path).st_mtime_ns
             if written == seen:
                 return False
             self._files[path], content = written, path.read_bytes()
