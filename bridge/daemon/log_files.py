@@ -52,13 +52,16 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
     copy = path.with_name(f"{path.name}.1")
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
-    with open(path, "rb+") as grown, open(created(draft), "wb", buffering=0) as kept:
-        for _ in range(LOOKS_FOR_THE_REST):
+    with open(path, "rb+", buffering=0) as grown, open(created(draft), "wb", buffering=0) as kept:
+        for look in range(2 * LOOKS_FOR_THE_REST):
             shutil.copyfileobj(grown, kept, 1024 * 1024)
-            if os.pread(grown.fileno(), 1, grown.tell() - 1) == b"\n":
+            end = grown.tell()
+            whole = os.pread(grown.fileno(), 1, end - 1) == b"\n"
+            time.sleep(0 if whole else REST_PAUSE)  # to be interrupted here rather than between the next two calls
+            enough = look >= LOOKS_FOR_THE_REST or os.fstat(grown.fileno()).st_size == end
+            if (whole and enough) or look == 2 * LOOKS_FOR_THE_REST - 1:
+                os.ftruncate(grown.fileno(), 0)
                 break
-            time.sleep(REST_PAUSE)
-        grown.truncate(0)
     draft.replace(copy)
 
 
