@@ -57,7 +57,9 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
             shutil.copyfileobj(grown, kept, 1024 * 1024)
             end = grown.tell()
             whole = os.pread(grown.fileno(), 1, end - 1) == b"\n"
-            time.sleep(0 if whole else REST_PAUSE)  # to be interrupted here rather than between the next two calls
+            if not whole:
+                time.sleep(REST_PAUSE)
+            os.sched_yield()  # to be interrupted here rather than between the next two calls
             enough = look >= LOOKS_FOR_THE_REST or os.fstat(grown.fileno()).st_size == end
             if (whole and enough) or look == 2 * LOOKS_FOR_THE_REST - 1:
                 os.ftruncate(grown.fileno(), 0)
