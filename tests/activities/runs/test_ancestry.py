@@ -13,7 +13,7 @@ from activities.runs import ancestry, os_processes
 from activities.runs.ancestry import Agent, GoneError, agent_of
 from activities.runs.orphans import recent
 from activities.runs.os_processes import MARK, environment_of, identity
-from activities.runs.supervised_run import RunEnd, RunRequest, run
+from activities.runs.supervised_run import RunEnd, RunRequest, begin, follow
 from tests.activities.runs.conftest import RequestFor
 from tests.activities.runs.processes import parent, supervisor_of, without_fork_server
 from tests.waiting import until, wait_for
@@ -36,9 +36,10 @@ HIDING = {
 
 
 async def hidden(request: RunRequest) -> "tuple[int, asyncio.Task[RunEnd]]":
-    """A process of the run that has hidden itself, and the run."""
+    """A process of the run that has hidden itself, and the run, whose claim was read before."""
     said = request.cwd / "pid"
-    task = asyncio.create_task(run(request))
+    claim = await asyncio.to_thread(begin, request)
+    task = asyncio.create_task(follow(request.run_dir, claim, None))
     await until(lambda: said.exists() or task.done())
     return int(said.read_text()), task
 
