@@ -56,6 +56,7 @@ class MemberProcess:
     async def launch(cls, member: Member) -> "MemberProcess":
         """Start it in a session of its own: a Ctrl-C in our terminal is ours to pass on, in order."""
         with open_log(member.log) as log:
+            start = os.fstat(log.fileno()).st_size  # before anything is printed
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", tied.__file__, str(os.getpid()), *member.argv),
                 stdin=asyncio.subprocess.DEVNULL,
@@ -67,7 +68,7 @@ class MemberProcess:
                 pass_fds=member.inherit,
                 umask=member.umask,
             )
-            return cls(member, process, log.tell())
+            return cls(member, process, start)
 
     async def ready(self) -> None:
         """Return when it works; raise when it ends first, takes too long, or says that it cannot."""

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bridge.daemon import tied
 from bridge.daemon.group import Backoff, Group
-from bridge.daemon.member import Member, MemberFailedError, until
+from bridge.daemon.member import Member, MemberFailedError, MemberProcess, until
 from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
 from tests.bridge.daemon.conftest import is_gone, pid_in
 from tests.waiting import wait_for
@@ -151,6 +152,22 @@ async def test_a_member_that_ends_before_it_is_ready_fails_the_start_with_its_la
         await group.run(asyncio.Event())
     assert str(tmp_path / "logs" / "bad.log") in failed.value.hint
     assert is_gone(pid_in(tmp_path / "a"))
+
+
+async def test_the_last_words_of_one_that_ends_while_it_is_still_being_started_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = asyncio.create_subprocess_exec
+
+    async def late(*argv: str, **given: Any) -> asyncio.subprocess.Process:
+        process = await launch(*argv, **given)
+        await process.wait()
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", late)
+    bad = await MemberProcess.launch(member(tmp_path, "bad", BROKEN))
+    with pytest.raises(MemberFailedError, match="out of cheese"):
+        await bad.ready()
 
 
 async def test_a_member_that_is_never_ready_fails_the_start_and_is_killed(tmp_path: Path) -> None:
