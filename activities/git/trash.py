@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 FOLDER = "trash"
 MOST = 64
-"""Deleted later at once; whoever brings more waits for its own."""
+"""So many may wait to be deleted. Whoever throws away one more deletes it itself, and so waits for it."""
 
 _deleting = ThreadPoolExecutor(1, thread_name_prefix="trash")
 _room = threading.BoundedSemaphore(MOST)

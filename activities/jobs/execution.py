@@ -45,13 +45,12 @@ class Executed:
 
 @dataclass(frozen=True)
 class Begun:
-    """A program that was started, or cannot be."""
+    """A program that was started, or why it cannot be."""
 
     suffix: str
     call: ProgramCall
+    claim: Claim | CannotLaunchError
     box: Box | None = None
-    claim: Claim | None = None
-    refused: CannotLaunchError | None = None
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class Execution:
         try:
             launch, box = self._launch(call)
         except CannotLaunchError as refused:
-            return Begun(suffix, call, refused=refused)
+            return Begun(suffix, call, refused)
         request = RunRequest(
             run_dir=call.run_dir,
             argv=launch.argv,
@@ -119,13 +118,13 @@ class Execution:
             grace_seconds=self.context.settings.worker.stop_grace,
             box=box,
         )
-        return Begun(suffix, call, box, runs.begin(request))
+        return Begun(suffix, call, runs.begin(request), box)
 
     async def end_of(self, begun: Begun) -> RunEnd:
         """The program's end; one that tries in vain to be let in is ended, for it may go on for minutes."""
         run_dir = begun.call.run_dir
-        if begun.refused or begun.claim is None:
-            return RunEnd(EndKind.NOT_STARTED, run_dir, error=begun.refused.message if begun.refused else "")
+        if isinstance(begun.claim, CannotLaunchError):
+            return RunEnd(EndKind.NOT_STARTED, run_dir, error=begun.claim.message)
         ending: list[asyncio.Task[RunEnd]] = []
         looked = 0
 
@@ -171,8 +170,8 @@ class Execution:
     def read(self, begun: Begun, end: RunEnd) -> Executed:
         """What the program said."""
         call, box = begun.call, begun.box
-        if begun.refused:
-            fault = Blocker(BlockerKind.PROGRAM, begun.refused.message, hint=begun.refused.hint)
+        if isinstance(begun.claim, CannotLaunchError):
+            fault = Blocker(BlockerKind.PROGRAM, begun.claim.message, hint=begun.claim.hint)
             return Executed(end, ProgramReport(b"", Usage(), fault=fault), "")
         boxing.take_back(self.cwd)
         try:

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 KEEP_BYTES = 8 * 1024 * 1024
 """Of each log, and as much again of what was before."""
 PAUSE = 20.0
-LOOKS_FOR_THE_REST, REST_PAUSE = 5, 0.002
+LOOKS, REST_PAUSE = 10, 0.002
 _EXPLAIN_BYTES = 64 * 1024
 
 
@@ -44,8 +44,8 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
     """Copy a log that has grown over the limit, over the copy made before, and begin it anew.
 
     The programs that write to it hold it open and know of nothing: each line goes to where the file ends. What one
-    writes between the last look at the end and the cut, some microseconds, is lost. A line that is only half there, as
-    a reader may see it while it is written, is waited for a moment.
+    writes between the last look at the end and the cut is lost; so a look that found more is followed by another one,
+    up to a bound. A line that is only half there, as a reader may see it while it is written, is waited for a moment.
     """
     if size_of(path) <= limit:
         return
@@ -53,17 +53,14 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     with open(path, "rb+", buffering=0) as grown, open(created(draft), "wb", buffering=0) as kept:
-        for look in range(2 * LOOKS_FOR_THE_REST):
+        for _ in range(LOOKS):
             shutil.copyfileobj(grown, kept, 1024 * 1024)
             end = grown.tell()
-            whole = os.pread(grown.fileno(), 1, end - 1) == b"\n"
-            if not whole:
+            if os.pread(grown.fileno(), 1, end - 1) != b"\n":
                 time.sleep(REST_PAUSE)
-            os.sched_yield()  # to be interrupted here rather than between the next two calls
-            enough = look >= LOOKS_FOR_THE_REST or os.fstat(grown.fileno()).st_size == end
-            if (whole and enough) or look == 2 * LOOKS_FOR_THE_REST - 1:
-                os.ftruncate(grown.fileno(), 0)
+            elif os.fstat(grown.fileno()).st_size == end:
                 break
+        os.ftruncate(grown.fileno(), 0)
     draft.replace(copy)
 
 

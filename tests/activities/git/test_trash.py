@@ -10,6 +10,8 @@ import pytest
 from activities.git import trash
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.ruling("I2")
+
 
 def folder(path: Path, files: int = 3) -> Path:
     path.mkdir()
