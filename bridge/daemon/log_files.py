@@ -54,6 +54,7 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
     draft.unlink(missing_ok=True)
     with open(path, "rb+", buffering=0) as grown, open(created(draft), "wb", buffering=0) as kept:
         for _ in range(LOOKS):
+            os.sched_yield()  # to be interrupted here, rather than between the last look and the cut
             shutil.copyfileobj(grown, kept, 1024 * 1024)
             end = grown.tell()
             if os.pread(grown.fileno(), 1, end - 1) != b"\n":
