@@ -17,8 +17,8 @@ COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
 """Covered too where the box is the machine's own root: sockets of other programs lie there."""
 
 UNUSED = "/sys"
-"""No box of bubblewrap has it. Most mounts of a machine are below it, and bubblewrap reads the list of all mounts once for
-each mount that it makes: without these it starts sooner."""
+"""No box of bubblewrap has it. Most mounts of a machine are below it, and bubblewrap reads the list of all mounts once
+for each mount that it makes: without these it starts sooner."""
 
 PLAIN = kernel.MS_NOSUID | kernel.MS_NODEV
 """No programs there that become another account, no devices."""
