@@ -53,13 +53,16 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     with open(path, "rb+", buffering=0) as grown, open(created(draft), "wb", buffering=0) as kept:
+        whole = True
         for _ in range(LOOKS):
-            os.sched_yield()  # to be interrupted here, rather than between the last look and the cut
+            if whole:
+                os.sched_yield()  # to be interrupted here, rather than between the last look and the cut
+            else:
+                time.sleep(REST_PAUSE)
             shutil.copyfileobj(grown, kept, 1024 * 1024)
             end = grown.tell()
-            if os.pread(grown.fileno(), 1, end - 1) != b"\n":
-                time.sleep(REST_PAUSE)
-            elif os.fstat(grown.fileno()).st_size == end:
+            whole = os.pread(grown.fileno(), 1, end - 1) == b"\n"
+            if whole and os.fstat(grown.fileno()).st_size == end:
                 break
         os.ftruncate(grown.fileno(), 0)
     draft.replace(copy)
