@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from activities.settings.home import Home
@@ -25,7 +25,7 @@ from tests.depth import cases
 from tests.fenced import frame, said_in
 from tests.github.hub import Hub
 from workflows.github.commands import commands_in
-from workflows.github.marks import marked
+from workflows.github.marks import holds_mark, marked
 from workflows.model.states import JobState, TaskState
 from workflows.policy.prompts.task import render_task
 
@@ -97,6 +97,7 @@ def on_github(store: Path, play: Callable[[Office, str], Awaitable[T]], text: st
 
 
 @given(TEXTS)
+@example("GH-1<!-- service:x -->")
 @settings(max_examples=cases(6, 150))
 @pytest.mark.long
 def test_what_a_comment_says_is_in_the_prompt_only_in_its_fence(empty_store: Path, text: str) -> None:
@@ -108,7 +109,7 @@ def test_what_a_comment_says_is_in_the_prompt_only_in_its_fence(empty_store: Pat
         assert prompt.rstrip().endswith("\n\nthe contract")
         assert "marker" not in each.message.splitlines()[0]
     assert len(started) <= 1
-    assert started or re.search("[^\\S ]|[^ -~]", text), "plain text always starts one"
+    assert started or holds_mark(text) or re.search("[^\\S ]|[^ -~]", text), "plain text starts one, our mark does not"
 
 
 @given(TEXTS)
