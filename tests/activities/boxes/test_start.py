@@ -51,11 +51,14 @@ def said(folder: Path, *argv: str, enter: Enter = None, **changes: dict[str, str
 
 def refusal(folder: Path, *argv: str, cwd: str = "", enter: Enter = None, path: str = "") -> str:
     """Why it was not started. There is no child then, and no descriptor was left open."""
-    gc.collect()  # or a descriptor that another test left is closed in between
-    before = os.listdir("/proc/self/fd"), children(os.getpid())
-    with pytest.raises((OSError, ValueError)) as raised:
-        start(argv, cwd or str(folder), {"PATH": path or ENV["PATH"]}, (0, 1, 2), enter)
-    assert (os.listdir("/proc/self/fd"), children(os.getpid())) == before
+    gc.disable()  # or a descriptor that another test left may be closed in between
+    try:
+        before = os.listdir("/proc/self/fd"), children(os.getpid())
+        with pytest.raises((OSError, ValueError)) as raised:
+            start(argv, cwd or str(folder), {"PATH": path or ENV["PATH"]}, (0, 1, 2), enter)
+        assert (os.listdir("/proc/self/fd"), children(os.getpid())) == before
+    finally:
+        gc.enable()
     return str(raised.value)
 
 
