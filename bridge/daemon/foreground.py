@@ -155,6 +155,7 @@ def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: F
         await server_answers(ui_port, options.namespace)
         await prepare_namespace(
             f"{LOOPBACK}:{port}",
+            ui_port,
             namespace=options.namespace,
             search_attributes=options.search_attributes,
             program=program,

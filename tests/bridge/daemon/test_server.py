@@ -4,10 +4,13 @@ import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from activities.settings.home import Home
 from bridge.daemon import server
@@ -150,7 +153,34 @@ async def test_no_page_in_a_browser_starts_a_workflow_and_the_web_ui_works(close
             process.kill()
 
 
-def _running(command: list[str]) -> subprocess.Popen[bytes]:
+@pytest.mark.ruling("engine:embedded")
+async def test_what_a_database_of_an_earlier_release_lacks_is_added_once_and_can_be_used_at_once() -> None:
+    """The server keeps search attributes in memory, each part of it for itself: a start needs two of them."""
+    port, ui = choose_port(0, "Temporal").port, choose_port(0, "the web UI").port
+    first, both = [("SvcFirst", "Keyword")], [("SvcFirst", "Keyword"), ("SvcLater", "Keyword")]
+    with _running([*server.server_command(None, port, ui, search_attributes=first)]) as process:
+        try:
+            async with asyncio.timeout(60):
+                await server.server_answers(ui)
+                await server.prepare_namespace(f"127.0.0.1:{port}", ui, search_attributes=both)
+                client = await Client.connect(f"127.0.0.1:{port}", namespace=server.NAMESPACE)
+                given = [SearchAttributePair(SearchAttributeKey.for_keyword(name), "here") for name, _ in both]
+                await client.start_workflow("x", id="x", task_queue="q", search_attributes=TypedSearchAttributes(given))
+                while not (await client.count_workflows("SvcFirst = 'here' AND SvcLater = 'here'")).count:
+                    await asyncio.sleep(0.05)
+                nobody = Path("/there/is/no/program")
+                await server.prepare_namespace(
+                    f"127.0.0.1:{port}", ui, search_attributes=both, program=nobody
+                )  # starts nothing
+                with pytest.raises(FileNotFoundError):
+                    await server.prepare_namespace(
+                        f"127.0.0.1:{port}", ui, search_attributes=[("SvcNew", "Int")], program=nobody
+                    )
+        finally:
+            process.kill()
+
+
+def _running(command: Sequence[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
