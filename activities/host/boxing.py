@@ -63,7 +63,7 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
     users_home, root = Path(context.environ.get("HOME") or Path.home()), context.home.root.resolve()
     read = (*_said(section.read, context.home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
     write = (*_said(section.write, context.home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
-    parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, _moment())
+    parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, root, _moment())
     return Box(
         kind=kind,
         network=network,
@@ -71,7 +71,7 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
         home=users_home,
         tmp=wanted.run_dir / "tmp",
         cwd_writable=wanted.writes,
-        read=_there([*(path for path in parts if not _meets(path, root)), *read]),
+        read=_there([*parts, *read]),
         write=_there(write),
         scratch=wanted.launch.scratch,
         etc=_etc(context.home, kind, (*read, *write)),
@@ -133,8 +133,9 @@ def _etc_copy(folder: Path, moment: int) -> Path:
 
 
 @lru_cache(256)
-def _needed(command: tuple[str, ...], search: str | None, home: Path, moment: int) -> tuple[Path, ...]:
-    return needed(command, search, home)
+def _needed(command: tuple[str, ...], search: str | None, home: Path, root: Path, moment: int) -> tuple[Path, ...]:
+    """What the command needs of the machine, without what holds or lies in the service home, which is `root`."""
+    return tuple(path for path in needed(command, search, home) if not _meets(path, root))
 
 
 def _moment() -> int:

@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -124,6 +125,7 @@ def mark_of(run_dir: Path) -> str:
     return f"{run_dir.name}@{home_mark(run_dir.parent)}"
 
 
+@lru_cache(16)
 def home_mark(runs: Path) -> str:
     """Tells the runs of one service home from those of another, or of a copy."""
     return hashlib.sha256(os.fsencode(runs.resolve())).hexdigest()[:12]
