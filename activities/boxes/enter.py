@@ -1,7 +1,7 @@
-"""Starting a command in a box: what the supervisor does before, and what its child does before it becomes the command.
+"""Starting a command in a box: leave the network, lay out what the account of agents may see, become that account.
 
-Forked from a program that is loaded already, a child takes no new interpreter: it leaves the network, lays out what
-the account of agents may see, becomes that account, and is bubblewrap or the command itself.
+A supervisor that is root does that itself where the box is bubblewrap's, spawns bubblewrap, and goes back. Otherwise
+a child that is forked does it, and then becomes the command: what it enters cannot be left.
 """
 
 import contextlib
@@ -11,13 +11,13 @@ import resource
 import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from activities.boxes import bwrap, kernel, landlock, network, proxy, stage
+from activities.boxes import bwrap, kernel, landlock, network, proxy, stage, way_back
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.start import places_of
+from activities.boxes.start import Streams, places_of
 
 PROCESSES = 8192
 """Of all agents together, where they have an account of their own."""
@@ -33,8 +33,10 @@ class Boxed:
 
     argv: tuple[str, ...]
     env: dict[str, str]
-    enter: Callable[[], None] | None = None
+    enter: Callable[[Streams], None] | None = None
     """Run by the child, before it becomes the command."""
+    visit: Callable[[Streams], AbstractContextManager[None]] | None = None
+    """Another way: inside, this process is in there, and whatever it spawns, if that has this one's real account."""
     in_bwrap: bool = False
     proxy: int | None = None
     """A child of this process that serves the command, if the command's network takes one."""
@@ -79,13 +81,24 @@ def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[s
             port = here[0].getsockname()[1] if here else network.PROXY_PORT
             variables, ports = network.variables(port, variables), (port, *ports)
 
-        def enter() -> None:
-            try:
-                _enter(box, layout, channel, ports)
-            except Exception as error:
-                raise _not_made(error) from None
+        def enter(streams: Streams) -> None:
+            with _telling():
+                _lay_out(box, layout, channel, streams)
+                _become(box)
+                _hold(box, ports)
 
-        yield Boxed(tuple(told["argv"]), variables, enter, box.kind is BoxKind.BWRAP, serving)
+        @contextmanager
+        def visit(streams: Streams) -> Iterator[None]:
+            with way_back.kept():
+                with _telling():
+                    _lay_out(box, layout, channel, streams)
+                    _hold(box, ports)
+                    _really_become(box)
+                yield
+
+        can_leave = box.kind is BoxKind.BWRAP and box.uid is not None
+        way_in = visit if can_leave else None
+        yield Boxed(tuple(told["argv"]), variables, enter, way_in, box.kind is BoxKind.BWRAP, serving)
 
 
 def _layout(box: Box) -> stage.Layout | None:
@@ -99,11 +112,20 @@ def _not_made(error: Exception) -> OSError:
     return OSError(f"the box cannot be made: {error}")
 
 
+@contextmanager
+def _telling() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise _not_made(error) from None
+
+
 def _can_be_run(path: str) -> bool:
     return os.access(path, os.X_OK) and os.path.isfile(path)
 
 
-def _enter(box: Box, layout: stage.Layout | None, channel: socket.socket | None, ports: Sequence[int]) -> None:
+def _lay_out(box: Box, layout: stage.Layout | None, channel: socket.socket | None, streams: Streams) -> None:
+    """The box's network, what its account sees, and how much it may take."""
     network.enter(box)
     if channel is not None and box.own_network:
         sockets = network.listening(box)
@@ -112,21 +134,24 @@ def _enter(box: Box, layout: stage.Layout | None, channel: socket.socket | None,
             each.close()
     if layout is not None:
         stage.lay(layout)
-        _share_streams()
+        _share(streams)
     _limit(box)
     kernel.forget_keys()
-    _become(box)
+
+
+def _hold(box: Box, ports: Sequence[int]) -> None:
+    """Nothing in there gets out by what it starts. A process that leaves the box is held so from then on, too."""
     kernel.no_new_privileges()
     if box.kind is BoxKind.LANDLOCK or (box.network is Network.FULL and landlock.abi() >= 6):
         landlock.restrict(box, ports)
     os.chdir(box.cwd if box.kind is BoxKind.LANDLOCK else "/")
 
 
-def _share_streams() -> None:
+def _share(streams: Streams) -> None:
     """`/dev/stdin` and `/dev/stderr` open the files behind them anew, as the account of agents."""
-    for number, mode in ((0, 0o644), (1, 0o622), (2, 0o622)):
-        if stat.S_ISREG(os.fstat(number).st_mode):
-            os.fchmod(number, mode)
+    for each, mode in zip(streams, (0o644, 0o622, 0o622), strict=True):
+        if stat.S_ISREG(os.fstat(each).st_mode):
+            os.fchmod(each, mode)
 
 
 def _limit(box: Box) -> None:
@@ -148,3 +173,11 @@ def _become(box: Box) -> None:
         kernel.checked(kernel.libc().prctl(PR_SET_SECUREBITS, NO_ROOT_LOCKED, 0, 0, 0), "prctl")
         for number in range(LAST_CAPABILITY + 1):
             kernel.libc().prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
+
+
+def _really_become(box: Box) -> None:
+    """The account that a program has which is told to be who its parent really is; and no other groups than its."""
+    assert box.uid is not None
+    os.setgroups([])
+    os.setresgid(box.uid, -1, -1)
+    os.setresuid(box.uid, -1, -1)

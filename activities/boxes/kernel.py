@@ -25,7 +25,7 @@ def libc() -> ctypes.CDLL:
     """The C library, with the calls looked up that each start makes."""
     found = ctypes.CDLL(None, use_errno=True)
     with contextlib.suppress(AttributeError):  # they are Linux's
-        found.unshare, found.mount, found.umount2, found.prctl, found.syscall  # noqa: B018
+        found.unshare, found.setns, found.mount, found.umount2, found.prctl, found.syscall  # noqa: B018
     return found
 
 
@@ -40,6 +40,11 @@ def checked(result: int, what: str) -> int:
 def unshare(flags: int) -> None:
     """Leave namespaces for new ones."""
     checked(libc().unshare(flags), "unshare")
+
+
+def enter_namespace(descriptor: int) -> None:
+    """Be in the one that it was opened from."""
+    checked(libc().setns(descriptor, 0), "setns")
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:

@@ -6,11 +6,13 @@
 import contextlib
 import json
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,9 +24,9 @@ from activities.boxes.enter import boxed, described
 from activities.boxes.machine import Machine
 from activities.boxes.ownership import hand_over
 from activities.boxes.programs import needed
+from activities.boxes.start import start
 
 SECONDS = 60.0
-WHY_BYTES = 1000
 PROBES = {
     "read a key": "open(at['key']).read()",
     "write outside": "open(at['outside'] + '/planted', 'w').write('x'); os.stat(at['key'])",
@@ -71,7 +73,7 @@ def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
     """Try a box of this machine, in a process of its own."""
     words = (kind.value, network.value, str(there.uid or 0), str(int(there.own_network)))
     command = [sys.executable, "-I", "-S", __file__, *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd="/")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False, cwd="/")
     if done.returncode:
         return Proof(done.stderr.strip()[-300:])
     worked = set(json.loads(done.stdout))
@@ -94,41 +96,19 @@ def tried(kind: BoxKind, network: Network, uid: int | None, own_network: bool) -
         probes = {WORKS: "open('made', 'w').write('x')", **PROBES}
         command = (sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps(at), json.dumps(probes))
         env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
-        with boxed(described(box, command), command, env) as held, _told(held.enter) as enter:
-            done = subprocess.run(
-                held.argv,
-                env=held.env,
-                cwd=work,
-                preexec_fn=enter,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=SECONDS,
-            )
-        sys.stderr.write(done.stderr)
-        return done.stdout.splitlines()
+        with boxed(described(box, command), command, env) as held, Path(folder, "said").open("w+b") as said:
+            streams = os.open(os.devnull, os.O_RDONLY), said.fileno(), sys.stderr.fileno()
+            _end(start(held.argv, str(work), held.env, streams, held.enter, held.visit))
+            said.seek(0)
+            return said.read().decode().splitlines()
 
 
-@contextlib.contextmanager
-def _told(enter: Callable[[], None] | None) -> Iterator[Callable[[], None]]:
-    """What is run before the program starts. Why it failed is told; `subprocess` says only that it did."""
-    read, write = os.pipe()
-
-    def telling() -> None:
-        try:
-            if enter is not None:
-                enter()
-        except OSError as error:
-            os.write(write, str(error).encode(errors="replace")[:WHY_BYTES])
-            raise
-
-    with open(read, "rb") as reading, open(write, "wb") as writing:
-        try:
-            yield telling
-        except subprocess.SubprocessError:
-            writing.close()
-            raise OSError(reading.read().decode(errors="replace")) from None
+def _end(pid: int) -> None:
+    """Wait for it, but not for ever: it leads a session, of which nothing is left then."""
+    ended, _, _ = select.select([os.pidfd_open(pid)], [], [], SECONDS)
+    if not ended:
+        os.killpg(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 @contextlib.contextmanager

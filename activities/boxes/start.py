@@ -1,7 +1,8 @@
 """Starting a program as a child, at once in its session, its streams and its box.
 
 No `subprocess`: in a process that was forked itself it touches, and so copies, more memory, and it loads `threading`,
-which makes its locks anew in every process that is forked. What enters no box is spawned, and nothing is copied.
+which makes its locks anew in every process that is forked. What enters no box is spawned, and nothing is copied; so is
+what enters one that this process can leave again.
 """
 
 import contextlib
@@ -9,7 +10,11 @@ import errno
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
+
+from activities.boxes.way_back import NoWayBackError
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
@@ -20,6 +25,9 @@ LAST_OTHER = 2**31 - 1
 DESCRIPTORS = "/dev/fd"
 """A folder with those of the process that looks."""
 
+Streams = Sequence[int]
+"""Descriptors of what becomes the standard streams."""
+
 FAILED = 255
 WHY_BYTES = 4000
 
@@ -28,37 +36,43 @@ def start(
     argv: Sequence[str],
     cwd: str,
     env: Mapping[str, str],
-    streams: Sequence[int],
-    enter: Callable[[], None] | None = None,
+    streams: Streams,
+    enter: Callable[[Streams], None] | None = None,
+    visit: Callable[[Streams], AbstractContextManager[None]] | None = None,
 ) -> int:
     """The pid of a process in a session of its own, with these three streams and no other descriptor.
 
-    `enter` is run by it before it becomes the program. An OSError says what kept it from that; then there is no child.
+    `enter` is run by it before it becomes the program; or else it is spawned inside of `visit`, in the folder that
+    this process has there. An OSError says what kept it from that; then there is no child.
     """
+    if visit is not None:
+        with contextlib.suppress(NoWayBackError), visit(streams):
+            return _spawned(argv, ".", env, streams, resetids=True)
     if enter is None and os.path.isdir(DESCRIPTORS):
         with contextlib.suppress(NotImplementedError):  # a system whose spawned processes stay in the session
             return _spawned(argv, cwd, env, streams)
-    return _forked(argv, cwd, env, streams, enter or (lambda: None))
+    return _forked(argv, cwd, env, streams, enter or (lambda _: None))
 
 
-def _spawned(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Sequence[int]) -> int:
+def _spawned(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams, *, resetids: bool = False) -> int:
     """Without a copy of this process's memory. For a moment this process stands in the folder of its child."""
     actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(streams)]
     others = (int(name) for name in os.listdir(DESCRIPTORS))
     closing = [(os.POSIX_SPAWN_CLOSE, each) for each in others if each >= FIRST_OTHER]
+    how: dict[str, Any] = {"setsid": True, "setsigdef": IGNORED_BY_PYTHON, "resetids": resetids}
     here = os.open(".", os.O_RDONLY)
     try:
         os.chdir(cwd)
-        given: dict[str, Any] = {"setsid": True, "setsigdef": IGNORED_BY_PYTHON, "file_actions": [*actions, *closing]}
         there = filter(os.path.exists, places_of(argv[0], env))
-        return _first(there, lambda path: os.posix_spawn(path, [*argv], env, **given), argv[0])
+        spawn = partial(os.posix_spawn, file_actions=[*actions, *closing], **how)
+        return _first(there, lambda path: spawn(path, [*argv], env), argv[0])
     finally:
         os.fchdir(here)
         os.close(here)
 
 
 def _forked(
-    argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Sequence[int], enter: Callable[[], None]
+    argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams, enter: Callable[[Streams], None]
 ) -> int:
     read, write = os.pipe()
     try:
@@ -81,8 +95,8 @@ def _be(
     argv: Sequence[str],
     cwd: str,
     env: Mapping[str, str],
-    streams: Sequence[int],
-    enter: Callable[[], None],
+    streams: Streams,
+    enter: Callable[[Streams], None],
     failed: int,
 ) -> None:
     """All of the child. It closes `failed` by becoming the program, or writes there why it does not."""
@@ -93,7 +107,7 @@ def _be(
         for each in IGNORED_BY_PYTHON:
             signal.signal(each, signal.SIG_DFL)
         os.setsid()
-        enter()
+        enter(range(FIRST_OTHER))
         os.closerange(FIRST_OTHER, failed)
         os.closerange(failed + 1, LAST_OTHER)
         _first(places_of(argv[0], env), lambda path: os.execve(path, [*argv], env), argv[0])  # noqa: S606

@@ -219,7 +219,7 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
         streams.append(created(run_dir / "stdout.log"))
         streams.append(created(run_dir / "stderr.log"))
         with boxed(spec.get("box"), spec["argv"], env) as held:
-            pid = started(held.argv, spec["cwd"], held.env, streams, held.enter)
+            pid = started(held.argv, spec["cwd"], held.env, streams, held.enter, held.visit)
     finally:
         for each in streams:
             os.close(each)

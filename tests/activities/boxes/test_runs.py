@@ -63,6 +63,24 @@ async def test_who_does_not_hear_is_killed_with_all_that_it_started(world: World
     assert not marked(mark_of(request.run_dir))
 
 
+async def test_a_supervisor_that_is_root_goes_into_a_box_of_bubblewrap_itself(world: World) -> None:
+    """That no program gains anything from a set-uid bit is what stays with it; all else is as it was."""
+    if (box := world.box(BoxKind.BWRAP, Network.FULL)).uid is None or why_not(BoxKind.BWRAP):
+        pytest.skip("only root goes in there itself")
+    request = world.request(box, "echo up; exec sleep 60", shell=True)
+    task = await begun(request)
+    claim = Claim.read(request.run_dir)
+    assert claim is not None
+    for name in ("mnt", "net", "pid", "ipc"):
+        assert os.readlink(f"/proc/{claim.pid}/ns/{name}") == os.readlink(f"/proc/self/ns/{name}")
+    told = dict(line.split(":\t") for line in Path(f"/proc/{claim.pid}/status").read_text().splitlines())
+    assert (told["Uid"].split(), told["Gid"].split()) == (["0"] * 4, ["0"] * 4)
+    assert told["Groups"].split() == [str(each) for each in os.getgroups()]
+    assert told["NoNewPrivs"] == "1"
+    await stop(request.run_dir, 5.0)
+    await task
+
+
 async def test_bubblewrap_is_spared_the_mounts_that_its_boxes_have_no_use_for(world: World) -> None:
     if (box := world.box(BoxKind.BWRAP)).uid is None or why_not(BoxKind.BWRAP):
         pytest.skip("only root lays anything out before bubblewrap does")

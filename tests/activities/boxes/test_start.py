@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes.start import start
+from activities.boxes.start import Streams, start
 from activities.runs.os_processes import children
 from tests.activities.runs.processes import ORDINARY
 
@@ -19,16 +19,18 @@ pytestmark = [
 ]
 
 ENV = {"PATH": "/usr/bin:/bin", "ONE": "1"}
-Enter = Callable[[], None] | None
 
 
-def nothing() -> None:
+Enter = Callable[[Streams], None] | None
+
+
+def nothing(streams: Streams) -> None:
     """What is entered by a program that is started by a fork, and in no box."""
 
 
 @pytest.fixture(params=[None, nothing])
 def enter(request: pytest.FixtureRequest) -> Enter:
-    """Both ways of starting, of which the same is promised."""
+    """Both ways of starting, of which the same is promised. The third is in `test_way_back.py`."""
     way: Enter = request.param
     return way
 
@@ -93,7 +95,7 @@ def test_no_signal_is_ignored_because_python_ignores_it(tmp_path: Path, enter: E
 
 
 def test_what_is_entered_holds_the_program_and_not_whoever_starts_it(tmp_path: Path) -> None:
-    def closed() -> None:
+    def closed(streams: Streams) -> None:
         os.umask(0o077)
 
     before = os.umask(0o022)
@@ -129,11 +131,11 @@ def test_what_cannot_start_says_why_and_leaves_nothing(tmp_path: Path, enter: En
 
 
 def test_what_cannot_be_entered_says_why_and_leaves_nothing(tmp_path: Path) -> None:
-    def refused() -> None:
+    def refused(streams: Streams) -> None:
         raise OSError("there is no room")
 
     assert refusal(tmp_path, "true", enter=refused) == "there is no room"
-    assert refusal(tmp_path, "true", enter=lambda: sys.exit()) == "SystemExit()"
+    assert refusal(tmp_path, "true", enter=lambda _: sys.exit()) == "SystemExit()"
 
 
 def test_whoever_starts_it_stays_where_it_stands(tmp_path: Path, enter: Enter) -> None:

@@ -1,0 +1,65 @@
+"""Out of a box again: for a process that enters one itself, so that what it spawns is in there from its beginning.
+
+The other way is to fork a process that enters the box and becomes the program. To copy a loaded Python for that costs
+more than all of the entering.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+from activities.boxes import kernel
+
+FOLDERS = ("/", ".")
+NAMESPACES = ("/proc/self/ns/mnt", "/proc/self/ns/net")
+
+
+class NoWayBackError(Exception):
+    """This process could not leave what it enters. It has not entered anything."""
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Inside, this process may leave its mounts, its network and its groups, and be another account, but for its
+    effective one: it must stay root. Afterwards it has all of that again.
+
+    One that cannot go back after all raises what nobody expects: it must not go on in there.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            back = _way_back(stack)
+            back()
+        except OSError as error:
+            raise NoWayBackError(str(error)) from None
+        try:
+            yield
+        finally:
+            try:
+                back()
+            except OSError as error:
+                raise RuntimeError(f"the box that was entered cannot be left: {error}") from error
+
+
+def _way_back(stack: contextlib.ExitStack) -> Callable[[], None]:
+    """It leads to where this process stands now. To enter its mounts puts it at their root: it may stand deeper."""
+    root, here = (_opened(stack, path, os.O_PATH | os.O_DIRECTORY) for path in FOLDERS)
+    namespaces = [_opened(stack, path, os.O_RDONLY) for path in NAMESPACES]
+    users, own_groups, groups = os.getresuid(), os.getresgid(), os.getgroups()
+
+    def back() -> None:
+        os.setresuid(*users)
+        os.setresgid(*own_groups)
+        os.setgroups(groups)
+        for each in namespaces:
+            kernel.enter_namespace(each)
+        os.fchdir(root)
+        os.chroot(".")
+        os.fchdir(here)
+
+    return back
+
+
+def _opened(stack: contextlib.ExitStack, path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_CLOEXEC)
+    stack.callback(os.close, descriptor)
+    return descriptor
