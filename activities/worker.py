@@ -50,7 +50,11 @@ Many more than steps, or one that writes its rows is put out of memory for anoth
 gives it out again only when its time is over.
 """
 
-THREADS = 8
+STEPPING = 2
+"""Threads for the steps of trees. They share one interpreter: more of them would only hand it around."""
+
+WRITING, WRITING_FAR = 2, 8
+"""Threads that write rows: SQLite takes one writer at a time, and a database elsewhere is waited for."""
 
 WAITING_ROOM = 1000
 """Runs this host keeps at hand; how many of them go on at once is for its slots to say (ruling C8)."""
@@ -58,7 +62,7 @@ WAITING_ROOM = 1000
 
 def workers(client: Client, context: Context) -> list[Worker]:
     """The tree worker and this host's agent worker."""
-    threads = ThreadPoolExecutor(THREADS, thread_name_prefix="activity")
+    writing = WRITING_FAR if context.settings.store.url else WRITING
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
     refused = ending.left_alone if context.settings.store.url else ending.by(client)
@@ -74,7 +78,8 @@ def workers(client: Client, context: Context) -> list[Worker]:
             books.record_run,
             books.plan_run,
         ],
-        activity_executor=threads,
+        activity_executor=ThreadPoolExecutor(writing, thread_name_prefix="activity"),
+        workflow_task_executor=ThreadPoolExecutor(STEPPING, thread_name_prefix="step"),
         workflow_runner=gated(runner(), client.data_converter, refused),
         max_cached_workflows=CACHED_TREES * steps,
         max_concurrent_workflow_tasks=steps,

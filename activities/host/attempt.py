@@ -18,6 +18,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat, beating
 from activities.host.slots import Need, Slots
+from activities.host.turns import in_turn
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim, give_up
 from activities.store import attempts, claims, refusals
@@ -122,17 +123,17 @@ class Attempts:
     async def _attempt(self, work: Work[T], beat: Heartbeat) -> T:
         runs_already = False
         if not self._slots.free(work.need):  # a run that goes on already is found again, however many there are
-            row = await asyncio.to_thread(self._found, work)
-            if row and (recorded := await asyncio.to_thread(work.recorded, row)):
+            row = await in_turn(self._found, work)
+            if row and (recorded := await in_turn(work.recorded, row)):
                 return recorded
-            runs_already = row is not None and Claim.read(await asyncio.to_thread(work.run_dir, row)) is not None
+            runs_already = row is not None and Claim.read(await in_turn(work.run_dir, row)) is not None
         async with self._slots.taken(work.need, runs_already=runs_already):
             beat.begun()
             return await self._from_begin_to_end(work, beat)
 
     async def _from_begin_to_end(self, work: Work[T], beat: Heartbeat) -> T:
         """Begin it and play it. An order to stop that comes in between finds something that can be stopped."""
-        beginning = asyncio.create_task(asyncio.to_thread(self._begin, work, beat))
+        beginning = asyncio.create_task(in_turn(self._begin, work, beat))
         try:
             attempt = await asyncio.shield(beginning)
         except asyncio.CancelledError:
@@ -193,7 +194,7 @@ async def to_its_end(attempt: Attempt[T]) -> T:
             raise
         if not attempt.finishing:
             await attempt.stop()
-        return await asyncio.to_thread(attempt.called_off, await playing)
+        return await in_turn(attempt.called_off, await playing)
 
 
 async def still_wanted() -> bool:

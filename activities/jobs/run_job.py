@@ -1,7 +1,6 @@
 """The activity that runs one attempt of a job: its program, one repair, its evidence, its record. How an attempt is
 opened, found again and stopped says `host.attempt`; what an ended program means says `verdict`."""
 
-import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from activities.host.attempt import Attempts, Work, with_way_out
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
 from activities.host.slots import Need, Slots
+from activities.host.turns import in_turn
 from activities.jobs import attempt_notices, attempt_outcome, deferral, workspace
 from activities.jobs.execution import Begun, Executed, Execution
 from activities.jobs.prompt import prompt_of, seed_of
@@ -65,7 +65,7 @@ class JobAttempt:
         begun = self._started.result()
         while True:
             end = await self.execution.end_of(begun)
-            after = await asyncio.to_thread(self._after, begun, end)
+            after = await in_turn(self._after, begun, end)
             if not isinstance(after, Begun):
                 return after
             begun = after

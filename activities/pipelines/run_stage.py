@@ -1,7 +1,6 @@
 """The activity that runs one attempt of a shell stage: its command, what became of it, its record. How an attempt is
 opened, found again and stopped says `host.attempt`; agent stages are trees of their own."""
 
-import asyncio
 import contextlib
 import json
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
 from activities.host.slots import Need, Slots
+from activities.host.turns import in_turn
 from activities.redaction.redacted import mapped, redacted
 from activities.runs import supervised_run
 from activities.runs.output import last_lines, last_words
@@ -70,7 +70,7 @@ class StageAttempt:
         """The command, what became of it, its record."""
         end = await supervised_run.follow(Path(self.row.run_dir), self._started.result(), self.on_progress)
         self.finishing = True
-        return await asyncio.to_thread(self._finish, end)
+        return await in_turn(self._finish, end)
 
     async def stop(self) -> None:
         """End the command; `play` goes on to record what it left."""

@@ -34,7 +34,7 @@ from activities.settings.model import Settings
 from activities.store import rounds
 from activities.store.database import open_store
 from activities.temporal import data_converter
-from activities.worker import CACHED_TREES, STICKY_TIMEOUT, THREADS, TREE_STEPS
+from activities.worker import CACHED_TREES, STICKY_TIMEOUT, TREE_STEPS, WRITING
 from bridge.daemon.server import server_command, server_environment
 from bridge.machine.ports import choose_port
 from tests.benchmarks.bench_tree import connected
@@ -76,7 +76,7 @@ async def serve(address: str, home: Home) -> None:
         await connected(address, data_converter(home, Settings())),
         Context(home, Settings(), open_store(home)),
     )
-    recorder, threads = TreeRecorder(context), ThreadPoolExecutor(THREADS)
+    recorder, threads = TreeRecorder(context), ThreadPoolExecutor(WRITING)
     trees = Worker(
         client,
         task_queue=QUEUE,
@@ -92,7 +92,7 @@ async def serve(address: str, home: Home) -> None:
         task_queue=agents_queue(QUEUE),
         activities=[run_job],
         activity_executor=threads,
-        max_concurrent_activities=THREADS,
+        max_concurrent_activities=WRITING,
     )
     async with trees, agents:
         await asyncio.Event().wait()
