@@ -50,8 +50,11 @@ Many more than steps, or one that writes its rows is put out of memory for anoth
 gives it out again only when its time is over.
 """
 
-STEPPING = 2
-"""Threads for the steps of trees. They share one interpreter: more of them would only hand it around."""
+STEPPING = 4
+"""Threads for the steps of trees. They share one interpreter, and many of them spend their time on handing it around.
+
+Temporal's SDK gives a step two seconds, and counts its waiting for a thread: two long steps must not keep all others.
+"""
 
 WRITING, WRITING_FAR = 2, 8
 """Threads that write rows: SQLite takes one writer at a time, and a database elsewhere is waited for."""

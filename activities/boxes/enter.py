@@ -36,7 +36,9 @@ class Boxed:
     enter: Callable[[Streams], None] | None = None
     """Run by the child, before it becomes the command."""
     visit: Callable[[Streams], AbstractContextManager[None]] | None = None
-    """Another way: inside, this process is in there, and whatever it spawns, if that has this one's real account."""
+    """A second way, where it can be had. Inside this context, the process itself is in the box, and its real account is
+    that of agents: a program is in the box if it is spawned there and takes that account.
+    """
     in_bwrap: bool = False
     proxy: int | None = None
     """A child of this process that serves the command, if the command's network takes one."""
@@ -102,14 +104,8 @@ def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[s
 
 
 def _layout(box: Box) -> stage.Layout | None:
-    try:
+    with _telling():
         return None if box.uid is None else stage.planned(box)
-    except OSError as error:
-        raise _not_made(error) from None
-
-
-def _not_made(error: Exception) -> OSError:
-    return OSError(f"the box cannot be made: {error}")
 
 
 @contextmanager
@@ -117,7 +113,7 @@ def _telling() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise _not_made(error) from None
+        raise OSError(f"the box cannot be made: {error}") from None
 
 
 def _can_be_run(path: str) -> bool:
@@ -140,7 +136,9 @@ def _lay_out(box: Box, layout: stage.Layout | None, channel: socket.socket | Non
 
 
 def _hold(box: Box, ports: Sequence[int]) -> None:
-    """Nothing in there gets out by what it starts. A process that leaves the box is held so from then on, too."""
+    """No program that is started from here on gains rights, or reaches what the box withholds. It cannot be undone: a
+    supervisor that goes back out of the box stays held to this part of it.
+    """
     kernel.no_new_privileges()
     if box.kind is BoxKind.LANDLOCK or (box.network is Network.FULL and landlock.abi() >= 6):
         landlock.restrict(box, ports)
@@ -176,7 +174,10 @@ def _become(box: Box) -> None:
 
 
 def _really_become(box: Box) -> None:
-    """The account that a program has which is told to be who its parent really is; and no other groups than its."""
+    """Be the account of agents, but for the effective account, which stays root: so this process can go back.
+
+    A program that is spawned with `resetids` takes the real account as its effective one, and is root in nothing.
+    """
     assert box.uid is not None
     os.setgroups([])
     os.setresgid(box.uid, -1, -1)

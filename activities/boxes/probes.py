@@ -6,12 +6,12 @@
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,11 +104,11 @@ def tried(kind: BoxKind, network: Network, uid: int | None, own_network: bool) -
 
 
 def _end(pid: int) -> None:
-    """Wait for it, but not for ever: it leads a session, of which nothing is left then."""
-    ended, _, _ = select.select([os.pidfd_open(pid)], [], [], SECONDS)
-    if not ended:
-        os.killpg(pid, signal.SIGKILL)
+    """Wait for the program, and kill it with its session if that takes too long."""
+    killer = threading.Timer(SECONDS, os.killpg, (pid, signal.SIGKILL))
+    killer.start()
     os.waitpid(pid, 0)
+    killer.cancel()
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Out of a box again: for a process that enters one itself, so that what it spawns is in there from its beginning.
+"""The way out of a box, for a process that enters one itself to spawn a program there.
 
 The other way is to fork a process that enters the box and becomes the program. To copy a loaded Python for that costs
 more than all of the entering.
@@ -23,7 +23,7 @@ def kept() -> Iterator[None]:
     """Inside, this process may leave its mounts, its network and its groups, and be another account, but for its
     effective one: it must stay root. Afterwards it has all of that again.
 
-    One that cannot go back after all raises what nobody expects: it must not go on in there.
+    If it cannot go back after all, that is a RuntimeError, which no caller takes for a failed start: it has to end.
     """
     with contextlib.ExitStack() as stack:
         try:

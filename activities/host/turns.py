@@ -1,7 +1,7 @@
 """The threads in which attempts begin and end.
 
-All of Python's threads share one interpreter, so many of them at once only hand it around, which costs more than it
-gives. They have threads of their own: whatever else waits in a thread, such as for a web server, waits elsewhere.
+Attempts have few threads: all of Python's threads share one interpreter, and many of them at once spend their time on
+handing it to one another. These threads are theirs alone: what waits for a web server, for example, waits elsewhere.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 AT_ONCE = max(4, os.cpu_count() or 1)
-"""Git works outside of the interpreter, and of four repositories not all take long."""
+"""As many as there are processors, since git's work needs no interpreter; and some more than two slow repositories."""
 
 _threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="turn")
 

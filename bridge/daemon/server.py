@@ -33,14 +33,14 @@ TUNING = (
     "matching.numTaskqueueReadPartitions=1",
     "matching.numTaskqueueWritePartitions=1",
     "matching.enableFairness=true",
-    # Workflows that have ended stay in memory for an hour; 128 000 of them could, at some 30 KiB each.
+    # Workflows stay in memory for an hour, ended ones too, at some 30 KiB each: up to 128 000 of them by default.
     "history.hostLevelCacheMaxSize=2000",
 )
 _SEARCH_ATTRIBUTES_KEPT = "system.forceSearchAttributesCacheRefreshOnRead=false"
 """A development server looks all of them up in its database whenever it meets one: some fifteen times for each job."""
 
-_KEPT_SECONDS = 4.0
-"""New ones are known to all parts of the server by then: each looks for them every two seconds."""
+_KNOWN_SECONDS = 4.0
+"""After so long all parts of the server know a new search attribute: each looks for new ones every two seconds."""
 
 _GO_MEMORY = {"GOGC": "300", "GOMEMLIMIT": "512MiB"}
 """Memory is collected a third as often: some 100 MiB more, and a seventh of the server's work less."""
@@ -128,7 +128,7 @@ async def prepare_namespace(
     if new := [each for each in search_attributes if each[0] not in known]:
         flags = [flag for name, kind in new for flag in ("--name", name, "--type", kind)]
         await _run(*operator, "search-attribute", "create", *where, *flags)
-        await asyncio.sleep(_KEPT_SECONDS)
+        await asyncio.sleep(_KNOWN_SECONDS)
 
 
 def _each(flag: str, values: Iterable[str]) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ def _each(flag: str, values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _settings(ui_port: int, namespace: str) -> dict[str, Any] | None:
-    """Those of the namespace, once it is served. There is always one of them: how long histories are kept."""
+    """Those of the namespace; None until it is served."""
     connection = HTTPConnection(LOOPBACK, ui_port, timeout=2)
     try:
         connection.request("GET", f"/api/v1/namespaces/{namespace}")
