@@ -63,9 +63,11 @@ def fenced(lines: Iterable[str]) -> str:
 
 def _folded(line: str) -> list[str]:
     """The rest of a long line stands below it, further in."""
+    if len(line) <= COLUMN:  # nearly all are: to wrap them was most of what a wide tree's steps took
+        return [line]
     indent = len(line) - len(line.lstrip(" │├└─"))
     below = line[:indent].replace("├─", "│ ").replace("└─", "  ") + "    "
-    return wrap(line, COLUMN, subsequent_indent=below, drop_whitespace=False, replace_whitespace=False) or [""]
+    return wrap(line, COLUMN, subsequent_indent=below, drop_whitespace=False, replace_whitespace=False)
 
 
 def _round(waiting: RoundRecord) -> Iterator[str]:
