@@ -1,6 +1,7 @@
 """The worker: one process, two task queues, everything a host does."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -124,6 +125,7 @@ async def serve(home: Home) -> None:
         for worker in workers(client, context):
             await stack.enter_async_context(worker)
         await stack.enter_async_context(seen(context))
+        gc.freeze()  # what is loaded by now stays: the collector need not go through it again and again
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")
         chores = [taking, *map(asyncio.create_task, (keep_tidy(context), keep_true(client, context)))]
