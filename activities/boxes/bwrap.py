@@ -5,6 +5,8 @@ The network is not its affair: the process that becomes bwrap stands in the netw
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
 
 from activities.boxes import system
 from activities.boxes.box import Box
@@ -37,12 +39,7 @@ def _account(box: Box) -> Iterator[str]:
 
 def _root(box: Box) -> Iterator[str]:
     """The system read-only; folders in memory where programs expect to write."""
-    yield from ("--proc", "/proc", "--dev", "/dev")
-    for folder in system.folders():
-        if os.path.islink(folder):
-            yield from ("--symlink", os.readlink(folder), str(folder))
-        else:
-            yield from ("--ro-bind", str(folder), str(folder))
+    yield from ("--proc", "/proc", "--dev", "/dev", *_system(system.moment()))
     if box.etc is not None:
         yield from ("--ro-bind", str(box.etc), "/etc")
     for file in system.files() if box.etc is None else ():
@@ -50,6 +47,17 @@ def _root(box: Box) -> Iterator[str]:
     for place in dict.fromkeys(("/tmp", "/run", "/var/tmp", str(box.home), *map(str, box.scratch))):  # noqa: S108
         yield from ("--size", str(TMP_BYTES), "--tmpfs", place)
     yield from ("--dir", TMPDIR)
+
+
+@lru_cache(1)
+def _system(moment: int) -> tuple[str, ...]:
+    return tuple(word for folder in system.folders() for word in _shown(folder))
+
+
+def _shown(folder: Path) -> tuple[str, str, str]:
+    if os.path.islink(folder):
+        return "--symlink", os.readlink(folder), str(folder)
+    return "--ro-bind", str(folder), str(folder)
 
 
 def _own(box: Box) -> Iterator[str]:

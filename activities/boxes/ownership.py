@@ -9,20 +9,21 @@ from pathlib import Path
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def hand_over(paths: Iterable[Path], uid: int) -> None:
-    """Everything in these folders belongs to the account from here on. No link is followed, no other disk entered.
+def hand_over(paths: Iterable[Path], uid: int, *, within: bool = True) -> None:
+    """These folders, and everything `within`, belong to the account from here on. No link is followed, no other disk
+    entered.
 
     A file with a second name somewhere is left as it is: it may not be of this folder alone.
     """
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
-            _own(path, uid)
+            _own(path, uid, within=within)
 
 
-def _own(top: Path, uid: int) -> None:
+def _own(top: Path, uid: int, *, within: bool) -> None:
     found = top.lstat()
     os.chown(top, uid, uid, follow_symlinks=False)
-    if stat.S_ISDIR(found.st_mode):
+    if within and stat.S_ISDIR(found.st_mode):
         _own_below(os.open(top, _FOLDER), uid, found.st_dev)
 
 

@@ -5,9 +5,10 @@ mount namespace of the run alone, an empty folder covers each of them, and only 
 """
 
 import contextlib
+import functools
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from activities.boxes import kernel
@@ -42,10 +43,11 @@ class Layout:
 def planned(box: Box) -> Layout:
     """How the machine is laid out for a box."""
     needed = [str(path) for path in (*box.places, *((box.etc,) if box.etc else ()))]
-    covers = _outermost({*filter(None, map(_barrier, needed)), *_hidden(box)})
+    mode = functools.cache(lambda path: os.stat(path).st_mode)  # most of them stand in the same folders
+    covers = _outermost({*filter(None, (_barrier(path, mode) for path in needed)), *_hidden(box)})
     scratch = tuple(map(str, box.scratch))
     below = [path for path in needed if any(_is_below(path, each) for each in (*covers, *scratch))]
-    places = {path: stat.S_ISDIR(os.stat(path).st_mode) for path in below}
+    places = {path: stat.S_ISDIR(mode(path)) for path in below}
     own_root = box.kind is BoxKind.BWRAP
     unused = (UNUSED,) if own_root and not any(_is_below(path, UNUSED) for path in needed) else ()
     return Layout(covers, () if own_root else scratch, places, box.uid, unused)
@@ -70,9 +72,9 @@ def lay(layout: Layout) -> None:
         os.close(descriptor)
 
 
-def _barrier(path: str) -> str | None:
+def _barrier(path: str, mode: Callable[[str], int]) -> str | None:
     """The outermost folder on the way that not everybody may walk through."""
-    return next((each for each in _around(path) if not os.stat(each).st_mode & stat.S_IXOTH), None)
+    return next((each for each in _around(path) if not mode(each) & stat.S_IXOTH), None)
 
 
 def _around(path: str) -> Iterator[str]:

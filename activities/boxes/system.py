@@ -1,6 +1,7 @@
 """What of the system every box can read: programs and libraries, and of /etc what they need and what is no secret."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,11 @@ def folders() -> Iterator[Path]:
 def files() -> Iterator[Path]:
     """What is there of /etc."""
     return (Path(path) for path in (f"/etc/{name}" for name in ETC) if os.path.exists(path))
+
+
+def moment() -> int:
+    """What the machine's own files are is found out once a second, however many runs begin."""
+    return int(time.monotonic())
 
 
 def is_system(path: Path) -> bool:

@@ -16,16 +16,18 @@ def furnish(repo: Path, common: Path, path: Path, side: Path, commit: str, branc
     """Make the `.git` of a work folder, anew where there is one: on the branch, or at the commit on none."""
     folder, fresh = path / ".git", side / "given"  # made where no agent writes, then put there at once
     remove(fresh)
-    for name in ("", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "info"):
-        (fresh / name).mkdir()
     known = references(common)
     if branch:
         known[f"refs/heads/{branch}"] = commit
     rows = [f"{each} {name}\n" for name, each in sorted(known.items())]
-    (fresh / "packed-refs").write_bytes(os.fsencode("# pack-refs with: sorted \n" + "".join(rows)))
-    (fresh / "HEAD").write_bytes(os.fsencode(f"ref: refs/heads/{branch}\n" if branch else f"{commit}\n"))
-    (fresh / "config").write_bytes(configuration(repo))
-    own_side.lend(common, fresh)
+    files = {
+        "packed-refs": os.fsencode("# pack-refs with: sorted \n" + "".join(rows)),
+        "HEAD": os.fsencode(f"ref: refs/heads/{branch}\n" if branch else f"{commit}\n"),
+        "config": configuration(repo),
+        own_side.ALTERNATES: own_side.alternates(common),
+    }
+    folders = ("objects", "objects/info", "objects/pack", "refs", "refs/heads", "info")
+    own_side.new_directory(fresh, folders, files)
     for name in ("info/exclude", "info/attributes", "shallow"):
         if own_side.says_something(common / name):
             shutil.copyfile(common / name, fresh / name)

@@ -8,17 +8,22 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from activities.git.command import printable
 from activities.git.config_file import Setting, written
+from activities.git.library import asked_once
 from activities.git.registered import common_directory, object_folders, settings_of, sparse_list
 from workflows.model.errors import RefusedError
 
 FOLDER = "checkouts"
 SPARSE = "info/sparse"
 """Which files the registered checkout has, where it has not all."""
+
+ALTERNATES = "objects/info/alternates"
 
 _RECORD = "place.json"
 
@@ -37,6 +42,7 @@ class Place:
     """The files of the base; a record of an earlier release does not tell them."""
 
 
+@lru_cache(256)
 def side_of(path: Path) -> Path:
     """Where the service keeps its side of the work folder at this path."""
     return path.parent.parent / FOLDER / f"{path.name}.git"
@@ -58,12 +64,13 @@ def begin(repo: Path, side: Path) -> None:
     if side.exists():
         shutil.rmtree(side)
     side.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name in ("", "objects", "objects/info", "objects/pack", "refs"):
-        (side / name).mkdir(mode=0o700)
     settings = {"bare": "true", "repositoryformatversion": "0", "logallrefupdates": "false"} | settings_of(repo)
-    (side / "config").write_bytes(written(Setting("core", key, value) for key, value in settings.items()))
-    (side / "HEAD").write_text("ref: refs/heads/none\n")
-    lend(common, side)
+    files = {
+        "config": written(Setting("core", key, value) for key, value in settings.items()),
+        "HEAD": b"ref: refs/heads/none\n",
+        ALTERNATES: alternates(common),
+    }
+    new_directory(side, ("objects", "objects/info", "objects/pack", "refs"), files, mode=0o700)
     copies = {name: common / name for name in ("info/exclude", "info/attributes", "shallow")}
     copies = {name: source for name, source in copies.items() if says_something(source)}
     if (listed := sparse_list(repo)) is not None:  # also an empty one: then the checkout has no files
@@ -73,6 +80,18 @@ def begin(repo: Path, side: Path) -> None:
         shutil.copyfile(source, side / name)
 
 
+def new_directory(side: Path, folders: Iterable[str], files: Mapping[str, bytes], mode: int = 0o777) -> None:
+    """A git directory that was not there before. Every job has two: paths as texts take a third of the time."""
+    top = os.fspath(side)
+    os.mkdir(top, mode)
+    for name in folders:
+        os.mkdir(f"{top}/{name}", mode)
+    for name, content in files.items():
+        with open(f"{top}/{name}", "xb") as file:
+            file.write(content)
+
+
+@asked_once
 def says_something(rules: Path) -> bool:
     """Whether a file is there that has more in it than comments, as git writes into every new repository."""
     lines = rules.read_bytes().splitlines() if rules.is_file() else ()
@@ -81,8 +100,12 @@ def says_something(rules: Path) -> bool:
 
 def lend(common: Path, side: Path) -> None:
     """Have a git directory read the objects of the registered repository."""
-    rows = b"".join(os.fsencode(folder) + b"\n" for folder in object_folders(common))
-    (side / "objects" / "info" / "alternates").write_bytes(rows)
+    (side / ALTERNATES).write_bytes(alternates(common))
+
+
+def alternates(common: Path) -> bytes:
+    """What says so in a git directory."""
+    return b"".join(os.fsencode(folder) + b"\n" for folder in object_folders(common))
 
 
 def record(path: Path, place: Place) -> None:

@@ -26,9 +26,12 @@ def folder_at(top: Path | str, above: int | None = None) -> Iterator[int]:
 
 @contextmanager
 def folder_below(top: int, path: str) -> Iterator[int]:
-    """A descriptor of a folder below another one, step by step: no step is a link."""
+    """A descriptor of a folder below another one, or of itself, step by step: no step is a link."""
+    if not path:
+        yield top
+        return
     here = os.dup(top)
-    for part in path.split("/") if path else ():
+    for part in path.split("/"):
         try:
             below = os.open(part, _FOLDER, dir_fd=here)
         finally:

@@ -44,6 +44,7 @@ def common_directory(repo: Path) -> Path:
     return common
 
 
+@asked_once
 def git_directory(repo: Path) -> Path:
     """Where the checkout keeps its own HEAD: `.git`, what that file names, or the bare repository itself."""
     entry = repo / ".git"

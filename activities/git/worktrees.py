@@ -110,8 +110,8 @@ def repair(repo: Path, path: Path) -> bool:
 
     The agent's `.git` stays as it is: what was committed there is nowhere else.
     """
-    known, common = recorded(path), common_directory(repo)
-    if known is None or known.common == common or (known.common / "objects").is_dir():
+    known = recorded(path)
+    if known is None or (known.common / "objects").is_dir() or known.common == (common := common_directory(repo)):
         return False
     own_side.lend(common, side_of(path))
     own_side.record(path, replace(known, repo=repo, common=common))
@@ -187,6 +187,8 @@ def _at(repo: Path, path: Path) -> Iterator[Path]:
 
 
 def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
+    if recorded(path) is None:
+        return None
     moved = repair(repo, path)
     there, known = find(path), recorded(path)
     if there is None or known is None:

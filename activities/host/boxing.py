@@ -1,7 +1,6 @@
 """The box of a run: what its settings, its program and its policy come to on this machine (ruling N2)."""
 
 import os
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.agents.adapter import CannotLaunchError, Launch
-from activities.boxes import bwrap, etc_copy, machine, ownership
+from activities.boxes import bwrap, etc_copy, machine, ownership, system
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.machine import Machine
 from activities.boxes.network import LOOPBACK
@@ -63,7 +62,7 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
     users_home, root = Path(context.environ.get("HOME") or Path.home()), context.home.root.resolve()
     read = (*_said(section.read, context.home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
     write = (*_said(section.write, context.home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
-    parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, root, _moment())
+    parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, root, system.moment())
     return Box(
         kind=kind,
         network=network,
@@ -111,20 +110,23 @@ def hand_over(box: Box) -> None:
     for folder in (box.tmp.parent, box.tmp) if box.kind is BoxKind.LANDLOCK else ():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if box.uid is not None:
-        ownership.hand_over((*box.writable, box.cwd), box.uid)
+        ownership.hand_over(dict.fromkeys((*box.writable, box.cwd)), box.uid)
 
 
-def take_back(cwd: Path) -> None:
-    """A work folder is the service's again, once nothing of the run is alive, whatever box it was in."""
+def take_back(cwd: Path, *, kept: bool) -> None:
+    """A work folder is the service's again, once nothing of the run is alive, whatever box it was in.
+
+    Where it is `kept`, so is all that is in it. What is about to be deleted is left as it is, behind its own door.
+    """
     if os.geteuid() == 0 and cwd.exists() and cwd.stat().st_uid != 0:
-        ownership.hand_over((cwd,), 0)
+        ownership.hand_over((cwd,), 0, within=kept)
 
 
 def _etc(home: Home, kind: BoxKind, places: Iterable[Path]) -> Path | None:
     """One copy serves all boxes but those that are to have more of /etc."""
     if kind is not BoxKind.BWRAP or any(path.is_relative_to("/etc") for path in places):
         return None
-    return _etc_copy(home.boxes, _moment())
+    return _etc_copy(home.boxes, system.moment())
 
 
 @lru_cache(1)
@@ -136,11 +138,6 @@ def _etc_copy(folder: Path, moment: int) -> Path:
 def _needed(command: tuple[str, ...], search: str | None, home: Path, root: Path, moment: int) -> tuple[Path, ...]:
     """What the command needs of the machine, without what holds or lies in the service home, which is `root`."""
     return tuple(path for path in needed(command, search, home) if not _meets(path, root))
-
-
-def _moment() -> int:
-    """What the machine's own files are is found out once a second, however many runs begin."""
-    return int(time.monotonic())
 
 
 def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:

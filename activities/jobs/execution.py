@@ -13,6 +13,7 @@ from activities.host import boxing
 from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.jobs.resumption import Resumption
+from activities.jobs.workspace import branch_name
 from activities.runs import supervised_run as runs
 from activities.runs.output import read_bounded
 from activities.runs.regular_files import NotRegularError
@@ -173,7 +174,7 @@ class Execution:
         if isinstance(begun.claim, CannotLaunchError):
             fault = Blocker(BlockerKind.PROGRAM, begun.claim.message, hint=begun.claim.hint)
             return Executed(end, ProgramReport(b"", Usage(), fault=fault), "")
-        boxing.take_back(self.cwd)
+        boxing.take_back(self.cwd, kept=branch_name(self.run) is not None)
         try:
             stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
             report = self.adapter.read(call, end)

@@ -96,7 +96,7 @@ class StageAttempt:
         )
 
     def _finish(self, end: RunEnd) -> StageOutcome:
-        boxing.take_back(self.worktree)
+        boxing.take_back(self.worktree, kept=False)
         outcome = storable_model(judge(end, self.run.timeout_seconds))
         output = {
             "output": storable(last_lines(end.stdout, OUTPUT_LIMIT)),

@@ -120,6 +120,26 @@ async def test_what_an_agent_wrote_is_the_service_s_afterwards(
     assert Path("/etc/shadow").stat().st_uid == 0
 
 
+async def test_a_reader_s_folder_is_the_service_s_before_it_is_looked_at_and_deleted(
+    stage: Stage, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is in it is left as it is: nobody else gets past the folder."""
+    seen = list[tuple[int, str]]()
+    collect = workspace.collect
+
+    def looked(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
+        seen.append((place.worktree.path.stat().st_uid, (place.worktree.path / "new").read_text()))
+        return collect(place, run, result)
+
+    monkeypatch.setattr(workspace, "collect", looked)
+    outcome = await boxed(stage, box=kind).play(
+        stage.job(f'{LOOK}open("new", "w").write("x"); summary = "fine"\n{ANSWER}')
+    )
+    assert outcome.state is JobState.SUCCEEDED, outcome.reason
+    assert seen == [(os.geteuid(), "x")]
+    assert not list(stage.context.home.worktrees.iterdir())
+
+
 async def test_without_a_box_nothing_is_run_unless_the_settings_say_so(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
