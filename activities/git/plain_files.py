@@ -99,6 +99,9 @@ def _empty(folder: int, most: int) -> int:
             if most < 0:
                 raise OSError("too many files")
             if entry.is_dir(follow_symlinks=False):
+                with suppress(OSError):  # most of git's folders are empty
+                    os.rmdir(entry.name, dir_fd=folder)
+                    continue
                 with folder_at(entry.name, folder) as below:
                     most = _empty(below, most)
                 os.rmdir(entry.name, dir_fd=folder)

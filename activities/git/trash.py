@@ -29,7 +29,8 @@ _room = threading.BoundedSemaphore(MOST)
 
 def put_away(trash: Path, path: Path) -> Path:
     """Where it is from now on, under a name that no other has. From another disk it is deleted instead."""
-    trash.mkdir(mode=0o700, exist_ok=True)
+    if not trash.is_dir():
+        trash.mkdir(mode=0o700, exist_ok=True)
     try:
         return path.rename(trash / f"{path.name}.{secrets.token_hex(8)}")
     except OSError as error:

@@ -94,9 +94,10 @@ def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: b
 
     Its files are deleted too, or `later`.
     """
-    if not side_of(path).parent.exists() and not os.path.lexists(path):
-        return ""
-    side_of(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not side_of(path).parent.exists():
+        if not os.path.lexists(path):
+            return ""
+        side_of(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with held(lock_of(path)):
         if repo.exists() and (reason := unless()):
             return reason

@@ -6,6 +6,7 @@ They are secret wherever they stand, whatever they look like.
 import base64
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from workflows.contract.secret_spans import Span
 
 SHORTEST = 8
+AGAIN_SECONDS = 0.05
+"""A file that was read is looked at again after so long, one that is not there yet every time: texts are many."""
+
 _NAME = re.compile(
     r"(?i:(?:^|_)(?:(?:API|APP|ACCESS|SECRET|PRIVATE|AUTH|SSH|SIGNING)?KEY|\w*TOKEN|\w*SECRETS?|\w*PASSWORD|PASSWD|\w*PASSPHRASE|PASS|PWD|\w*CREDENTIALS?|AUTH|DSN|PAT|COOKIE|JWT)"
     r"(?:$|_))"
@@ -32,6 +36,7 @@ class KnownValues:
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._forms: tuple[str, ...] = ()
         self._files: dict[Path, int] = {}
+        self._again = 0.0
         self.learn(values)
 
     def learn(self, values: Iterable[str]) -> bool:
@@ -46,7 +51,10 @@ class KnownValues:
 
     def look(self) -> bool:
         """Learn what has come into the files; whether anything has."""
-        new = [self._read(path, seen) for path, seen in tuple(self._files.items())]
+        now = time.monotonic()
+        if all_of_them := now >= self._again:
+            self._again = now + AGAIN_SECONDS
+        new = [self._read(path, seen) for path, seen in tuple(self._files.items()) if all_of_them or not seen]
         return any(new)
 
     def _read(self, path: Path, seen: int) -> bool:

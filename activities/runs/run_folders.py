@@ -64,8 +64,7 @@ def _derived(key: bytes, run_dir: Path) -> bytes:
 
 
 def _made(run_dir: Path) -> bool:
-    run_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _check_runs(run_dir.parent)
+    _ready(run_dir.parent)
     try:
         run_dir.mkdir(mode=0o700)
     except FileExistsError:
@@ -80,7 +79,12 @@ def _check(run_dir: Path) -> None:
         raise RunError(f"{run_dir} {why}", f"ls -ld {run_dir}; mv {run_dir} {run_dir}.strange")
 
 
-def _check_runs(runs: Path) -> None:
+def _ready(runs: Path) -> None:
     """The home itself may be a link; what is in it is the service's own."""
-    if not stat.S_ISDIR(runs.lstat().st_mode):
+    try:
+        found = runs.lstat()
+    except FileNotFoundError:
+        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = runs.lstat()
+    if not stat.S_ISDIR(found.st_mode):
         raise RunError(f"{runs} is a link or a file: runs are kept in a folder of the service home", f"ls -l {runs}")

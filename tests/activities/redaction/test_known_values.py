@@ -12,6 +12,7 @@ from activities.redaction.known_values import KnownValues, is_telling, of_enviro
 from activities.redaction.redacted import learn, redacted, redacted_all, redacted_begin, redacted_end
 from activities.settings.home import Home
 from activities.settings.load import load
+from tests.waiting import wait_for
 from workflows.contract.redact import MARK, redact
 
 VALUE = "Umbrella 14" + " walks/home"
@@ -102,6 +103,17 @@ def test_the_bridge_s_token_and_the_seal_key_are_secret_also_when_they_are_made_
     assert redacted(f"it is {token}") == f"it is {MARK}"
     shown = (b"\xff" + key[1:]).hex()
     assert redacted(f"it is {shown}") == f"it is {MARK}"
+
+
+@pytest.mark.ruling("N7")
+def test_a_token_that_takes_the_place_of_another_is_secret_too(process: KnownValues, tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    load(home, {})
+    home.bridge_token.write_text("q8-the_first-token_of_it")
+    assert redacted("it is q8-the_first-token_of_it") == f"it is {MARK}"
+    home.bridge_token.write_text("q9-the_next-token_of_all")
+    wait_for(lambda: redacted("it is q9-the_next-token_of_all") == f"it is {MARK}", lambda: "it is still told")
+    assert redacted("it is q8-the_first-token_of_it") == f"it is {MARK}"
 
 
 @pytest.mark.ruling("N7")
