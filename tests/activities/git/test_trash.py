@@ -2,8 +2,10 @@
 
 import errno
 import os
+import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,6 +80,24 @@ def test_who_throws_away_faster_than_can_be_deleted_waits(
     wait_for(lambda: list(place.iterdir()) == [])
 
 
+def test_many_are_deleted_together_by_one_program(tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    going_on, run, programs = threading.Event(), subprocess.run, list[list[Any]]()
+
+    def ran(argv: list[Any], **how: Any) -> Any:
+        programs.append(argv)
+        return run(argv, **how)
+
+    monkeypatch.setattr(subprocess, "run", ran)
+    gone = [trash.put_away(place, folder(tmp_path / "w")) for _ in range(trash.MANY * 2)]
+    trash._deleting.submit(going_on.wait, 20)
+    for each in gone:
+        trash.delete_later(each)
+    assert len(list(place.iterdir())) == len(gone)
+    going_on.set()
+    wait_for(lambda: list(place.iterdir()) == [])
+    assert [argv[3:] for argv in programs] == [gone]
+
+
 def test_what_cannot_be_deleted_keeps_nothing_else_there(
     tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -104,6 +124,9 @@ def test_on_another_disk_it_is_deleted_at_once(tmp_path: Path, place: Path, monk
 
     monkeypatch.setattr(Path, "rename", rename)
     path = folder(tmp_path / "w")
-    trash.delete(trash.put_away(place, path))
+    gone = trash.put_away(place, path)
     assert not path.exists()
     assert list(place.iterdir()) == []
+    folder(path)
+    trash.delete(gone)
+    assert path.exists(), "it was made anew meanwhile"
