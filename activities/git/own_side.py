@@ -81,7 +81,7 @@ def begin(repo: Path, side: Path) -> None:
 
 
 def new_directory(side: Path, folders: Iterable[str], files: Mapping[str, bytes], mode: int = 0o777) -> None:
-    """A git directory that was not there before. Every job has two: paths as texts take a third of the time."""
+    """A git directory that was not there before. Every job has two; a path that is a text takes less than a `Path`."""
     top = os.fspath(side)
     os.mkdir(top, mode)
     for name in folders:

@@ -377,6 +377,7 @@ def test_the_token_is_nowhere_but_where_it_is_used(hub: Hub, installed: Installe
     assert "looked around" in hub.bodies(number)[-1]
     assert "OUR_TOKEN" not in installed.proof
     assert token not in installed.proof
+    installed.wait_for(lambda: not list((installed.home / "trash").glob("*")))
     holding = [path for path in installed.home.rglob("*") if path.is_file() and token.encode() in path.read_bytes()]
     assert holding == []
     for words in (("doctor",), ("github", "status"), ("config", "show"), ("daemon", "status"), ("job", "show", root)):

@@ -63,7 +63,7 @@ def fenced(lines: Iterable[str]) -> str:
 
 def _folded(line: str) -> list[str]:
     """The rest of a long line stands below it, further in."""
-    if len(line) <= COLUMN:  # nearly all are: to wrap them was most of what a wide tree's steps took
+    if len(line) <= COLUMN:  # nearly all are: to wrap them too took two fifths of a wide tree's own steps
         return [line]
     indent = len(line) - len(line.lstrip(" │├└─"))
     below = line[:indent].replace("├─", "│ ").replace("└─", "  ") + "    "
