@@ -6,7 +6,6 @@ They are secret wherever they stand, whatever they look like.
 import base64
 import os
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
     from workflows.contract.secret_spans import Span
 
 SHORTEST = 8
-AGAIN_SECONDS = 0.05
-"""A file that was read is looked at again after so long, one that is not there yet every time: texts are many."""
-
 _NAME = re.compile(
     r"(?i:(?:^|_)(?:(?:API|APP|ACCESS|SECRET|PRIVATE|AUTH|SSH|SIGNING)?KEY|\w*TOKEN|\w*SECRETS?|\w*PASSWORD|PASSWD|\w*PASSPHRASE|PASS|PWD|\w*CREDENTIALS?|AUTH|DSN|PAT|COOKIE|JWT)"
     r"(?:$|_))"
@@ -30,13 +26,16 @@ _ORDINARY = re.compile(
 """A word or two, a number, a path, an address without a password: they would be found everywhere."""
 
 
+_Looks = tuple[int, ...]
+"""By what a file is known to be the one that was read; empty before that."""
+
+
 class KnownValues:
     """Finds values in texts; more of them may be learned."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._forms: tuple[str, ...] = ()
-        self._files: dict[Path, int] = {}
-        self._again = 0.0
+        self._files: dict[Path, _Looks] = {}
         self.learn(values)
 
     def learn(self, values: Iterable[str]) -> bool:
@@ -47,22 +46,20 @@ class KnownValues:
 
     def watch(self, *files: Path) -> None:
         """What stands in these files is secret, also when they are written later."""
-        self._files |= dict.fromkeys((each for each in files if each not in self._files), 0)
+        self._files |= dict.fromkeys((each for each in files if each not in self._files), ())
 
     def look(self) -> bool:
         """Learn what has come into the files; whether anything has."""
-        now = time.monotonic()
-        if all_of_them := now >= self._again:
-            self._again = now + AGAIN_SECONDS
-        new = [self._read(path, seen) for path, seen in tuple(self._files.items()) if all_of_them or not seen]
+        new = [self._read(path, seen) for path, seen in tuple(self._files.items())]
         return any(new)
 
-    def _read(self, path: Path, seen: int) -> bool:
+    def _read(self, path: Path, seen: _Looks) -> bool:
         try:
-            written = os.lstat(path).st_mtime_ns
-            if written == seen:
+            found = os.lstat(path)
+            looks = (found.st_ino, found.st_size, found.st_mtime_ns)  # the time alone moves on in steps of some ms
+            if looks == seen:
                 return False
-            self._files[path], content = written, path.read_bytes()
+            self._files[path], content = looks, path.read_bytes()
         except OSError:
             return False
         as_text = content.decode("utf-8", "replace").strip()

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,7 +13,6 @@ from activities.redaction.known_values import KnownValues, is_telling, of_enviro
 from activities.redaction.redacted import learn, redacted, redacted_all, redacted_begin, redacted_end
 from activities.settings.home import Home
 from activities.settings.load import load
-from tests.waiting import wait_for
 from workflows.contract.redact import MARK, redact
 
 VALUE = "Umbrella 14" + " walks/home"
@@ -111,8 +111,11 @@ def test_a_token_that_takes_the_place_of_another_is_secret_too(process: KnownVal
     load(home, {})
     home.bridge_token.write_text("q8-the_first-token_of_it")
     assert redacted("it is q8-the_first-token_of_it") == f"it is {MARK}"
-    home.bridge_token.write_text("q9-the_next-token_of_all")
-    wait_for(lambda: redacted("it is q9-the_next-token_of_all") == f"it is {MARK}", lambda: "it is still told")
+    before, fresh = home.bridge_token.stat(), tmp_path / "fresh"
+    fresh.write_text("q9-the_next-token_of_all")
+    os.utime(fresh, ns=(before.st_atime_ns, before.st_mtime_ns))  # both within one step of the clock of files
+    fresh.replace(home.bridge_token)
+    assert redacted("it is q9-the_next-token_of_all") == f"it is {MARK}"
     assert redacted("it is q8-the_first-token_of_it") == f"it is {MARK}"
 
 
