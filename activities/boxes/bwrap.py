@@ -51,6 +51,7 @@ def _root(box: Box) -> Iterator[str]:
 
 @lru_cache(1)
 def _system(moment: int) -> tuple[str, ...]:
+    """What lays the system's folders there: the same for every box of a second."""
     return tuple(word for folder in system.folders() for word in _shown(folder))
 
 

@@ -10,8 +10,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def hand_over(paths: Iterable[Path], uid: int, *, within: bool = True) -> None:
-    """These folders, and everything `within`, belong to the account from here on. No link is followed, no other disk
-    entered.
+    """These folders belong to the account from here on, and so does everything in them unless `within` is False. No
+    link is followed, no other disk entered.
 
     A file with a second name somewhere is left as it is: it may not be of this folder alone.
     """

@@ -33,7 +33,7 @@ def files() -> Iterator[Path]:
 
 
 def moment() -> int:
-    """What the machine's own files are is found out once a second, however many runs begin."""
+    """The second it is: what is remembered for one is found out once a second, however many runs begin."""
     return int(time.monotonic())
 
 

@@ -64,7 +64,7 @@ def _derived(key: bytes, run_dir: Path) -> bytes:
 
 
 def _made(run_dir: Path) -> bool:
-    _ready(run_dir.parent)
+    _ensure_runs(run_dir.parent)
     try:
         run_dir.mkdir(mode=0o700)
     except FileExistsError:
@@ -79,7 +79,7 @@ def _check(run_dir: Path) -> None:
         raise RunError(f"{run_dir} {why}", f"ls -ld {run_dir}; mv {run_dir} {run_dir}.strange")
 
 
-def _ready(runs: Path) -> None:
+def _ensure_runs(runs: Path) -> None:
     """The home itself may be a link; what is in it is the service's own."""
     try:
         found = runs.lstat()
