@@ -116,8 +116,8 @@ def hand_over(box: Box) -> None:
 def take_back(cwd: Path, *, kept: bool) -> None:
     """A work folder is the service's again, once nothing of the run is alive, whatever box it was in.
 
-    Where it is `kept`, so is all that is in it. Otherwise it is about to be deleted, and nobody else gets past the
-    folder itself.
+    Where it is `kept`, so is all that is in it. Otherwise it is about to be deleted, and it stands in a folder that
+    only the service may enter.
     """
     if os.geteuid() == 0 and cwd.exists() and cwd.stat().st_uid != 0:
         ownership.hand_over((cwd,), 0, within=kept)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -123,12 +124,13 @@ async def test_what_an_agent_wrote_is_the_service_s_afterwards(
 async def test_a_reader_s_folder_is_the_service_s_before_it_is_looked_at_and_deleted(
     stage: Stage, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is in it is left as it is: nobody else gets past the folder."""
+    """What is in it is left as it is: only the service may enter the folder that it stands in."""
     seen = list[tuple[int, str]]()
     collect = workspace.collect
 
     def looked(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
         seen.append((place.worktree.path.stat().st_uid, (place.worktree.path / "new").read_text()))
+        assert stat.S_IMODE(place.worktree.path.parent.stat().st_mode) == 0o700
         return collect(place, run, result)
 
     monkeypatch.setattr(workspace, "collect", looked)
