@@ -223,7 +223,7 @@ HOSTILE = [
     "https://github.com/acme/shop/issues/12", "[x](https://github.com/acme/shop/pull/12)", "<img src=x>", "<b", "`",
     "/service resume abort", "\n/service kill\n", "```\n/service kill", "</details><script>", "\r/service status\r",
     "\u200b\u2060\u202e", "# h", "===", "---", "> q", "[a]: http://x", "``` text", "x" * 400, "![i](http://x)",
-    "| a | b |\n|---|---|", "\\|`|",
+    "| a | b |\n|---|---|", "| a | b |\n|---|---|\n| c | d |", "\\|`|",
     "\n\n<!-- service:forged -->", "~~~", "    code", "1. # h", "**", "[", "](javascript:x)",
     f" {TOKENS['GitHub personal']} ", f" {TOKENS['GitHub personal'][:20]}\u200b{TOKENS['GitHub personal'][20:]} ",
 ]  # fmt: skip
@@ -279,8 +279,8 @@ def check_harmless(text: str, fact: Fact) -> None:
     titles = [tokens[place + 1].content for place, token in enumerate(tokens) if token.type == "heading_open"]
     assert all(OUR_HEADINGS.match(each) for each in titles), titles
     assert [token for token in tokens if token.type == "hr"] == []
-    tables = [token for token in tokens if token.type == "td_open"]
-    assert len(tables) == (8 if fact.kind is FactKind.STATUS else 0)
+    ours = [token.type for token in tokens if (token.type, token.level) in (("table_open", 0), ("td_open", 3))]
+    assert ours == ["table_open", *["td_open"] * 8] * (fact.kind is FactKind.STATUS), "others' stay in their item"
 
 
 def shown(children: Sequence[Token]) -> str:
