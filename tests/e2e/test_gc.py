@@ -57,6 +57,7 @@ def test_an_old_tree_goes_and_those_that_go_on_go_on(installed: Installed) -> No
     paused, running = ask(installed, "asks"), ask(installed, "waits")
     installed.wait_for(lambda: installed.tree(paused)["task"]["state"] == "awaiting_human")
     installed.wait_for(lambda: installed.tree(running)["jobs"][0]["state"] == "running")
+    installed.wait_for(lambda: not list((installed.home / "trash").glob("*")))
 
     told = installed.json("gc")
     assert {room["what"]: room["count"] > 0 for room in told["rooms"]} == {
