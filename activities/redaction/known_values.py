@@ -56,7 +56,7 @@ class KnownValues:
     def _read(self, path: Path, seen: _Looks) -> bool:
         try:
             found = os.lstat(path)
-            looks = (found.st_ino, found.st_size, found.st_mtime_ns)  # the time alone moves on in steps of some ms
+            looks = (found.st_ino, found.st_size, found.st_mtime_ns)  # two writes within some ms have the same time
             if looks == seen:
                 return False
             self._files[path], content = looks, path.read_bytes()

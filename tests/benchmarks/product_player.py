@@ -18,7 +18,7 @@ from bridge.operations.service import Service
 
 REPO = "acme/shop"
 PAUSE = 0.005
-"""Seconds between two looks at the store. A look takes one row: what it takes is not the service's, and slows it."""
+"""Seconds between two looks at the store. Each reads one row only: the service has to share the processors with it."""
 
 
 def _record(path: Path) -> dict[str, Any]:
@@ -34,6 +34,7 @@ class Store:
         self._connection = sqlite3.connect(path, isolation_level=None)
 
     def until_over(self, *roots: str) -> None:
+        """No event loop goes on meanwhile: to wake one takes longer than the look."""
         for root in roots:
             while self._is_open(root):
                 time.sleep(PAUSE)

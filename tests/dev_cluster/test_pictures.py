@@ -69,7 +69,7 @@ def test_the_tree_is_seen_to_fail_a_check_and_to_be_planned_again() -> None:
 @needs_browser
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")
 def test_all_of_them_can_be_made_anew(tmp_path: Path) -> None:
-    with tempfile.TemporaryDirectory() as short:  # the browser's socket stands in it, and its path may have 107 bytes
+    with tempfile.TemporaryDirectory() as short:  # for the browser's socket, whose path may have 107 bytes
         done = subprocess.run(
             [ROOT / "dev-cluster/pictures", tmp_path / "made"],
             env={**os.environ, "TMPDIR": short},

@@ -118,9 +118,9 @@ def shop(github: GitHub, tmp_path: Path) -> Iterator[Shop]:
 
 
 def check(shop: Shop, sha: str, root: str = "") -> str:
-    """What `service/gate` says of a commit, by the tree if it is given."""
-    found = [each for each in shop.github.checks(sha) if each["name"] == "service/gate"]
-    found = [each for each in found if each["external_id"].startswith(root)]
+    """What `service/gate` says of a commit; with a root, what it says for that tree."""
+    ours = (each for each in shop.github.checks(sha) if each["name"] == "service/gate")
+    found = [each for each in ours if each["external_id"].startswith(root)]
     return str(found[0]["conclusion"] or found[0]["status"]) if found else ""
 
 
