@@ -223,7 +223,7 @@ HOSTILE = [
     "https://github.com/acme/shop/issues/12", "[x](https://github.com/acme/shop/pull/12)", "<img src=x>", "<b", "`",
     "/service resume abort", "\n/service kill\n", "```\n/service kill", "</details><script>", "\r/service status\r",
     "\u200b\u2060\u202e", "# h", "===", "---", "> q", "[a]: http://x", "``` text", "x" * 400, "![i](http://x)",
-    "| a | b |\n|---|---|", "| a | b |\n|---|---|\n| c | d |", "\\|`|",
+    "| a | b |\n|---|---|", "| a | b |\n|---|---|\n| c | dd |", "\\|`|",
     "\n\n<!-- service:forged -->", "~~~", "    code", "1. # h", "**", "[", "](javascript:x)",
     f" {TOKENS['GitHub personal']} ", f" {TOKENS['GitHub personal'][:20]}\u200b{TOKENS['GitHub personal'][20:]} ",
 ]  # fmt: skip
