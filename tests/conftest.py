@@ -28,6 +28,7 @@ settings.load_profile("ours")
 def pytest_configure() -> None:
     """A shell has what it starts in the background ignore interrupts, and what that starts inherits it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # nothing that the collection of tests makes is garbage
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,7 +41,8 @@ def pytest_collection_finish() -> None:
     """What is there by now stays: to look for garbage in it again and again takes a tenth of the time, or less."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(2_000, 20, 20)
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

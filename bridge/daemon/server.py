@@ -35,14 +35,15 @@ TUNING = (
     "matching.enableFairness=true",
     # Workflows stay in memory for an hour, ended ones too, at some 30 KiB each: up to 128 000 of them by default.
     "history.hostLevelCacheMaxSize=2000",
+    # A development server looks all search attributes up in its database whenever it meets one: some fifteen times for
+    # each job.
+    "system.forceSearchAttributesCacheRefreshOnRead=false",
 )
-_SEARCH_ATTRIBUTES_KEPT = "system.forceSearchAttributesCacheRefreshOnRead=false"
-"""A development server looks all of them up in its database whenever it meets one: some fifteen times for each job."""
 
 _KNOWN_SECONDS = 4.0
 """After so long all parts of the server know a new search attribute: each looks for new ones every two seconds."""
 
-_GO_MEMORY = {"GOGC": "300", "GOMEMLIMIT": "512MiB"}
+GO_MEMORY = {"GOGC": "300", "GOMEMLIMIT": "512MiB"}
 """Memory is collected a third as often: some 100 MiB more, and a seventh of the server's work less."""
 
 _NO_HTTP_API = 'frontend.httpAllowedHosts=["none.invalid"]'
@@ -83,7 +84,7 @@ def server_command(
 
     `codec` is where the web UI has payloads decrypted.
     """
-    keys = (*TUNING, _SEARCH_ATTRIBUTES_KEPT, _NO_HTTP_API, *((_TIME_SKIPPING,) if time_skipping else ()))
+    keys = (*TUNING, _NO_HTTP_API, *((_TIME_SKIPPING,) if time_skipping else ()))
     return (
         *(str(program or find_program()), "server", "start-dev", *_OWN_SETTINGS_ONLY),
         *("--ip", LOOPBACK, "--port", str(port), "--namespace", namespace, "--log-level", log_level),
@@ -102,7 +103,7 @@ def own_environment() -> dict[str, str]:
 
 def server_environment() -> dict[str, str]:
     """The same for the server; what the environment says of Go's memory holds."""
-    return {**_GO_MEMORY, **own_environment()}
+    return {**GO_MEMORY, **own_environment()}
 
 
 async def server_answers(ui_port: int, namespace: str = NAMESPACE) -> None:

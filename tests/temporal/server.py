@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from temporalio.client import Client, WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter, WorkflowSerializationContext
@@ -12,7 +13,7 @@ from temporalio.worker import Replayer, WorkflowRunner
 from activities.sealing import ending
 from activities.sealing.converter import bound_to, sealed, seals_of
 from activities.sealing.gate import gated
-from bridge.daemon.server import TUNING, find_program
+from bridge.daemon.server import GO_MEMORY, TUNING, find_program
 from tests.keys import KEY
 from workflows.temporal import search
 from workflows.temporal.runner import WORKFLOWS, guarded
@@ -23,7 +24,6 @@ KEYS = (
     "frontend.WorkflowTimeSkippingEnabled=true",
     # A production server slows runs down that follow one another quickly.
     'history.workflowIdReuseMinimalInterval="1ms"',
-    "system.forceSearchAttributesCacheRefreshOnRead=true",
 )
 SEALED = sealed(KEY)
 """As every home of a test has it."""
@@ -34,14 +34,18 @@ PLAIN = pydantic_data_converter
 @asynccontextmanager
 async def serve(converter: DataConverter = SEALED) -> AsyncIterator[Client]:
     """In memory, on a port of its own, able to skip time."""
-    async with await WorkflowEnvironment.start_local(
-        dev_server_existing_path=str(find_program()),
-        data_converter=converter,
-        search_attributes=[*search.KEYWORDS, *search.NUMBERS],
-        dev_server_log_level="error",
-        dev_server_extra_args=[part for key in KEYS for part in ("--dynamic-config-value", key)],
-    ) as environment:
-        yield environment.client
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in GO_MEMORY.items():
+            environment.setenv(name, value)
+        server = await WorkflowEnvironment.start_local(
+            dev_server_existing_path=str(find_program()),
+            data_converter=converter,
+            search_attributes=[*search.KEYWORDS, *search.NUMBERS],
+            dev_server_log_level="error",
+            dev_server_extra_args=[part for key in KEYS for part in ("--dynamic-config-value", key)],
+        )
+    async with server:
+        yield server.client
 
 
 async def histories(client: Client, queue: str) -> AsyncIterator[WorkflowHistory]:
