@@ -9,7 +9,7 @@ import functools
 import os
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from activities.boxes import system
@@ -56,14 +56,13 @@ def restrict(box: Box, ports: Iterable[int] = ()) -> None:
     tcp = TCP if whole and version >= 4 and box.network is not Network.FULL and not box.own_network else 0
     ruleset = _ruleset(version, files, tcp, SCOPES if version >= 6 else 0)
     if whole:
-        for path in (*system.folders(), *system.files(), Path("/proc"), *box.readable):
+        for path, rights in _of_the_system():
+            if os.path.exists(path):  # not everything is there on every system, or within an account's reach
+                _allow(ruleset, path, rights & files)
+        for path in box.readable:
             _allow(ruleset, path, READ & files)
         for path in (*box.writable, *(box.scratch if box.uid is not None else ())):
             _allow(ruleset, path, files)
-        for number, rights in STREAMS.items():
-            _allow(ruleset, Path(f"/proc/self/fd/{number}"), rights & files)
-        for device in DEVICES:
-            _allow(ruleset, Path(device), (READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV) & files)
     for port in ports if tcp else ():
         _call(ADD_RULE, ruleset, PORT, struct.pack("=QQ", 2, port), 0)
     _call(RESTRICT_SELF, ruleset, 0)
@@ -75,11 +74,18 @@ def _ruleset(version: int, files: int, tcp: int, scopes: int) -> int:
     return _call(CREATE_RULESET, struct.pack("=QQQ", files, tcp, scopes), size, 0)
 
 
+def _of_the_system() -> Iterator[tuple[Path, int]]:
+    """What every box has, and what may be done with it."""
+    for path in (*system.folders(), *system.files(), Path("/proc")):
+        yield path, READ
+    for number, rights in STREAMS.items():
+        yield Path(f"/proc/self/fd/{number}"), rights
+    for device in DEVICES:
+        yield Path(device), READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV
+
+
 def _allow(ruleset: int, path: Path, rights: int) -> None:
-    try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:  # not there, or not to be reached by this account: nothing to allow
-        return
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISDIR(mode):
         rights &= OF_FILES

@@ -71,3 +71,6 @@ found = [path for path in glob.glob("/sys/fs/cgroup/*/cgroup.procs") + glob.glob
 open(found[0], "w").close(); got()
 """,
 }
+
+LEFT_BY_LANDLOCK = "speak to a socket in the file system"
+"""What Landlock refuses no program whose account may do it; root lays empty folders over them, others cannot."""

@@ -19,14 +19,12 @@ from activities.boxes.machine import Machine
 from activities.runs import records, supervisor
 from activities.runs.records import Kind
 from activities.runs.supervised_run import mark_of
-from tests.activities.boxes.attacks import ATTACKS, PREAMBLE
+from tests.activities.boxes.attacks import ATTACKS, LEFT_BY_LANDLOCK, PREAMBLE
 from tests.activities.boxes.world import PYTHON, World, built
 
 pytestmark = pytest.mark.ruling("N2")
 SOMEBODY = 64_321
 NOT_ASKED = {"use a descriptor that was left open", "change a control group", "use the keys of the service"}
-LEFT_BY_LANDLOCK = {"speak to a socket in the file system"}
-"""What Landlock cannot refuse a program whose account may do it; the manual says so."""
 
 
 def as_somebody(*command: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -77,21 +75,36 @@ def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any
     done = as_somebody(PYTHON, "-I", "-S", supervisor.__file__, str(run_dir), given=key)
     assert done.returncode == 0, done.stderr.decode()
     end = json.loads((run_dir / "exit.json").read_text().splitlines()[0])
-    printed = (run_dir / "stdout.log").read_text()
-    assert printed.startswith("began") or box is None, f"{end} {(run_dir / 'stderr.log').read_text()}"
-    return printed, end
+    end["error"] += (run_dir / "stderr.log").read_text()
+    return (run_dir / "stdout.log").read_text(), end
+
+
+def box_of(world: World, there: Machine, kind: BoxKind, *read: Path) -> Box:
+    """Of a service that is that account."""
+    if why := there.lacks(kind):
+        pytest.skip(why)
+    assert there.uid is None
+    box = world.box(kind, Network.NONE, uid=None, own_network=there.own_network, read=read)
+    os.chown(box.tmp, SOMEBODY, SOMEBODY)
+    return box
 
 
 @pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
 @pytest.mark.parametrize("attack", [name for name in ATTACKS if name not in NOT_ASKED])
 def test_it_fails_for_an_account_without_rights(there: World, theirs: Machine, kind: BoxKind, attack: str) -> None:
-    if why := theirs.lacks(kind):
-        pytest.skip(why)
-    assert theirs.uid is None
-    changes = {"uid": None, "own_network": theirs.own_network, "read": (there.tmp / "lent",)}
-    box = there.box(kind, Network.NONE, **changes)
-    os.chown(box.tmp, SOMEBODY, SOMEBODY)
+    box = box_of(there, theirs, kind, there.tmp / "lent")
     printed, end = play(there, box, f"{PREAMBLE}print('began', flush=True)\n{ATTACKS[attack]}")
-    assert ("got" in printed) is (kind is BoxKind.LANDLOCK and attack in LEFT_BY_LANDLOCK)
+    assert printed.startswith("began"), end["error"]
+    assert ("got" in printed) is (kind is BoxKind.LANDLOCK and attack == LEFT_BY_LANDLOCK)
     assert not any(there.tmp.rglob("planted"))
     assert end["survivors"] == 0
+
+
+@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
+def test_a_folder_that_is_not_there_is_named_and_nothing_is_started(
+    there: World, theirs: Machine, kind: BoxKind
+) -> None:
+    gone = there.tmp / "gone"
+    printed, end = play(there, box_of(there, theirs, kind, gone), "print('up')")
+    assert printed == ""
+    assert str(gone) in end["error"]

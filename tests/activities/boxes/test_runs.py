@@ -71,14 +71,18 @@ async def test_a_supervisor_that_is_root_goes_into_a_box_of_bubblewrap_itself(wo
     task = await begun(request)
     claim = Claim.read(request.run_dir)
     assert claim is not None
-    for name in ("mnt", "net", "pid", "ipc"):
-        assert os.readlink(f"/proc/{claim.pid}/ns/{name}") == os.readlink(f"/proc/self/ns/{name}")
-    told = dict(line.split(":\t") for line in Path(f"/proc/{claim.pid}/status").read_text().splitlines())
+    there = Path(f"/proc/{claim.pid}")
+    await until(lambda: namespaces(there) == namespaces(Path("/proc/self")))  # it goes back while its program begins
+    told = dict(line.split(":\t") for line in (there / "status").read_text().splitlines())
     assert (told["Uid"].split(), told["Gid"].split()) == (["0"] * 4, ["0"] * 4)
     assert told["Groups"].split() == [str(each) for each in os.getgroups()]
     assert told["NoNewPrivs"] == "1"
     await stop(request.run_dir, 5.0)
     await task
+
+
+def namespaces(process: Path) -> list[str]:
+    return [os.readlink(process / "ns" / name) for name in ("mnt", "net", "pid", "ipc")]
 
 
 def mounts_around(world: World) -> list[str]:
@@ -93,7 +97,7 @@ async def test_bubblewrap_is_spared_the_mounts_that_its_boxes_have_no_use_for(wo
         pytest.skip("only root lays anything out before bubblewrap does")
     if " /sys " not in " ".join(ours := mounts_around(world)):
         pytest.skip("this machine has no /sys")
-    request = world.request(box, "echo up; ls /sys; sleep 600", shell=True)
+    request = world.request(box, "ls /sys; echo up; sleep 600", shell=True)
     task, claim = await begun(request), Claim.read(request.run_dir)
     assert claim
     [bwrap] = children(claim.pid or 0)
