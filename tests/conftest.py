@@ -1,6 +1,7 @@
 """What every ring shares: a service home of its own for each test."""
 
 import gc
+import os
 import shutil
 import signal
 import sys
@@ -26,8 +27,11 @@ settings.load_profile("ours")
 
 
 def pytest_configure() -> None:
-    """A shell has what it starts in the background ignore interrupts, and what that starts inherits it."""
+    """A shell has what it starts in the background ignore interrupts, and what that starts inherits it. Commands print
+    as they do where nobody has Python write everything at once.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.pop("PYTHONUNBUFFERED", None)
     gc.disable()  # nothing that the collection of tests makes is garbage
 
 

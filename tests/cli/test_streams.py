@@ -51,6 +51,17 @@ def test_an_order_that_prints_nothing_needs_no_output(home: Home) -> None:
     assert service("job list", "<&- 2>&-").returncode == 0
 
 
+def test_what_is_said_is_there_at_once_for_who_reads_a_file(home: Home, tmp_path: Path) -> None:
+    """A bridge goes on until it is told to end: its address and its token's place are not kept until then."""
+    words = [sys.executable, "-c", SERVICE, "bridge", "serve", "--addr", "127.0.0.1:0"]
+    with (tmp_path / "said").open("w") as said, subprocess.Popen(words, stdout=said, cwd=ROOT) as bridge:
+        try:
+            wait_for((tmp_path / "said").read_text, bridge.poll)
+            assert (tmp_path / "said").read_text().endswith(f"token: {home.bridge_token}\n")
+        finally:
+            bridge.kill()
+
+
 def test_a_closed_input_is_an_empty_one(home: Home) -> None:
     done = service("memory add k -", "<&-")
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: the content is empty")
