@@ -45,8 +45,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from the source distribution alone, as an index has it."""
     folder = tmp_path_factory.mktemp("package")
     source, direct = built(ROOT, folder / "here")
+    run("tar", "-xf", source, "-C", folder)  # early releases of Python 3.11 know no filter, later ones ask for one
     with tarfile.open(source) as archive:
-        archive.extractall(folder, filter="data")
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"dev-cluster/setup", "dev-cluster/requirements.txt", "tests/conftest.py", ".ci/run", "LICENSE"} <= names
     assert not [name for name in names if "_cache/" in name or "__pycache__" in name or ".venv" in name]
