@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from activities.runs.regular_files import NotRegularError
 from bridge.daemon import log_files
 from bridge.daemon.log_files import log_end, open_log, set_aside
-from tests.waiting import wait_for
+from tests.waiting import until, wait_for
 
 pytestmark = pytest.mark.ruling("N8")
 
@@ -88,11 +89,16 @@ async def test_the_daemon_looks_again_and_again(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(log_files, "KEEP_BYTES", 10)
     monkeypatch.setattr(set_aside, "__defaults__", (10,))
     keeping = asyncio.create_task(log_files.keep_small(tmp_path))
-    for number in range(3):
-        (tmp_path / "x.log").write_text(f"{number}" * 20)
-        await asyncio.to_thread(wait_for, lambda: (tmp_path / "x.log").stat().st_size == 0, "a log that is set aside")
+    log, copy = tmp_path / "x.log", tmp_path / "x.log.1"
+    for said in ("0" * 20, "1" * 20, "2" * 20):
+        log.write_text(said)
+        await until(partial(set_aside_is, copy, said), "a log that is set aside")
+        assert log.read_text() == ""
     keeping.cancel()
-    assert (tmp_path / "x.log.1").read_text() == "2" * 20
+
+
+def set_aside_is(copy: Path, said: str) -> bool:
+    return copy.exists() and copy.read_text() == said
 
 
 def test_a_link_in_the_place_of_a_log_is_not_written_through(tmp_path: Path) -> None:
