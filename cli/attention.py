@@ -68,6 +68,7 @@ def _print_changes(service: "Service", *, json: bool) -> None:
         found = operation.find(service)
         if found != shown:
             say_json(operation.as_json(found)) if json else say(*_lines(found), "")
+            sys.stdout.flush()
             shown = found
         time.sleep(INTERVAL)
 

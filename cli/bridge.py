@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.output import say, say_json, say_table, tell
+from cli.output import flush, say, say_json, say_table, tell
 
 app = typer.Typer(help="The HTTP interface for programs.", no_args_is_help=True, rich_markup_mode=None)
 tokens = typer.Typer(help="The operator's own token, and others with a name and a scope.", rich_markup_mode=None)
@@ -27,7 +27,12 @@ def serve(
 
     service = Service.locate()
     told = f"token: {token.ensure(service.home)}"
-    process.serve(service, addr, allow_remote=allow_remote, announce=lambda url: say(f"bridge listens on {url}", told))
+
+    def announce(url: str) -> None:
+        say(f"bridge listens on {url}", told)
+        flush()  # whoever reads a file or a pipe would wait until the bridge ends
+
+    process.serve(service, addr, allow_remote=allow_remote, announce=announce)
 
 
 @tokens.callback(invoke_without_command=True)

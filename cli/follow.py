@@ -68,6 +68,7 @@ def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
                 say_json_line(event.model_dump(mode="json")) if json else say(event_in_words(event))
             if not json:
                 said.say_what_is_new(tree)
+            sys.stdout.flush()
 
 
 def _told_on_a_terminal(command: str) -> AbstractContextManager[None]:

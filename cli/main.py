@@ -189,12 +189,14 @@ def run() -> None:
 
 
 def run_to_code() -> int:
-    """Run the command that was typed, and return its exit code. What it said is written; nothing raises."""
+    """Run the command that was typed, and return its exit code once all it said is written. Nothing raises."""
     from cli.faults import answer, open_streams
+    from cli.output import flush
 
     open_streams()
     try:
         code = main()
+        flush()
     except BaseException as fault:
         code = answer(fault)
     return code

@@ -132,9 +132,9 @@ def say_document(text: str) -> None:
 def hand_over(pieces: Iterable[bytes]) -> None:
     """Bytes for a program, as they are. Never for a terminal."""
     assert not sys.stdout.isatty()
+    flush()
     with _printing():
         sys.stdout.buffer.writelines(pieces)
-        sys.stdout.buffer.flush()
 
 
 def draw(text: str, stream: "TextIO") -> None:
@@ -190,6 +190,7 @@ def _show(text: str) -> None:
     if screen is None or not pager.is_tall(text, screen) or not pager.command():
         _put(sys.stdout, text)
         return
+    flush()
     paged = pager.for_pager(text)
     _elsewhere(paged) if _elsewhere else pager.run([paged])
 
@@ -234,6 +235,14 @@ def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = ""
     tell(*(Line(head, f" {command}") for head, command in zip(heads, commands, strict=False)))
 
 
+def flush() -> None:
+    """Have all that was said written. Who does not read it any more is no fault."""
+    with suppress(BrokenPipeError), _printing():
+        sys.stdout.flush()
+    with suppress(OSError):
+        sys.stderr.flush()
+
+
 def _json_for(stream: "TextIO", document: str) -> str:
     """With nothing unseen in it, and nothing that the stream cannot carry."""
     shown = in_json(document)
@@ -263,13 +272,13 @@ def _printing() -> Iterator[None]:
 
 
 def _put(stream: "TextIO", text: str) -> None:
-    """At once: whoever reads a file or a pipe need not wait until the command has ended."""
     if _kept is not None:
         _kept.append(text)
         return
     with _printing(), _above():
         stream.write(text)
-        stream.flush()
+        if _below is not None:
+            stream.flush()
 
 
 def _shown(stream: "TextIO", lines: Iterable[str]) -> str:

@@ -92,6 +92,7 @@ def _print_changes(service: "Service", job_id: str, *, json: bool) -> None:
         view = list(lines(tree))
         if _without_clock(view) != _without_clock(shown):
             say_json_line(jobs.tree_as_json(tree)) if json else say(*view, "")
+        sys.stdout.flush()
         if tree.over:
             return
         shown = view

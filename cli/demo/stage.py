@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.machine.ports import is_free
-from cli.output import say
+from cli.output import flush, say
 from workflows.model.errors import RefusedError, ServiceError
 
 SERVICE = (sys.executable, "-P", "-c", "from cli.warm.start import run; run()")
@@ -56,9 +56,10 @@ class Stage:
         return {**ours, **self.ports, "SERVICE_HOME": str(self.home), "TEMPORAL_CONFIG_FILE": os.devnull}
 
     def tell(self, *lines: str) -> None:
-        """Lines of the story."""
+        """Lines of the story; they are out before a command prints its own."""
         if not self.silent:
             say(*lines)
+            flush()
 
     def service(self, *words: str) -> None:
         """Type a command, and show what it printed below it."""

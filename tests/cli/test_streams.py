@@ -51,8 +51,8 @@ def test_an_order_that_prints_nothing_needs_no_output(home: Home) -> None:
     assert service("job list", "<&- 2>&-").returncode == 0
 
 
-def test_what_is_said_is_there_at_once_for_who_reads_a_file(home: Home, tmp_path: Path) -> None:
-    """A bridge goes on until it is told to end: its address and its token's place are not kept until then."""
+def test_where_a_bridge_listens_is_said_at_once_to_a_file_too(home: Home, tmp_path: Path) -> None:
+    """It goes on until it is told to end, and whoever started it waits for its address."""
     words = [sys.executable, "-c", SERVICE, "bridge", "serve", "--addr", "127.0.0.1:0"]
     with (tmp_path / "said").open("w") as said, subprocess.Popen(words, stdout=said, cwd=ROOT) as bridge:
         try:

@@ -27,7 +27,7 @@ def main():
         "blocked": [int(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, [])],
         "zone": time.tzname, "given": sys.stdin.read(), "threads": len(os.listdir("/proc/self/task")),
         "again": [a is b for a, b in zip(streams, [sys.__stdin__, sys.__stdout__, sys.__stderr__])],
-    }), flush=True)
+    }))
     return 7
 import cli.main
 cli.main.main = main
