@@ -27,12 +27,12 @@ settings.load_profile("ours")
 
 
 def pytest_configure() -> None:
-    """A shell has what it starts in the background ignore interrupts, and what that starts inherits it. Commands print
-    as they do where nobody has Python write everything at once.
+    """A shell has what it starts in the background ignore interrupts, and what that starts inherits it. Where
+    PYTHONUNBUFFERED is set, what a command forgets to flush is seen all the same.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONUNBUFFERED", None)
-    gc.disable()  # nothing that the collection of tests makes is garbage
+    gc.disable()  # until all tests are collected, which leaves little garbage
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -73,4 +73,4 @@ open(found[0], "w").close(); got()
 }
 
 LEFT_BY_LANDLOCK = "speak to a socket in the file system"
-"""What Landlock refuses no program whose account may do it; root lays empty folders over them, others cannot."""
+"""Landlock does not prevent it where the account may use the socket. Only root can hide sockets from its agents."""

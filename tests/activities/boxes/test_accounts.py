@@ -80,7 +80,7 @@ def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any
 
 
 def box_of(world: World, there: Machine, kind: BoxKind, *read: Path) -> Box:
-    """Of a service that is that account."""
+    """The box that a service of that account would make."""
     if why := there.lacks(kind):
         pytest.skip(why)
     assert there.uid is None
