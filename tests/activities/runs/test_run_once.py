@@ -85,13 +85,13 @@ async def test_progress_tells_the_last_line(
 
     def watch(progress: Progress) -> None:
         seen.append(progress)
-        if progress.last_line == "one":
+        if progress.stdout_bytes == len("one\n\n"):
             (tmp_path / "seen").touch()
 
     await run(request, watch)
     claim = Claim.read(request.run_dir)
     assert claim is not None
-    assert seen[-1] == Progress(claim.pid or 0, 5, "one")
+    assert seen[-1] == Progress(claim.pid or 0, len("one\n\n"), "one")
 
 
 async def test_what_a_silent_run_said_is_not_read_again(
