@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import uvloop
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.worker import PollerBehaviorAutoscaling, Worker
 
 from activities import cluster, member, takeover
 from activities.agents.registry import adapters_of
@@ -44,6 +44,11 @@ STICKY_TIMEOUT = timedelta(seconds=2)
 SHUTDOWN = timedelta(seconds=5)
 TREE_STEPS = 24
 """Steps of trees that are taken at once, at least."""
+
+ASKING = PollerBehaviorAutoscaling(minimum=4, initial=TREE_STEPS // 2, maximum=TREE_STEPS)
+"""How many ask the server for steps of trees. It writes a step that nobody waits for into its database first: with the
+five that the SDK has by itself, that was every second one.
+"""
 
 CACHED_TREES = 10
 """Workflows kept in memory, for each of those steps: some 100 KB each; the rest are built again from their history.
@@ -88,6 +93,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         workflow_runner=gated(runner(), client.data_converter, refused),
         max_cached_workflows=CACHED_TREES * steps,
         max_concurrent_workflow_tasks=steps,
+        workflow_task_poller_behavior=ASKING,
         interceptors=[Redacting()],
         identity=worker_identity.own(context.host),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
