@@ -217,8 +217,9 @@ class TestObjects:
         for folder in (other / ".git/objects").glob("[0-9a-f][0-9a-f]"):
             shutil.rmtree(leg.path / ".git/objects" / folder.name, ignore_errors=True)
             (leg.path / ".git/objects" / folder.name).symlink_to(folder)
-        os.mkfifo(leg.path / ".git/objects/pack" / f"pack-{'0' * 40}.pack")
-        os.mkfifo(leg.path / ".git/objects/pack" / f"pack-{'0' * 40}.idx")
+        (leg.path / ".git/objects/pack").mkdir(exist_ok=True)
+        for end in ("pack", "idx"):
+            os.mkfifo(leg.path / ".git/objects/pack" / f"pack-{'0' * 40}.{end}")
         (leg.path / ".git/HEAD").write_text(f"{head}\n")
         with pytest.raises(RefusedError):
             commit_all(leg, JOB, "x")
