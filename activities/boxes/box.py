@@ -56,6 +56,8 @@ class Box:
     """The account to become first, when the service is root and the machine lets it lay things out for that account."""
     own_network: bool = True
     """Whether this machine lets a run have a network of its own."""
+    own_root: bool = False
+    """Whether a service that is root may lay the whole root of a box of bubblewrap out for it."""
 
     def as_json(self) -> dict[str, Any]:
         """In the form that a run's specification holds."""
@@ -70,7 +72,9 @@ class Box:
         paths = {name: Path(value[name]) for name in ("cwd", "home", "tmp", "etc") if value[name] is not None}
         lists = {name: tuple(map(Path, value[name])) for name in ("read", "write", "scratch")}
         kinds = {"kind": BoxKind(value["kind"]), "network": Network(value["network"]), "hosts": tuple(value["hosts"])}
-        return cls(**{**{each.name: value[each.name] for each in fields(cls)}, **paths, **lists, **kinds})
+        return cls(
+            **{**{each.name: value[each.name] for each in fields(cls) if each.name in value}, **paths, **lists, **kinds}
+        )
 
     @cached_property
     def places(self) -> dict[Path, bool]:

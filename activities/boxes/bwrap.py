@@ -27,14 +27,24 @@ APART = (
 )
 
 
-def argv(box: Box, command: Sequence[str]) -> tuple[str, ...]:
-    """What runs the command in the box."""
-    return (PROGRAM, *APART, *_account(box), *_root(box), *_own(box), "--", *command)
+def argv(box: Box, command: Sequence[str], root: str | None = None) -> tuple[str, ...]:
+    """What runs the command in the box. All that it sees may be laid out already, with that folder as its `root`."""
+    laid = _laid(root) if root else (*_root(box), *_own(box))
+    return (PROGRAM, *APART, *_account(box), *laid, "--remount-ro", "/", "--chdir", str(box.cwd), "--", *command)
+
+
+def scratch(box: Box) -> tuple[str, ...]:
+    """Empty folders in memory that are the account's own, where programs expect to write."""
+    return tuple(dict.fromkeys(("/tmp", "/run", "/var/tmp", str(box.home), *map(str, box.scratch))))  # noqa: S108
 
 
 def _account(box: Box) -> Iterator[str]:
     if box.uid is not None:
         yield from ("--uid", str(INSIDE_UID), "--gid", str(INSIDE_UID))
+
+
+def _laid(root: str) -> tuple[str, ...]:
+    return ("--bind", root, "/", "--dev-bind", f"{root}/dev", "/dev", "--proc", "/proc")
 
 
 def _root(box: Box) -> Iterator[str]:
@@ -44,7 +54,7 @@ def _root(box: Box) -> Iterator[str]:
         yield from ("--ro-bind", str(box.etc), "/etc")
     for file in system.files() if box.etc is None else ():
         yield from ("--ro-bind", str(file), str(file))
-    for place in dict.fromkeys(("/tmp", "/run", "/var/tmp", str(box.home), *map(str, box.scratch))):  # noqa: S108
+    for place in scratch(box):
         yield from ("--size", str(TMP_BYTES), "--tmpfs", place)
     yield from ("--dir", TMPDIR)
 
@@ -62,7 +72,6 @@ def _shown(folder: Path) -> tuple[str, str, str]:
 
 
 def _own(box: Box) -> Iterator[str]:
-    """What the box has of its own, outer folders before what stands in them; then nothing can be added at the root."""
+    """What the box has of its own, outer folders before what stands in them."""
     for path, writable in box.places.items():
         yield from ("--bind" if writable else "--ro-bind", str(path), str(path))
-    yield from ("--remount-ro", "/", "--chdir", str(box.cwd))

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from activities.boxes import bwrap, kernel, landlock, network, proxy, stage, way_back
+from activities.boxes import bwrap, kernel, landlock, network, own_root, proxy, stage, way_back
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.start import Streams, places_of
 
@@ -25,6 +25,8 @@ PROCESSES = 8192
 PR_CAPBSET_DROP, PR_SET_SECUREBITS = 24, 28
 NO_ROOT_LOCKED = 0b11
 LAST_CAPABILITY = 63
+
+Laid = stage.Layout | own_root.Root
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,14 @@ def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
 
     What cannot be worked out is tried again by the supervisor, which says why.
     """
-    layout = None
+    layout: Laid | None = None
     if box.uid is not None:
         with contextlib.suppress(OSError):
-            layout = vars(stage.planned(box))
-    argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP else command
-    return {"box": box.as_json(), "layout": layout, "argv": list(argv)}
+            layout = own_root.planned(box) or stage.planned(box)
+    whole = isinstance(layout, own_root.Root)
+    argv = bwrap.argv(box, command, own_root.ROOT if whole else None) if box.kind is BoxKind.BWRAP else command
+    told = vars(layout) if layout else None
+    return {"box": box.as_json(), "argv": list(argv), "root" if whole else "layout": told}
 
 
 @contextmanager
@@ -70,7 +74,7 @@ def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[s
     program = os.path.join(box.cwd, command[0]) if "/" in command[0] else command[0]
     if not any(map(_can_be_run, places_of(program, env))):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
-    layout = stage.Layout(**told["layout"]) if told["layout"] else _layout(box)
+    layout = _layout(box, told)
     with contextlib.ExitStack() as stack:
         channel, serving, here, ports = None, None, [], network.local_ports(box)
         variables = dict(env)
@@ -103,7 +107,11 @@ def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[s
         yield Boxed(tuple(told["argv"]), variables, enter, way_in, box.kind is BoxKind.BWRAP, serving)
 
 
-def _layout(box: Box) -> stage.Layout | None:
+def _layout(box: Box, told: Mapping[str, Any]) -> Laid | None:
+    if root := told.get("root"):
+        return own_root.Root(**root)
+    if layout := told.get("layout"):
+        return stage.Layout(**layout)
     with _telling():
         return None if box.uid is None else stage.planned(box)
 
@@ -120,7 +128,7 @@ def _can_be_run(path: str) -> bool:
     return os.access(path, os.X_OK) and os.path.isfile(path)
 
 
-def _lay_out(box: Box, layout: stage.Layout | None, channel: socket.socket | None, streams: Streams) -> None:
+def _lay_out(box: Box, layout: Laid | None, channel: socket.socket | None, streams: Streams) -> None:
     """The box's network, what its account sees, and how much it may take."""
     network.enter(box)
     if channel is not None and box.own_network:
@@ -129,7 +137,7 @@ def _lay_out(box: Box, layout: stage.Layout | None, channel: socket.socket | Non
         for each in sockets:
             each.close()
     if layout is not None:
-        stage.lay(layout)
+        layout.lay()
         _share(streams)
     _limit(box)
     kernel.forget_keys()

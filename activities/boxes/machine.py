@@ -15,10 +15,13 @@ from pathlib import Path
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.boxes import bwrap, kernel, landlock, network, stage
+from activities.boxes import bwrap, kernel, landlock, network, own_root, stage
 from activities.boxes.box import Box, BoxKind, Network
 
 SECONDS, AGAIN_SECONDS = 30.0, 20.0
+SHOWN = Path("/usr")
+"""A folder that every machine has and every box may see."""
+
 INSTALL = "install bubblewrap (Debian, Ubuntu, Fedora: the package bubblewrap)"
 
 
@@ -33,6 +36,8 @@ class Machine:
     own_network: bool = False
     uid: int | None = None
     """The account that agents get when the service is root; None for any other service, and where root may not."""
+    own_root: bool = False
+    """Whether the service may lay a whole root out for bubblewrap."""
 
     @property
     def best(self) -> BoxKind | None:
@@ -74,13 +79,16 @@ def _look(uid: int) -> Machine:
 def tried(uid: int) -> Machine:
     """Try everything, each in a process of its own."""
     box = Box(BoxKind.BWRAP, Network.NONE, Path("/"), Path("/"), Path("/"), cwd_writable=False)
-    account = uid if os.geteuid() == 0 and not _in_a_child(lambda: _become(box, uid)) else None
+    account = uid if os.geteuid() == 0 and not _in_a_child(lambda: _become(stage.planned(box), uid)) else None
     own_network = not _in_a_child(lambda: network.enter(replace(box, kind=BoxKind.LANDLOCK)))
-    return Machine(_bwrap(box, account), landlock.abi(), own_network, account)
+    bubblewrap = _bwrap(box, account)
+    shown = replace(box, cwd=SHOWN, home=Path("/root"), uid=account, own_root=True)
+    whole = account is not None and not bubblewrap and _takes_own_root(shown)
+    return Machine(bubblewrap, landlock.abi(), own_network, account, whole)
 
 
-def _become(box: Box, uid: int) -> None:
-    stage.lay(stage.planned(box))
+def _become(layout: stage.Layout | own_root.Root, uid: int) -> None:
+    layout.lay()
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -93,12 +101,25 @@ def _bwrap(box: Box, uid: int | None) -> str:
 
     def start() -> None:
         if uid is not None:
-            _become(box, uid)
+            _become(stage.planned(box), uid)
         kernel.no_new_privileges()
         os.execvp(bwrap.PROGRAM, (bwrap.PROGRAM, *small))  # noqa: S606
 
     said = _in_a_child(start)
     return f"{INSTALL}" if "No such file" in said else said
+
+
+def _takes_own_root(box: Box) -> bool:
+    if (layout := own_root.planned(box)) is None:
+        return False
+
+    def start() -> None:
+        _become(layout, layout.uid)
+        kernel.no_new_privileges()
+        os.chdir("/")
+        os.execvp(bwrap.PROGRAM, bwrap.argv(box, ("true",), own_root.ROOT))  # noqa: S606
+
+    return not _in_a_child(start)
 
 
 def _in_a_child(what: Callable[[], None]) -> str:

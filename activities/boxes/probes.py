@@ -71,7 +71,7 @@ class Proof:
 
 def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
     """Try a box of this machine, in a process of its own."""
-    words = (kind.value, network.value, str(there.uid or 0), str(int(there.own_network)))
+    words = (kind.value, network.value, str(there.uid or 0), str(int(there.own_network)), str(int(there.own_root)))
     command = [sys.executable, "-I", "-S", __file__, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False, cwd="/")
     if done.returncode:
@@ -84,13 +84,13 @@ def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
     return Proof(escaped=tuple(name for name in PROBES if name in worked))
 
 
-def tried(kind: BoxKind, network: Network, uid: int | None, own_network: bool) -> list[str]:
+def tried(kind: BoxKind, network: Network, uid: int | None, own_network: bool, own_root: bool = False) -> list[str]:
     """What worked in the box."""
     with tempfile.TemporaryDirectory(prefix="service-box-") as folder, _things(Path(folder)) as at:
         work = Path(folder, "user", "work")
         read = (Path(folder, "lent"), *needed((sys.executable,), None, Path.home()))
         tmp = work.parent / "tmp"
-        box = Box(kind, network, work, work.parent, tmp, read=read, uid=uid, own_network=own_network)
+        box = Box(kind, network, work, work.parent, tmp, read=read, uid=uid, own_network=own_network, own_root=own_root)
         if uid is not None:
             hand_over((work, box.tmp), uid)
         probes = {WORKS: "open('made', 'w').write('x')", **PROBES}
@@ -132,6 +132,6 @@ def _things(folder: Path) -> Iterator[dict[str, object]]:
 
 
 if __name__ == "__main__":
-    said, wide, account, apart = sys.argv[1:]
-    results = tried(BoxKind(said), Network(wide), int(account) or None, apart == "1")
+    said, wide, account, apart, root = sys.argv[1:]
+    results = tried(BoxKind(said), Network(wide), int(account) or None, apart == "1", root == "1")
     sys.stdout.write(json.dumps(results))

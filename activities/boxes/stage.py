@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from activities.boxes import kernel
 from activities.boxes.box import Box, BoxKind
+from activities.boxes.firm_places import is_firm
 
 COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
 """Covered too where the box is the machine's own root: sockets of other programs lie there."""
@@ -20,9 +21,6 @@ COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
 UNUSED = "/sys"
 """No box of bubblewrap has it. Most mounts of a machine are below it, and bubblewrap reads the list of all mounts once
 for each mount that it makes: without these it starts sooner."""
-
-PLAIN = kernel.MS_NOSUID | kernel.MS_NODEV
-"""No programs there that become another account, no devices."""
 
 
 @dataclass(frozen=True)
@@ -38,38 +36,44 @@ class Layout:
     uid: int | None
     without: Sequence[str] = ()
     """Of the machine's mounts, what the box has no use for."""
+    unfirm: Sequence[str] = ()
+    """The places that agents may have put a link to something else into."""
+
+    def lay(self) -> None:
+        """Cover what is private, and lay what the box names over it. Only this process and its children see it."""
+        kernel.unshare(kernel.CLONE_NEWNS)
+        kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+        for path in self.without:
+            with contextlib.suppress(OSError):  # it is no mount here
+                kernel.detach(path)
+        held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in self.places}
+        for path in self.unfirm:
+            if os.readlink(f"/proc/self/fd/{held[path]}") != path:
+                raise OSError(f"{path} leads elsewhere by a link, which agents may have made")
+        for cover in self.covers:
+            kernel.mount("tmpfs", cover, "tmpfs", kernel.PLAIN, "mode=755")
+        for path in self.scratch:
+            _make_place(path, is_folder=True)
+            kernel.mount("tmpfs", path, "tmpfs", kernel.PLAIN, f"mode=700,uid={self.uid}")
+        for path, descriptor in held.items():
+            _make_place(path, is_folder=self.places[path])
+            kernel.mount(f"/proc/self/fd/{descriptor}", path, None, kernel.MS_BIND | kernel.MS_REC)
+            os.close(descriptor)
 
 
 def planned(box: Box) -> Layout:
     """How the machine is laid out for a box."""
     needed = [str(path) for path in (*box.places, *((box.etc,) if box.etc else ()))]
     mode = functools.cache(lambda path: os.stat(path).st_mode)  # most of them stand in the same folders
+    status = functools.cache(os.lstat)
     covers = _outermost({*filter(None, (_barrier(path, mode) for path in needed)), *_hidden(box)})
     scratch = tuple(map(str, box.scratch))
     below = [path for path in needed if any(_is_below(path, each) for each in (*covers, *scratch))]
     places = {path: stat.S_ISDIR(mode(path)) for path in below}
     own_root = box.kind is BoxKind.BWRAP
     unused = (UNUSED,) if own_root and not any(_is_below(path, UNUSED) for path in needed) else ()
-    return Layout(covers, () if own_root else scratch, places, box.uid, unused)
-
-
-def lay(layout: Layout) -> None:
-    """Cover what is private, and lay what the box names over it. Nobody but this process and its children sees it."""
-    kernel.unshare(kernel.CLONE_NEWNS)
-    kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    for path in layout.without:
-        with contextlib.suppress(OSError):  # it is no mount here
-            kernel.detach(path)
-    held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in layout.places}
-    for cover in layout.covers:
-        kernel.mount("tmpfs", cover, "tmpfs", PLAIN, "mode=755")
-    for path in layout.scratch:
-        _make_place(path, is_folder=True)
-        kernel.mount("tmpfs", path, "tmpfs", PLAIN, f"mode=700,uid={layout.uid}")
-    for path, descriptor in held.items():
-        _make_place(path, is_folder=layout.places[path])
-        kernel.mount(f"/proc/self/fd/{descriptor}", path, None, kernel.MS_BIND | kernel.MS_REC)
-        os.close(descriptor)
+    unfirm = [] if box.uid is None else [path for path in below if not is_firm(path, box.uid, status)]
+    return Layout(covers, () if own_root else scratch, places, box.uid, unused, unfirm)
 
 
 def _barrier(path: str, mode: Callable[[str], int]) -> str | None:

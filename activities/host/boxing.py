@@ -78,6 +78,7 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
         upstream=next((context.environ[name] for name in WAYS_OUT if context.environ.get(name)), ""),
         uid=there.uid,
         own_network=there.own_network,
+        own_root=there.own_root,
     )
 
 

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from activities.boxes.box import BoxKind
-from tests.activities.boxes.world import World, built, why_not
+from activities.boxes.machine import look
+from tests.activities.boxes.world import UID, World, built, why_not
+
+BY_ITSELF = " by itself"
+BY_BUBBLEWRAP = f"{BoxKind.BWRAP}{BY_ITSELF}"
 
 
 @pytest.fixture
@@ -15,10 +19,13 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield there
 
 
-@pytest.fixture(params=[BoxKind.BWRAP, BoxKind.LANDLOCK])
-def kind(request: pytest.FixtureRequest) -> BoxKind:
-    """Each box that this machine can make."""
-    kind = BoxKind(request.param)
+@pytest.fixture(params=[BoxKind.BWRAP, BoxKind.LANDLOCK, BY_BUBBLEWRAP])
+def kind(request: pytest.FixtureRequest, world: World) -> BoxKind:
+    """Each box that this machine can make; where a service that is root lays one out, also as bubblewrap does it."""
+    world.own_root = request.param != BY_BUBBLEWRAP
+    kind = BoxKind(request.param.removesuffix(BY_ITSELF))
     if why := why_not(kind):
         pytest.skip(why)
+    if request.param == BY_BUBBLEWRAP and not look(UID).own_root:
+        pytest.skip("no other way to lay out a box of bubblewrap here")
     return kind

@@ -33,6 +33,8 @@ class World:
 
     tmp: Path
     facts: dict[str, object] = field(default_factory=dict)
+    own_root: bool = True
+    """Whether a service that is root lays the root of a box out for bubblewrap, where it can."""
 
     @property
     def work(self) -> Path:
@@ -51,6 +53,7 @@ class World:
             "read": (self.tmp / "lent", *needed((sys.executable,), None, Path.home())),
             "uid": there.uid,
             "own_network": there.own_network,
+            "own_root": there.own_root and self.own_root,
         }
         box = Box(**(given | changes))  # type: ignore[arg-type]
         box.tmp.mkdir(exist_ok=True)
