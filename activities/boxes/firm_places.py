@@ -9,6 +9,11 @@ from collections.abc import Callable
 
 MOST_LINKS = 40
 
+
+class LinkError(OSError):
+    """What was to be opened for an agent is not where its path says."""
+
+
 Status = Callable[[str], os.stat_result]
 """As `os.lstat`."""
 
@@ -37,6 +42,12 @@ def is_firm(path: str, uid: int, status: Status = os.lstat) -> bool:
         left += target.split("/")[::-1]
         here = "" if target.startswith("/") else here
     return True
+
+
+def require_there(descriptor: int, path: str) -> None:
+    """That what was opened stands at its path, and was reached by no link."""
+    if os.readlink(f"/proc/self/fd/{descriptor}") != path:
+        raise LinkError(f"{path} leads elsewhere by a link, which agents may have made")
 
 
 def _may_replace(uid: int, folder: os.stat_result, entry: os.stat_result) -> bool:

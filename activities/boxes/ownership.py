@@ -6,12 +6,14 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from activities.boxes.firm_places import is_firm, require_there
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def hand_over(paths: Iterable[Path], uid: int, *, within: bool = True) -> None:
     """These folders belong to the account from here on, and so does everything in them unless `within` is False. No
-    link is followed, no other disk entered.
+    link is followed, no other disk entered; a link on the way to them that agents may have made is a LinkError.
 
     A file with a second name somewhere is left as it is: it may not be of this folder alone.
     """
@@ -21,10 +23,17 @@ def hand_over(paths: Iterable[Path], uid: int, *, within: bool = True) -> None:
 
 
 def _own(top: Path, uid: int, *, within: bool) -> None:
-    found = top.lstat()
-    os.chown(top, uid, uid, follow_symlinks=False)
-    if within and stat.S_ISDIR(found.st_mode):
-        _own_below(os.open(top, _FOLDER), uid, found.st_dev)
+    around = os.open(top.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if uid and not is_firm(str(top), uid):
+            require_there(around, str(top.parent))
+        found = os.stat(top.name, dir_fd=around, follow_symlinks=False)
+        os.chown(top.name, uid, uid, dir_fd=around, follow_symlinks=False)
+        inner = os.open(top.name, _FOLDER, dir_fd=around) if within and stat.S_ISDIR(found.st_mode) else None
+    finally:
+        os.close(around)
+    if inner is not None:
+        _own_below(inner, uid, found.st_dev)
 
 
 def _own_below(folder: int, uid: int, device: int) -> None:

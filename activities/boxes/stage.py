@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from activities.boxes import kernel
 from activities.boxes.box import Box, BoxKind
-from activities.boxes.firm_places import is_firm
+from activities.boxes.firm_places import is_firm, require_there
 
 COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
 """Covered too where the box is the machine's own root: sockets of other programs lie there."""
@@ -48,8 +48,7 @@ class Layout:
                 kernel.detach(path)
         held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in self.places}
         for path in self.unfirm:
-            if os.readlink(f"/proc/self/fd/{held[path]}") != path:
-                raise OSError(f"{path} leads elsewhere by a link, which agents may have made")
+            require_there(held[path], path)
         for cover in self.covers:
             kernel.mount("tmpfs", cover, "tmpfs", kernel.PLAIN, "mode=755")
         for path in self.scratch:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from activities.agents.adapter import CannotLaunchError, Launch
 from activities.boxes import bwrap, etc_copy, machine, ownership, system
 from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.firm_places import LinkError
 from activities.boxes.machine import Machine
 from activities.boxes.network import LOOPBACK
 from activities.boxes.programs import needed
@@ -111,7 +112,10 @@ def hand_over(box: Box) -> None:
     for folder in (box.tmp.parent, box.tmp) if box.kind is BoxKind.LANDLOCK else ():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if box.uid is not None:
-        ownership.hand_over(dict.fromkeys((*box.writable, box.cwd)), box.uid)
+        try:
+            ownership.hand_over(dict.fromkeys((*box.writable, box.cwd)), box.uid)
+        except LinkError as error:
+            raise CannotLaunchError(str(error), "service help boxes") from None
 
 
 def take_back(cwd: Path, *, kept: bool) -> None:

@@ -1,5 +1,6 @@
 """Which box a run gets: what its settings, its program and the machine come to (ruling N2)."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,19 @@ def test_the_best_box_or_the_one_that_was_said_or_none(said: Any, there: Machine
     with pytest.raises(CannotLaunchError) as refused:
         boxing.kind_of(section, "shell", there)
     assert "without one no agent is run" in refused.value.message
+
+
+def test_a_folder_that_an_agent_has_sent_elsewhere_is_not_handed_over(tmp_path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root hands anything over")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "private/here").mkdir(parents=True)
+    (tmp_path / "cache/tool").symlink_to(tmp_path / "private")
+    os.chown(tmp_path / "cache", 64_100, 64_100)
+    work = tmp_path / "work"
+    box = Box(BoxKind.BWRAP, Network.NONE, work, tmp_path, tmp_path, write=(tmp_path / "cache/tool/here",), uid=64_100)
+    with pytest.raises(CannotLaunchError) as refused:
+        boxing.hand_over(box)
+    assert "leads elsewhere by a link" in refused.value.message
+    assert refused.value.hint == "service help boxes"
+    assert (tmp_path / "private/here").stat().st_uid == 0

@@ -1,0 +1,85 @@
+"""What is handed to the account of agents is what the box names, and nothing that an agent put in its place."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from activities.boxes.firm_places import LinkError, is_firm
+from activities.boxes.ownership import hand_over
+from tests.activities.boxes.world import UID
+
+pytestmark = pytest.mark.ruling("N2")
+
+SOMEBODY = 64_321
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """A folder that agents may write, with one in it that is lent too; beside it, one that is nobody's business."""
+    if os.geteuid():
+        pytest.skip("only root hands anything over")
+    (tmp_path / "cache/tool/here").mkdir(parents=True)
+    (tmp_path / "private/here").mkdir(parents=True)
+    os.chown(tmp_path / "cache", UID, UID)
+    return tmp_path / "cache"
+
+
+def owner(path: Path) -> int:
+    return path.lstat().st_uid
+
+
+def test_all_that_is_in_a_folder_is_handed_over_and_back(cache: Path) -> None:
+    (cache / "tool/here/file").touch()
+    for uid in (UID, 0):
+        hand_over((cache / "tool/here",), uid)
+        assert [owner(cache / name) for name in ("tool", "tool/here", "tool/here/file")] == [0, uid, uid]
+
+
+def test_a_link_on_the_way_that_an_agent_may_have_made_is_refused(cache: Path) -> None:
+    (cache / "tool").rename(cache / "other")
+    (cache / "tool").symlink_to(cache.parent / "private")
+    with pytest.raises(LinkError, match=rf"{cache}/tool leads elsewhere by a link"):
+        hand_over((cache / "tool/here",), UID)
+    assert owner(cache.parent / "private/here") == 0
+
+
+def test_a_link_in_its_place_is_not_followed(cache: Path) -> None:
+    (cache / "link").symlink_to(cache.parent / "private")
+    hand_over((cache / "link",), UID)
+    assert owner(cache.parent / "private") == 0
+
+
+def test_a_link_of_the_operator_s_is_followed(cache: Path) -> None:
+    (cache.parent / "link").symlink_to(cache.parent / "private")
+    hand_over((cache.parent / "link/here",), UID)
+    assert owner(cache.parent / "private/here") == UID
+
+
+@pytest.mark.parametrize(
+    ("owner", "mode", "firm"),
+    [(0, 0o755, True), (0, 0o777, False), (0, 0o1777, True), (0, 0o775, True), (UID, 0o755, False)],
+)
+def test_what_makes_a_way_firm(cache: Path, owner: int, mode: int, firm: bool) -> None:
+    """The entry is root's: in a folder with the sticky bit nobody else may replace it."""
+    folder = cache.parent / "private"
+    os.chown(folder, owner, 0)
+    folder.chmod(mode)
+    assert is_firm(str(folder / "here"), UID) is firm
+    os.chown(folder / "here", UID, UID)
+    assert is_firm(str(folder / "here"), UID) is (firm and mode != 0o1777)
+
+
+def test_its_own_group_may_replace_what_stands_in_a_folder(cache: Path) -> None:
+    folder = cache.parent / "private"
+    folder.chmod(0o775)
+    os.chown(folder, SOMEBODY, UID)
+    assert not is_firm(str(folder / "here"), UID)
+
+
+def test_a_way_that_goes_round_in_links_is_not_firm(cache: Path) -> None:
+    (cache.parent / "a").symlink_to("b")
+    (cache.parent / "b").symlink_to("../" + cache.parent.name + "/a")
+    assert not is_firm(str(cache.parent / "a"), UID)
+    (cache.parent / "up").symlink_to("private/./here/../../private")
+    assert is_firm(str(cache.parent / "up"), UID)
