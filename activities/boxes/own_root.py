@@ -120,8 +120,7 @@ def planned(box: Box) -> Root | None:
     """
     if not box.own_root or box.kind is not BoxKind.BWRAP or box.uid is None or not _stands_apart(box):
         return None
-    status = functools.cache(os.lstat)  # most places stand in the same folders
-    if not all(is_firm(str(path), box.uid, status) for path in box.places):
+    if not all(is_firm(str(path), box.uid) for path in box.places):
         return None
     links, folders = _system(system.moment())
     shared = dict(folders)

@@ -64,14 +64,13 @@ def planned(box: Box) -> Layout:
     """How the machine is laid out for a box."""
     needed = [str(path) for path in (*box.places, *((box.etc,) if box.etc else ()))]
     mode = functools.cache(lambda path: os.stat(path).st_mode)  # most of them stand in the same folders
-    status = functools.cache(os.lstat)
     covers = _outermost({*filter(None, (_barrier(path, mode) for path in needed)), *_hidden(box)})
     scratch = tuple(map(str, box.scratch))
     below = [path for path in needed if any(_is_below(path, each) for each in (*covers, *scratch))]
     places = {path: stat.S_ISDIR(mode(path)) for path in below}
     own_root = box.kind is BoxKind.BWRAP
     unused = (UNUSED,) if own_root and not any(_is_below(path, UNUSED) for path in needed) else ()
-    unfirm = [] if box.uid is None else [path for path in below if not is_firm(path, box.uid, status)]
+    unfirm = [] if box.uid is None else [path for path in below if not is_firm(path, box.uid)]
     return Layout(covers, () if own_root else scratch, places, box.uid, unused, unfirm)
 
 
