@@ -14,6 +14,9 @@ C = TypeVar("C")
 E = TypeVar("E")
 T = TypeVar("T")
 
+ORDERS_IN_TURN = "orders-in-turn"
+"""Trees of earlier releases took two orders that came together as their activities ended, and are to do so again."""
+
 
 class Loop(Generic[E, C]):
     """Events to be reduced, and the tasks that will bring more."""
@@ -24,6 +27,9 @@ class Loop(Generic[E, C]):
         self.tasks: dict[str, asyncio.Task[Any]] = {}
         self._stopped: set[str] = set()
         self._orders = 0
+        self._coming: dict[int, E] = {}
+        """Orders that have not had their turn, as they came."""
+        self._marked: set[int] = set()
 
     @property
     def idle(self) -> bool:
@@ -47,12 +53,22 @@ class Loop(Generic[E, C]):
         Temporal hands messages over ahead of all else in a workflow task. When a task is done over because one more
         message came, the workflow would take another course than it did the first time, and the rows it wrote then
         would tell of what never was. Behind an activity, every task that is done over begins as it did before.
+        Orders that came together have their turn as they came, whichever of these activities ends first.
         """
         if not self.tasks:
             self.inbox.append(event)
             return
         self._orders += 1
-        self.spawn(f"order:{self._orders}", calls.mark(summary), lambda _: self.inbox.append(event))
+        number = self._orders
+        self._coming[number] = event
+        self.spawn(f"order:{number}", calls.mark(summary), lambda _: self._in_turn(number))
+
+    def _in_turn(self, number: int) -> None:
+        self._marked.add(number)
+        if number != min(self._coming) and not workflow.patched(ORDERS_IN_TURN):
+            self.inbox.append(self._coming.pop(number))
+        while self._coming and (first := min(self._coming)) in self._marked:
+            self.inbox.append(self._coming.pop(first))
 
     def spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
         """`then` is called however the work ends, even if it is cancelled before its first step."""

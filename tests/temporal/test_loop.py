@@ -1,0 +1,55 @@
+"""Orders that come together have their turn as they came (ruling F1: the first answer is the one that holds)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from workflows.temporal.loop import Loop
+
+pytestmark = pytest.mark.ruling("F1")
+
+Ordered = Callable[[bool], Awaitable[list[str]]]
+
+
+@pytest.fixture
+def ordered(monkeypatch: pytest.MonkeyPatch) -> Ordered:
+    """What is in the inbox after each mark of four orders that end out of order, in a `new` history or not."""
+
+    async def play(new: bool) -> list[str]:
+        marks = {name: asyncio.get_running_loop().create_future() for name in "abcd"}
+
+        async def mark(summary: str) -> None:
+            await marks[summary]
+
+        monkeypatch.setattr("workflows.temporal.calls.mark", mark)
+        monkeypatch.setattr("temporalio.workflow.patched", lambda _: new)
+        events: Loop[str, str] = Loop(lambda _: [])
+        events.spawn("a job", asyncio.sleep(3600), lambda _: None)
+        for name in marks:
+            events.order(name, name)
+        seen = []
+        for name in "cadb":
+            marks[name].set_result(None)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            seen.append("".join(events.inbox))
+        events.stop("a job")
+        return seen
+
+    return play
+
+
+async def test_whichever_mark_ends_first(ordered: Ordered) -> None:
+    assert await ordered(True) == ["", "a", "a", "abcd"]
+
+
+async def test_a_course_of_an_earlier_release_is_taken_again_as_it_was(ordered: Ordered) -> None:
+    assert await ordered(False) == ["c", "ca", "cad", "cadb"]
+
+
+async def test_an_order_waits_for_nothing_where_nothing_goes_on() -> None:
+    events: Loop[str, str] = Loop(lambda _: [])
+    events.order("a", "a")
+    events.order("b", "b")
+    assert list(events.inbox) == ["a", "b"]
