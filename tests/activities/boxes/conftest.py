@@ -19,7 +19,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield there
 
 
-@pytest.fixture(params=[BoxKind.BWRAP, BoxKind.LANDLOCK, BY_BUBBLEWRAP])
+@pytest.fixture(params=[BoxKind.BWRAP, BoxKind.LANDLOCK, pytest.param(BY_BUBBLEWRAP, marks=pytest.mark.long)])
 def kind(request: pytest.FixtureRequest, world: World) -> BoxKind:
     """Each box that this machine can make; where a service that is root lays one out, also as bubblewrap does it."""
     world.own_root = request.param != BY_BUBBLEWRAP
