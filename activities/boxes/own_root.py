@@ -9,7 +9,7 @@ import functools
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from activities.boxes import bwrap, kernel, system
 from activities.boxes.box import Box, BoxKind
@@ -36,7 +36,7 @@ class Root:
     scratch: Sequence[str]
     places: Mapping[str, bool]
     """What the box names; whether it can be changed."""
-    files: Sequence[str] = field(default=())
+    files: Sequence[str] = ()
     """Of all these, what is no folder."""
 
     def lay(self) -> None:
@@ -60,16 +60,13 @@ class Root:
             os.symlink(target, ROOT + path)
         for path, source in self.system.items():
             self._put(source, path, writable=False)
+        owned = f"mode=755,uid={self.uid},gid={self.uid},size={bwrap.TMP_BYTES}"
         for path in self.scratch:
             self._folder(path)
-            kernel.mount("tmpfs", ROOT + path, "tmpfs", kernel.PLAIN, f"mode=755,{self._own},size={bwrap.TMP_BYTES}")
+            kernel.mount("tmpfs", ROOT + path, "tmpfs", kernel.PLAIN, owned)
         self._folder(bwrap.TMPDIR)
         for path, writable in self.places.items():
             self._put(path, path, writable=writable)
-
-    @property
-    def _own(self) -> str:
-        return f"uid={self.uid},gid={self.uid}"
 
     def _devices(self) -> None:
         """The harmless ones, terminals of its own, and memory to share."""
@@ -123,8 +120,8 @@ def planned(box: Box) -> Root | None:
     if not all(is_firm(str(path), box.uid) for path in box.places):
         return None
     links, folders = _system(system.moment())
-    shared = dict(folders)
-    shared |= {"/etc": str(box.etc)} if box.etc else {str(file): str(file) for file in system.files()}
+    etc = {"/etc": str(box.etc)} if box.etc else {str(file): str(file) for file in system.files()}
+    shared = folders | etc
     places = {str(path): writable for path, writable in box.places.items()}
     sources = shared | {path: path for path in places}
     files = [path for path, source in sources.items() if not os.path.isdir(source)]
