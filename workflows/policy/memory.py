@@ -12,8 +12,11 @@ WORD_LIMIT = 64
 """Characters of a word that count; queries and entries are cut alike."""
 QUERY_WORDS = 64
 
-_WORD = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
-"""Letters and digits; what is written without spaces counts by the character."""
+_ALONE = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+"""What is written without spaces counts by the character."""
+
+_WORD = re.compile(f"[{_ALONE}]|[^\\W_{_ALONE}]+")
+"""Letters and digits."""
 
 _EMPTY = frozenset(
     re.findall(
@@ -59,8 +62,15 @@ class Recalled(Entry):
 def words(text: str) -> list[str]:
     """The words of a text as they are compared: without case, accents or punctuation, in order (total)."""
     plain = unicodedata.normalize("NFKD", text).casefold()
-    bare = "".join(char for char in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(char))
+    bare = "".join(map(_bare, unicodedata.normalize("NFKD", plain)))
     return [word[:WORD_LIMIT] for word in _WORD.findall(bare)]
+
+
+def _bare(char: str) -> str:
+    """Without accents; signs for numbers that are no digits stand between words, as they do for PostgreSQL."""
+    if unicodedata.combining(char):
+        return ""
+    return " " if unicodedata.category(char) == "No" else char
 
 
 def wanted_words(query: str) -> list[str]:

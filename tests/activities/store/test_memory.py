@@ -216,6 +216,8 @@ def test_any_text_is_a_query(with_limiter: Engine, query: str) -> None:
 
 @SLOW
 @given(content=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=80))
+@example(content="\N{OLD NORTH ARABIAN NUMBER ONE}")
+@example(content="\N{KATAKANA MIDDLE DOT}")
 def test_what_has_words_is_found_by_its_own_text(store: Engine, content: str) -> None:
     empty(store)
     memory.write(store, written("", f"{content} x1"), confirmed_by=PERSON)
