@@ -37,6 +37,7 @@ def recalled(key: str = "deploy", content: str = "make deploy", agent: str | Non
         ("数据 x", ["数", "据", "x"]),
         ("x" * 100, ["x" * WORD_LIMIT]),
         ("\0\ud800 -- \U0001f680", []),
+        ("a\N{OLD NORTH ARABIAN NUMBER ONE}b カ\N{KATAKANA MIDDLE DOT}ー", ["a", "b", "カ", "ー"]),
     ],
 )
 def test_words_are_letters_and_digits_without_case_and_accents(text: str, expected: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Orders that come together have their turn as they came (ruling F1: the first answer is the one that holds)."""
+"""Orders that come together have their turn as they came (ruling F4: the first one wins)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,7 @@ import pytest
 
 from workflows.temporal.loop import Loop
 
-pytestmark = pytest.mark.ruling("F1")
+pytestmark = pytest.mark.ruling("F4")
 
 Ordered = Callable[[bool], Awaitable[list[str]]]
 

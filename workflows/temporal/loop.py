@@ -15,7 +15,7 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 ORDERS_IN_TURN = "orders-in-turn"
-"""Trees of earlier releases took two orders that came together as their activities ended, and are to do so again."""
+"""A tree that an earlier release ran took orders as their activities ended, and has to do so again in a replay."""
 
 
 class Loop(Generic[E, C]):
@@ -27,9 +27,8 @@ class Loop(Generic[E, C]):
         self.tasks: dict[str, asyncio.Task[Any]] = {}
         self._stopped: set[str] = set()
         self._orders = 0
-        self._coming: dict[int, E] = {}
-        """Orders that have not had their turn, as they came."""
-        self._marked: set[int] = set()
+        self._coming: dict[str, E] = {}
+        """Orders that have not had their turn, as they came, by the names of their activities."""
 
     @property
     def idle(self) -> bool:
@@ -53,21 +52,22 @@ class Loop(Generic[E, C]):
         Temporal hands messages over ahead of all else in a workflow task. When a task is done over because one more
         message came, the workflow would take another course than it did the first time, and the rows it wrote then
         would tell of what never was. Behind an activity, every task that is done over begins as it did before.
-        Orders that came together have their turn as they came, whichever of these activities ends first.
+        Orders that came together have their turn as they came, whichever of these activities ends first: the first answer
+        wins (ruling F4).
         """
         if not self.tasks:
             self.inbox.append(event)
             return
         self._orders += 1
-        number = self._orders
-        self._coming[number] = event
-        self.spawn(f"order:{number}", calls.mark(summary), lambda _: self._in_turn(number))
+        key = f"order:{self._orders}"
+        self._coming[key] = event
+        self.spawn(key, calls.mark(summary), lambda _: self._marked(key))
 
-    def _in_turn(self, number: int) -> None:
-        self._marked.add(number)
-        if number != min(self._coming) and not workflow.patched(ORDERS_IN_TURN):
-            self.inbox.append(self._coming.pop(number))
-        while self._coming and (first := min(self._coming)) in self._marked:
+    def _marked(self, key: str) -> None:
+        """An order's activity has ended. An order goes on when neither its own nor an earlier one's is left."""
+        if key != next(iter(self._coming)) and not workflow.patched(ORDERS_IN_TURN):
+            self.inbox.append(self._coming.pop(key))
+        while (first := next(iter(self._coming), None)) and first not in self.tasks:
             self.inbox.append(self._coming.pop(first))
 
     def spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
