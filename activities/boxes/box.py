@@ -72,9 +72,8 @@ class Box:
         paths = {name: Path(value[name]) for name in ("cwd", "home", "tmp", "etc") if value[name] is not None}
         lists = {name: tuple(map(Path, value[name])) for name in ("read", "write", "scratch")}
         kinds = {"kind": BoxKind(value["kind"]), "network": Network(value["network"]), "hosts": tuple(value["hosts"])}
-        return cls(
-            **{**{each.name: value[each.name] for each in fields(cls) if each.name in value}, **paths, **lists, **kinds}
-        )
+        told = {each.name: value[each.name] for each in fields(cls) if each.name in value}  # earlier ones knew fewer
+        return cls(**{**told, **paths, **lists, **kinds})
 
     @cached_property
     def places(self) -> dict[Path, bool]:

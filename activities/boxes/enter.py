@@ -51,14 +51,14 @@ def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
 
     What cannot be worked out is tried again by the supervisor, which says why.
     """
-    layout: Laid | None = None
+    root = layout = None
     if box.uid is not None:
         with contextlib.suppress(OSError):
-            layout = own_root.planned(box) or stage.planned(box)
-    whole = isinstance(layout, own_root.Root)
-    argv = bwrap.argv(box, command, own_root.ROOT if whole else None) if box.kind is BoxKind.BWRAP else command
-    told = vars(layout) if layout else None
-    return {"box": box.as_json(), "argv": list(argv), "root" if whole else "layout": told}
+            root = own_root.planned(box)
+            layout = None if root else stage.planned(box)
+    argv = bwrap.argv(box, command, own_root.ROOT if root else None) if box.kind is BoxKind.BWRAP else command
+    laid = {"root": root and vars(root), "layout": layout and vars(layout)}
+    return {"box": box.as_json(), "argv": list(argv), **laid}
 
 
 @contextmanager
@@ -108,6 +108,7 @@ def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[s
 
 
 def _layout(box: Box, told: Mapping[str, Any]) -> Laid | None:
+    """As it was worked out by who asked for the run, or worked out now, which says why it could not be."""
     if root := told.get("root"):
         return own_root.Root(**root)
     if layout := told.get("layout"):

@@ -5,46 +5,57 @@ Root follows every link. What it opens for an agent, to lay it into its box, mus
 
 import os
 import stat
-from functools import lru_cache
-
-from activities.boxes import system
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
 MOST_LINKS = 40
+"""As the kernel follows at most on one way."""
 
 
 class LinkError(OSError):
     """What was to be opened for an agent is not where its path says."""
 
 
-def is_firm(path: str, uid: int) -> bool:
-    """Whether this account can change nothing on the way to what stands there. What is not there is an OSError."""
-    return end_of(path, uid, system.moment()) is not None
+class Way(NamedTuple):
+    """Where a path leads, without the links that only those make who own the machine."""
 
-
-def require_there(descriptor: int, path: str) -> None:
-    """That what was opened stands at its path, and was reached by no link."""
-    if os.readlink(f"/proc/self/fd/{descriptor}") != path:
-        raise LinkError(f"{path} leads elsewhere by a link, which agents may have made")
-
-
-@lru_cache(1000)
-def end_of(path: str, uid: int, moment: int, links: int = 0) -> str | None:
-    """Where a path leads, without any links; None where the account may change that. It is asked once a second for each
-    folder: what is firm can be changed by those only who own the machine.
+    end: str
+    firm: bool
+    """Whether the account of agents can change nothing on it. Otherwise it is followed as if there were no links from
+    the first place on that the account may change.
     """
-    if not path.strip("/"):
-        return "/" if path else None
-    around, name = os.path.split(path)
-    folder = end_of(around, uid, moment, links)
-    if folder is None or name in ("", ".", ".."):
-        return os.path.dirname(folder) if folder and name == ".." else folder
-    there = os.path.join(folder, name)
-    found = os.lstat(there)
-    if _may_replace(uid, os.lstat(folder), found) or links > MOST_LINKS:
-        return None
-    if not stat.S_ISLNK(found.st_mode):
-        return there
-    return end_of(os.path.join(folder, os.readlink(there)), uid, moment, links + 1)
+
+
+def ways(uid: int) -> Callable[[str], Way]:
+    """What finds the ways of paths for this account of agents, and looks at each folder once. What is not there on a
+    firm way is an OSError.
+    """
+
+    @cache
+    def way(path: str, links: int = 0) -> Way:
+        if not path.strip("/"):
+            return Way("/", firm=path != "")
+        around, name = os.path.split(path)
+        folder, firm = way(around, links)
+        if name in ("", ".", ".."):
+            return Way(os.path.dirname(folder) if name == ".." else folder, firm)
+        there = os.path.join(folder, name)
+        if not firm or _may_replace(uid, os.lstat(folder), found := os.lstat(there)):
+            return Way(there, firm=False)
+        if not stat.S_ISLNK(found.st_mode):
+            return Way(there, firm=True)
+        if links == MOST_LINKS:
+            return Way(there, firm=False)
+        return way(os.path.join(folder, os.readlink(there)), links + 1)
+
+    return way
+
+
+def require(descriptor: int, end: str) -> None:
+    """That what was opened stands at the end of its way, and no other link has led to it."""
+    if os.readlink(f"/proc/self/fd/{descriptor}") != end:
+        raise LinkError(f"{end} leads elsewhere by a link, which agents may have made")
 
 
 def _may_replace(uid: int, folder: os.stat_result, entry: os.stat_result) -> bool:

@@ -58,6 +58,12 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str = ""
     checked(libc().mount(*what, ctypes.c_ulong(flags), data.encode() or None), f"mount on {target}")
 
 
+def own_mounts() -> None:
+    """What is mounted from here on, only this process and its children see."""
+    unshare(CLONE_NEWNS)
+    mount("none", "/", None, MS_REC | MS_PRIVATE)
+
+
 def restrict_mounts(target: str, *, read_only: bool) -> None:
     """What is mounted there, and all in it, has no devices, no programs that become another account, and cannot be
     changed. As mount_setattr(2), of Linux 5.12.

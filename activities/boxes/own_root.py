@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from activities.boxes import bwrap, kernel, system
 from activities.boxes.box import Box, BoxKind
-from activities.boxes.firm_places import is_firm
+from activities.boxes.firm_places import ways
 
 ROOT = "/sys"
 """Where it is laid: every machine has this folder, and no box does."""
@@ -40,9 +40,8 @@ class Root:
     """Of all these, what is no folder."""
 
     def lay(self) -> None:
-        """Nobody but this process and its children sees it, and nothing else that it sees is changed."""
-        kernel.unshare(kernel.CLONE_NEWNS)
-        kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+        """Only this process and its children see it."""
+        kernel.own_mounts()
         mask = os.umask(0)
         try:
             self._lay()
@@ -117,7 +116,8 @@ def planned(box: Box) -> Root | None:
     """
     if not box.own_root or box.kind is not BoxKind.BWRAP or box.uid is None or not _stands_apart(box):
         return None
-    if not all(is_firm(str(path), box.uid) for path in box.places):
+    way = ways(box.uid)
+    if not all(way(str(path)).firm for path in box.places):
         return None
     links, folders = _system(system.moment())
     etc = {"/etc": str(box.etc)} if box.etc else {str(file): str(file) for file in system.files()}

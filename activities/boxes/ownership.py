@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from activities.boxes.firm_places import is_firm, require_there
+from activities.boxes.firm_places import require, ways
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -17,16 +17,18 @@ def hand_over(paths: Iterable[Path], uid: int, *, within: bool = True) -> None:
 
     A file with a second name somewhere is left as it is: it may not be of this folder alone.
     """
+    way = ways(uid) if uid else None  # what goes back to root stands in folders of the service
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
-            _own(path, uid, within=within)
+            _own(path, uid, way(str(path.parent)).end if way else None, within=within)
 
 
-def _own(top: Path, uid: int, *, within: bool) -> None:
+def _own(top: Path, uid: int, folder: str | None, *, within: bool) -> None:
+    """What stands in that folder, which is looked at if it is told."""
     around = os.open(top.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if uid and not is_firm(str(top), uid):
-            require_there(around, str(top.parent))
+        if folder is not None:
+            require(around, folder)
         found = os.stat(top.name, dir_fd=around, follow_symlinks=False)
         os.chown(top.name, uid, uid, dir_fd=around, follow_symlinks=False)
         inner = os.open(top.name, _FOLDER, dir_fd=around) if within and stat.S_ISDIR(found.st_mode) else None

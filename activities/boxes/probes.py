@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 if __name__ == "__main__":  # isolated mode knows the standard library only
@@ -71,8 +71,7 @@ class Proof:
 
 def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
     """Try a box of this machine, in a process of its own."""
-    words = (kind.value, network.value, str(there.uid or 0), str(int(there.own_network)), str(int(there.own_root)))
-    command = [sys.executable, "-I", "-S", __file__, *words]
+    command = [sys.executable, "-I", "-S", __file__, kind.value, network.value, json.dumps(asdict(there))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False, cwd="/")
     if done.returncode:
         return Proof(done.stderr.strip()[-300:])
@@ -84,15 +83,25 @@ def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
     return Proof(escaped=tuple(name for name in PROBES if name in worked))
 
 
-def tried(kind: BoxKind, network: Network, uid: int | None, own_network: bool, own_root: bool = False) -> list[str]:
+def tried(kind: BoxKind, network: Network, there: Machine) -> list[str]:
     """What worked in the box."""
     with tempfile.TemporaryDirectory(prefix="service-box-") as folder, _things(Path(folder)) as at:
         work = Path(folder, "user", "work")
         read = (Path(folder, "lent"), *needed((sys.executable,), None, Path.home()))
         tmp = work.parent / "tmp"
-        box = Box(kind, network, work, work.parent, tmp, read=read, uid=uid, own_network=own_network, own_root=own_root)
-        if uid is not None:
-            hand_over((work, box.tmp), uid)
+        box = Box(
+            kind,
+            network,
+            cwd=work,
+            home=work.parent,
+            tmp=tmp,
+            read=read,
+            uid=there.uid,
+            own_network=there.own_network,
+            own_root=there.own_root,
+        )
+        if there.uid is not None:
+            hand_over((work, box.tmp), there.uid)
         probes = {WORKS: "open('made', 'w').write('x')", **PROBES}
         command = (sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps(at), json.dumps(probes))
         env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
@@ -132,6 +141,5 @@ def _things(folder: Path) -> Iterator[dict[str, object]]:
 
 
 if __name__ == "__main__":
-    said, wide, account, apart, root = sys.argv[1:]
-    results = tried(BoxKind(said), Network(wide), int(account) or None, apart == "1", root == "1")
-    sys.stdout.write(json.dumps(results))
+    said, wide, machine = sys.argv[1:]
+    sys.stdout.write(json.dumps(tried(BoxKind(said), Network(wide), Machine(**json.loads(machine)))))

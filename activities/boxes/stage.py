@@ -9,11 +9,11 @@ import functools
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from activities.boxes import kernel
 from activities.boxes.box import Box, BoxKind
-from activities.boxes.firm_places import is_firm, require_there
+from activities.boxes.firm_places import require, ways
 
 COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
 """Covered too where the box is the machine's own root: sockets of other programs lie there."""
@@ -36,19 +36,18 @@ class Layout:
     uid: int | None
     without: Sequence[str] = ()
     """Of the machine's mounts, what the box has no use for."""
-    unfirm: Sequence[str] = ()
-    """The places that agents may have put a link to something else into."""
+    unfirm: Mapping[str, str] = field(default_factory=dict)
+    """The places that agents may have put a link on the way to, and where they stand if there is none."""
 
     def lay(self) -> None:
-        """Cover what is private, and lay what the box names over it. Only this process and its children see it."""
-        kernel.unshare(kernel.CLONE_NEWNS)
-        kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+        """Cover what is private, and lay what the box names over it."""
+        kernel.own_mounts()
         for path in self.without:
             with contextlib.suppress(OSError):  # it is no mount here
                 kernel.detach(path)
         held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in self.places}
-        for path in self.unfirm:
-            require_there(held[path], path)
+        for path, end in self.unfirm.items():
+            require(held[path], end)
         for cover in self.covers:
             kernel.mount("tmpfs", cover, "tmpfs", kernel.PLAIN, "mode=755")
         for path in self.scratch:
@@ -68,10 +67,11 @@ def planned(box: Box) -> Layout:
     scratch = tuple(map(str, box.scratch))
     below = [path for path in needed if any(_is_below(path, each) for each in (*covers, *scratch))]
     places = {path: stat.S_ISDIR(mode(path)) for path in below}
-    own_root = box.kind is BoxKind.BWRAP
-    unused = (UNUSED,) if own_root and not any(_is_below(path, UNUSED) for path in needed) else ()
-    unfirm = [] if box.uid is None else [path for path in below if not is_firm(path, box.uid)]
-    return Layout(covers, () if own_root else scratch, places, box.uid, unused, unfirm)
+    in_bwrap = box.kind is BoxKind.BWRAP
+    unused = (UNUSED,) if in_bwrap and not any(_is_below(path, UNUSED) for path in needed) else ()
+    known = {} if box.uid is None else dict(zip(below, map(ways(box.uid), below), strict=True))
+    unfirm = {path: way.end for path, way in known.items() if not way.firm}
+    return Layout(covers, () if in_bwrap else scratch, places, box.uid, unused, unfirm)
 
 
 def _barrier(path: str, mode: Callable[[str], int]) -> str | None:

@@ -26,7 +26,7 @@ def furnish(repo: Path, common: Path, path: Path, side: Path, commit: str, branc
         "config": configuration(repo),
         own_side.ALTERNATES: own_side.alternates(common),
     }
-    folders = ("objects", "objects/info", "refs", "info")  # git makes others when it needs them, as few jobs do
+    folders = ("objects", "objects/info", "refs", "info")  # git makes the others when it needs them, which is seldom
     own_side.new_directory(fresh, folders, files)
     for name in ("info/exclude", "info/attributes", "shallow"):
         if own_side.says_something(common / name):

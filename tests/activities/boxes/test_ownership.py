@@ -1,12 +1,11 @@
 """What is handed to the account of agents is what the box names, and nothing that an agent put in its place."""
 
 import os
-import secrets
 from pathlib import Path
 
 import pytest
 
-from activities.boxes.firm_places import LinkError, end_of
+from activities.boxes.firm_places import LinkError, ways
 from activities.boxes.ownership import hand_over
 from tests.activities.boxes.world import UID
 
@@ -26,9 +25,8 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def is_firm_now(path: str, uid: int) -> bool:
-    """As `is_firm`, which asks about a folder once a second."""
-    return end_of(path, uid, secrets.randbits(60)) is not None
+def is_firm(path: object) -> bool:
+    return ways(UID)(str(path)).firm
 
 
 def owner(path: Path) -> int:
@@ -71,23 +69,30 @@ def test_what_makes_a_way_firm(cache: Path, owner: int, mode: int, firm: bool) -
     folder = cache.parent / "private"
     os.chown(folder, owner, 0)
     folder.chmod(mode)
-    assert is_firm_now(str(folder / "here"), UID) is firm
+    assert is_firm(folder / "here") is firm
     os.chown(folder / "here", UID, UID)
-    assert is_firm_now(str(folder / "here"), UID) is (firm and mode != 0o1777)
+    assert is_firm(folder / "here") is (firm and mode != 0o1777)
 
 
 def test_its_own_group_may_replace_what_stands_in_a_folder(cache: Path) -> None:
     folder = cache.parent / "private"
     folder.chmod(0o775)
     os.chown(folder, SOMEBODY, UID)
-    assert not is_firm_now(str(folder / "here"), UID)
+    assert not is_firm(folder / "here")
 
 
 def test_a_way_that_goes_round_in_links_is_not_firm(cache: Path) -> None:
     (cache.parent / "a").symlink_to("b")
     (cache.parent / "b").symlink_to("../" + cache.parent.name + "/a")
-    assert not is_firm_now(str(cache.parent / "a"), UID)
+    assert not is_firm(cache.parent / "a")
     (cache.parent / "up").symlink_to("private/./here/../../private")
-    assert is_firm_now(str(cache.parent / "up"), UID)
-    assert is_firm_now(f"//{cache.parent}/", UID)
-    assert not is_firm_now("nowhere", UID), "only a whole path is"
+    assert is_firm(cache.parent / "up")
+    assert is_firm(f"//{cache.parent}/")
+    assert not is_firm("nowhere"), "only a whole path is"
+
+
+def test_links_of_the_operator_s_before_the_agent_s_folder_are_no_reason_to_refuse(cache: Path) -> None:
+    (cache.parent / "link").symlink_to(cache)
+    hand_over((cache.parent / "link/tool/here",), UID)
+    assert owner(cache / "tool/here") == UID
+    assert ways(UID)(f"{cache.parent}/link/tool/here") == (f"{cache}/tool/here", False)

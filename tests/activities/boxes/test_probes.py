@@ -6,7 +6,7 @@ import pytest
 
 from activities.boxes import probes
 from activities.boxes.box import BoxKind, Network
-from activities.boxes.machine import look
+from activities.boxes.machine import Machine, look
 from activities.boxes.probes import PROBES, Proof, prove
 from tests.activities.boxes.world import UID
 
@@ -29,6 +29,6 @@ def test_without_a_box_every_way_out_leads_out(
 
     monkeypatch.setattr(probes, "boxed", lambda _, command, env: boxed(None, command, env))
     monkeypatch.chdir(tmp_path)
-    worked = probes.tried(BoxKind.BWRAP, Network.NONE, None, own_network=True)
+    worked = probes.tried(BoxKind.BWRAP, Network.NONE, Machine(bwrap="", landlock=0, own_network=True))
     assert set(PROBES) <= set(worked)
     assert not any(tmp_path.iterdir())
