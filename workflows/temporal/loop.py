@@ -52,8 +52,8 @@ class Loop(Generic[E, C]):
         Temporal hands messages over ahead of all else in a workflow task. When a task is done over because one more
         message came, the workflow would take another course than it did the first time, and the rows it wrote then
         would tell of what never was. Behind an activity, every task that is done over begins as it did before.
-        Orders that came together have their turn as they came, whichever of these activities ends first: the first answer
-        wins (ruling F4).
+        Orders that came together have their turn as they came, whichever of these activities ends first: the first
+        answer wins (ruling F4).
         """
         if not self.tasks:
             self.inbox.append(event)
