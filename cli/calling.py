@@ -30,7 +30,8 @@ def handed_over_by(peer: Other) -> None:
 
 def agent() -> "Agent | None":
     """Whose agent it was typed by. Who has ended meanwhile, or hides what is above it, cannot be known."""
-    from activities.runs.ancestry import GoneError, agent_of, this_process
+    from activities.runs.ancestry import GoneError, agent_of
+    from activities.runs.os_processes import this_process
     from workflows.model.errors import RefusedError
 
     try:

@@ -57,7 +57,7 @@ class Box:
     own_network: bool = True
     """Whether this machine lets a run have a network of its own."""
     own_root: bool = False
-    """Whether a service that is root may lay the whole root of a box of bubblewrap out for it."""
+    """Whether a service that is root may make the box itself, as bubblewrap would."""
 
     def as_json(self) -> dict[str, Any]:
         """In the form that a run's specification holds."""

@@ -27,9 +27,9 @@ APART = (
 )
 
 
-def argv(box: Box, command: Sequence[str], root: str | None = None) -> tuple[str, ...]:
-    """What runs the command in the box. All that it sees may be laid out already, with that folder as its `root`."""
-    laid = _laid(root) if root else (*_root(box), *_own(box))
+def argv(box: Box, command: Sequence[str]) -> tuple[str, ...]:
+    """What runs the command in the box."""
+    laid = (*_root(box), *_own(box))
     return (PROGRAM, *APART, *_account(box), *laid, "--remount-ro", "/", "--chdir", str(box.cwd), "--", *command)
 
 
@@ -41,10 +41,6 @@ def scratch(box: Box) -> tuple[str, ...]:
 def _account(box: Box) -> Iterator[str]:
     if box.uid is not None:
         yield from ("--uid", str(INSIDE_UID), "--gid", str(INSIDE_UID))
-
-
-def _laid(root: str) -> tuple[str, ...]:
-    return ("--bind", root, "/", "--dev-bind", f"{root}/dev", "/dev", "--proc", "/proc")
 
 
 def _root(box: Box) -> Iterator[str]:

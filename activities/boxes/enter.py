@@ -1,7 +1,7 @@
 """Starting a command in a box: leave the network, lay out what the account of agents may see, become that account.
 
-A supervisor that is root does that itself where the box is bubblewrap's, spawns bubblewrap, and goes back. Otherwise
-a child that is forked does it, and then becomes the command: what it enters cannot be left.
+A supervisor that is root does that itself where the box has a root of its own, spawns the command there, or bubblewrap,
+and goes back. Otherwise a child that is forked does it, and then becomes the command: what it enters cannot be left.
 """
 
 import contextlib
@@ -15,16 +15,18 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from activities.boxes import bwrap, kernel, landlock, network, own_root, proxy, stage, way_back
+from activities.boxes import bwrap, kernel, keys, landlock, network, own_root, proxy, stage, way_back
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.start import Streams, places_of
 
 PROCESSES = 8192
 """Of all agents together, where they have an account of their own."""
 
-PR_CAPBSET_DROP, PR_SET_SECUREBITS = 24, 28
+PR_SET_SECUREBITS = 28
 NO_ROOT_LOCKED = 0b11
-LAST_CAPABILITY = 63
+
+OWN_ROOT = "own_root"
+"""In what is told of a box: how its root is laid out, where the service makes it without bubblewrap."""
 
 Laid = stage.Layout | own_root.Root
 
@@ -56,16 +58,23 @@ def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
         with contextlib.suppress(OSError):
             root = own_root.planned(box)
             layout = None if root else stage.planned(box)
-    argv = bwrap.argv(box, command, own_root.ROOT if root else None) if box.kind is BoxKind.BWRAP else command
-    laid = {"root": root and vars(root), "layout": layout and vars(layout)}
+    argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP and not root else command
+    laid = {OWN_ROOT: root and vars(root), "layout": layout and vars(layout)}
     return {"box": box.as_json(), "argv": list(argv), **laid}
 
 
+def takes_first(told: Mapping[str, Any] | None) -> bool:
+    """Whether the box is made by a supervisor that is the first of a namespace of its own."""
+    return bool(told and told.get(OWN_ROOT))
+
+
 @contextmanager
-def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str]) -> Iterator[Boxed]:
+def boxed(
+    told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str], *, first: bool = False
+) -> Iterator[Boxed]:
     """Inside, the command is started; a proxy that it needs runs by then. Without a box it is what it was.
 
-    What is told of the box is what `described` says of it.
+    What is told of the box is what `described` says of it. `first`: this process is the first of its namespace.
     """
     if told is None:
         yield Boxed(tuple(command), dict(env))
@@ -74,7 +83,9 @@ def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[s
     program = os.path.join(box.cwd, command[0]) if "/" in command[0] else command[0]
     if not any(map(_can_be_run, places_of(program, env))):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
-    layout = _layout(box, told)
+    root = own_root.Root(**told[OWN_ROOT]) if first and takes_first(told) else None
+    layout = root or _layout(box, told)
+    in_bwrap = box.kind is BoxKind.BWRAP and root is None
     with contextlib.ExitStack() as stack:
         channel, serving, here, ports = None, None, [], network.local_ports(box)
         variables = dict(env)
@@ -91,26 +102,30 @@ def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[s
             with _telling():
                 _lay_out(box, layout, channel, streams)
                 _become(box)
-                _hold(box, ports)
+                _hold(box, ports, in_bwrap=in_bwrap)
 
         @contextmanager
         def visit(streams: Streams) -> Iterator[None]:
             with way_back.kept():
                 with _telling():
                     _lay_out(box, layout, channel, streams)
-                    _hold(box, ports)
+                    _hold(box, ports, in_bwrap=in_bwrap)
                     _really_become(box)
                 yield
 
         can_leave = box.kind is BoxKind.BWRAP and box.uid is not None
         way_in = visit if can_leave else None
-        yield Boxed(tuple(told["argv"]), variables, enter, way_in, box.kind is BoxKind.BWRAP, serving)
+        argv = _argv(box, told, command) if in_bwrap else command
+        yield Boxed(tuple(argv), variables, enter, way_in, in_bwrap, serving)
 
 
-def _layout(box: Box, told: Mapping[str, Any]) -> Laid | None:
+def _argv(box: Box, told: Mapping[str, Any], command: Sequence[str]) -> Sequence[str]:
+    """Bubblewrap's, also where the box was to be made without it, and in the form that an earlier release knew."""
+    return bwrap.argv(box, command) if takes_first(told) or told.get("root") else told["argv"]
+
+
+def _layout(box: Box, told: Mapping[str, Any]) -> stage.Layout | None:
     """As it was worked out by who asked for the run, or worked out now, which says why it could not be."""
-    if root := told.get("root"):
-        return own_root.Root(**root)
     if layout := told.get("layout"):
         return stage.Layout(**layout)
     with _telling():
@@ -141,17 +156,19 @@ def _lay_out(box: Box, layout: Laid | None, channel: socket.socket | None, strea
         layout.lay()
         _share(streams)
     _limit(box)
-    kernel.forget_keys()
+    keys.forget()
 
 
-def _hold(box: Box, ports: Sequence[int]) -> None:
+def _hold(box: Box, ports: Sequence[int], *, in_bwrap: bool) -> None:
     """No program that is started from here on gains rights, or reaches what the box withholds. It cannot be undone: a
     supervisor that goes back out of the box stays held to this part of it.
     """
     kernel.no_new_privileges()
+    if not in_bwrap:  # it makes a user namespace for each box, and keys are of one
+        keys.keep_none()
     if box.kind is BoxKind.LANDLOCK or (box.network is Network.FULL and landlock.abi() >= 6):
         landlock.restrict(box, ports)
-    os.chdir(box.cwd if box.kind is BoxKind.LANDLOCK else "/")
+    os.chdir("/" if in_bwrap else box.cwd)
 
 
 def _share(streams: Streams) -> None:
@@ -178,8 +195,7 @@ def _become(box: Box) -> None:
         os.setresuid(box.uid, box.uid, box.uid)
     elif os.geteuid() == 0:
         kernel.checked(kernel.libc().prctl(PR_SET_SECUREBITS, NO_ROOT_LOCKED, 0, 0, 0), "prctl")
-        for number in range(LAST_CAPABILITY + 1):
-            kernel.libc().prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
+        kernel.give_no_capabilities()
 
 
 def _really_become(box: Box) -> None:

@@ -11,23 +11,28 @@ from pathlib import Path
 from activities.boxes import system
 
 PREFIX = "etc-"
+NAME = "agents"
+NAMED = {"passwd": "{name}:x:{uid}:{uid}::/nonexistent:/bin/sh\n", "group": "{name}:x:{uid}:\n"}
 KEPT_SECONDS = 30 * 86_400.0
 """A copy that has been out of date for so long is of no run any more."""
 
 
-def current(folder: Path) -> Path:
-    """The copy of /etc as it is now, another one once a file of it has changed. Runs keep the one they began with."""
-    copy = folder / f"{PREFIX}{_state()}"
+def current(folder: Path, uid: int | None) -> Path:
+    """The copy of /etc as it is now, another one once a file of it has changed. Runs keep the one they began with.
+
+    The account of agents has a name there, since some programs ask for it.
+    """
+    copy = folder / f"{PREFIX}{_state(uid)}"
     if not copy.is_dir():
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        _make(copy)
+        _make(copy, uid)
         _forget_old(folder, copy)
     return copy
 
 
-def _state() -> str:
+def _state(uid: int | None) -> str:
     """What tells one state of the files from another; a file that is replaced in a folder changes the folder."""
-    told = []
+    told = [f"{NAME} {uid}"]
     for name in system.ETC:
         with contextlib.suppress(OSError):
             found = os.stat(f"/etc/{name}")
@@ -35,7 +40,7 @@ def _state() -> str:
     return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
 
 
-def _make(copy: Path) -> None:
+def _make(copy: Path, uid: int | None) -> None:
     """It appears whole, whoever makes it at the same time. Links in folders stay links, others become files."""
     fresh = Path(tempfile.mkdtemp(prefix=f"{copy.name}.", dir=copy.parent))
     fresh.chmod(0o755)
@@ -47,12 +52,23 @@ def _make(copy: Path) -> None:
         elif _for_everybody(path):
             shutil.copyfile(path, target)
             target.chmod(0o644)
+    for file, line in NAMED.items() if uid is not None else ():
+        _name(fresh / file, line.format(name=NAME, uid=uid), str(uid))
     try:
         fresh.rename(copy)
     except OSError:
         shutil.rmtree(fresh)
         if not copy.is_dir():
             raise
+
+
+def _name(file: Path, line: str, uid: str) -> None:
+    """Add the line, unless the number has a name."""
+    known = file.read_bytes() if file.exists() else b""
+    if not any(each.split(b":")[2:3] == [uid.encode()] for each in known.splitlines()):
+        ended = known if not known or known.endswith(b"\n") else known + b"\n"
+        file.write_bytes(ended + line.encode())
+        file.chmod(0o644)
 
 
 def _unreadable(folder: str, names: list[str]) -> list[str]:

@@ -9,18 +9,21 @@ import socket
 import struct
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+CLONE_NEWCGROUP = 0x2000000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 PLAIN = MS_NOSUID | MS_NODEV
 """No programs there that become another account, no devices."""
 
 MNT_DETACH = 2
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
+PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
+LAST_CAPABILITY = 63
+CAPABILITIES_OF_64 = 0x20080522
+"""The form in which the kernel tells and takes the capabilities of a process."""
+
 SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x41
-KEYCTL = {"x86_64": 250, "aarch64": 219}
-_KEYCTL = KEYCTL.get(os.uname().machine)
-KEYCTL_JOIN_SESSION_KEYRING = 1
 MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE = 442, -100, 0x8000
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
 
@@ -58,9 +61,27 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str = ""
     checked(libc().mount(*what, ctypes.c_ulong(flags), data.encode() or None), f"mount on {target}")
 
 
-def own_mounts() -> None:
-    """What is mounted from here on, only this process and its children see."""
-    unshare(CLONE_NEWNS)
+def fork_as_first() -> int:
+    """As `os.fork`, but the child is the first process of a namespace of its own. What loses its parent in there is
+    its child from then on, nothing gets out, and the kernel ends all of it when this one ends.
+    """
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    pid = -1
+    try:
+        unshare(CLONE_NEWPID)
+        try:
+            pid = os.fork()
+        finally:
+            if pid != 0:
+                enter_namespace(own)
+    finally:
+        os.close(own)
+    return pid
+
+
+def own_mounts(more: int = 0) -> None:
+    """What is mounted from here on, only this process and its children see. More that is to be their own: flags."""
+    unshare(CLONE_NEWNS | more)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
 
 
@@ -79,15 +100,33 @@ def detach(target: str) -> None:
     checked(libc().umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
 
 
+def change_root(folder: str) -> None:
+    """What is laid in that folder is all there is, read-only, for who uses this table of mounts."""
+    os.chdir(folder)
+    checked(libc().pivot_root(b".", b"."), f"pivot_root to {folder}")
+    detach(".")
+    told = struct.pack("4Q", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0, 0, 0)
+    checked(libc().syscall(MOUNT_SETATTR, AT_FDCWD, b"/", 0, told, len(told)), "mount_setattr on /")
+
+
+def give_no_capabilities() -> None:
+    """A program that is started from here on, by another account, has none and gets none but in a user namespace of its
+    own. This process keeps what it has.
+    """
+    for number in range(LAST_CAPABILITY + 1):
+        if libc().prctl(PR_CAPBSET_DROP, number, 0, 0, 0) < 0:
+            break  # this kernel has no more
+    checked(libc().prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl")
+    header, held = struct.pack("Ii", CAPABILITIES_OF_64, 0), ctypes.create_string_buffer(24)
+    checked(libc().capget(header, held), "capget")
+    effective, permitted, _, more_effective, more_permitted, _ = struct.unpack("6I", held.raw)
+    left = struct.pack("6I", effective, permitted, 0, more_effective, more_permitted, 0)
+    checked(libc().capset(header, left), "capset")
+
+
 def no_new_privileges() -> None:
     """No program started from here on gains anything by a set-uid bit."""
     checked(libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
-
-
-def forget_keys() -> None:
-    """A session keyring of its own, without the keys that the service was started with."""
-    if _KEYCTL is not None:  # a kernel without key rings, or a container that refuses the call, has none to forget
-        libc().syscall(_KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
 def loopback_up() -> None:

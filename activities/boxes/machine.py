@@ -15,7 +15,7 @@ from pathlib import Path
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.boxes import bwrap, kernel, landlock, network, own_root, stage
+from activities.boxes import bwrap, kernel, keys, landlock, network, own_root, stage
 from activities.boxes.box import Box, BoxKind, Network
 
 SECONDS, AGAIN_SECONDS = 30.0, 20.0
@@ -37,7 +37,7 @@ class Machine:
     uid: int | None = None
     """The account that agents get when the service is root; None for any other service, and where root may not."""
     own_root: bool = False
-    """Whether the service may lay a whole root out for bubblewrap."""
+    """Whether a service that is root may make a box like bubblewrap's without it."""
 
     @property
     def best(self) -> BoxKind | None:
@@ -82,7 +82,7 @@ def tried(uid: int) -> Machine:
     account = uid if os.geteuid() == 0 and not _in_a_child(lambda: _become(stage.planned(box), uid)) else None
     own_network = not _in_a_child(lambda: network.enter(replace(box, kind=BoxKind.LANDLOCK)))
     bubblewrap = _bwrap(box, account)
-    shown = replace(box, cwd=SHOWN, home=Path("/root"), uid=account, own_root=True)
+    shown = replace(box, cwd=SHOWN, home=Path("/root"), etc=SHOWN, uid=account, own_root=True)
     whole = account is not None and not bubblewrap and _takes_own_root(shown)
     return Machine(bubblewrap, landlock.abi(), own_network, account, whole)
 
@@ -116,16 +116,19 @@ def _takes_own_root(box: Box) -> bool:
     def start() -> None:
         _become(layout, layout.uid)
         kernel.no_new_privileges()
-        os.chdir("/")
-        os.execvp(bwrap.PROGRAM, bwrap.argv(box, ("true",), own_root.ROOT))  # noqa: S606
+        keys.keep_none()
+        os.execvp("true", ("true",))  # noqa: S606
 
-    return not _in_a_child(start)
+    try:
+        return not _in_a_child(start, kernel.fork_as_first)
+    except OSError:
+        return False
 
 
-def _in_a_child(what: Callable[[], None]) -> str:
+def _in_a_child(what: Callable[[], None], fork: Callable[[], int] = os.fork) -> str:
     """What went wrong; empty when nothing did."""
     read, write = os.pipe()
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         status = 1
         try:

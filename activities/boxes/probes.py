@@ -12,15 +12,18 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
+from activities.boxes import etc_copy, kernel
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.enter import boxed, described
+from activities.boxes.enter import boxed, described, takes_first
 from activities.boxes.machine import Machine
 from activities.boxes.ownership import hand_over
 from activities.boxes.programs import needed
@@ -96,6 +99,7 @@ def tried(kind: BoxKind, network: Network, there: Machine) -> list[str]:
             home=work.parent,
             tmp=tmp,
             read=read,
+            etc=etc_copy.current(Path(folder, "etc"), there.uid) if there.own_root else None,
             uid=there.uid,
             own_network=there.own_network,
             own_root=there.own_root,
@@ -104,12 +108,34 @@ def tried(kind: BoxKind, network: Network, there: Machine) -> list[str]:
             hand_over((work, box.tmp), there.uid)
         probes = {WORKS: "open('made', 'w').write('x')", **PROBES}
         command = (sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps(at), json.dumps(probes))
-        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
-        with boxed(described(box, command), command, env) as held, Path(folder, "said").open("w+b") as said:
-            streams = os.open(os.devnull, os.O_RDONLY), said.fileno(), sys.stderr.fileno()
-            _end(start(held.argv, str(work), held.env, streams, held.enter, held.visit))
+        told = described(box, command)
+        first = takes_first(told)
+        with Path(folder, "said").open("w+b") as said:
+            play = partial(_play, told, command, said.fileno(), first=first)
+            _in_first(play) if first else play()
             said.seek(0)
             return said.read().decode().splitlines()
+
+
+def _play(told: Mapping[str, Any], command: Sequence[str], said: int, *, first: bool) -> None:
+    """As a supervisor does."""
+    env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
+    with boxed(told, command, env, first=first) as held:
+        streams = os.open(os.devnull, os.O_RDONLY), said, sys.stderr.fileno()
+        _end(start(held.argv, told["box"]["cwd"], held.env, streams, held.enter, held.visit))
+
+
+def _in_first(what: Callable[[], None]) -> None:
+    """In a process that is the first of a namespace of its own."""
+    if (pid := kernel.fork_as_first()) == 0:
+        try:
+            what()
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            sys.stderr.flush()
+            os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def _end(pid: int) -> None:

@@ -74,7 +74,7 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
         read=_there([*parts, *read]),
         write=_there(write),
         scratch=wanted.launch.scratch,
-        etc=_etc(context.home, kind, (*read, *write)),
+        etc=_etc(context.home, kind, there.uid, (*read, *write)),
         hosts=(*(program.hosts if program else ()), *section.hosts, *_addressed(wanted.launch.env)),
         upstream=next((context.environ[name] for name in WAYS_OUT if context.environ.get(name)), ""),
         uid=there.uid,
@@ -128,16 +128,16 @@ def take_back(cwd: Path, *, kept: bool) -> None:
         ownership.hand_over((cwd,), 0, within=kept)
 
 
-def _etc(home: Home, kind: BoxKind, places: Iterable[Path]) -> Path | None:
+def _etc(home: Home, kind: BoxKind, uid: int | None, places: Iterable[Path]) -> Path | None:
     """One copy serves all boxes but those that are to have more of /etc."""
     if kind is not BoxKind.BWRAP or any(path.is_relative_to("/etc") for path in places):
         return None
-    return _etc_copy(home.boxes, system.moment())
+    return _etc_copy(home.boxes, uid, system.moment())
 
 
 @lru_cache(1)
-def _etc_copy(folder: Path, moment: int) -> Path:
-    return etc_copy.current(folder)
+def _etc_copy(folder: Path, uid: int | None, moment: int) -> Path:
+    return etc_copy.current(folder, uid)
 
 
 @lru_cache(256)

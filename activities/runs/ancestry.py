@@ -54,14 +54,6 @@ def agent_of(pid: int) -> Agent | None:
     return Agent()
 
 
-def this_process() -> int:
-    """The number of this process as /proc knows it: in a namespace of its own, a process may have another one there."""
-    try:
-        return int(os.readlink("/proc/self"))
-    except (OSError, ValueError):
-        return os.getpid()
-
-
 def supervisors() -> Iterator[int]:
     """Every living supervisor of any home on this machine, and what forks them."""
     for pid in pids():

@@ -4,6 +4,7 @@ No library, nor `multiprocessing.forkserver`: that one keeps a descriptor for ea
 parts of one program, here each must outlive the server and the worker. A program of its own, standard library only:
 `python -I -S fork_server.py`, with its end of a socket pair as standard input. A request is one packet: the run's key
 and folder, with two descriptors: what becomes the supervisor's standard output, and its log. It ends with the worker.
+`fork_server.py first` makes each supervisor the first process of a namespace of its own.
 
 What a supervisor leaves when it is killed becomes a child of the fork server, which reports it and ends it at once: a
 process that nobody looks after must not be taken for a person's.
@@ -18,7 +19,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 if __name__ == "__main__":  # isolated mode knows the standard library only
@@ -28,12 +29,13 @@ from activities.boxes import kernel, landlock
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.enter import boxed, described
 from activities.runs import left_over, records, supervisor
-from activities.runs.os_processes import children, descendants, identity, kill_all
+from activities.runs.os_processes import children, descendants, identity, kill_all, this_process
 from activities.runs.records import Kind
 
 TAKEN = b"1"
 """What a supervisor writes first: from here on the run is its affair, and not the fork server's."""
 
+FIRST = "first"
 LONGEST_REQUEST = 8192
 KEY_BYTES = 32
 PR_SET_NAME = 15
@@ -41,12 +43,12 @@ REHEARSALS = 20
 STANDARD_OUTPUT = 1
 
 
-def serve(channel: socket.socket) -> None:
+def serve(channel: socket.socket, fork: Callable[[], int]) -> None:
     """Have a supervisor ready for each request until the worker's end of the channel closes. Nothing waits for a run.
 
     A process is forked before it is asked for, and takes the next request itself: then the next one is forked.
     """
-    supervisors = _Supervisors(channel)
+    supervisors = _Supervisors(channel, fork)
     while supervisors.go_on():
         pass
 
@@ -54,8 +56,9 @@ def serve(channel: socket.socket) -> None:
 class _Supervisors:
     """The supervisors that were forked here and live, and the spare one. Any other child was left by a dead one."""
 
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel: socket.socket, fork: Callable[[], int]) -> None:
         self._channel = channel
+        self._new = fork
         self._runs: dict[int, Path] = {}
         self._spare: int | None = None
         self._told, self._telling = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -88,7 +91,7 @@ class _Supervisors:
     def _fork(self) -> None:
         """Have a spare one, unless there is no process to be had."""
         with contextlib.suppress(OSError):
-            if (pid := os.fork()) == 0:
+            if (pid := self._new()) == 0:
                 _be_spare(self._channel, self._telling, [self._told.detach(), self._ends, self._ended])
             self._spare = pid
 
@@ -184,30 +187,31 @@ def _control(what: int, value: bytes | int) -> None:
         kernel.libc().prctl(what, value, 0, 0, 0)
 
 
-def _rehearse() -> None:
+def _rehearse(*, first: bool) -> None:
     """What a supervisor works out before and after its command, for nothing: so it is done from here on in memory that
     is shared, and what is the same for all processes is known.
     """
-    here = Path("/")
-    identity(os.getpid())
+    here = Path("/usr")
+    identity(this_process())
     if sys.platform == "linux":
         landlock.abi()
-    box = Box(BoxKind.BWRAP, Network.FULL, here, here, here, etc=here, read=(here,), uid=0)
+    box = Box(BoxKind.BWRAP, Network.FULL, here, here, here, etc=here, read=(here,), uid=0, own_root=first)
     command = (sys.executable,)
     told = json.loads(json.dumps(described(box, command)))
-    with boxed(told, command, {"PATH": os.defpath}):
+    with boxed(told, command, {"PATH": os.defpath}, first=first):
         records.sealed(bytes(KEY_BYTES), here, Kind.EXIT, json.dumps({"started_at": time.time()}).encode())
 
 
 def main() -> None:
     """Load once what every supervisor needs, and keep the collector from copying it in each of them."""
+    first = sys.argv[1:] == [FIRST]
     _control(PR_SET_NAME, b"fork_server")
     with contextlib.suppress(OSError):
         for _ in range(REHEARSALS):
-            _rehearse()
+            _rehearse(first=first)
     gc.collect()
     gc.freeze()
-    serve(socket.socket(fileno=0))
+    serve(socket.socket(fileno=0), kernel.fork_as_first if first else os.fork)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,21 @@ KILL_SECONDS = 10.0
 READ_BYTES = 65_536
 
 
+def this_process() -> int:
+    """The number of this process as /proc knows it: in a namespace of its own, a process may have another one there."""
+    try:
+        return int(os.readlink("/proc/self"))
+    except (OSError, ValueError):
+        return os.getpid()
+
+
+def is_first() -> bool:
+    """Whether this process is the first of a namespace of its own, below the one that /proc tells of: so not the first
+    process of a container. Then a signal to all reaches what came of this process, and nothing else.
+    """
+    return os.getpid() == 1 and this_process() != 1
+
+
 def identity(pid: int) -> str | None:
     """When a living process began, so that a reused pid is not taken for it; None when it is gone or a zombie."""
     try:

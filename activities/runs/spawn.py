@@ -24,23 +24,27 @@ TAKEN_SECONDS = 20.0
 """A fork server that has not forked by then is given up."""
 
 
-def spawn(run_dir: Path, key: bytes) -> None:
-    """Start a supervisor. Returns once it has closed its standard output: the claim is settled, or it is dead."""
+def spawn(run_dir: Path, key: bytes, *, first: bool = False) -> None:
+    """Start a supervisor. Returns once it has closed its standard output: the claim is settled, or it is dead.
+
+    `first`: it should be the first process of a namespace of its own; where that cannot be had it is as any other.
+    """
     _spawned[:] = [process for process in _spawned if process.poll() is None]  # no zombies pile up
     with appended(run_dir / "supervisor.log") as file:
-        if not any(_forked(run_dir, key, file.fileno()) for _ in range(TRIES)):
+        if not any(_forked(run_dir, key, file.fileno(), first=first) for _ in range(TRIES)):
             directly(run_dir, key, file.fileno())
 
 
 class ForkServer:
     """The process that forks this one's supervisors. It ends when this one does."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, first: bool) -> None:
         self._lock = threading.Lock()
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.setblocking(False)
         with theirs:
-            self._process = _isolated(Path(fork_server.__file__), stdin=theirs.fileno())
+            arguments = (fork_server.FIRST,) if first else ()
+            self._process = _isolated(Path(fork_server.__file__), *arguments, stdin=theirs.fileno())
 
     @property
     def pid(self) -> int:
@@ -75,27 +79,27 @@ class ForkServer:
         return False
 
 
-_server: ForkServer | None = None
+_servers: dict[bool, ForkServer] = {}
+"""By whether their supervisors are first."""
 _starting = threading.Lock()
 _spawned: list["subprocess.Popen[bytes]"] = []
 
 
-def current() -> ForkServer:
-    """This process's fork server, a new one if it has none that lives."""
-    global _server
+def current(*, first: bool = False) -> ForkServer:
+    """This process's fork server for such supervisors, a new one if it has none that lives."""
     with _starting:
-        if _server is not None and _server.ended:
-            log.warning("the fork server %d has ended; the runs go on, and a new one is started", _server.pid)
-            _server.end()
-            _server = None
-        if _server is None:
-            _server = ForkServer()
-        return _server
+        known = _servers.get(first)
+        if known is not None and known.ended:
+            log.warning("the fork server %d has ended; the runs go on, and a new one is started", known.pid)
+            known.end()
+            known = None
+        _servers[first] = known or ForkServer(first=first)
+        return _servers[first]
 
 
-def _forked(run_dir: Path, key: bytes, log: int) -> bool:
+def _forked(run_dir: Path, key: bytes, log: int, *, first: bool) -> bool:
     try:
-        server = current()
+        server = current(first=first)
     except OSError:  # no fork server on this system, or no process to be had now
         return False
     if server.fork(run_dir, key, log):

@@ -19,7 +19,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from activities.boxes.box import Box
-from activities.boxes.enter import described
+from activities.boxes.enter import described, takes_first
 from activities.runs import records, supervisor
 from activities.runs.os_processes import identity, kill_all, marked, send
 from activities.runs.output import last_lines, last_words
@@ -178,12 +178,13 @@ def give_up(run_dir: Path, why: str) -> None:
     supervisor.claim(run_dir, made_run_key(run_dir), {"at": time.time(), "problem": why})
 
 
-def prepared(request: RunRequest) -> bytes:
-    """Its folder with all that a supervisor reads, and the key it reads that with."""
+def prepared(request: RunRequest) -> tuple[bytes, bool]:
+    """Its folder with all that a supervisor reads; the key it reads that with, and whether it is first in its box."""
     run_dir = ready(request.run_dir)
     key = made_run_key(run_dir)
     if request.prompt is not None:
         _publish(run_dir, "prompt", request.prompt)
+    box = described(request.box, request.argv) if request.box else None
     spec = {
         "prompt": None if request.prompt is None else hashlib.sha256(request.prompt).hexdigest(),
         "mark": mark_of(request.run_dir),
@@ -192,10 +193,10 @@ def prepared(request: RunRequest) -> bytes:
         "env": dict(request.env),
         "timeout_seconds": request.timeout_seconds,
         "grace_seconds": request.grace_seconds,
-        "box": described(request.box, request.argv) if request.box else None,
+        "box": box,
     }
     _publish(run_dir, Kind.SPEC, records.sealed(key, run_dir, Kind.SPEC, json.dumps(spec).encode()))
-    return key
+    return key, takes_first(box)
 
 
 def _start(request: RunRequest) -> Claim:
@@ -203,9 +204,9 @@ def _start(request: RunRequest) -> Claim:
     run_dir = request.run_dir.absolute()
     if (claim := _lost_claim(run_dir)) is not None:
         return claim
-    key = prepared(request)
+    key, first = prepared(request)
     try:
-        spawn(run_dir, key)
+        spawn(run_dir, key, first=first)
     except NotRegularError as error:
         raise RunError(f"the run could not be started: {error}", f"ls -l {run_dir}") from None
     claim = Claim.read(run_dir, key)

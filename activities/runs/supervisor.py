@@ -29,7 +29,18 @@ from activities.boxes import kernel
 from activities.boxes.enter import boxed
 from activities.boxes.start import start as started
 from activities.runs import records
-from activities.runs.os_processes import MARK, children, descendants, identity, kill_all, marked, send
+from activities.runs.os_processes import (
+    KILL_SECONDS,
+    MARK,
+    children,
+    descendants,
+    identity,
+    is_first,
+    kill_all,
+    marked,
+    send,
+    this_process,
+)
 from activities.runs.records import Kind, UnbelievedError
 from activities.runs.regular_files import created, opened
 
@@ -41,6 +52,8 @@ PR_SET_CHILD_SUBREAPER = 36
 SIGNALLED = 128
 BOX_SECONDS = 1.0
 """After bubblewrap has ended, what is left of its box is waited for so long; what is there then is killed."""
+AGAIN_SECONDS = 1.0
+"""What does not end at once is killed again so often."""
 ENDING = frozenset(signal.valid_signals()) - {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 
 
@@ -60,7 +73,7 @@ def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = Tr
     That there is one outlasts a loss of power. What is in it does when it is to be `kept`; one that has lost it is not
     believed, so nothing is started because of that either.
     """
-    draft = run_dir / f"claim.{os.getpid()}.{time.monotonic_ns()}"
+    draft = run_dir / f"claim.{this_process()}.{time.monotonic_ns()}"
     _write(created(draft), records.sealed(key, run_dir, Kind.CLAIM, json.dumps(content).encode()), kept=kept)
     try:
         os.link(draft, run_dir / Kind.CLAIM.value)
@@ -74,7 +87,7 @@ def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = Tr
 
 def reserve(run_dir: Path) -> Path:
     """Take the disk space of the exit record in advance: a full disk must not lose the outcome."""
-    path = run_dir / f"exit.{os.getpid()}.{time.monotonic_ns()}"
+    path = run_dir / f"exit.{this_process()}.{time.monotonic_ns()}"
     descriptor = created(path)
     try:
         os.posix_fallocate(descriptor, 0, RESERVED_BYTES)
@@ -150,6 +163,8 @@ class Command:
     """Whether no child is left, ended or not: then none can come any more, and nothing is below us."""
     in_bwrap: bool = False
     """Whether it runs below a bubblewrap, which would end all of it at once if it were signalled itself."""
+    first: bool = False
+    """Whether this process is the first of a namespace of its own: then all others there came of the command."""
     proxy: int | None = None
     """A child that serves it; None once that has ended."""
 
@@ -167,11 +182,25 @@ class Command:
 
     def kill(self, signals: Signals) -> int:
         """Leave nothing alive. Returns how many could not be killed."""
+        if self.first:
+            return self._end_all(signals)
         if self.in_bwrap and self.status is not None:
             self._await_box(signals)
         survivors = kill_all(self._alive)
         self.reap()
         return survivors
+
+    def _end_all(self, signals: Signals) -> int:
+        """At once, and none can be missed: the kernel lets nobody fork meanwhile."""
+        give_up = time.monotonic() + KILL_SECONDS
+        while not self.childless and time.monotonic() < give_up:
+            if not is_first():
+                raise RuntimeError("a signal to all would end the machine's processes")
+            with contextlib.suppress(ProcessLookupError):  # they have ended, and were not collected yet
+                os.kill(-1, signal.SIGKILL)
+            signals.wait(min(give_up, time.monotonic() + AGAIN_SECONDS))
+            self.reap()
+        return 0 if self.childless else len(descendants(this_process()))
 
     def _await_box(self, signals: Signals) -> None:
         """Bubblewrap ends a moment before the first process of its box, with which the kernel ends all others there."""
@@ -218,12 +247,12 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
     try:
         streams.append(created(run_dir / "stdout.log"))
         streams.append(created(run_dir / "stderr.log"))
-        with boxed(spec.get("box"), spec["argv"], env) as held:
+        with boxed(spec.get("box"), spec["argv"], env, first=is_first()) as held:
             pid = started(held.argv, spec["cwd"], held.env, streams, held.enter, held.visit)
     finally:
         for each in streams:
             os.close(each)
-    return Command(pid, spec["mark"], in_bwrap=held.in_bwrap, proxy=held.proxy)
+    return Command(pid, spec["mark"], in_bwrap=held.in_bwrap, first=is_first(), proxy=held.proxy)
 
 
 def _prompt(run_dir: Path, digest: str | None) -> int:
@@ -308,7 +337,8 @@ def main(run_dir: Path, key: bytes) -> None:
     signals = Signals()
     spec = json.loads(records.read(key, run_dir, Kind.SPEC))
     reserved = reserve(run_dir)
-    ours = {"pid": os.getpid(), "start": identity(os.getpid()), "at": time.time(), "mark": spec["mark"]}
+    pid = this_process()
+    ours = {"pid": pid, "start": identity(pid), "at": time.time(), "mark": spec["mark"]}
     if not claim(run_dir, key, ours, kept=False):  # without power this process is gone as well
         reserved.unlink()
         return

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.ruling("N2")
 
 def test_it_has_what_boxes_see_of_etc_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "ETC", ("passwd", "shadow", "ssl/certs", "localtime"))
-    copy = etc_copy.current(tmp_path)
+    copy = etc_copy.current(tmp_path, None)
     assert (copy / "passwd").read_bytes() == Path("/etc/passwd").read_bytes()
     assert {each.name for each in copy.iterdir()} <= {"passwd", "ssl", "localtime"}
     assert not any(each.stat().st_mode & 0o022 for each in copy.iterdir())
@@ -22,25 +22,25 @@ def test_it_has_what_boxes_see_of_etc_and_no_secret(tmp_path: Path, monkeypatch:
 
 def test_it_is_made_once_and_anew_when_a_file_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "ETC", ("hosts", "passwd"))
-    first = etc_copy.current(tmp_path)
-    assert etc_copy.current(tmp_path) == first
+    first = etc_copy.current(tmp_path, None)
+    assert etc_copy.current(tmp_path, None) == first
     monkeypatch.setattr(system, "ETC", ("hosts",))
-    later = etc_copy.current(tmp_path)
+    later = etc_copy.current(tmp_path, None)
     assert later != first
     assert first.is_dir(), "runs still use it"
     os.utime(first, (0, 0))
     monkeypatch.setattr(system, "ETC", ("passwd",))
-    assert etc_copy.current(tmp_path).is_dir()
+    assert etc_copy.current(tmp_path, None).is_dir()
     assert not first.exists()
     assert later.exists()
 
 
 def test_many_at_once_make_one(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        made = set(pool.map(etc_copy.current, [tmp_path] * 16))
+        made = set(pool.map(etc_copy.current, [tmp_path] * 16, [None] * 16))
     assert list(tmp_path.iterdir()) == list(made)
 
 
 def test_one_that_another_thread_has_just_taken_away_disturbs_nobody(tmp_path: Path) -> None:
     (tmp_path / f"{etc_copy.PREFIX}gone").symlink_to("nowhere")
-    assert etc_copy.current(tmp_path).is_dir()
+    assert etc_copy.current(tmp_path, None).is_dir()

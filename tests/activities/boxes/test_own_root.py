@@ -1,11 +1,11 @@
-"""A box is the same to what runs in it, whoever lays its root out: the service as root, or bubblewrap (ruling N2)."""
+"""A box is the same to what runs in it, whoever makes it: the service as root, or bubblewrap (ruling N2)."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from activities.boxes import own_root
+from activities.boxes import kernel, own_root
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.enter import described
 from activities.boxes.machine import look
@@ -63,7 +63,7 @@ def world(world: World) -> World:
 def box_of(world: World, *, by_us: bool, **changes: object) -> Box:
     """One that is laid out this way."""
     box = world.box(BoxKind.BWRAP, Network.NONE, own_root=by_us, **changes)
-    assert bool(described(box, ("true",)).get("root")) is by_us
+    assert bool(described(box, ("true",)).get("own_root")) is by_us
     return box
 
 
@@ -106,15 +106,15 @@ def test_a_container_s_root_that_may_make_no_device_lends_the_machine_s(world: W
             raise PermissionError(path)
         real(path, mode)
 
-    pid = os.fork()
+    pid = kernel.fork_as_first()
     if pid == 0:
         status = 1
         try:
             os.mknod = refusing  # type: ignore[assignment]
             root.lay()
             for name, number in DEVICES.items():
-                assert os.stat(f"{ROOT}/dev/{name}").st_rdev == os.makedev(*number)
-            with open(f"{ROOT}/dev/null", "w") as null:
+                assert os.stat(f"/dev/{name}").st_rdev == os.makedev(*number)
+            with open("/dev/null", "w") as null:
                 null.write("x")
             status = 0
         finally:
@@ -128,16 +128,16 @@ class TestBubblewrapDoesItItself:
     def way(self, world: World, **changes: object) -> str:
         box = world.box(BoxKind.BWRAP, Network.NONE, **changes)
         told = described(box, ("true",))
-        return next(name for name in ("root", "layout") if told[name])
+        return next(name for name in ("own_root", "layout") if told[name])
 
     def test_a_place_in_another(self, world: World) -> None:
         (inner := world.tmp / "lent/inner").mkdir()
-        assert self.way(world, read=(world.tmp / "lent",)) == "root"
+        assert self.way(world, read=(world.tmp / "lent",)) == "own_root"
         assert self.way(world, read=(world.tmp / "lent",), write=(inner,)) == "layout"
 
     def test_a_place_in_a_folder_that_agents_may_change(self, world: World) -> None:
         (world.tmp / "theirs/inner").mkdir(parents=True)
-        assert self.way(world, read=(world.tmp / "theirs/inner",)) == "root"
+        assert self.way(world, read=(world.tmp / "theirs/inner",)) == "own_root"
         os.chown(world.tmp / "theirs", UID, UID)
         assert self.way(world, read=(world.tmp / "theirs/inner",)) == "layout"
         (world.tmp / "link").symlink_to("theirs/inner")

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -63,26 +64,42 @@ async def test_who_does_not_hear_is_killed_with_all_that_it_started(world: World
     assert not marked(mark_of(request.run_dir))
 
 
-async def test_a_supervisor_that_is_root_goes_into_a_box_of_bubblewrap_itself(world: World) -> None:
-    """That no program gains anything from a set-uid bit is what stays with it; all else is as it was."""
+@pytest.mark.parametrize("by_us", [True, False])
+async def test_a_supervisor_that_is_root_goes_into_a_box_with_a_root_of_its_own_itself(
+    world: World, by_us: bool
+) -> None:
+    """That no program gains anything from a set-uid bit is what stays with it. Its files, network and account are as
+    before; in a box that it makes without bubblewrap it is the first process, and stays in its namespace for memory.
+    """
+    world.own_root = by_us
     if (box := world.box(BoxKind.BWRAP, Network.FULL)).uid is None or why_not(BoxKind.BWRAP):
         pytest.skip("only root goes in there itself")
+    if by_us and not box.own_root:
+        pytest.skip("a box is made by bubblewrap only here")
     request = world.request(box, "echo up; exec sleep 60", shell=True)
     task = await begun(request)
     claim = Claim.read(request.run_dir)
     assert claim is not None
     there = Path(f"/proc/{claim.pid}")
-    await until(lambda: namespaces(there) == namespaces(Path("/proc/self")))  # it goes back while its program begins
-    told = dict(line.split(":\t") for line in (there / "status").read_text().splitlines())
+    names = ("mnt", "net", *(() if by_us else ("pid", "ipc", "uts")))
+    ours = namespaces(Path("/proc/self"), names)
+    await until(lambda: namespaces(there, names) == ours)  # it goes back while its program begins
+    told = status_of(there)
     assert (told["Uid"].split(), told["Gid"].split()) == (["0"] * 4, ["0"] * 4)
     assert told["Groups"].split() == [str(each) for each in os.getgroups()]
     assert told["NoNewPrivs"] == "1"
+    assert told["NSpid"].split()[1:] == (["1"] if by_us else [])
+    assert told["CapEff"] == status_of(Path("/proc/self"))["CapEff"]
     await stop(request.run_dir, 5.0)
     await task
 
 
-def namespaces(process: Path) -> list[str]:
-    return [os.readlink(process / "ns" / name) for name in ("mnt", "net", "pid", "ipc")]
+def status_of(process: Path) -> dict[str, str]:
+    return dict(line.split(":\t") for line in (process / "status").read_text().splitlines())
+
+
+def namespaces(process: Path, names: Iterable[str]) -> list[str]:
+    return [os.readlink(process / "ns" / name) for name in names]
 
 
 def mounts_around(world: World) -> list[str]:
@@ -93,6 +110,7 @@ def mounts_around(world: World) -> list[str]:
 
 
 async def test_bubblewrap_is_spared_the_mounts_that_its_boxes_have_no_use_for(world: World) -> None:
+    world.own_root = False
     if (box := world.box(BoxKind.BWRAP)).uid is None or why_not(BoxKind.BWRAP):
         pytest.skip("only root lays anything out before bubblewrap does")
     if " - sysfs " not in " ".join(ours := mounts_around(world)):

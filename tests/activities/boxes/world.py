@@ -1,10 +1,8 @@
 """A machine with something to attack, and programs that run in a box on it."""
 
 import contextlib
-import ctypes
 import json
 import os
-import platform
 import secrets
 import shutil
 import socket
@@ -16,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.boxes import kernel
+from activities.boxes import etc_copy, kernel, keys
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.machine import look
 from activities.boxes.ownership import hand_over
@@ -34,7 +32,7 @@ class World:
     tmp: Path
     facts: dict[str, object] = field(default_factory=dict)
     own_root: bool = True
-    """Whether a service that is root lays the root of a box out for bubblewrap, where it can."""
+    """Whether a service that is root makes a box like bubblewrap's itself, where it can."""
 
     @property
     def work(self) -> Path:
@@ -50,6 +48,7 @@ class World:
             "cwd": self.work,
             "home": self.tmp / "user",
             "tmp": self.work.parent / "mine.tmp",
+            "etc": etc_copy.current(self.tmp / "etc", there.uid) if there.own_root and self.own_root else None,
             "read": (self.tmp / "lent", *needed((sys.executable,), None, Path.home())),
             "uid": there.uid,
             "own_network": there.own_network,
@@ -144,11 +143,9 @@ def why_not(kind: BoxKind) -> str:
 
 def put_key() -> None:
     """A key in the session's keyring of this process."""
-    number = kernel.KEYCTL.get(platform.machine())
-    assert number is not None
-    add_key = {250: 248, 219: 217}[number]
-    ctypes.set_errno(0)
-    kernel.libc().syscall(add_key, b"user", b"boxes-test", b"open", 4, -3)
+    control = keys.control()
+    assert control is not None
+    kernel.libc().syscall(control - 2, b"user", b"boxes-test", b"open", 4, -3)
 
 
 PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin")
