@@ -16,8 +16,7 @@ from activities.runs import spawn
 from activities.runs.os_processes import children, identity, is_first, this_process
 from activities.runs.supervised_run import Claim, RunRequest, run
 from activities.runs.supervisor import Command, EndKind, Signals
-from tests.activities.boxes.test_runs import begun
-from tests.activities.boxes.world import UID, World, why_not
+from tests.activities.boxes.world import UID, World, begun, why_not
 from tests.activities.runs.processes import without_fork_server, zombies_of
 from tests.waiting import until
 

@@ -1,6 +1,5 @@
 """Runs in boxes start, end and are stopped like any other (ruling N2)."""
 
-import asyncio
 import os
 import signal
 import sys
@@ -12,20 +11,12 @@ import pytest
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.programs import needed
 from activities.runs.os_processes import children, marked
-from activities.runs.supervised_run import Claim, RunEnd, RunRequest, mark_of, run, stop
+from activities.runs.supervised_run import Claim, mark_of, run, stop
 from activities.runs.supervisor import EndKind
-from tests.activities.boxes.world import World, why_not
+from tests.activities.boxes.world import World, begun, why_not
 from tests.waiting import until
 
 pytestmark = pytest.mark.ruling("N2")
-
-
-async def begun(request: RunRequest) -> "asyncio.Task[RunEnd]":
-    """The run, once it has said something."""
-    task = asyncio.create_task(run(request))
-    said = request.run_dir / "stdout.log"
-    await until(lambda: task.done() or (said.exists() and said.stat().st_size))
-    return task
 
 
 async def test_exit_code_prompt_and_streams(world: World, kind: BoxKind) -> None:

@@ -1,5 +1,6 @@
 """A machine with something to attack, and programs that run in a box on it."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -20,6 +21,7 @@ from activities.boxes.machine import look
 from activities.boxes.ownership import hand_over
 from activities.boxes.programs import needed
 from activities.runs.supervised_run import RunEnd, RunRequest, run
+from tests.waiting import until
 
 UID = 64_100
 IPC_CREAT, IPC_RMID = 0o1000, 0
@@ -125,6 +127,14 @@ def built(tmp: Path) -> Iterator[World]:
             "key": key,
         }
         yield world
+
+
+async def begun(request: RunRequest) -> "asyncio.Task[RunEnd]":
+    """The run, once it has said something."""
+    task = asyncio.create_task(run(request))
+    said = request.run_dir / "stdout.log"
+    await until(lambda: task.done() or (said.exists() and said.stat().st_size))
+    return task
 
 
 def _echo(udp: socket.socket) -> None:
