@@ -89,9 +89,13 @@ def restrict_mounts(target: str, *, read_only: bool) -> None:
     """What is mounted there, and all in it, has no devices, no programs that become another account, and cannot be
     changed. As mount_setattr(2), of Linux 5.12.
     """
+    _restrict(target, AT_RECURSIVE, read_only=read_only)
+
+
+def _restrict(target: str, flags: int, *, read_only: bool) -> None:
     attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (MOUNT_ATTR_RDONLY if read_only else 0)
     told = struct.pack("4Q", attributes, 0, 0, 0)
-    done = libc().syscall(MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), AT_RECURSIVE, told, len(told))
+    done = libc().syscall(MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), flags, told, len(told))
     checked(done, f"mount_setattr on {target}")
 
 
@@ -105,8 +109,7 @@ def change_root(folder: str) -> None:
     os.chdir(folder)
     checked(libc().pivot_root(b".", b"."), f"pivot_root to {folder}")
     detach(".")
-    told = struct.pack("4Q", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0, 0, 0)
-    checked(libc().syscall(MOUNT_SETATTR, AT_FDCWD, b"/", 0, told, len(told)), "mount_setattr on /")
+    _restrict("/", 0, read_only=True)
 
 
 def give_no_capabilities() -> None:

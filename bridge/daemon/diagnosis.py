@@ -11,6 +11,8 @@ from bridge.machine.writable import not_writable
 from workflows.model.errors import ServiceError
 
 _PORT = re.compile(r"can't set (frontend|UI) port (\d+)")
+_PORT_LOST = re.compile(r"listen tcp \S*:(\d+): bind: address already in use")
+"""It was free when the server looked, and taken when it listened."""
 _BRIDGE_PORT = re.compile(r"error: port (\d+), fixed for the bridge, is taken")
 _SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\s*\Z", re.MULTILINE | re.DOTALL)
 _UNREADABLE = re.compile(
@@ -27,6 +29,8 @@ def diagnose_server(log: str, home: Home) -> ServiceError | None:
     """The known cause in what the server printed, or None."""
     if port := _PORT.search(log):
         return port_taken(int(port[2]), "the web UI" if port[1] == "UI" else "Temporal")
+    if lost := _PORT_LOST.search(log):
+        return port_taken(int(lost[1]), "Temporal")
     if _UNREADABLE.search(log):
         aside = home.root / "temporal-unreadable"
         return ServiceError(

@@ -85,6 +85,10 @@ def test_how_often_the_server_collects_its_memory_is_for_the_environment_to_say(
     assert server.server_environment()["GOGC"] == "50"
 
 
+LOST = 'error="listen tcp 127.0.0.1:45085: bind: address already in use" service=frontend'
+"""What the server says before it panics when somebody takes its port between its look at it and its listening."""
+
+
 @pytest.mark.parametrize(
     ("printed", "cause", "fix"),
     [
@@ -94,6 +98,7 @@ def test_how_often_the_server_collects_its_memory_is_for_the_environment_to_say(
         ("database disk image is malformed (11)", "cannot be read", "temporal-unreadable"),
         ("database is locked (5)", "keeps", "fuser"),
         ("can't set UI port 8233: bind: address already in use", "port 8233, fixed for the web UI", "8233"),
+        (f"gRPC listener {LOST}\npanic: nil pointer", "port 45085, fixed for Temporal, is taken", "45085"),
     ],
 )
 def test_every_known_failure_has_a_cause_and_a_fix(home: Home, printed: str, cause: str, fix: str) -> None:

@@ -42,7 +42,7 @@ def runs(pid: int) -> bool:
 
 def lasting(warm: Warm, entry: str = ONLY_HANDED) -> "tuple[subprocess.Popen[str], int]":
     """A command that runs, and the process that runs it."""
-    typed = warm.begun(*LASTING, entry=entry)
+    typed = warm.begun(*LASTING, entry=entry, process_group=0)  # the kernel stops none whose shell is gone
 
     def has_begun() -> list[int]:
         """The one before it may not be gone yet."""
