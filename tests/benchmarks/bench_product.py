@@ -65,6 +65,7 @@ def measure(found: Sequence[Side], depth: Depth) -> None:
     for side in found:
         side.talk("tree", legs=4)
         side.talk("burst", count=10)
+    print("boxes: " + "; ".join(f"{side.name}: {side.box()}" for side in found), flush=True)
     trees(found, depth.rounds)
     stations(found[:-1], depth.stations)
     bursts(found, depth.burst, depth.bursts)

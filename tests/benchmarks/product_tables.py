@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from tests.benchmarks.product_sides import Burst, Side, at_rest, burst, in_turns
+from tests.benchmarks.product_sides import REST, Burst, Side, at_rest, burst, in_turns
 
 _WIDE = 43
 
@@ -24,6 +24,7 @@ def trees(sides: Sequence[Side], rounds: Mapping[int, int]) -> None:
 
 
 def _tree(legs: int, side: Side) -> float:
+    time.sleep(REST)
     return side.talk("tree", legs=legs)["seconds"] * 1000
 
 
@@ -36,7 +37,7 @@ def stations(sides: Sequence[Side], rounds: int) -> None:
     """The way of one ask, with nothing else going on."""
 
     def one(side: Side) -> dict[str, float]:
-        time.sleep(0.3)  # what the one before has left to do
+        time.sleep(REST)
         return side.talk("stations")
 
     found = in_turns(sides, rounds, one)
