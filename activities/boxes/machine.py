@@ -5,6 +5,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -37,7 +38,7 @@ class Machine:
     uid: int | None = None
     """The account that agents get when the service is root; None for any other service, and where root may not."""
     own_root: bool = False
-    """Whether a service that is root may make a box like bubblewrap's without it."""
+    """Whether a service that is root may make a box like bubblewrap's without it, as long as the box can be planned."""
 
     @property
     def best(self) -> BoxKind | None:
@@ -48,7 +49,7 @@ class Machine:
         """Why there is no such box here; empty when there is."""
         match kind:
             case BoxKind.BWRAP:
-                return self.bwrap
+                return "" if self.own_root else self.bwrap
             case BoxKind.LANDLOCK:
                 return "" if self.landlock else "the kernel has no Landlock (Linux 5.13 or newer, switched on)"
         return ""
@@ -57,10 +58,14 @@ class Machine:
 _seen: dict[int, tuple[float, Machine]] = {}
 
 
-def look(uid: int) -> Machine:
-    """What this machine has; tried again now and then as long as the best is missing, for somebody may install it."""
+def look(uid: int, *, itself: bool = False) -> Machine:
+    """What this machine has; tried again now and then as long as the best is missing, for somebody may install it.
+
+    `itself`: what is wanted is bubblewrap, and not only a box like it.
+    """
     at, there = _seen.get(uid, (0.0, None))
-    if there is None or (there.bwrap and time.monotonic() > at + AGAIN_SECONDS):
+    missing = there is not None and (there.bwrap if itself else there.lacks(BoxKind.BWRAP))
+    if there is None or (missing and time.monotonic() > at + AGAIN_SECONDS):
         there = _look(uid)
         _seen[uid] = (time.monotonic(), there)
     return there
@@ -81,10 +86,9 @@ def tried(uid: int) -> Machine:
     box = Box(BoxKind.BWRAP, Network.NONE, Path("/"), Path("/"), Path("/"), cwd_writable=False)
     account = uid if os.geteuid() == 0 and not _in_a_child(lambda: _become(stage.planned(box), uid)) else None
     own_network = not _in_a_child(lambda: network.enter(replace(box, kind=BoxKind.LANDLOCK)))
-    bubblewrap = _bwrap(box, account)
     shown = replace(box, cwd=SHOWN, home=Path("/root"), etc=SHOWN, uid=account, own_root=True)
-    whole = account is not None and not bubblewrap and _takes_own_root(shown)
-    return Machine(bubblewrap, landlock.abi(), own_network, account, whole)
+    whole = account is not None and _takes_own_root(shown)
+    return Machine(_bwrap(box, account), landlock.abi(), own_network, account, whole)
 
 
 def _become(layout: stage.Layout | own_root.Root, uid: int) -> None:
@@ -95,6 +99,8 @@ def _become(layout: stage.Layout | own_root.Root, uid: int) -> None:
 
 
 def _bwrap(box: Box, uid: int | None) -> str:
+    if shutil.which(bwrap.PROGRAM) is None:
+        return INSTALL
     if os.geteuid() == 0 and uid is None:
         return "as root it holds nothing, and this root may not become another account"
     small = (*bwrap.APART, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true")
@@ -105,8 +111,7 @@ def _bwrap(box: Box, uid: int | None) -> str:
         kernel.no_new_privileges()
         os.execvp(bwrap.PROGRAM, (bwrap.PROGRAM, *small))  # noqa: S606
 
-    said = _in_a_child(start)
-    return f"{INSTALL}" if "No such file" in said else said
+    return _in_a_child(start)
 
 
 def _takes_own_root(box: Box) -> bool:

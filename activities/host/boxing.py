@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.agents.adapter import CannotLaunchError, Launch
-from activities.boxes import bwrap, etc_copy, machine, ownership, system
+from activities.boxes import bwrap, etc_copy, machine, own_root, ownership, system
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.firm_places import LinkError
 from activities.boxes.machine import Machine
@@ -52,7 +52,15 @@ def box_of(context: Context, wanted: Wanted) -> Box | None:
     if section.box == "none":
         return None
     there = machine.look(context.settings.worker.agents_uid)
-    kind = kind_of(section, wanted.runtime, there)
+    box = _of_kind(context, wanted, there, kind_of(section, wanted.runtime, there))
+    if box.kind is BoxKind.BWRAP and there.bwrap and not _can_be_planned(box):
+        there = machine.look(context.settings.worker.agents_uid, itself=True)
+        return _of_kind(context, wanted, there, _kind_without_plan(section, wanted.runtime, there))
+    return box
+
+
+def _of_kind(context: Context, wanted: Wanted, there: Machine, kind: BoxKind) -> Box:
+    section = context.settings.runtime(wanted.runtime)
     program = program_of(wanted.runtime, section.adapter)
     network = network_of(section, wanted.runtime)
     if network is not Network.FULL and kind is BoxKind.BWRAP and not there.own_network:
@@ -93,6 +101,26 @@ def kind_of(section: RuntimeSection, runtime: str, there: Machine) -> BoxKind:
             f'{machine.INSTALL}, or set [runtimes.{runtime}].box = "none"; then: service doctor',
         )
     return kind
+
+
+def _can_be_planned(box: Box) -> bool:
+    """Whether a service that is root can make it without bubblewrap."""
+    try:
+        return own_root.planned(box) is not None
+    except OSError:
+        return False
+
+
+def _kind_without_plan(section: RuntimeSection, runtime: str, there: Machine) -> BoxKind:
+    """What is had for a box that only bubblewrap itself could make like this."""
+    if not there.bwrap:
+        return BoxKind.BWRAP
+    if section.box == "auto" and not there.lacks(BoxKind.LANDLOCK):
+        return BoxKind.LANDLOCK
+    raise CannotLaunchError(
+        f"the box of {runtime} takes bubblewrap, for what [runtimes.{runtime}] lets it read or write: {there.bwrap}",
+        f'{machine.INSTALL}, or set [runtimes.{runtime}].box = "landlock"; then: service doctor',
+    )
 
 
 def network_of(section: RuntimeSection, runtime: str) -> Network:

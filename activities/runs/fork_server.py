@@ -35,7 +35,6 @@ from activities.runs.records import Kind
 TAKEN = b"1"
 """What a supervisor writes first: from here on the run is its affair, and not the fork server's."""
 
-FIRST = "first"
 LONGEST_REQUEST = 8192
 KEY_BYTES = 32
 PR_SET_NAME = 15
@@ -204,7 +203,7 @@ def _rehearse(*, first: bool) -> None:
 
 def main() -> None:
     """Load once what every supervisor needs, and keep the collector from copying it in each of them."""
-    first = sys.argv[1:] == [FIRST]
+    first = sys.argv[1:] == [supervisor.FIRST]
     _control(PR_SET_NAME, b"fork_server")
     with contextlib.suppress(OSError):
         for _ in range(REHEARSALS):

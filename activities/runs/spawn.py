@@ -32,7 +32,7 @@ def spawn(run_dir: Path, key: bytes, *, first: bool = False) -> None:
     _spawned[:] = [process for process in _spawned if process.poll() is None]  # no zombies pile up
     with appended(run_dir / "supervisor.log") as file:
         if not any(_forked(run_dir, key, file.fileno(), first=first) for _ in range(TRIES)):
-            directly(run_dir, key, file.fileno())
+            directly(run_dir, key, file.fileno(), first=first)
 
 
 class ForkServer:
@@ -43,7 +43,7 @@ class ForkServer:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.setblocking(False)
         with theirs:
-            arguments = (fork_server.FIRST,) if first else ()
+            arguments = (supervisor.FIRST,) if first else ()
             self._process = _isolated(Path(fork_server.__file__), *arguments, stdin=theirs.fileno())
 
     @property
@@ -108,10 +108,11 @@ def _forked(run_dir: Path, key: bytes, log: int, *, first: bool) -> bool:
     return False
 
 
-def directly(run_dir: Path, key: bytes, log: int) -> None:
+def directly(run_dir: Path, key: bytes, log: int, *, first: bool = False) -> None:
     """As `spawn`, with a new interpreter for this run alone: some eight times the work."""
+    arguments = (str(run_dir), supervisor.FIRST) if first else (str(run_dir),)
     process = _isolated(
-        Path(supervisor.__file__), str(run_dir), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+        Path(supervisor.__file__), *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
     )
     _spawned.append(process)
     assert process.stdin is not None

@@ -1,11 +1,12 @@
 """Runs one command to its end, whatever becomes of whoever asked for it.
 
 No library: process managers restart what ends; this must start a command once, ever, and leave nothing of it behind.
-A program of its own, standard library only: `python -I -S supervisor.py <run_dir>`. The run directory is the whole
-interface: `spec.json` and `prompt` go in; `claim`, `stdout.log`, `stderr.log` and `exit.json` come out. The claim is
-made once, before the command starts, and never taken back: so no command ever starts twice. When `exit.json` is
-there, nothing that the command started is alive any more. Records are sealed with the run's key, which comes on
-standard input: it stands in no argument, no environment and no file of the run.
+A program of its own, standard library only: `python -I -S supervisor.py <run_dir> [first]`; with `first` it goes on as
+the first process of a namespace of its own, where it can. The run directory is the whole interface: `spec.json` and
+`prompt` go in; `claim`, `stdout.log`, `stderr.log` and `exit.json` come out. The claim is made once, before the command
+starts, and never taken back: so no command ever starts twice. When `exit.json` is there, nothing that the command
+started is alive any more. Records are sealed with the run's key, which comes on standard input: it stands in no
+argument, no environment and no file of the run.
 """
 
 import contextlib
@@ -44,6 +45,7 @@ from activities.runs.os_processes import (
 from activities.runs.records import Kind, UnbelievedError
 from activities.runs.regular_files import created, opened
 
+FIRST = "first"
 RESERVED_BYTES = 4096
 ERROR_BYTES = 3000
 """What is told of an error, as JSON. The rest of the record takes a few hundred."""
@@ -360,5 +362,14 @@ def _key_from_standard_input() -> bytes:
     return key
 
 
+def _become_first() -> None:
+    with contextlib.suppress(OSError):
+        if kernel.fork_as_first():
+            os._exit(0)
+        os.setsid()
+
+
 if __name__ == "__main__":
+    if sys.argv[2:] == [FIRST]:
+        _become_first()
     main(Path(sys.argv[1]), _key_from_standard_input())

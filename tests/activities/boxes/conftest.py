@@ -7,7 +7,7 @@ import pytest
 
 from activities.boxes.box import BoxKind
 from activities.boxes.machine import look
-from tests.activities.boxes.world import UID, World, built, why_not
+from tests.activities.boxes.world import UID, World, built, needs_bubblewrap, why_not
 
 BY_ITSELF = " by itself"
 BY_BUBBLEWRAP = f"{BoxKind.BWRAP}{BY_ITSELF}"
@@ -26,6 +26,8 @@ def kind(request: pytest.FixtureRequest, world: World) -> BoxKind:
     kind = BoxKind(request.param.removesuffix(BY_ITSELF))
     if why := why_not(kind):
         pytest.skip(why)
-    if request.param == BY_BUBBLEWRAP and not look(UID).own_root:
-        pytest.skip("no other way to lay out a box of bubblewrap here")
+    if request.param == BY_BUBBLEWRAP:
+        needs_bubblewrap()
+        if not look(UID).own_root:
+            pytest.skip("no other way to lay out a box of bubblewrap here")
     return kind

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes import kernel, machine
+from activities.boxes import bwrap, kernel, machine
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.enter import described, takes_first
 from activities.boxes.machine import look
+from activities.boxes.probes import Proof, prove
 from activities.runs import spawn
 from activities.runs.os_processes import children, identity, is_first, this_process
 from activities.runs.supervised_run import Claim, RunRequest, run
 from activities.runs.supervisor import Command, EndKind, Signals
-from tests.activities.boxes.world import UID, World, begun, why_not
+from tests.activities.boxes.world import UID, World, begun, needs_bubblewrap, why_not
 from tests.activities.runs.processes import without_fork_server, zombies_of
 from tests.waiting import until
 
@@ -171,11 +172,24 @@ async def test_by_which_signal_a_program_ended_is_told(world: World, number: int
     assert with_its_code.exit_code == 128 + number, "which bubblewrap's own code could not tell apart"
 
 
-async def test_without_a_fork_server_bubblewrap_makes_the_box(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_fork_server_the_box_is_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     spawn.current(first=True).end()
     without_fork_server(monkeypatch)
-    end = await world.play(box_of(world), "id -u; ls -d /proc/1; cat /root/x", shell=True)
-    assert end.stdout.read_text() == "65534\n/proc/1\n", end.error + end.stderr.read_text()
+    assert await said(world, box_of(world), OTHERS) == ["not ours 1", "processes 0", "True"]
+    hidden = "(env -i setsid sleep 600 &); exit 5"
+    end = await world.play(box_of(world), hidden, shell=True)
+    assert (end.kind, end.exit_code, end.survivors) == (EndKind.EXITED, 5, 0)
+
+
+async def test_where_no_bubblewrap_is_installed_there_is_the_same_box(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bwrap, "PROGRAM", "no-such-bubblewrap")
+    there = machine.tried(UID)
+    assert there.bwrap == machine.INSTALL
+    assert (there.best, there.lacks(BoxKind.BWRAP)) == (BoxKind.BWRAP, "")
+    assert prove(BoxKind.BWRAP, Network.NONE, there) == Proof()
+    assert await said(world, box_of(world), OTHERS) == ["not ours 1", "processes 0", "True"]
 
 
 async def test_an_earlier_release_s_run_is_made_by_bubblewrap(world: World) -> None:
@@ -193,6 +207,8 @@ async def test_an_earlier_release_s_run_is_made_by_bubblewrap(world: World) -> N
 
 
 def test_a_machine_that_forbids_it_has_bubblewrap(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_bubblewrap()
+
     def refuse() -> int:
         raise PermissionError("unshare: Operation not permitted")
 

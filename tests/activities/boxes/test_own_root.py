@@ -12,7 +12,7 @@ from activities.boxes.machine import look
 from activities.boxes.own_root import DEVICES, ROOT
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
-from tests.activities.boxes.world import UID, World, why_not
+from tests.activities.boxes.world import UID, World, needs_bubblewrap, why_not
 
 pytestmark = pytest.mark.ruling("N2")
 
@@ -62,6 +62,8 @@ def world(world: World) -> World:
 
 def box_of(world: World, *, by_us: bool, **changes: object) -> Box:
     """One that is laid out this way."""
+    if not by_us:
+        needs_bubblewrap()
     box = world.box(BoxKind.BWRAP, Network.NONE, own_root=by_us, **changes)
     assert bool(described(box, ("true",)).get("own_root")) is by_us
     return box
@@ -151,6 +153,7 @@ class TestBubblewrapDoesItItself:
 @pytest.mark.parametrize("nested", [True, False])
 async def test_a_link_that_an_agent_made_leads_to_nothing_that_it_may_not_see(world: World, nested: bool) -> None:
     """It stands below a folder that is private, so root opens what is lent."""
+    needs_bubblewrap()
     shared = world.tmp / "user/shared"
     shared.mkdir()
     world.tmp.chmod(0o700)

@@ -13,7 +13,7 @@ from activities.boxes.programs import needed
 from activities.runs.os_processes import children, marked
 from activities.runs.supervised_run import Claim, mark_of, run, stop
 from activities.runs.supervisor import EndKind
-from tests.activities.boxes.world import World, begun, why_not
+from tests.activities.boxes.world import World, begun, needs_bubblewrap, why_not
 from tests.waiting import until
 
 pytestmark = pytest.mark.ruling("N2")
@@ -67,6 +67,8 @@ async def test_a_supervisor_that_is_root_goes_into_a_box_with_a_root_of_its_own_
         pytest.skip("only root goes in there itself")
     if by_us and not box.own_root:
         pytest.skip("a box is made by bubblewrap only here")
+    if not by_us:
+        needs_bubblewrap()
     request = world.request(box, "echo up; exec sleep 60", shell=True)
     task = await begun(request)
     claim = Claim.read(request.run_dir)
@@ -104,6 +106,7 @@ async def test_bubblewrap_is_spared_the_mounts_that_its_boxes_have_no_use_for(wo
     world.own_root = False
     if (box := world.box(BoxKind.BWRAP)).uid is None or why_not(BoxKind.BWRAP):
         pytest.skip("only root lays anything out before bubblewrap does")
+    needs_bubblewrap()
     if " - sysfs " not in " ".join(ours := mounts_around(world)):
         pytest.skip("this machine has no /sys")
     request = world.request(box, "ls /sys; echo up; sleep 600", shell=True)

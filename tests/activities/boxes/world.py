@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from activities.boxes import etc_copy, kernel, keys
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.machine import look
@@ -149,6 +151,12 @@ def why_not(kind: BoxKind) -> str:
     if sys.platform != "linux":
         return "boxes need Linux"
     return look(UID).lacks(kind)
+
+
+def needs_bubblewrap() -> None:
+    """Skips a test that takes the program itself, and not only a box like its own."""
+    if why := look(UID).bwrap:
+        pytest.skip(why)
 
 
 def put_key() -> None:

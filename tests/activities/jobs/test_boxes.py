@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from activities.agents.shell import Shell
-from activities.boxes import machine
+from activities.boxes import bwrap, machine
 from activities.boxes.box import BoxKind
 from activities.boxes.machine import Machine
 from activities.host.slots import Slots
@@ -157,6 +157,48 @@ async def test_without_a_box_nothing_is_run_unless_the_settings_say_so(
     ran = await boxed(stage, box="none").play(again)
     assert ran.state is JobState.SUCCEEDED
     assert diagnostics(stage, again.job_id)["box"] == "none"
+
+
+@pytest.fixture
+def without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose root makes boxes itself and has no bubblewrap."""
+    there = replace(machine.look(64_100), bwrap=machine.INSTALL)
+    if not there.own_root or there.lacks(BoxKind.LANDLOCK):
+        pytest.skip("only root makes a box itself, on Linux 5.12 or newer; and there is to be Landlock too")
+    monkeypatch.setattr(machine, "look", lambda *_, **__: there)
+    monkeypatch.setattr(bwrap, "PROGRAM", "no-such-bubblewrap")
+
+
+@pytest.mark.usefixtures("without_bubblewrap")
+class TestWithoutBubblewrap:
+    """What is installed on few servers and in few containers is not needed for the better box."""
+
+    async def box_of(self, stage: Stage, **section: Any) -> str:
+        job = stage.job(f'{LOOK}summary = "fine"\n{ANSWER}')
+        outcome = await boxed(stage, network="none", **section).play(job)
+        assert outcome.state is JobState.SUCCEEDED, outcome.reason
+        return str(diagnostics(stage, job.job_id)["box"])
+
+    async def test_the_service_makes_the_better_box_itself(self, stage: Stage) -> None:
+        assert await self.box_of(stage) == "bwrap, network none"
+
+    async def test_what_only_bubblewrap_could_lay_out_runs_in_landlock(self, stage: Stage) -> None:
+        assert await self.box_of(stage, read=[inner(stage)]) == "landlock, network none"
+
+    async def test_where_the_settings_ask_for_it_by_name_it_is_not_run_in_another_one(self, stage: Stage) -> None:
+        refused = await boxed(stage, box="bwrap", read=[inner(stage)]).play(stage.job(ANSWER))
+        assert refused.state is JobState.BLOCKED
+        assert "the box of shell takes bubblewrap, for what [runtimes.shell] lets it read or write" in refused.reason
+        assert "install bubblewrap" in refused.first
+        assert '[runtimes.shell].box = "landlock"' in refused.first
+
+
+def inner(stage: Stage) -> str:
+    """A folder that agents' account could put something else in the place of."""
+    around = stage.tmp / "around"
+    (around / "inner").mkdir(parents=True)
+    around.chmod(0o777)
+    return str(around / "inner")
 
 
 async def test_a_folder_around_the_service_s_home_is_not_handed_out(stage: Stage, kind: str) -> None:
