@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,10 +14,9 @@ from activities.boxes.firm_places import LinkError
 from activities.boxes.machine import Machine
 from activities.boxes.network import LOOPBACK
 from activities.boxes.programs import needed
-from activities.host.context import Context
 from activities.runtimes.table import program_of
 from activities.settings.home import Home
-from activities.settings.model import RuntimeSection
+from activities.settings.model import RuntimeSection, Settings
 
 WAYS_OUT = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 _REFUSALS = (
@@ -46,33 +45,25 @@ class Wanted:
     """Folders that its work folder is of no use without: objects of the operator's repository."""
 
 
-def box_of(context: Context, wanted: Wanted) -> Box | None:
+def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: Wanted) -> Box | None:
     """The box, or None where the settings say that there is to be none. No box to be had is a fault with a way out."""
-    section = context.settings.runtime(wanted.runtime)
+    section, uid = settings.runtime(wanted.runtime), settings.worker.agents_uid
     if section.box == "none":
         return None
-    there = machine.look(context.settings.worker.agents_uid)
-    box = _of_kind(context, wanted, there, kind_of(section, wanted.runtime, there))
-    if box.kind is BoxKind.BWRAP and there.bwrap and not _can_be_planned(box):
-        there = machine.look(context.settings.worker.agents_uid, itself=True)
-        return _of_kind(context, wanted, there, _kind_without_plan(section, wanted.runtime, there))
-    return box
-
-
-def _of_kind(context: Context, wanted: Wanted, there: Machine, kind: BoxKind) -> Box:
-    section = context.settings.runtime(wanted.runtime)
+    there = machine.look(uid)
+    kind = kind_of(section, wanted.runtime, there)
     program = program_of(wanted.runtime, section.adapter)
-    network = network_of(section, wanted.runtime)
+    network = _network_of(section, wanted.runtime)
     if network is not Network.FULL and kind is BoxKind.BWRAP and not there.own_network:
         raise CannotLaunchError(
             f"this machine lets {wanted.runtime} have no network of its own, which network {network} takes",
             f'set [runtimes.{wanted.runtime}].network = "full", or box = "landlock"; then: service doctor',
         )
-    users_home, root = Path(context.environ.get("HOME") or Path.home()), context.home.root.resolve()
-    read = (*_said(section.read, context.home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
-    write = (*_said(section.write, context.home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
+    users_home, root = Path(environ.get("HOME") or Path.home()), home.root.resolve()
+    read = (*_said(section.read, home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
+    write = (*_said(section.write, home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
     parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, root, system.moment())
-    return Box(
+    box = Box(
         kind=kind,
         network=network,
         cwd=wanted.cwd,
@@ -82,13 +73,15 @@ def _of_kind(context: Context, wanted: Wanted, there: Machine, kind: BoxKind) ->
         read=_there([*parts, *read]),
         write=_there(write),
         scratch=wanted.launch.scratch,
-        etc=_etc(context.home, kind, there.uid, (*read, *write)),
+        etc=_etc(home, kind, there.uid, (*read, *write)),
         hosts=(*(program.hosts if program else ()), *section.hosts, *_addressed(wanted.launch.env)),
-        upstream=next((context.environ[name] for name in WAYS_OUT if context.environ.get(name)), ""),
+        upstream=next((environ[name] for name in WAYS_OUT if environ.get(name)), ""),
         uid=there.uid,
         own_network=there.own_network,
         own_root=there.own_root,
     )
+    without_bubblewrap = kind is BoxKind.BWRAP and there.bwrap and not _can_be_planned(box)
+    return _fallen_back(box, section, wanted.runtime, machine.look(uid, itself=True)) if without_bubblewrap else box
 
 
 def kind_of(section: RuntimeSection, runtime: str, there: Machine) -> BoxKind:
@@ -111,19 +104,19 @@ def _can_be_planned(box: Box) -> bool:
         return False
 
 
-def _kind_without_plan(section: RuntimeSection, runtime: str, there: Machine) -> BoxKind:
-    """What is had for a box that only bubblewrap itself could make like this."""
-    if not there.bwrap:
-        return BoxKind.BWRAP
+def _fallen_back(box: Box, section: RuntimeSection, runtime: str, there: Machine) -> Box:
+    """What is had in the place of a box that only bubblewrap itself could make."""
+    if not there.bwrap:  # it was installed meanwhile
+        return box
     if section.box == "auto" and not there.lacks(BoxKind.LANDLOCK):
-        return BoxKind.LANDLOCK
+        return replace(box, kind=BoxKind.LANDLOCK, etc=None)
     raise CannotLaunchError(
         f"the box of {runtime} takes bubblewrap, for what [runtimes.{runtime}] lets it read or write: {there.bwrap}",
         f'{machine.INSTALL}, or set [runtimes.{runtime}].box = "landlock"; then: service doctor',
     )
 
 
-def network_of(section: RuntimeSection, runtime: str) -> Network:
+def _network_of(section: RuntimeSection, runtime: str) -> Network:
     """What the settings say, else what programs of this kind need."""
     if section.network:
         return Network(section.network)

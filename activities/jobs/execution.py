@@ -162,7 +162,7 @@ class Execution:
         wanted = Wanted(
             worker.runtime, launch, (*command, *section.arguments), self.cwd, call.run_dir, writes, self.lent
         )
-        box = boxing.box_of(self.context, wanted)
+        box = boxing.box_of(self.context.home, self.context.settings, self.context.environ, wanted)
         if box is None:
             return launch, None
         boxing.hand_over(box)

@@ -146,7 +146,7 @@ class StageWork:
         script = mapped(Script.model_validate_json(context.artifacts.read(run.script)), context.kept.show)
         launch = Launch(script.command, environment(context, run, script, payload_of(context, run.payload)))
         wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir), lent=lent(repo))
-        box = boxing.box_of(context, wanted)
+        box = boxing.box_of(context.home, context.settings, context.environ, wanted)
         return StageAttempt(context, run, row, repo, self._worktree, beat.see, launch, box)
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> StageOutcome:

@@ -1,11 +1,13 @@
 """What `service doctor` says of boxes: which one each runtime's programs get here, and whether it holds (ruling N2)."""
 
+import os
 from collections.abc import Iterator
 
-from activities.agents.adapter import CannotLaunchError
+from activities.agents.adapter import CannotLaunchError, Launch
 from activities.boxes import machine, probes
 from activities.boxes.box import BoxKind, Network
 from activities.host import boxing
+from activities.host.boxing import Wanted
 from activities.runtimes.table import SHELL
 from bridge.operations.findings import Finding, Level
 from bridge.operations.service import Service
@@ -13,7 +15,7 @@ from bridge.operations.service import Service
 
 def findings(service: Service) -> Iterator[Finding]:
     """A line for each box that is in use, and one for each runtime without any."""
-    settings = service.settings
+    settings, root = service.settings, service.home.root
     there = machine.look(settings.worker.agents_uid)
     used: dict[tuple[BoxKind, Network], list[str]] = {}
     for name in (*settings.configured_runtimes, SHELL):
@@ -23,11 +25,12 @@ def findings(service: Service) -> Iterator[Finding]:
             yield Finding("box", Level.WARNING, says, f"remove box from [runtimes.{name}] in {service.home.config}")
             continue
         try:
-            kind = boxing.kind_of(section, name, there)
+            box = boxing.box_of(service.home, settings, os.environ, Wanted(name, Launch((), {}), (), root, root))
         except CannotLaunchError as refused:
             yield Finding("box", Level.WRONG, refused.message, refused.hint)
             continue
-        used.setdefault((kind, boxing.network_of(section, name)), []).append(name)
+        if box is not None:
+            used.setdefault((box.kind, box.network), []).append(name)
     for (kind, network), names in used.items():
         yield _proved(kind, network, names, there)
 

@@ -13,10 +13,8 @@ from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.machine import Machine
 from activities.host import boxing
 from activities.host.boxing import Wanted
-from activities.host.context import Context
 from activities.settings.home import Home
 from activities.settings.model import RuntimeSection, Settings
-from activities.store.database import open_store
 from tests.activities.agents.recorded import RUNTIMES, a_call, a_run
 from workflows.contract.models import AutonomyPolicy
 
@@ -39,10 +37,10 @@ def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def boxed(home: Home, users_home: Path, runtime: str, launch: Launch, **section: Any) -> Box | None:
     settings = Settings.model_validate({"runtimes": {runtime: section}})
-    context = Context(home, settings, open_store(home), {"HOME": str(users_home), "PATH": "/usr/bin:/bin"})
+    environ = {"HOME": str(users_home), "PATH": "/usr/bin:/bin"}
     work = home.worktrees / "w"
     work.mkdir(parents=True, exist_ok=True)
-    return boxing.box_of(context, Wanted(runtime, launch, (), work, home.runs / "job-1.1"))
+    return boxing.box_of(home, settings, environ, Wanted(runtime, launch, (), work, home.runs / "job-1.1"))
 
 
 def of_program(home: Home, users_home: Path, program: str, **section: Any) -> Box:

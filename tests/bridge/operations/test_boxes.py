@@ -49,6 +49,21 @@ def test_a_box_that_cannot_be_made_is_wrong_and_says_what_to_set(home: Home, pro
     assert "[runtimes.shell]" in fix
 
 
+def test_the_box_is_told_that_a_runtime_really_has(
+    home: Home, proofs: list[Proof], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it may read can keep a service that is root from making the better box where bubblewrap is not installed."""
+    there = Machine(bwrap=machine.INSTALL, landlock=7, own_network=True, uid=64_100, own_root=True)
+    monkeypatch.setattr(machine, "look", lambda *_, **__: there)
+    assert said(home)[0][1].startswith("bwrap, network full, for shell, as account 64100: ")
+    home.config.write_text('[runtimes.shell]\nread = ["/etc/hostname"]\n')
+    assert said(home)[0][1].startswith("landlock, network full, for shell, as account 64100: ")
+    home.config.write_text(f'[runtimes.shell]\nread = ["{home.root}"]\n')
+    [(level, says, _)] = said(home)
+    assert level is Level.WRONG
+    assert "holds the service's own secrets" in says
+
+
 def test_no_box_is_a_warning_when_it_is_wanted_and_wrong_when_there_is_none(
     home: Home, proofs: list[Proof], monkeypatch: pytest.MonkeyPatch
 ) -> None:
