@@ -17,6 +17,7 @@ from temporalio.worker import PollerBehaviorAutoscaling, Worker
 
 from activities import cluster, member, takeover
 from activities.agents.registry import adapters_of
+from activities.boxes import control_group
 from activities.host import job_folders, worker_identity
 from activities.host.context import Context
 from activities.host.slots import Slots
@@ -28,6 +29,8 @@ from activities.notify.deliver import Deliverer
 from activities.pipelines.record_run import RunRecorder
 from activities.pipelines.run_stage import Stages
 from activities.redaction.on_temporal import Redacting
+from activities.runs import spawn
+from activities.runs.supervised_run import home_mark
 from activities.sealing import ending, seal_key
 from activities.sealing.gate import gated
 from activities.settings import ready
@@ -112,6 +115,11 @@ def workers(client: Client, context: Context) -> list[Worker]:
     return [trees, agents]
 
 
+def group_name(home: Home) -> str:
+    """Of the control group that the agents of a home are in on this host."""
+    return f"service-agents-{home_mark(home.runs)}"
+
+
 async def serve(home: Home) -> None:
     """Work until SIGTERM; agents that run go on without us and are found again."""
     loaded = load(home)
@@ -120,6 +128,7 @@ async def serve(home: Home) -> None:
     seal_key.ensure(home.ensure().root)
     job_folders.ready(home)
     context = Context(home, settings, open_store(home, settings.store.url))
+    spawn.keep_within(control_group.made(group_name(home), control_group.limits(settings.worker.agents_memory)))
     client = await connect(home, settings)
     await cluster.require(client)
     context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))
@@ -139,6 +148,7 @@ async def serve(home: Home) -> None:
         await stop.wait()
         for chore in chores:
             chore.cancel()
+    await asyncio.to_thread(spawn.close)
 
 
 def main() -> NoReturn:

@@ -17,10 +17,8 @@ from typing import Any
 
 from activities.boxes import bwrap, kernel, keys, landlock, network, own_root, proxy, stage, way_back
 from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.control_group import MOST_PROCESSES
 from activities.boxes.start import Streams, places_of
-
-PROCESSES = 8192
-"""Of all agents together, where they have an account of their own."""
 
 PR_SET_SECUREBITS = 28
 NO_ROOT_LOCKED = 0b11
@@ -183,7 +181,7 @@ def _limit(box: Box) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if box.uid is not None:
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
-        limit = PROCESSES if most == resource.RLIM_INFINITY else min(PROCESSES, most)
+        limit = MOST_PROCESSES if most == resource.RLIM_INFINITY else min(MOST_PROCESSES, most)
         resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
 
 

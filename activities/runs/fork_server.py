@@ -25,7 +25,7 @@ from pathlib import Path
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.boxes import kernel, landlock
+from activities.boxes import control_group, kernel, landlock
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.enter import boxed, described
 from activities.runs import left_over, records, supervisor
@@ -203,6 +203,7 @@ def _rehearse(*, first: bool) -> None:
 
 def main() -> None:
     """Load once what every supervisor needs, and keep the collector from copying it in each of them."""
+    control_group.join()
     first = sys.argv[1:] == [supervisor.FIRST]
     _control(PR_SET_NAME, b"fork_server")
     with contextlib.suppress(OSError):

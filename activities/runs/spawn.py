@@ -11,8 +11,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
+from activities.boxes.control_group import Group
 from activities.runs import fork_server, supervisor
 from activities.runs.regular_files import appended
 
@@ -22,6 +24,8 @@ ISOLATED = ("-I", "-S", "-X", "utf8")
 TRIES = 2
 TAKEN_SECONDS = 20.0
 """A fork server that has not forked by then is given up."""
+SPARES_SECONDS = 0.5
+"""A process that waits for its run ends a moment after its fork server."""
 
 
 def spawn(run_dir: Path, key: bytes, *, first: bool = False) -> None:
@@ -83,6 +87,28 @@ _servers: dict[bool, ForkServer] = {}
 """By whether their supervisors are first."""
 _starting = threading.Lock()
 _spawned: list["subprocess.Popen[bytes]"] = []
+_groups: list[Group] = []
+"""The control group that agents are in, if there is one."""
+
+
+def keep_within(group: Group | None) -> None:
+    """What fork servers started from here on fork, and all that comes of that, is in this control group."""
+    _groups[:] = [group] if group else []
+
+
+def memory_kills() -> int:
+    """How many processes of agents the kernel has ended because all of them together had no more memory."""
+    return sum(group.kills for group in _groups)
+
+
+def close() -> None:
+    """End the fork servers of this process. Runs go on, and keep the control group; else it goes with the spares."""
+    for server in _servers.values():
+        server.end()
+    _servers.clear()
+    give_up = time.monotonic() + SPARES_SECONDS
+    while not all(group.removed() for group in _groups) and time.monotonic() < give_up:
+        time.sleep(0.02)
 
 
 def current(*, first: bool = False) -> ForkServer:
@@ -130,7 +156,7 @@ def _isolated(
     return subprocess.Popen(
         [sys.executable, *ISOLATED, str(program.resolve()), *arguments],
         cwd="/",
-        env={},
+        env=_groups[0].environment if _groups else {},
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,

@@ -26,7 +26,7 @@ from typing import Any
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.boxes import kernel
+from activities.boxes import control_group, kernel
 from activities.boxes.enter import boxed
 from activities.boxes.start import start as started
 from activities.runs import records
@@ -370,6 +370,7 @@ def _become_first() -> None:
 
 
 if __name__ == "__main__":
+    control_group.join()
     if sys.argv[2:] == [FIRST]:
         _become_first()
     main(Path(sys.argv[1]), _key_from_standard_input())

@@ -202,6 +202,8 @@ class WorkerSection(Section):
     """From the order to stop to the kill; half of it for SIGINT, half for SIGTERM."""
     agents_uid: int = Field(default=64_100, ge=1, lt=2**32 - 1)
     """The account that agents' programs get in their boxes when the service runs as root."""
+    agents_memory: int = Field(default=80, ge=0, le=100)
+    """Percent of this machine's memory that all agents together may take, where it has control groups; 0: all of it."""
     keep_runs: Duration = 14 * 86_400.0
     """How long the prompt and the whole output of a recorded run stay on the disk; the record itself stays."""
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from activities.agents.adapter import CannotLaunchError, Launch
-from activities.boxes import machine, probes
+from activities.boxes import control_group, machine, probes
 from activities.boxes.box import BoxKind, Network
 from activities.host import boxing
 from activities.host.boxing import Wanted
@@ -33,6 +33,20 @@ def findings(service: Service) -> Iterator[Finding]:
             used.setdefault((box.kind, box.network), []).append(name)
     for (kind, network), names in used.items():
         yield _proved(kind, network, names, there)
+
+
+def bounds(service: Service) -> Iterator[Finding]:
+    """What all agents together may take, as far as this account can limit that here."""
+    percent = service.settings.worker.agents_memory
+    group = control_group.made(f"service-doctor-{os.getpid()}", control_group.limits(percent))
+    if group is None:
+        says = "this account may make no control group here: agents can use up the machine's memory and processes"
+        yield Finding("bounds", Level.OK, says)
+        return
+    group.removed()
+    memory = f"{percent} % of this machine's memory" if control_group.MEMORY in group.folders else "all of the memory"
+    processes = control_group.MOST_PROCESSES if control_group.PROCESSES in group.folders else "any number of"
+    yield Finding("bounds", Level.OK, f"all agents together may take {memory} and {processes} processes")
 
 
 def _proved(kind: BoxKind, network: Network, names: list[str], there: machine.Machine) -> Finding:

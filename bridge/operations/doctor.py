@@ -206,6 +206,7 @@ def boxes(service: Service) -> Iterator[Finding]:
     from bridge.operations import boxes as tried
 
     yield from tried.findings(service)
+    yield from tried.bounds(service)
 
 
 def leftovers(service: Service) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ import pytest
 from activities.agents.shell import Shell
 from activities.boxes import bwrap, machine
 from activities.boxes.box import BoxKind
+from activities.boxes.control_group import MEMORY
 from activities.boxes.machine import Machine
 from activities.host.slots import Slots
 from activities.jobs import workspace
@@ -19,6 +20,7 @@ from activities.jobs.run_job import Jobs
 from activities.jobs.workspace import Evidence, Workspace
 from activities.settings.model import Settings
 from activities.store import attempts
+from tests.activities.boxes.groups import kept_within
 from tests.activities.boxes.world import why_not
 from tests.activities.jobs.conftest import Stage
 from workflows.contract.models import Action, AutonomyPolicy, ServiceResult
@@ -232,7 +234,17 @@ async def test_a_failure_that_may_come_of_the_box_says_so(stage: Stage, kind: st
     assert "[runtimes.shell]" in failed.reason
 
 
+async def test_a_failure_for_want_of_memory_says_so(stage: Stage) -> None:
+    takes = f"{LOOK}x = bytearray(300 << 20); summary = str(len(x))\n{ANSWER}"
+    with kept_within({MEMORY: 200 << 20}):
+        failed = await boxed(stage, network="none").play(stage.job(takes))
+    assert failed.state is JobState.FAILED
+    assert "the kernel ended a process of an agent for want of memory" in failed.reason
+    assert "may take 80 % of this machine's, see [worker].agents_memory" in failed.reason
+
+
 async def test_a_failure_of_its_own_says_nothing_of_the_box(stage: Stage, kind: str) -> None:
     failed = await boxed(stage, box=kind, network="none").play(stage.job("raise SystemExit('I give up')"))
     assert failed.state is JobState.FAILED
     assert "box" not in failed.reason
+    assert "memory" not in failed.reason

@@ -2,7 +2,8 @@
 
 import pytest
 
-from activities.boxes import machine, probes
+from activities.boxes import control_group, machine, probes
+from activities.boxes.control_group import MEMORY, PROCESSES, Group
 from activities.boxes.machine import Machine
 from activities.boxes.probes import Proof
 from activities.settings.home import Home
@@ -62,6 +63,23 @@ def test_the_box_is_told_that_a_runtime_really_has(
     [(level, says, _)] = said(home)
     assert level is Level.WRONG
     assert "holds the service's own secrets" in says
+
+
+@pytest.mark.parametrize(
+    ("folders", "says"),
+    [
+        ({MEMORY, PROCESSES}, "all agents together may take 80 % of this machine's memory and 8192 processes"),
+        ({PROCESSES}, "all agents together may take all of the memory and 8192 processes"),
+        ({MEMORY}, "all agents together may take 80 % of this machine's memory and any number of processes"),
+        (set(), "this account may make no control group here: agents can use up the machine's memory and processes"),
+    ],
+)
+def test_what_all_agents_may_take_is_told(
+    home: Home, monkeypatch: pytest.MonkeyPatch, folders: set[str], says: str
+) -> None:
+    group = Group(dict.fromkeys(folders, home.root / "no-such-group")) if folders else None
+    monkeypatch.setattr(control_group, "made", lambda *_: group)
+    assert [each.says for each in boxes.bounds(Service(home))] == [says]
 
 
 def test_no_box_is_a_warning_when_it_is_wanted_and_wrong_when_there_is_none(

@@ -1,0 +1,27 @@
+"""A control group for the agents of this process."""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import pytest
+
+from activities.boxes.control_group import Group, made
+from activities.runs import spawn
+from tests.waiting import wait_for
+
+
+@contextmanager
+def kept_within(limits: Mapping[str, int]) -> Iterator[Group]:
+    """All that is run in this context is in one with these limits; the test is skipped where none can be made."""
+    group = made(f"service-test-{secrets.token_hex(6)}", limits)
+    if group is None or set(group.folders) < set(limits):
+        pytest.skip("this account may make no control group here")
+    spawn.close()
+    spawn.keep_within(group)
+    try:
+        yield group
+    finally:
+        spawn.close()
+        spawn.keep_within(None)
+        wait_for(group.removed)  # the last processes of a run may still be about to end

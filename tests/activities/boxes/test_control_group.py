@@ -1,0 +1,119 @@
+"""What all agents of a service may take together, where the machine has control groups (ruling N2)."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from activities.boxes import control_group
+from activities.boxes.box import BoxKind
+from activities.boxes.control_group import MEMORY, PROCESSES, Group, bases, limits
+from activities.runs import spawn
+from activities.runs.supervised_run import RunRequest, run
+from activities.runs.supervisor import EndKind
+from tests.activities.boxes.groups import kept_within
+from tests.activities.boxes.world import World
+from tests.activities.runs.processes import without_fork_server
+
+pytestmark = pytest.mark.ruling("N2")
+
+MEGABYTE = 1 << 20
+TAKES = f"x = bytearray(300 * {MEGABYTE}); print(len(x))"
+FORKS = """
+import os, signal
+children, refused = [], False
+while not refused and len(children) < 200:
+    try: pid = os.fork()
+    except BlockingIOError: refused = True
+    else:
+        if pid == 0: signal.pause()
+        children.append(pid)
+print(refused, len(children) < 60)
+"""
+
+
+@pytest.fixture
+def group() -> Iterator[Group]:
+    with kept_within({MEMORY: 200 * MEGABYTE, PROCESSES: 60}) as there:
+        yield there
+
+
+async def test_an_agent_that_takes_more_memory_is_ended_and_nobody_else(
+    world: World, kind: BoxKind, group: Group
+) -> None:
+    assert group.kills == spawn.memory_kills() == 0
+    end = await world.play(world.box(kind), TAKES)
+    assert (end.kind, end.signal, end.stdout.read_text()) == (EndKind.EXITED, 9, "")
+    assert group.kills == spawn.memory_kills() == 1
+    assert (await world.play(world.box(kind), "print('up')")).exit_code == 0
+
+
+async def test_more_processes_are_not_to_be_had(world: World, group: Group) -> None:
+    end = await world.play(None, FORKS)
+    assert end.stdout.read_text() == "True True\n", end.stderr.read_text()
+    assert end.survivors == 0
+
+
+async def test_without_a_fork_server_it_is_the_same(
+    world: World, group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_fork_server(monkeypatch)
+    end = await world.play(None, TAKES)
+    assert end.signal == 9
+
+
+async def test_what_a_program_of_ours_is_told_no_agent_hears(world: World, group: Group) -> None:
+    end = await run(
+        RunRequest(world.tmp / "user/.service/runs/job-1.1", ("env",), world.work, {"PATH": "/usr/bin:/bin"})
+    )
+    assert control_group.FOLDERS not in end.stdout.read_text()
+
+
+def test_the_limits_are_a_share_of_the_machine() -> None:
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert limits(50) == {MEMORY: whole * 50 // 100, PROCESSES: 8192}
+    assert limits(0) == {PROCESSES: 8192}, "none"
+
+
+class TestWhereOneCanBeMade:
+    """As /proc tells of it."""
+
+    def test_in_one_s_own_of_each_hierarchy_of_the_first_version(self, tmp_path: Path) -> None:
+        for each in ("memory/here/own", "pids", "cpu"):
+            (tmp_path / each).mkdir(parents=True)
+        mounts = "".join(
+            f"3{number} 31 0:29 / {tmp_path}/{name} rw,relatime - cgroup cgroup rw,{name}\n"
+            for number, name in enumerate(("memory", "pids", "cpu"))
+        )
+        own = "8:pids:/\n4:memory:/here/own\n2:cpu:/\n0::/\n"
+        assert bases(mounts, own) == {MEMORY: tmp_path / "memory/here/own", PROCESSES: tmp_path / "pids"}
+
+    def test_where_a_part_is_mounted(self, tmp_path: Path) -> None:
+        (tmp_path / "own").mkdir()
+        mounts = f"30 31 0:29 /docker/1 {tmp_path} rw - cgroup cgroup rw,memory\n"
+        assert bases(mounts, "4:memory:/docker/1/own\n") == {MEMORY: tmp_path / "own"}
+        assert bases(mounts, "4:memory:/elsewhere\n") == {MEMORY: tmp_path}
+
+    def second(self, top: Path, *folders: str, hands_down: str = "memory pids") -> str:
+        """A tree of the second version, and the line that tells of its mount."""
+        for folder in (top, *(top / each for each in folders)):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "cgroup.procs").touch()
+            (folder / "cgroup.subtree_control").write_text(hands_down)
+        return f"30 31 0:29 / {top} rw - cgroup2 cgroup2 rw,nsdelegate\n"
+
+    def test_beside_one_s_own_of_the_second_version(self, tmp_path: Path) -> None:
+        mounts = self.second(tmp_path, "app.slice", "app.slice/service")
+        around = tmp_path / "app.slice"
+        assert bases(mounts, "0::/app.slice/service\n") == {MEMORY: around, PROCESSES: around}
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+    def test_nowhere_where_the_account_may_not_write(self, tmp_path: Path) -> None:
+        mounts = self.second(tmp_path, "user.slice", "user.slice/session")
+        for folder in (tmp_path, tmp_path / "user.slice"):
+            (folder / "cgroup.procs").chmod(0o444)
+        assert bases(mounts, "0::/user.slice/session\n") == {}
+
+    def test_nowhere_on_a_machine_without_any(self) -> None:
+        assert bases("23 1 0:20 / / rw - ext4 /dev/vda rw\n", "") == {}
