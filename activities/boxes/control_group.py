@@ -28,6 +28,7 @@ class Group:
 
     folders: Mapping[str, Path]
     """By what they limit: one and the same, or one in each of the hierarchies of the first version."""
+    limits: Mapping[str, int]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -42,6 +43,11 @@ class Group:
                 words = (self.folders[MEMORY] / name).read_text().split()
                 return int(words[words.index("oom_kill") + 1])
         return 0
+
+    def ensure(self) -> None:
+        """Have it there: a worker that ends removes the one that it shares with the next."""
+        for controller, folder in self.folders.items():
+            _limited(folder, controller, self.limits[controller])
 
     def removed(self) -> bool:
         """Whether it is there no more: not as long as somebody is in it."""
@@ -67,7 +73,7 @@ def made(name: str, limits: Mapping[str, int]) -> Group | None:
     for controller, around in bases(mounts, own).items():
         if (limit := limits.get(controller)) is not None and _limited(around / name, controller, limit):
             found[controller] = around / name
-    return Group(found) if found else None
+    return Group(found, limits) if found else None
 
 
 def join() -> None:

@@ -153,6 +153,8 @@ def _isolated(
     program: Path, *arguments: str, stdin: int, stdout: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL
 ) -> "subprocess.Popen[bytes]":
     """One of our programs in a session of its own, with nothing of this process's environment and descriptors."""
+    for group in _groups:
+        group.ensure()
     return subprocess.Popen(
         [sys.executable, *ISOLATED, str(program.resolve()), *arguments],
         cwd="/",

@@ -63,6 +63,11 @@ async def test_without_a_fork_server_it_is_the_same(
     assert end.signal == 9
 
 
+async def test_it_is_made_again_where_a_worker_that_ended_has_removed_it(world: World, group: Group) -> None:
+    assert group.removed()
+    assert (await world.play(None, TAKES)).signal == 9
+
+
 async def test_what_a_program_of_ours_is_told_no_agent_hears(world: World, group: Group) -> None:
     end = await run(
         RunRequest(world.tmp / "user/.service/runs/job-1.1", ("env",), world.work, {"PATH": "/usr/bin:/bin"})

@@ -77,7 +77,7 @@ def test_the_box_is_told_that_a_runtime_really_has(
 def test_what_all_agents_may_take_is_told(
     home: Home, monkeypatch: pytest.MonkeyPatch, folders: set[str], says: str
 ) -> None:
-    group = Group(dict.fromkeys(folders, home.root / "no-such-group")) if folders else None
+    group = Group(dict.fromkeys(folders, home.root / "no-such-group"), {}) if folders else None
     monkeypatch.setattr(control_group, "made", lambda *_: group)
     assert [each.says for each in boxes.bounds(Service(home))] == [says]
 
