@@ -37,13 +37,16 @@ def of_tree(
     root_job_id: str,
     *,
     job_id: str | None = None,
+    kind: str | None = None,
     after: int = 0,
     limit: int | None = None,
 ) -> list[EventRecord]:
-    """A tree's events, or one job's, in their order, beyond a place in it."""
+    """A tree's events, or one job's, or one kind, in their order, beyond a place in it."""
     query = select(schema.events).where(schema.events.c.root_job_id == root_job_id, schema.events.c.seq > after)
     if job_id:
         query = query.where(schema.events.c.job_id == job_id)
+    if kind:
+        query = query.where(schema.events.c.kind == kind)
     with engine.connect() as connection:
         rows = connection.execute(query.order_by(schema.events.c.seq).limit(limit)).all()
     return [EventRecord.model_validate(dict(row._mapping)) for row in rows]

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from temporalio.client import WorkflowHandle
 
+from activities.store import events
 from activities.store import jobs as stored_jobs
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations import jobs, rounds
@@ -25,7 +26,9 @@ from bridge.operations.temporal import (
     settled,
     translated,
 )
+from workflows.contract.strings import fitted
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
+from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
 from workflows.model.refusals import ResumeFault
 from workflows.model.rows import RoundRecord
@@ -62,6 +65,8 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
         hint = f"service resume {order.job_id} {near}" if near else f"service resume {order.job_id}"
         raise UsageError(f"{one_line(order.verb)!r} is no verb; they are {', '.join(Verb)}", hint)
     root = jobs.get(service, order.job_id).root_job_id
+    if taken := _taken_before(service, root, order):
+        return taken
     if refusal := refuse_length(order.text):
         raise RefusedError(refusal.message, f"service job tree {order.job_id}")
     found = rounds.open_of(service, root)
@@ -70,6 +75,13 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
     _check_answer(order, found)
     by = order.request_id or f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"
     return await _carried(service, root, order.model_copy(update={"request_id": by, "text": clean(order.text)}))
+
+
+def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | None:
+    """The same request once more: whoever sent it has not heard that it was taken, and the tree may be over by now."""
+    accepted = events.of_tree(service.store, root, kind=EventKind.RESUME_ACCEPTED) if order.request_id else []
+    request = fitted("request", order.request_id)
+    return next((Verdict(each.message, applied=True) for each in accepted if each.data.get("request") == request), None)
 
 
 def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:

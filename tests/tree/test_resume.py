@@ -82,7 +82,7 @@ def test_the_first_accepted_wins_and_a_later_one_is_told_who_how_and_when() -> N
     digest = tree.open()[0].digest
     tree.resume("answer", "memory", request_id="comment-1")
     accepted = next(each for each in tree.events if each.kind == "resume_accepted")
-    said = {"actor": "ann", "channel": "cli", "verb": "answer", "round": 1, "digest": digest}
+    said = {"actor": "ann", "channel": "cli", "request": "comment-1", "verb": "answer", "round": 1, "digest": digest}
     assert accepted.data == said | {"recorded": ["store: memory"], "unanswered": [], "unmatched": []}
     kind, message = why(tree, "answer", "redis")
     assert kind is ResumeFault.ROUND_OVER

@@ -76,6 +76,8 @@ class ResumePayload(Payload):
     unanswered: list[str]
     unmatched: list[str]
     """What stood in an id's place and is none."""
+    request: str = ""
+    """What the request was called: one that comes again is no other one, however late."""
 
 
 class ResumeRefusedPayload(Payload):

@@ -46,7 +46,7 @@ def resume(step: Step, request: ResumeRequested) -> Refusal | Accepted:
     current.requests = [*current.requests, request_id][-50:] if request_id else current.requests
     text = answers.clean(request.order.text).strip()
     step.state.last_refusal = ""
-    recorded = _accepted(step, chain, current, verb, text, who)
+    recorded = _accepted(step, chain, current, verb, text, who | {"request": request_id})
     _carry_out(step, chain, current, verb, f"by {_signed(who)}", text)
     return Accepted(chain.coordinator_id, current.number, verb, recorded)
 

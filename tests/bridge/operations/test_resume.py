@@ -12,6 +12,7 @@ from bridge.operations.service import Service
 from bridge.operations.temporal import DeclinedError
 from tests.bridge import seeds
 from workflows.model.errors import RefusedError
+from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
 from workflows.model.refusals import ResumeFault
 
@@ -33,6 +34,28 @@ class Tree:
 
 async def connected(_: Service) -> SimpleNamespace:
     return SimpleNamespace(get_workflow_handle_for=lambda *_: None)
+
+
+@pytest.mark.ruling("F4", "F7")
+@pytest.mark.parametrize(("request_id", "taken"), [("comment-7-0", True), ("comment-8-0", False), ("", False)])
+async def test_a_request_that_comes_again_was_taken_also_when_its_tree_is_over(
+    home: Home, request_id: str, taken: bool
+) -> None:
+    """Whoever sent it was killed before the answer was noted down; a tree can be over in a moment."""
+    service = Service(home)
+    told = {"actor": "ann", "channel": "comment", "verb": "answer", "round": 1, "request": "comment-7-0"}
+    says = "ann (comment): answer on round 1"
+    accepted = seeds.event(1, kind=EventKind.RESUME_ACCEPTED, message=says, data=told)
+    over = seeds.round_(end="answered", closed_at=5.0, closed="answered by ann (comment)")
+    seeds.write(service, seeds.task(state="done", ended_at=6.0), seeds.job(), over, accepted)
+    order = ResumeOrder(
+        actor="ann", channel="comment", job_id=seeds.ROOT, verb="answer", text="red", request_id=request_id
+    )
+    if taken:
+        assert await resume.resume(service, order) == Verdict(says, applied=True)
+    else:
+        with pytest.raises(RefusedError, match=r"has ended \(done\); round 1 of .* is over: answered by ann"):
+            await resume.resume(service, order)
 
 
 @pytest.mark.ruling("F4")
