@@ -29,6 +29,7 @@ class Group:
     folders: Mapping[str, Path]
     """By what they limit: one and the same, or one in each of the hierarchies of the first version."""
     limits: Mapping[str, int]
+    """Bytes and processes, by the same names."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -49,8 +50,8 @@ class Group:
         for controller, folder in self.folders.items():
             _limited(folder, controller, self.limits[controller])
 
-    def removed(self) -> bool:
-        """Whether it is there no more: not as long as somebody is in it."""
+    def remove(self) -> bool:
+        """Remove it, unless somebody is in it; whether it is gone."""
         for folder in set(self.folders.values()):
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -58,7 +59,7 @@ class Group:
 
 
 def limits(percent: int) -> dict[str, int]:
-    """This share of the machine's memory, which is not limited if it is 0; and as many processes as anybody needs."""
+    """This share of the machine's memory, none if it is 0; and a number of processes that only a fault reaches."""
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {PROCESSES: MOST_PROCESSES} | ({MEMORY: whole * percent // 100} if percent else {})
 

@@ -107,7 +107,7 @@ def close() -> None:
         server.end()
     _servers.clear()
     give_up = time.monotonic() + SPARES_SECONDS
-    while not all(group.removed() for group in _groups) and time.monotonic() < give_up:
+    while not all(group.remove() for group in _groups) and time.monotonic() < give_up:
         time.sleep(0.02)
 
 

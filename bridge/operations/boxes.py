@@ -19,17 +19,15 @@ def findings(service: Service) -> Iterator[Finding]:
     there = machine.look(settings.worker.agents_uid)
     used: dict[tuple[BoxKind, Network], list[str]] = {}
     for name in (*settings.configured_runtimes, SHELL):
-        section = settings.runtime(name)
-        if section.box == "none":
-            says = f"{name} runs in no box: its agents can do whatever this account can"
-            yield Finding("box", Level.WARNING, says, f"remove box from [runtimes.{name}] in {service.home.config}")
-            continue
         try:
             box = boxing.box_of(service.home, settings, os.environ, Wanted(name, Launch((), {}), (), root, root))
         except CannotLaunchError as refused:
             yield Finding("box", Level.WRONG, refused.message, refused.hint)
             continue
-        if box is not None:
+        if box is None:
+            says = f"{name} runs in no box: its agents can do whatever this account can"
+            yield Finding("box", Level.WARNING, says, f"remove box from [runtimes.{name}] in {service.home.config}")
+        else:
             used.setdefault((box.kind, box.network), []).append(name)
     for (kind, network), names in used.items():
         yield _proved(kind, network, names, there)
@@ -43,7 +41,7 @@ def bounds(service: Service) -> Iterator[Finding]:
         says = "this account may make no control group here: agents can use up the machine's memory and processes"
         yield Finding("bounds", Level.OK, says)
         return
-    group.removed()
+    group.remove()
     memory = f"{percent} % of this machine's memory" if control_group.MEMORY in group.folders else "all of the memory"
     processes = control_group.MOST_PROCESSES if control_group.PROCESSES in group.folders else "any number of"
     yield Finding("bounds", Level.OK, f"all agents together may take {memory} and {processes} processes")

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from activities.boxes.control_group import limits, made
+from activities.settings.home import Home
+from activities.worker import group_name
 from tests.e2e.conftest import Installed, set_up
 
 
@@ -49,6 +52,22 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
 @pytest.fixture
 def agent(service: Installed, request: pytest.FixtureRequest) -> Agent:
     return Agent(service, Path(request.node.name).name.removeprefix("test_").replace("_", "-")[:40])
+
+
+@pytest.mark.ruling("N2")
+def test_agents_are_in_the_control_group_of_their_home_with_the_next_worker_too(service: Installed) -> None:
+    if (group := made(f"service-test-{os.getpid()}", limits(80))) is None:
+        pytest.skip("this account may make no control group here")
+    group.remove()
+    proof = service.tmp / "groups"
+    answer = '{"service_result": {"decision": "approved", "summary": "looked"}}'
+    service.agent("where", f"cat /proc/self/cgroup > '{proof}'; echo '{answer}'")
+    for _ in range(2):
+        job = service.json("agent", "ask", "where", "look", "--repo", "acme/shop")["job_id"]
+        service.wait_until_ended(str(job))
+        assert f"/{group_name(Home(service.home))}\n" in proof.read_text()
+        proof.unlink()
+        service.kill("worker")
 
 
 @pytest.mark.long

@@ -24,4 +24,4 @@ def kept_within(limits: Mapping[str, int]) -> Iterator[Group]:
     finally:
         spawn.close()
         spawn.keep_within(None)
-        wait_for(group.removed)  # the last processes of a run may still be about to end
+        wait_for(group.remove)  # the last processes of a run may still be about to end

@@ -64,7 +64,7 @@ async def test_without_a_fork_server_it_is_the_same(
 
 
 async def test_it_is_made_again_where_a_worker_that_ended_has_removed_it(world: World, group: Group) -> None:
-    assert group.removed()
+    assert group.remove()
     assert (await world.play(None, TAKES)).signal == 9
 
 
