@@ -45,6 +45,12 @@ class Group:
                 return int(words[words.index("oom_kill") + 1])
         return 0
 
+    def holds(self, pid: int) -> bool:
+        """Whether this process is in it."""
+        with contextlib.suppress(OSError):
+            return all(str(pid) in (each / MEMBERS).read_text().split() for each in self.folders.values())
+        return False
+
     def ensure(self) -> None:
         """Have it there: a worker that ends removes the one that it shares with the next."""
         for controller, folder in self.folders.items():
@@ -130,10 +136,13 @@ def _hands_down(folder: Path, controller: str) -> bool:
 
 
 def _limited(folder: Path, controller: str, limit: int) -> bool:
+    """Whether the group is there with this limit; one without it is not left behind."""
     with contextlib.suppress(OSError):
         folder.mkdir(exist_ok=True)
         for name in LIMIT_FILES[controller]:
             if (folder / name).exists():
                 (folder / name).write_text(str(limit))
                 return True
+    with contextlib.suppress(OSError):
+        folder.rmdir()
     return False

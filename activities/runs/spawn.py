@@ -49,6 +49,8 @@ class ForkServer:
         with theirs:
             arguments = (supervisor.FIRST,) if first else ()
             self._process = _isolated(Path(fork_server.__file__), *arguments, stdin=theirs.fileno())
+        self._outside = list(_groups)
+        """The groups that it is not known yet to be in."""
 
     @property
     def pid(self) -> int:
@@ -68,6 +70,13 @@ class ForkServer:
             finally:
                 os.close(write)
             return sent and _within(TAKEN_SECONDS, read) and settled.read().startswith(fork_server.TAKEN)
+
+    def tell_if_outside(self) -> None:
+        """Once it has forked it is in its control group; else whoever keeps the machine has to know."""
+        groups, self._outside = self._outside, []
+        for group in groups:
+            if not group.holds(self.pid):
+                log.warning("the fork server %d could not enter its control group: nothing bounds its agents", self.pid)
 
     def end(self) -> None:
         """End it; the supervisors that it has forked go on."""
@@ -129,6 +138,7 @@ def _forked(run_dir: Path, key: bytes, log: int, *, first: bool) -> bool:
     except OSError:  # no fork server on this system, or no process to be had now
         return False
     if server.fork(run_dir, key, log):
+        server.tell_if_outside()
         return True
     server.end()
     return False

@@ -8,7 +8,7 @@ import pytest
 
 from activities.boxes import control_group
 from activities.boxes.box import BoxKind
-from activities.boxes.control_group import MEMORY, PROCESSES, Group, bases, limits
+from activities.boxes.control_group import MEMORY, PROCESSES, Group, bases, limits, made
 from activities.runs import spawn
 from activities.runs.supervised_run import RunRequest, run
 from activities.runs.supervisor import EndKind
@@ -66,6 +66,32 @@ async def test_without_a_fork_server_it_is_the_same(
 async def test_it_is_made_again_where_a_worker_that_ended_has_removed_it(world: World, group: Group) -> None:
     assert group.remove()
     assert (await world.play(None, TAKES)).signal == 9
+
+
+async def test_a_fork_server_that_cannot_enter_it_is_told(
+    world: World, group: Group, caplog: pytest.LogCaptureFixture
+) -> None:
+    nowhere = dict.fromkeys(group.folders, world.tmp / "gone")
+    spawn.keep_within(Group(nowhere, group.limits))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Group, "ensure", lambda _: None)
+        for _ in range(2):
+            assert (await world.play(None, "print('up')")).exit_code == 0
+    assert [each.getMessage().partition(" could ")[2] for each in caplog.records if "control group" in each.msg] == [
+        "not enter its control group: nothing bounds its agents"
+    ], "once, not for each run"
+
+
+async def test_one_that_is_in_it_is_not_told_of(world: World, group: Group, caplog: pytest.LogCaptureFixture) -> None:
+    assert (await world.play(None, "print('up')")).exit_code == 0
+    assert group.holds(spawn.current().pid)
+    assert "control group" not in caplog.text
+
+
+def test_one_without_its_limit_is_not_left_behind(group: Group) -> None:
+    name = f"{next(iter(group.folders.values())).name}-odd"
+    assert made(name, dict.fromkeys(group.limits, -2)) is None
+    assert not any((each.parent / name).exists() for each in group.folders.values())
 
 
 async def test_what_a_program_of_ours_is_told_no_agent_hears(world: World, group: Group) -> None:
