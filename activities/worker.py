@@ -18,7 +18,7 @@ from temporalio.worker import PollerBehaviorAutoscaling, Worker
 from activities import cluster, member, takeover
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
-from activities.host import job_folders, worker_identity
+from activities.host import boxing, job_folders, worker_identity
 from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
@@ -144,7 +144,8 @@ async def serve(home: Home) -> None:
         gc.freeze()  # what is loaded by now stays: the collector need not go through it again and again
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")
-        chores = [taking, *map(asyncio.create_task, (keep_tidy(context), keep_true(client, context)))]
+        tried = asyncio.to_thread(boxing.prove, settings)
+        chores = [taking, *map(asyncio.create_task, (keep_tidy(context), keep_true(client, context), tried))]
         await stop.wait()
         for chore in chores:
             chore.cancel()

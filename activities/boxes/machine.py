@@ -1,15 +1,16 @@
 """What boxes this machine can make, found out by trying: as a program of its own, which the kernel may refuse anything.
 
-`python -I -S machine.py UID` prints it; UID is the account that a root service's agents become.
+`python -I -S machine.py UID [BUBBLEWRAP ...]` prints it. UID is the account that a root service's agents become; the
+bubblewraps are tried in this order.
 """
 
+import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -24,6 +25,18 @@ SHOWN = Path("/usr")
 """A folder that every machine has and every box may see."""
 
 INSTALL = "install bubblewrap (Debian, Ubuntu, Fedora: the package bubblewrap)"
+FORBIDS = {
+    "kernel.apparmor_restrict_unprivileged_userns": 1,
+    "kernel.unprivileged_userns_clone": 0,
+    "user.max_user_namespaces": 0,
+}
+"""Settings of the kernel by which systems forbid user namespaces, and the value with which they do."""
+
+ALLOWS = {"kernel.apparmor_restrict_unprivileged_userns": 0, "kernel.unprivileged_userns_clone": 1}
+ENOUGH = 15_000
+"""User namespaces at once, where the system counts them."""
+
+CONTAINER = "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
 
 
 @dataclass(frozen=True)
@@ -39,17 +52,22 @@ class Machine:
     """The account that agents get when the service is root; None for any other service, and where root may not."""
     own_root: bool = False
     """Whether a service that is root may make a box like bubblewrap's without it, as long as the box can be planned."""
+    program: str = "bwrap"
+    """The bubblewrap that works."""
 
     @property
-    def best(self) -> BoxKind | None:
-        """The box that holds most."""
-        return next((kind for kind in (BoxKind.BWRAP, BoxKind.LANDLOCK) if not self.lacks(kind)), None)
+    def remedy(self) -> str:
+        """The command that lets this machine have bubblewrap's box."""
+        return INSTALL if self.bwrap == INSTALL else allowing()
 
-    def lacks(self, kind: BoxKind) -> str:
+    def lacks(self, kind: BoxKind, network: Network = Network.FULL) -> str:
         """Why there is no such box here; empty when there is."""
         match kind:
             case BoxKind.BWRAP:
-                return "" if self.own_root else self.bwrap
+                if self.bwrap and not self.own_root:
+                    return self.bwrap
+                own = network is Network.FULL or self.own_network
+                return "" if own else f"this machine lets a program have no network of its own, as {network} takes"
             case BoxKind.LANDLOCK:
                 return "" if self.landlock else "the kernel has no Landlock (Linux 5.13 or newer, switched on)"
         return ""
@@ -58,14 +76,10 @@ class Machine:
 _seen: dict[int, tuple[float, Machine]] = {}
 
 
-def look(uid: int, *, itself: bool = False) -> Machine:
-    """What this machine has; tried again now and then as long as the best is missing, for somebody may install it.
-
-    `itself`: what is wanted is bubblewrap, and not only a box like it.
-    """
+def look(uid: int) -> Machine:
+    """Try what this machine has, once; again now and then while bubblewrap fails, for somebody may mend that."""
     at, there = _seen.get(uid, (0.0, None))
-    missing = there is not None and (there.bwrap if itself else there.lacks(BoxKind.BWRAP))
-    if there is None or (missing and time.monotonic() > at + AGAIN_SECONDS):
+    if there is None or (there.bwrap and time.monotonic() > at + AGAIN_SECONDS):
         there = _look(uid)
         _seen[uid] = (time.monotonic(), there)
     return there
@@ -74,21 +88,33 @@ def look(uid: int, *, itself: bool = False) -> Machine:
 def _look(uid: int) -> Machine:
     if sys.platform != "linux":
         return Machine(f"there are no boxes on {sys.platform}", 0)
-    command = [sys.executable, "-I", "-S", __file__, str(uid)]
+    command = [sys.executable, "-I", "-S", __file__, str(uid), *bwrap.programs()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd="/")
     if done.returncode:
         return Machine(f"it could not be tried: {done.stderr.strip()[-200:]}", 0)
     return Machine(**json.loads(done.stdout))
 
 
-def tried(uid: int) -> Machine:
+def allowing() -> str:
+    """Return the command that allows user namespaces here: it turns off the setting that forbids them."""
+    for name, forbidden in FORBIDS.items():
+        with contextlib.suppress(OSError, ValueError):
+            if int(Path("/proc/sys", *name.split(".")).read_text()) == forbidden:
+                setting = f"{name}={ALLOWS.get(name, ENOUGH)}"
+                return f"echo {setting} | sudo tee /etc/sysctl.d/60-service.conf && sudo sysctl --system"
+    return CONTAINER
+
+
+def tried(uid: int, programs: Sequence[str]) -> Machine:
     """Try everything, each in a process of its own."""
-    box = Box(BoxKind.BWRAP, Network.NONE, Path("/"), Path("/"), Path("/"), cwd_writable=False)
+    box = Box(BoxKind.BWRAP, Network.NONE, Path("/"), Path("/"), Path("/tmp"), cwd_writable=False)  # noqa: S108
     account = uid if os.geteuid() == 0 and not _in_a_child(lambda: _become(stage.planned(box), uid)) else None
     own_network = not _in_a_child(lambda: network.enter(replace(box, kind=BoxKind.LANDLOCK)))
     shown = replace(box, cwd=SHOWN, home=Path("/root"), etc=SHOWN, uid=account, own_root=True)
     whole = account is not None and _takes_own_root(shown)
-    return Machine(_bwrap(box, account), landlock.abi(), own_network, account, whole)
+    said = {program: _bwrap(replace(box, program=program), account) for program in programs} or {bwrap.PROGRAM: INSTALL}
+    best = min(said, key=lambda program: bool(said[program]))
+    return Machine(said[best], landlock.abi(), own_network, account, whole, best)
 
 
 def _become(layout: stage.Layout | own_root.Root, uid: int) -> None:
@@ -99,17 +125,16 @@ def _become(layout: stage.Layout | own_root.Root, uid: int) -> None:
 
 
 def _bwrap(box: Box, uid: int | None) -> str:
-    if shutil.which(bwrap.PROGRAM) is None:
-        return INSTALL
     if os.geteuid() == 0 and uid is None:
         return "as root it holds nothing, and this root may not become another account"
-    small = (*bwrap.APART, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true")
+    root = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--size", "4096", "--tmpfs", str(box.tmp))
+    small = (*bwrap.APART, *root, "--", "true")
 
     def start() -> None:
         if uid is not None:
             _become(stage.planned(box), uid)
         kernel.no_new_privileges()
-        os.execvp(bwrap.PROGRAM, (bwrap.PROGRAM, *small))  # noqa: S606
+        os.execv(box.program, (box.program, *small))  # noqa: S606
 
     return _in_a_child(start)
 
@@ -152,4 +177,4 @@ def _in_a_child(what: Callable[[], None], fork: Callable[[], int] = os.fork) -> 
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asdict(tried(int(sys.argv[1])))))
+    sys.stdout.write(json.dumps(asdict(tried(int(sys.argv[1]), sys.argv[2:]))))

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -29,7 +30,8 @@ from activities.boxes.ownership import hand_over
 from activities.boxes.programs import needed
 from activities.boxes.start import start
 
-SECONDS = 60.0
+SECONDS, AGAIN_SECONDS = 60.0, 20.0
+IPC_CREAT, IPC_RMID = 0o1000, 0
 PROBES = {
     "read a key": "open(at['key']).read()",
     "write outside": "open(at['outside'] + '/planted', 'w').write('x'); os.stat(at['key'])",
@@ -39,11 +41,29 @@ for flags in (0x1020, 0x20):
     libc.mount(b"none", at["lent"].encode(), None, ctypes.c_ulong(flags), None)
 open(at["lent"] + "/planted", "w")
 """,
+    "change who may read a key": "os.chmod(at['key'], 0o644)",
     "reach a host socket": "socket.socket(socket.AF_UNIX).connect(at['socket'])",
     "signal a host process": "os.kill(at['pid'], 0); open(f\"/proc/{at['pid']}/environ\").read()",
+    "see a host process": "assert open(f\"/proc/{at['pid']}/cmdline\").read() == at['command']",
+    "read shared memory": "open(at['shared']).read()",
+    "attach shared memory": "assert libc.shmget(at['segment'], 16, 0) >= 0",
+    "reach an abstract socket": "socket.socket(socket.AF_UNIX).connect('\\0' + at['abstract'])",
     "reach the host's loopback": "socket.create_connection(('127.0.0.1', at['port']), 5)",
+    "send packets to the host's loopback": """
+one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+one.settimeout(5)
+one.connect(('127.0.0.1', at['udp']))
+one.send(b'x')
+one.recv(1)
+""",
+    "see the host's connections": "assert f\":{at['port']:04X}\" in open('/proc/1/net/tcp').read()",
 }
-OPEN_BY_NETWORK = "reach the host's loopback"
+OPEN_BY_NETWORK = {
+    "reach an abstract socket",
+    "reach the host's loopback",
+    "send packets to the host's loopback",
+    "see the host's connections",
+}
 """Not a fault where the settings ask for the whole network."""
 
 WORKS = "work in its folder"
@@ -71,9 +91,30 @@ class Proof:
     escaped: tuple[str, ...] = ()
     """What worked although it must not."""
 
+    @property
+    def holds(self) -> bool:
+        return not self.problem and not self.escaped
+
+    def __str__(self) -> str:
+        return self.problem or f"in it a program can {', '.join(self.escaped)}"
+
+
+_proofs: dict[tuple[BoxKind, Network, Machine], tuple[float, Proof]] = {}
+_proving = threading.Lock()
+
+
+def proved(kind: BoxKind, network: Network, there: Machine) -> Proof:
+    """Try a box once in this process, and again now and then while it does not hold."""
+    with _proving:
+        at, proof = _proofs.get((kind, network, there), (0.0, None))
+        if proof is None or (not proof.holds and time.monotonic() > at + AGAIN_SECONDS):
+            proof = prove(kind, network, there)
+            _proofs[kind, network, there] = (time.monotonic(), proof)
+        return proof
+
 
 def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
-    """Try a box of this machine, in a process of its own."""
+    """Try a box of this machine, in a process of its own: what `proved` remembers."""
     command = [sys.executable, "-I", "-S", __file__, kind.value, network.value, json.dumps(asdict(there))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False, cwd="/")
     if done.returncode:
@@ -82,7 +123,7 @@ def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
     if WORKS not in worked:
         return Proof(f"nothing can be done in it: {done.stderr.strip()[-300:]}")
     if network is Network.FULL:
-        worked.discard(OPEN_BY_NETWORK)
+        worked -= OPEN_BY_NETWORK
     return Proof(escaped=tuple(name for name in PROBES if name in worked))
 
 
@@ -103,6 +144,7 @@ def tried(kind: BoxKind, network: Network, there: Machine) -> list[str]:
             uid=there.uid,
             own_network=there.own_network,
             own_root=there.own_root,
+            program=there.program,
         )
         if there.uid is not None:
             hand_over((work, box.tmp), there.uid)
@@ -153,17 +195,55 @@ def _things(folder: Path) -> Iterator[dict[str, object]]:
         (folder / name).mkdir(parents=True)
     (folder / "user" / "key").write_text("secret")
     folder.chmod(0o755)
-    with socket.socket(socket.AF_UNIX) as unix, socket.create_server(("127.0.0.1", 0)) as tcp:
-        unix.bind(str(folder / "s"))
-        unix.listen()
+    name = folder.name
+    with contextlib.ExitStack() as stack:
+        for address in (str(folder / "s"), f"\0{name}"):
+            unix = stack.enter_context(socket.socket(socket.AF_UNIX))
+            unix.bind(address)
+            unix.listen()
+        tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        udp.bind(("127.0.0.1", 0))
+        threading.Thread(target=_echo, args=(udp,), daemon=True).start()
         yield {
             "key": str(folder / "user" / "key"),
             "outside": str(folder / "outside"),
             "lent": str(folder / "lent"),
             "socket": str(folder / "s"),
+            "abstract": name,
+            "shared": _shared(name, stack),
+            "segment": _segment(stack),
             "port": tcp.getsockname()[1],
+            "udp": udp.getsockname()[1],
             "pid": os.getpid(),
+            "command": Path("/proc/self/cmdline").read_text(),
         }
+
+
+def _echo(udp: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            said, where = udp.recvfrom(1)
+            udp.sendto(said, where)
+
+
+def _shared(name: str, stack: contextlib.ExitStack) -> str:
+    """Make a file of shared memory that every account may read, where the machine has a folder for them."""
+    path = Path("/dev/shm", name)  # noqa: S108
+    with contextlib.suppress(OSError):
+        path.write_text("shared")
+        stack.callback(path.unlink)
+        path.chmod(0o644)
+    return str(path)
+
+
+def _segment(stack: contextlib.ExitStack) -> int:
+    """Make a segment of System V's shared memory that every account may attach; its key."""
+    key = int.from_bytes(os.urandom(3), "big") + 1
+    segment = kernel.libc().shmget(key, 16, IPC_CREAT | 0o666)
+    if segment >= 0:
+        stack.callback(kernel.libc().shmctl, segment, IPC_RMID, None)
+    return key
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from activities.boxes import kernel
+from activities.boxes import bwrap, kernel
 from activities.boxes.box import Box, BoxKind
 from activities.boxes.firm_places import require, ways
 
@@ -61,13 +61,14 @@ class Layout:
 
 def planned(box: Box) -> Layout:
     """How the machine is laid out for a box."""
-    needed = [str(path) for path in (*box.places, *((box.etc,) if box.etc else ()))]
+    in_bwrap = box.kind is BoxKind.BWRAP
+    parts = bwrap.parts(box.program) if in_bwrap else ()
+    needed = [*map(str, box.places), *([str(box.etc)] if box.etc else []), *parts]
     mode = functools.cache(lambda path: os.stat(path).st_mode)  # most of them stand in the same folders
     covers = _outermost({*filter(None, (_barrier(path, mode) for path in needed)), *_hidden(box)})
     scratch = tuple(map(str, box.scratch))
     below = [path for path in needed if any(_is_below(path, each) for each in (*covers, *scratch))]
     places = {path: stat.S_ISDIR(mode(path)) for path in below}
-    in_bwrap = box.kind is BoxKind.BWRAP
     unused = (UNUSED,) if in_bwrap and not any(_is_below(path, UNUSED) for path in needed) else ()
     known = {} if box.uid is None else dict(zip(below, map(ways(box.uid), below), strict=True))
     unfirm = {path: way.end for path, way in known.items() if not way.firm}

@@ -2,19 +2,21 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.agents.adapter import CannotLaunchError, Launch
-from activities.boxes import bwrap, etc_copy, machine, own_root, ownership, system
+from activities.boxes import bwrap, etc_copy, machine, own_root, ownership, probes, system
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.firm_places import LinkError
+from activities.boxes.hosts import ANY
 from activities.boxes.machine import Machine
 from activities.boxes.network import LOOPBACK
 from activities.boxes.programs import needed
-from activities.runtimes.table import program_of
+from activities.runtimes.table import SHELL, program_of
 from activities.settings.home import Home
 from activities.settings.model import RuntimeSection, Settings
 
@@ -51,14 +53,8 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
     if section.box == "none":
         return None
     there = machine.look(uid)
-    kind = kind_of(section, wanted.runtime, there)
-    program = program_of(wanted.runtime, section.adapter)
-    network = _network_of(section, wanted.runtime)
-    if network is not Network.FULL and kind is BoxKind.BWRAP and not there.own_network:
-        raise CannotLaunchError(
-            f"this machine lets {wanted.runtime} have no network of its own, which network {network} takes",
-            f'set [runtimes.{wanted.runtime}].network = "full", or box = "landlock"; then: service doctor',
-        )
+    network, hosts = network_of(section, wanted.runtime)
+    kind, leaks = kind_of(section, wanted.runtime, network, there)
     users_home, root = Path(environ.get("HOME") or Path.home()), home.root.resolve()
     read = (*_said(section.read, home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
     write = (*_said(section.write, home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
@@ -74,26 +70,51 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
         write=_there(write),
         scratch=wanted.launch.scratch,
         etc=_etc(home, kind, there.uid, (*read, *write)),
-        hosts=(*(program.hosts if program else ()), *section.hosts, *_addressed(wanted.launch.env)),
+        hosts=(*hosts, *_addressed(wanted.launch.env)),
         upstream=next((environ[name] for name in WAYS_OUT if environ.get(name)), ""),
         uid=there.uid,
         own_network=there.own_network,
         own_root=there.own_root,
+        program=there.program,
+        leaks=leaks,
     )
-    without_bubblewrap = kind is BoxKind.BWRAP and there.bwrap and not _can_be_planned(box)
-    return _fallen_back(box, section, wanted.runtime, machine.look(uid, itself=True)) if without_bubblewrap else box
-
-
-def kind_of(section: RuntimeSection, runtime: str, there: Machine) -> BoxKind:
-    """What the settings ask for, if this machine has it."""
-    kind = there.best if section.box == "auto" else BoxKind(section.box)
-    if kind is None or (why := there.lacks(kind)):
-        why = why if kind else f"{there.lacks(BoxKind.BWRAP)}; {there.lacks(BoxKind.LANDLOCK)}"
+    if kind is BoxKind.BWRAP and there.bwrap and not _can_be_planned(box):
         raise CannotLaunchError(
-            f"there is no box for {runtime} on this machine, and without one no agent is run: {why}",
-            f'{machine.INSTALL}, or set [runtimes.{runtime}].box = "none"; then: service doctor',
+            f"for what [runtimes.{wanted.runtime}] lets it read or write, its box takes bubblewrap: {there.bwrap}",
+            f'{there.remedy}, or set [runtimes.{wanted.runtime}].box = "landlock"; then: service doctor',
         )
-    return kind
+    return box
+
+
+def kind_of(section: RuntimeSection, runtime: str, network: Network, there: Machine) -> tuple[BoxKind, tuple[str, ...]]:
+    """Choose the box that the settings ask for, and tell what it was found not to hold back on this machine.
+
+    Only a Landlock box that the settings name may leak; `auto` takes a box that holds, or none.
+    """
+    wanted = (BoxKind.BWRAP, BoxKind.LANDLOCK) if section.box == "auto" else (BoxKind(section.box),)
+    faults = []
+    for kind in wanted:
+        fault = there.lacks(kind, network)
+        if not fault:
+            proof = probes.proved(kind, network, there)
+            if proof.holds or (section.box == "landlock" and not proof.problem):
+                return kind, proof.escaped
+            fault = str(proof)
+        faults.append(f"{kind}: {fault}")
+    named = "none" if there.lacks(BoxKind.LANDLOCK) or section.box == "landlock" else "landlock"
+    raise CannotLaunchError(
+        f"no box of this machine holds agents of {runtime}, and without one none is run: {'; '.join(faults)}",
+        f'{there.remedy}, or set [runtimes.{runtime}].box = "{named}"; then: service doctor',
+    )
+
+
+def prove(settings: Settings) -> None:
+    """Try the boxes of the runtimes ahead of their first job, which then need not wait for it."""
+    there = machine.look(settings.worker.agents_uid)
+    for name in (*settings.configured_runtimes, SHELL):
+        if (section := settings.runtime(name)).box != "none":
+            with suppress(CannotLaunchError):  # the job says so
+                kind_of(section, name, network_of(section, name)[0], there)
 
 
 def _can_be_planned(box: Box) -> bool:
@@ -104,23 +125,15 @@ def _can_be_planned(box: Box) -> bool:
         return False
 
 
-def _fallen_back(box: Box, section: RuntimeSection, runtime: str, there: Machine) -> Box:
-    """What is had in the place of a box that only bubblewrap itself could make."""
-    if not there.bwrap:  # it was installed meanwhile
-        return box
-    if section.box == "auto" and not there.lacks(BoxKind.LANDLOCK):
-        return replace(box, kind=BoxKind.LANDLOCK, etc=None)
-    raise CannotLaunchError(
-        f"the box of {runtime} takes bubblewrap, for what [runtimes.{runtime}] lets it read or write: {there.bwrap}",
-        f'{machine.INSTALL}, or set [runtimes.{runtime}].box = "landlock"; then: service doctor',
-    )
+def network_of(section: RuntimeSection, runtime: str) -> tuple[Network, tuple[str, ...]]:
+    """Say which network agents of a runtime have, and the hosts that they reach with `model`.
 
-
-def _network_of(section: RuntimeSection, runtime: str) -> Network:
-    """What the settings say, else what programs of this kind need."""
-    if section.network:
-        return Network(section.network)
-    return Network.MODEL if program_of(runtime, section.adapter) else Network.FULL
+    Unless the settings say otherwise that is the provider for the agents' programs, and for all others the internet
+    without this machine and its neighbours.
+    """
+    program = program_of(runtime, section.adapter)
+    usual = program.hosts if program else () if section.network else (ANY,)
+    return Network(section.network or Network.MODEL), (*usual, *section.hosts)
 
 
 def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:

@@ -146,9 +146,9 @@ class RuntimeSection(Section):
     network_backoff: Duration = 15.0
     """The first wait for the network; each further one is twice as long."""
     box: Literal["auto", "bwrap", "landlock", "none"] = "auto"
-    """What holds the program; `auto`: the best this machine has, and where it has none nothing is run."""
+    """What holds the program; `auto`: one that was tried here and holds, and where there is none nothing is run."""
     network: Literal["", "none", "model", "full"] = ""
-    """What it reaches from its box; empty: `full` for shell agents and scripts, `model` for the agents' programs."""
+    """What it reaches from its box; empty: `model`, for shell agents and scripts with the host `*`."""
     hosts: list[Annotated[str, AfterValidator(_host)]] = []
     """With the network `model`, hosts beside those of the program's maker: `name`, `name:port`, `*.name`, `*`."""
     read: list[Annotated[str, AfterValidator(_place)]] = []
@@ -175,9 +175,9 @@ class Temporal(Section):
     port: int = Field(default=7233, ge=1, le=65535)
     ui_port: int = Field(default=8233, ge=1, le=65535)
     task_queue: str = "service"
-    by_hand: bool = True
+    by_hand: bool | Literal["auto"] = "auto"
     """Whether `resume`, `kill` and `cancel` are taken from Temporal's own web UI and command line; for what starts from
-    then on."""
+    then on. `auto`: unless agents can reach the server, by `network = "full"` or `box = "none"`."""
     encrypt: bool = False
     """Whether what is written for Temporal is encrypted; what was written before stays readable."""
     web_ui: str = Field(default="", pattern=r"^$|^https?://[^/\s?#@]+$")
@@ -362,6 +362,17 @@ class Settings(Section):
         set_up = {name for name, section in self.runtimes.items() if section.adapter or section.command}
         return tuple(name for name, program in DRIVEN.items() if name in set_up or programs.find(program))
 
+    @property
+    def reach_the_server(self) -> tuple[str, ...]:
+        """Name the runtimes whose agents can speak to Temporal: nothing is asked of who does (ruling N2)."""
+        return tuple(name for name, each in self.runtimes.items() if each.network == "full" or each.box == "none")
+
+    @property
+    def by_hand(self) -> bool:
+        """Tell whether people's messages are taken from Temporal's own tools (ruling N1)."""
+        named = self.temporal.by_hand
+        return not self.reach_the_server if named == "auto" else named
+
     def snapshot(self) -> TreeSettings:
         """What a tree takes with it at its start (ruling K4)."""
         o = self.orchestrate
@@ -387,7 +398,7 @@ class Settings(Section):
             escalation_ttl_seconds=o.escalation_ttl,
             escalation_handle=o.escalation_handle or None,
             inline_artifact_bodies=o.inline_artifact_bodies,
-            by_hand=self.temporal.by_hand,
+            by_hand=self.by_hand,
             prices={pattern: (price.input, price.output) for pattern, price in self.prices.items()},
         )
 

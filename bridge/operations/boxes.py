@@ -17,7 +17,7 @@ def findings(service: Service) -> Iterator[Finding]:
     """A line for each box that is in use, and one for each runtime without any."""
     settings, root = service.settings, service.home.root
     there = machine.look(settings.worker.agents_uid)
-    used: dict[tuple[BoxKind, Network], list[str]] = {}
+    used: dict[tuple[BoxKind, Network, tuple[str, ...]], list[str]] = {}
     for name in (*settings.configured_runtimes, SHELL):
         try:
             box = boxing.box_of(service.home, settings, os.environ, Wanted(name, Launch((), {}), (), root, root))
@@ -28,9 +28,9 @@ def findings(service: Service) -> Iterator[Finding]:
             says = f"{name} runs in no box: its agents can do whatever this account can"
             yield Finding("box", Level.WARNING, says, f"remove box from [runtimes.{name}] in {service.home.config}")
         else:
-            used.setdefault((box.kind, box.network), []).append(name)
-    for (kind, network), names in used.items():
-        yield _proved(kind, network, names, there)
+            used.setdefault((box.kind, box.network, box.leaks), []).append(name)
+    for (kind, network, leaks), names in used.items():
+        yield _in_use(kind, network, leaks, names, there)
 
 
 def bounds(service: Service) -> Iterator[Finding]:
@@ -47,16 +47,13 @@ def bounds(service: Service) -> Iterator[Finding]:
     yield Finding("bounds", Level.OK, f"all agents together may take {memory} and {processes} processes")
 
 
-def _proved(kind: BoxKind, network: Network, names: list[str], there: machine.Machine) -> Finding:
-    proof = probes.prove(kind, network, there)
+def _in_use(
+    kind: BoxKind, network: Network, leaks: tuple[str, ...], names: list[str], there: machine.Machine
+) -> Finding:
     whose = f"{kind}, network {network}, for {', '.join(names)}"
     account = f", as account {there.uid}" if there.uid is not None else ""
-    if proof.problem:
-        fix = f'set box = "landlock", or "none", in [runtimes.{names[0]}]; then: service doctor'
-        return Finding("box", Level.WRONG, f"{whose}: it cannot be made: {proof.problem}", fix)
-    if proof.escaped:
-        level = Level.WARNING if kind is BoxKind.LANDLOCK else Level.WRONG
-        says = f"{whose}{account}: it does not hold: a program in it can {', '.join(proof.escaped)}"
-        return Finding("box", level, says, machine.INSTALL if kind is BoxKind.LANDLOCK else "service runtime check")
-    wide = "" if network is not Network.FULL else "; all of the network is open, this machine's loopback too"
+    if leaks:
+        says = f"{whose}{account}: your settings name it, and in it a program can {', '.join(leaks)}"
+        return Finding("box", Level.WARNING, says, there.remedy)
+    wide = "; all of the network is open, this machine's loopback too" if network is Network.FULL else ""
     return Finding("box", Level.OK, f"{whose}{account}: {len(probes.PROBES)} ways out were tried, none leads out{wide}")

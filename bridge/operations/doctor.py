@@ -157,15 +157,20 @@ def temporal(service: Service) -> Iterator[Finding]:
 
 def seals(service: Service) -> Iterator[Finding]:
     """Which key: the hosts of one service need the same, and here they can be compared (ruling N1)."""
-    key, wanted = seal_key.read(service.home.root), service.settings.temporal
+    key, settings = seal_key.read(service.home.root), service.settings
     if key is None:
         yield Finding("seals", Level.OK, "there is no seal.key yet; it is made when something is started")
         return
-    how = "encrypted" if wanted.encrypt else "sealed"
-    by_hand = "taken" if wanted.by_hand else "refused"
+    how = "encrypted" if settings.temporal.encrypt else "sealed"
+    by_hand = "taken" if settings.by_hand else "refused"
+    if near := settings.reach_the_server:
+        by_hand += f", and agents of {', '.join(near)} can reach the server"
     fingerprint = seal_key.derived(key, "fingerprint").hex()[:12]
     says = f"what is written for Temporal is {how}, seal.key {fingerprint}; messages by hand are {by_hand}"
-    yield Finding("seals", Level.OK, says)
+    level, fix = Level.OK, ""
+    if near and settings.by_hand:
+        says, level, fix = f"{says}: they can answer for people", Level.WARNING, "set by_hand = false in [temporal]"
+    yield Finding("seals", level, says, fix)
 
 
 def daemon(service: Service) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from activities.boxes import machine
+from activities.boxes import bwrap, machine
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.enter import described
 from activities.boxes.machine import Machine
@@ -54,7 +54,7 @@ def there() -> Iterator[World]:
 def theirs() -> Machine:
     """What the machine has for them."""
     assert PYTHON
-    found = as_somebody(PYTHON, "-I", "-S", machine.__file__, "1")
+    found = as_somebody(PYTHON, "-I", "-S", machine.__file__, "1", *bwrap.programs())
     return Machine(**json.loads(found.stdout))
 
 
@@ -84,7 +84,8 @@ def box_of(world: World, there: Machine, kind: BoxKind, *read: Path) -> Box:
     if why := there.lacks(kind):
         pytest.skip(why)
     assert there.uid is None
-    box = world.box(kind, Network.NONE, uid=None, own_network=there.own_network, read=read)
+    changes = {"uid": None, "own_network": there.own_network, "program": there.program}
+    box = world.box(kind, Network.NONE, read=read, **changes)
     os.chown(box.tmp, SOMEBODY, SOMEBODY)
     return box
 

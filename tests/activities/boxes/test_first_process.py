@@ -181,13 +181,10 @@ async def test_without_a_fork_server_the_box_is_the_same(world: World, monkeypat
     assert (end.kind, end.exit_code, end.survivors) == (EndKind.EXITED, 5, 0)
 
 
-async def test_where_no_bubblewrap_is_installed_there_is_the_same_box(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bwrap, "PROGRAM", "no-such-bubblewrap")
-    there = machine.tried(UID)
-    assert there.bwrap == machine.INSTALL
-    assert (there.best, there.lacks(BoxKind.BWRAP)) == (BoxKind.BWRAP, "")
+async def test_where_no_bubblewrap_is_installed_there_is_the_same_box(world: World) -> None:
+    there = machine.tried(UID, ())
+    assert there.bwrap == there.remedy == machine.INSTALL
+    assert not there.lacks(BoxKind.BWRAP)
     assert prove(BoxKind.BWRAP, Network.NONE, there) == Proof()
     assert await said(world, box_of(world), OTHERS) == ["not ours 1", "processes 0", "True"]
 
@@ -212,9 +209,10 @@ def test_a_machine_that_forbids_it_has_bubblewrap(world: World, monkeypatch: pyt
     def refuse() -> int:
         raise PermissionError("unshare: Operation not permitted")
 
-    assert machine.tried(UID).own_root
+    programs = bwrap.programs()
+    assert machine.tried(UID, programs).own_root
     monkeypatch.setattr(kernel, "fork_as_first", refuse)
-    there = machine.tried(UID)
+    there = machine.tried(UID, programs)
     assert (there.own_root, there.bwrap) == (False, "")
 
 

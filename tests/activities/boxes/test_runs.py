@@ -195,5 +195,5 @@ def test_a_box_travels_as_it_is() -> None:
     )
     told = box.as_json()
     assert Box.from_json(told) == box
-    del told["own_root"]
+    del told["own_root"], told["program"], told["leaks"]
     assert Box.from_json(told) == box, "a run that an earlier release began"

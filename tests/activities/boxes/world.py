@@ -57,6 +57,7 @@ class World:
             "uid": there.uid,
             "own_network": there.own_network,
             "own_root": there.own_root and self.own_root,
+            "program": there.program,
         }
         box = Box(**(given | changes))  # type: ignore[arg-type]
         box.tmp.mkdir(exist_ok=True)

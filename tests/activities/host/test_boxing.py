@@ -1,6 +1,7 @@
 """Which box a run gets: what its settings, its program and the machine come to (ruling N2)."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 
 from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall
 from activities.agents.registry import adapters_of
-from activities.boxes import machine
+from activities.boxes import machine, probes
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.machine import Machine
+from activities.boxes.probes import Proof
 from activities.host import boxing
 from activities.host.boxing import Wanted
 from activities.settings.home import Home
@@ -27,6 +29,7 @@ LOGINS = {"codex": ".codex/auth.json", "claude": ".claude/.credentials.json", "k
 def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Somebody who has logged in everywhere."""
     monkeypatch.setattr(machine, "look", lambda _: GOOD)
+    monkeypatch.setattr(probes, "proved", lambda *_: Proof())
     for login in LOGINS.values():
         (tmp_path / "h" / login).parent.mkdir(parents=True)
         (tmp_path / "h" / login).write_text("login")
@@ -71,13 +74,24 @@ def test_settings_and_instructions_cannot_be_changed_and_histories_are_not_there
     assert users_home / ".claude" in box.scratch
 
 
-def test_shell_agents_have_the_whole_network_unless_the_settings_say_less(home: Home, users_home: Path) -> None:
+@pytest.mark.parametrize("named", [{}, {"adapter": "script", "command": ["tool"]}])
+def test_shell_agents_and_scripts_reach_the_internet_and_not_this_machine_unless_the_settings_name_it(
+    home: Home, users_home: Path, named: dict[str, Any]
+) -> None:
+    runtime = "runtime_b" if named else "shell"
     launch = Launch(("true",), {})
-    for said, network in (("", Network.FULL), ("model", Network.MODEL), ("none", Network.NONE)):
-        box = boxed(home, users_home, "shell", launch, network=said)
+    expected = [
+        ({}, Network.MODEL, ("*",)),
+        ({"hosts": ["127.0.0.1:5432"]}, Network.MODEL, ("*", "127.0.0.1:5432")),
+        ({"network": "model", "hosts": ["a.example"]}, Network.MODEL, ("a.example",)),
+        ({"network": "none"}, Network.NONE, ()),
+        ({"network": "full"}, Network.FULL, ()),
+    ]
+    for section, network, hosts in expected:
+        box = boxed(home, users_home, runtime, launch, **named, **section)
         assert box
-        assert box.network is network
-    assert boxed(home, users_home, "shell", launch, box="none") is None
+        assert (box.network, box.hosts) == (network, hosts)
+    assert boxed(home, users_home, runtime, launch, **named, box="none") is None
 
 
 def test_the_provider_of_the_operator_s_own_variables_is_let_through(home: Home, users_home: Path) -> None:
@@ -88,35 +102,55 @@ def test_the_provider_of_the_operator_s_own_variables_is_let_through(home: Home,
     assert box.hosts == ("more.example", "llm.corp:443", "127.0.0.1:81")
 
 
-def test_without_a_network_of_its_own_bubblewrap_is_refused_and_says_what_to_set(
-    home: Home, users_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine, "look", lambda _: Machine(bwrap="", landlock=7, own_network=False))
-    with pytest.raises(CannotLaunchError) as refused:
-        boxed(home, users_home, "shell", Launch(("true",), {}), network="none")
-    assert "no network of its own" in refused.value.message
-    assert 'network = "full"' in refused.value.hint
+HOLDS, LEAKS, FAILS = Proof(), Proof(escaped=("read a key",)), Proof("no room")
+BOTH, LANDLOCK, NEITHER = Machine("", 7, own_network=True), Machine("missing", 7), Machine("missing", 0)
 
 
 @pytest.mark.parametrize(
-    ("said", "there", "kind"),
+    ("said", "there", "proofs", "kind", "leaks"),
     [
-        ("auto", Machine("", 7), BoxKind.BWRAP),
-        ("auto", Machine("missing", 7), BoxKind.LANDLOCK),
-        ("auto", Machine("missing", 0), None),
-        ("bwrap", Machine("missing", 7), None),
-        ("landlock", Machine("", 0), None),
-        ("landlock", Machine("", 7), BoxKind.LANDLOCK),
+        ("auto", BOTH, {"bwrap": HOLDS}, BoxKind.BWRAP, ()),
+        ("bwrap", BOTH, {"bwrap": HOLDS}, BoxKind.BWRAP, ()),
+        ("auto", LANDLOCK, {"landlock": HOLDS}, BoxKind.LANDLOCK, ()),
+        ("auto", BOTH, {"bwrap": LEAKS, "landlock": HOLDS}, BoxKind.LANDLOCK, ()),
+        ("landlock", BOTH, {"landlock": LEAKS}, BoxKind.LANDLOCK, ("read a key",)),
     ],
 )
-def test_the_best_box_or_the_one_that_was_said_or_none(said: Any, there: Machine, kind: BoxKind | None) -> None:
-    section = RuntimeSection(box=said)
-    if kind:
-        assert boxing.kind_of(section, "shell", there) is kind
-        return
+def test_auto_takes_a_box_that_holds_and_only_a_named_landlock_may_leak(
+    monkeypatch: pytest.MonkeyPatch,
+    said: Any,
+    there: Machine,
+    proofs: dict[str, Proof],
+    kind: BoxKind,
+    leaks: tuple[str, ...],
+) -> None:
+    monkeypatch.setattr(probes, "proved", lambda kind, *_: proofs[kind])
+    assert boxing.kind_of(RuntimeSection(box=said), "shell", Network.NONE, there) == (kind, leaks)
+
+
+@pytest.mark.parametrize(
+    ("said", "there", "proofs", "why", "named"),
+    [
+        ("auto", LANDLOCK, {"landlock": LEAKS}, "bwrap: missing; landlock: in it a program can read a key", "landlock"),
+        ("auto", BOTH, {"bwrap": LEAKS, "landlock": LEAKS}, "bwrap: in it a program can read a key", "landlock"),
+        ("auto", NEITHER, {}, "landlock: the kernel has no Landlock", "none"),
+        ("bwrap", BOTH, {"bwrap": LEAKS}, "bwrap: in it a program can read a key", "landlock"),
+        ("bwrap", BOTH, {"bwrap": FAILS}, "bwrap: no room", "landlock"),
+        ("bwrap", replace(BOTH, own_network=False), {}, "no network of its own, as none takes", "landlock"),
+        ("landlock", BOTH, {"landlock": FAILS}, "landlock: no room", "none"),
+        ("landlock", NEITHER, {}, "landlock: the kernel has no Landlock", "none"),
+    ],
+)
+def test_a_box_that_does_not_hold_runs_nothing_and_its_way_out_is_named(
+    monkeypatch: pytest.MonkeyPatch, said: Any, there: Machine, proofs: dict[str, Proof], why: str, named: str
+) -> None:
+    monkeypatch.setattr(probes, "proved", lambda kind, *_: proofs[kind])
+    monkeypatch.setattr(machine, "allowing", lambda: "sudo allow it")
     with pytest.raises(CannotLaunchError) as refused:
-        boxing.kind_of(section, "shell", there)
-    assert "without one no agent is run" in refused.value.message
+        boxing.kind_of(RuntimeSection(box=said), "shell", Network.NONE, there)
+    assert "without one none is run" in refused.value.message
+    assert why in refused.value.message
+    assert refused.value.hint == f'sudo allow it, or set [runtimes.shell].box = "{named}"; then: service doctor'
 
 
 def test_a_folder_that_an_agent_has_sent_elsewhere_is_not_handed_over(tmp_path: Path) -> None:

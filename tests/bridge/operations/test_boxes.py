@@ -19,7 +19,7 @@ GOOD = Machine(bwrap="", landlock=7, own_network=True)
 def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Proof]:
     """What the tries come to, one after the other; none is really made."""
     found = list[Proof]()
-    monkeypatch.setattr(probes, "prove", lambda *_: found.pop(0) if found else Proof())
+    monkeypatch.setattr(probes, "proved", lambda *_: found.pop(0) if found else Proof())
     monkeypatch.setattr(machine, "look", lambda _: GOOD)
     return found
 
@@ -30,20 +30,29 @@ def said(home: Home) -> list[tuple[Level, str, str]]:
 
 def test_a_box_that_holds_is_well_and_an_open_network_is_told(home: Home, proofs: list[Proof]) -> None:
     [(level, says, fix)] = said(home)
-    assert (level, fix) == (Level.OK, "")
-    assert says.startswith("bwrap, network full, for shell: 6 ways out were tried, none leads out")
-    assert "this machine's loopback too" in says
+    tried = f"{len(probes.PROBES)} ways out were tried, none leads out"
+    assert (level, says, fix) == (Level.OK, f"bwrap, network model, for shell: {tried}", "")
+    home.config.write_text('[runtimes.shell]\nnetwork = "full"\n')
+    [(level, says, _)] = said(home)
+    assert level is Level.OK
+    assert says.startswith(f"bwrap, network full, for shell: {tried}; all of the network is open")
 
 
-def test_a_box_that_does_not_hold_is_wrong(home: Home, proofs: list[Proof]) -> None:
-    proofs.append(Proof(escaped=("read a key",)))
+def test_a_box_that_does_not_hold_is_wrong_unless_it_is_named(home: Home, proofs: list[Proof]) -> None:
+    leaks = Proof(escaped=("read a key",))
+    proofs += [leaks, leaks]
     [(level, says, _)] = said(home)
     assert level is Level.WRONG
-    assert "a program in it can read a key" in says
+    assert "in it a program can read a key" in says
+    home.config.write_text('[runtimes.shell]\nbox = "landlock"\n')
+    proofs.append(leaks)
+    [(level, says, fix)] = said(home)
+    assert (level, fix) == (Level.WARNING, GOOD.remedy)
+    assert says == "landlock, network model, for shell: your settings name it, and in it a program can read a key"
 
 
 def test_a_box_that_cannot_be_made_is_wrong_and_says_what_to_set(home: Home, proofs: list[Proof]) -> None:
-    proofs.append(Proof("no room"))
+    proofs += [Proof("no room"), Proof("no room")]
     [(level, says, fix)] = said(home)
     assert level is Level.WRONG
     assert "no room" in says
@@ -53,12 +62,14 @@ def test_a_box_that_cannot_be_made_is_wrong_and_says_what_to_set(home: Home, pro
 def test_the_box_is_told_that_a_runtime_really_has(
     home: Home, proofs: list[Proof], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it may read can keep a service that is root from making the better box where bubblewrap is not installed."""
+    """What it may read can keep a service that is root from making the box where bubblewrap is not installed."""
     there = Machine(bwrap=machine.INSTALL, landlock=7, own_network=True, uid=64_100, own_root=True)
-    monkeypatch.setattr(machine, "look", lambda *_, **__: there)
-    assert said(home)[0][1].startswith("bwrap, network full, for shell, as account 64100: ")
+    monkeypatch.setattr(machine, "look", lambda _: there)
+    assert said(home)[0][1].startswith("bwrap, network model, for shell, as account 64100: ")
     home.config.write_text('[runtimes.shell]\nread = ["/etc/hostname"]\n')
-    assert said(home)[0][1].startswith("landlock, network full, for shell, as account 64100: ")
+    [(level, says, _)] = said(home)
+    assert level is Level.WRONG
+    assert "its box takes bubblewrap" in says
     home.config.write_text(f'[runtimes.shell]\nread = ["{home.root}"]\n')
     [(level, says, _)] = said(home)
     assert level is Level.WRONG
@@ -88,7 +99,7 @@ def test_no_box_is_a_warning_when_it_is_wanted_and_wrong_when_there_is_none(
     monkeypatch.setattr(machine, "look", lambda _: Machine(bwrap=machine.INSTALL, landlock=0))
     [(level, says, fix)] = said(home)
     assert level is Level.WRONG
-    assert "there is no box for shell on this machine" in says
+    assert "no box of this machine holds agents of shell" in says
     assert '[runtimes.shell].box = "none"' in fix
     home.config.write_text('[runtimes.shell]\nbox = "none"\n')
     [(level, says, _)] = said(home)
