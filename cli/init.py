@@ -36,6 +36,10 @@ def init(
     check: Annotated[
         bool | None, typer.Option("--check/--no-check", help="Try it with one tiny job.", show_default=False)
     ] = None,
+    weak_box: Annotated[
+        bool | None,
+        typer.Option("--weak-box/--no-weak-box", help="Run agents where no box of this machine holds them."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: take what is proposed.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
@@ -52,7 +56,10 @@ def init(
     with progress("looking at the agents' programs"):
         seen = runtimes.check(service)
     usable = team.usable(seen)
-    wanted = decide(service, found, usable, Answers(yes, name, builder, checker, start, check))
+    wanted = decide(service, found, usable, Answers(yes, name, builder, checker, start, check, weak_box))
+    if wanted.weakened:
+        tell(f"agents run with box {initiation.weaken(service, wanted.weakened)}: {service.home.config}")
+        service = Service.locate()
     repo = initiation.carry_out(service, wanted.plan)
     if not json:
         say(*in_words(wanted.plan))

@@ -26,6 +26,7 @@ class Answers:
     checker: str | None
     start: bool | None
     check: bool | None
+    weak_box: bool | None = None
 
     def agree(self, question: str, given: bool | None = None) -> bool:
         """Yes or no."""
@@ -42,6 +43,8 @@ class Wanted:
     plan: "Plan"
     start: bool
     check: bool
+    weakened: tuple[str, ...] = ()
+    """The runtimes whose agents are to run although no box of this machine holds them."""
 
 
 def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", answers: Answers) -> Wanted:
@@ -58,14 +61,32 @@ def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", a
         if not answers.agree("register it?"):
             tell("nothing was changed")
             raise typer.Exit(1)
+    weakened = _weakened(service, plan, answers)
     runs = initiation.runs(service)
     start = not runs and answers.agree("the daemon does not run; start it?", answers.start)
-    works = (runs or start) and initiation.may_be_tried(service, plan, usable)
+    works = (runs or start) and initiation.may_be_tried(service, plan, usable, weakened)
     if answers.check and not works:
         tell("no job is tried: for that the daemon has to run, and the program of lead to be logged in")
     offered = works and (plan.changes or answers.check is not None)
     costs = "try it with one tiny job? its tokens are paid by the account that is logged in"
-    return Wanted(plan, start, offered and answers.agree(costs, answers.check))
+    return Wanted(plan, start, offered and answers.agree(costs, answers.check), weakened)
+
+
+def _weakened(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, ...]:
+    """Tell that no box holds the agents of these runtimes and how to have one; they run all the same if a person says
+    so, and `--yes` does not.
+    """
+    from bridge.operations import initiation
+
+    unheld = initiation.unheld(service, plan)
+    if not unheld:
+        return ()
+    for why in unheld.values():
+        tell_error(why)
+    if answers.weak_box is None and not answers.yes:
+        _require_terminal()
+        return tuple(unheld) if confirmed("run them all the same, in a weaker box?", default=False) else ()
+    return tuple(unheld) if answers.weak_box else ()
 
 
 def _name(service: "Service", found: "Checkout", answers: Answers) -> str:

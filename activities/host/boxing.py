@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -101,20 +100,33 @@ def kind_of(section: RuntimeSection, runtime: str, network: Network, there: Mach
                 return kind, proof.escaped
             fault = str(proof)
         faults.append(f"{kind}: {fault}")
-    named = "none" if there.lacks(BoxKind.LANDLOCK) or section.box == "landlock" else "landlock"
+    named = "none" if section.box == "landlock" else weaker(there)
     raise CannotLaunchError(
         f"no box of this machine holds agents of {runtime}, and without one none is run: {'; '.join(faults)}",
         f'{there.remedy}, or set [runtimes.{runtime}].box = "{named}"; then: service doctor',
     )
 
 
+def weaker(there: Machine) -> str:
+    """Name the box that settings may ask for where none of a machine holds."""
+    return "none" if there.lacks(BoxKind.LANDLOCK) else "landlock"
+
+
+def refused(settings: Settings, runtime: str) -> CannotLaunchError | None:
+    """Return the reason why agents of a runtime are not run here; None where they get the box of its settings."""
+    section = settings.runtime(runtime)
+    try:
+        if section.box != "none":
+            kind_of(section, runtime, network_of(section, runtime)[0], machine.look(settings.worker.agents_uid))
+    except CannotLaunchError as error:
+        return error
+    return None
+
+
 def prove(settings: Settings) -> None:
     """Try the boxes of the runtimes ahead of their first job, which then need not wait for it."""
-    there = machine.look(settings.worker.agents_uid)
     for name in (*settings.configured_runtimes, SHELL):
-        if (section := settings.runtime(name)).box != "none":
-            with suppress(CannotLaunchError):  # the job says so
-                kind_of(section, name, network_of(section, name)[0], there)
+        refused(settings, name)
 
 
 def _can_be_planned(box: Box) -> bool:
@@ -163,8 +175,8 @@ def take_back(cwd: Path, *, kept: bool) -> None:
 
 
 def _etc(home: Home, kind: BoxKind, uid: int | None, places: Iterable[Path]) -> Path | None:
-    """One copy serves all boxes but those that are to have more of /etc."""
-    if kind is not BoxKind.BWRAP or any(path.is_relative_to("/etc") for path in places):
+    """One copy serves all boxes but those that are to have more of /etc. A home that is not there is not made for it."""
+    if kind is not BoxKind.BWRAP or not home.root.exists() or any(path.is_relative_to("/etc") for path in places):
         return None
     return _etc_copy(home.boxes, uid, system.moment())
 

@@ -3,17 +3,20 @@
 import contextlib
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from activities.agents.adapter import CannotLaunchError
+from activities.boxes import machine
 from activities.git.remotes import remotes
 from activities.git.worktrees import commit_of
+from activities.host import boxing
 from activities.runtimes.table import SHELL
 from activities.store.repos import Repo
 from bridge.machine import daemon_state
-from bridge.operations import agents, repos, team
+from bridge.operations import agents, repos, settings, team
 from bridge.operations.runtimes import Runtime
 from bridge.operations.service import Service
 from bridge.operations.team import Member, Programs, Standing
@@ -101,6 +104,22 @@ def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Pl
     return Plan(found, name, tuple(team.members(programs, name, agents.every(service))))
 
 
+def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:
+    """Find the runtimes of the team that no box of this machine holds, each with the reason and the way out."""
+    used = {each.runtime for each in plan.members}
+    named = {name for name in used if service.settings.runtime(name).box != "auto"}
+    found = {name: boxing.refused(service.settings, name) for name in sorted(used - named)}
+    return {name: why for name, why in found.items() if why}
+
+
+def weaken(service: Service, runtimes: Iterable[str]) -> str:
+    """Name the weaker box of this machine in the settings of these runtimes; which one it is."""
+    box = boxing.weaker(machine.look(service.settings.worker.agents_uid))
+    for runtime in runtimes:
+        settings.put(service, f"runtimes.{runtime}", f'box = "{box}"')
+    return box
+
+
 def carry_out(service: Service, plan: Plan) -> Repo:
     """Register what is missing, all of it or nothing."""
     with contextlib.ExitStack() as undo:
@@ -123,9 +142,13 @@ def runs(service: Service) -> bool:
     return daemon_state.status(service.home).running
 
 
-def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime]) -> bool:
-    """Whether the lead can be asked something once the plan is carried out: allowed here, and its program works."""
+def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime], weakened: Collection[str] = ()) -> bool:
+    """Whether the lead can be asked something once the plan is carried out: allowed here, its program works, and it has
+    a box or needs none that holds.
+    """
     lead = next(each for each in plan.members if each.new.name == team.LEAD)
+    if lead.runtime not in weakened and boxing.refused(service.settings, lead.runtime):
+        return False
     ours = lead.standing in (Standing.NEW, Standing.ALLOWED)
     return lead.runtime in {SHELL, *(each.name for each in usable if each.works)} and (
         ours or _may(service, team.LEAD, Action.ASK, plan.repo)

@@ -1,6 +1,8 @@
 """The settings in force, and which running process still works with others (ruling K4)."""
 
+import os
 import time
+import tomllib
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +13,7 @@ from activities.settings.load import SettingsError
 from activities.settings.reading import Change, Told, changes
 from bridge.machine import daemon_state
 from bridge.operations.service import Service
+from workflows.model.errors import RefusedError
 
 DAEMON_READS = ("temporal", "bridge")
 """The sections the group itself goes by; its members read all."""
@@ -46,6 +49,25 @@ def lines(service: Service, *, origins: bool) -> Iterator[str]:
     if told:
         yield ""
     yield from (f"# {line}" for line in told)
+
+
+def put(service: Service, table: str, line: str) -> None:
+    """Write a setting that is not in the file into its table there."""
+    file = service.home.config
+    old = file.read_text() if file.exists() else ""
+    head = f"[{table}]\n"
+    if head in (text := f"\n{old}"):
+        new = text.replace(f"\n{head}", f"\n{head}{line}\n", 1)[1:]
+    else:
+        new = f"{old.rstrip()}\n\n{head}{line}\n".lstrip()
+    try:
+        tomllib.loads(new)
+    except tomllib.TOMLDecodeError as error:
+        raise RefusedError(f"{file} cannot be changed: {error}", f"write into its table [{table}]: {line}") from None
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(new)
+    draft.replace(file)
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,7 @@ class Told:
 
 def the_daemon(stage: Stage, told: Told) -> None:
     """A Temporal server, its web UI, a worker and the bridge, in a home of their own."""
-    from activities.boxes import machine
     from activities.settings.home import Home
-    from activities.settings.model import Settings
     from bridge.operations import doctor
     from bridge.operations.findings import Level
     from bridge.operations.service import Service
@@ -38,13 +36,26 @@ def the_daemon(stage: Stage, told: Told) -> None:
     for lacking in doctor.git(Service(Home(stage.home))):
         if lacking.level is Level.WRONG:
             raise CommandFailedError(lacking.says, lacking.fix)
-    if machine.look(Settings().worker.agents_uid).best is None:
-        unboxed = "This machine has no box for agents, so the demo's own run in none."
-        stage.tell(f"{INDENT}{unboxed} To have one: {machine.INSTALL}")
-        (stage.home / "config.toml").write_text('[runtimes.shell]\nbox = "none"\n')
+    _name_a_box(stage)
     state = stage.read("daemon", "start")["state"]
     where = f"Temporal at {state['temporal_address']}, its web UI at {state['ui_url']}"
     stage.tell(f"{INDENT}{where}", f"{INDENT}all of it in {stage.home}")
+
+
+def _name_a_box(stage: Stage) -> None:
+    """Have the demo's own scripts run in a weaker box where none of this machine holds."""
+    from activities.boxes import machine
+    from activities.host import boxing
+    from activities.runtimes.table import SHELL
+    from activities.settings.model import Settings
+
+    settings = Settings()
+    if boxing.refused(settings, SHELL):
+        there = machine.look(settings.worker.agents_uid)
+        box = boxing.weaker(there)
+        why = f"No box of this machine holds agents, so the demo's own scripts run with box {box}."
+        stage.tell(f"{INDENT}{why} To have one: {there.remedy}")
+        (stage.home / "config.toml").write_text(f'[runtimes.{SHELL}]\nbox = "{box}"\n')
 
 
 def a_repository(stage: Stage, told: Told) -> None:

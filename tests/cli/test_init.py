@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 import typer
 
+from activities.boxes import machine as boxes
+from activities.boxes import probes
+from activities.boxes.probes import Proof
 from activities.settings.home import Home
 from bridge.operations import agents, initiation, new_jobs, repos
 from bridge.operations.service import Service
@@ -87,6 +90,51 @@ def test_who_says_no_has_changed_nothing(shop: Path, keys: tuple[str, ...]) -> N
     printed = walked(*keys)
     assert (printed.code, "nothing was changed" in printed.text) == (1, True)
     assert nothing_is_registered()
+
+
+@pytest.fixture
+def leaky(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that forbids user namespaces: it has Landlock alone, which leaks."""
+    there = boxes.Machine(bwrap="not allowed", landlock=7)
+    monkeypatch.setattr(boxes, "look", lambda _: there)
+    monkeypatch.setattr(boxes, "allowing", lambda: "sudo allow it")
+    monkeypatch.setattr(probes, "proved", lambda *_: Proof(escaped=("reach a host socket",)))
+
+
+@pytest.mark.usefixtures("leaky")
+@pytest.mark.parametrize(("answer", "box"), [(True, "landlock"), (False, "auto")])
+def test_without_a_box_that_holds_it_asks_once_and_says_the_command(
+    shop: Path,
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: bool,
+    box: str,
+) -> None:
+    asked: list[str] = []
+    home.config.write_text('[runtimes.runtime_a]\nenv = ["A"]\n')
+
+    def answered(question: str, *, default: bool) -> bool:
+        asked.append(question)
+        return answer if "weaker box" in question else default
+
+    monkeypatch.setattr(init_questions, "_require_terminal", lambda: None)
+    monkeypatch.setattr(init_questions, "confirmed", answered)
+    assert main(["init", "--name", "acme/shop", "--no-start"]) == 0
+    assert [each for each in asked if "box" in each] == ["run them all the same, in a weaker box?"]
+    said = capsys.readouterr().err
+    assert "in it a program can reach a host socket" in said
+    assert "try: sudo allow it, or set [runtimes.runtime_a].box" in said
+    assert ("agents run with box landlock" in said) is answer
+    section = Service.locate().settings.runtime("runtime_a")
+    assert (section.box, section.env) == (box, ["A"])
+
+
+@pytest.mark.usefixtures("leaky")
+@pytest.mark.parametrize(("option", "box"), [([], "auto"), (["--no-weak-box"], "auto"), (["--weak-box"], "landlock")])
+def test_a_weaker_box_takes_a_person_who_names_it(shop: Path, option: list[str], box: str) -> None:
+    assert main(["init", "--yes", "--no-start", *option]) == 0
+    assert Service.locate().settings.runtime("runtime_a").box == box
 
 
 @pytest.mark.parametrize("at", [0, 1])

@@ -1,5 +1,7 @@
 """What `service doctor` says of boxes (ruling N2)."""
 
+from pathlib import Path
+
 import pytest
 
 from activities.boxes import control_group, machine, probes
@@ -36,6 +38,12 @@ def test_a_box_that_holds_is_well_and_an_open_network_is_told(home: Home, proofs
     [(level, says, _)] = said(home)
     assert level is Level.OK
     assert says.startswith(f"bwrap, network full, for shell: {tried}; all of the network is open")
+
+
+def test_looking_makes_no_home(tmp_path: Path, proofs: list[Proof]) -> None:
+    there = Home(tmp_path / "not-yet")
+    assert [level for level, *_ in said(there)] == [Level.OK]
+    assert not there.root.exists()
 
 
 def test_a_box_that_does_not_hold_is_wrong_unless_it_is_named(home: Home, proofs: list[Proof]) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from activities.boxes import machine, probes
+from activities.boxes.machine import Machine
+from activities.boxes.probes import Proof
 from cli.demo import stage
 from cli.main import main
 
@@ -81,6 +84,23 @@ def test_what_is_kept_says_how_to_look_at_it(tmp_path: Path, capsys: pytest.Capt
     assert said.endswith(f"daemon stop && rm -rf '{tmp_path}/a b'\n")
     assert (tmp_path / "a b/demo/hello/hello.py").exists()
     assert "daemon stop" not in typed.read_text()
+
+
+@pytest.mark.ruling("N2")
+@pytest.mark.parametrize(("landlock", "box"), [(7, "landlock"), (0, "none")])
+def test_where_no_box_holds_it_names_a_weaker_one_for_its_own_scripts(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    landlock: int,
+    box: str,
+) -> None:
+    monkeypatch.setattr(machine, "look", lambda _: Machine(bwrap="not allowed", landlock=landlock))
+    monkeypatch.setattr(machine, "allowing", lambda: "sudo allow it")
+    monkeypatch.setattr(probes, "proved", lambda *_: Proof(escaped=("reach a host socket",)))
+    assert main(["demo", "--keep", "--home", str(tmp_path / "kept")]) == 0
+    assert f"the demo's own scripts run with box {box}. To have one: sudo allow it\n" in capsys.readouterr().out
+    assert (tmp_path / "kept/config.toml").read_text() == f'[runtimes.shell]\nbox = "{box}"\n'
 
 
 def test_for_programs_it_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
