@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,33 @@ async def test_a_reader_by_policy_cannot_write_its_folder(stage: Stage, kind: st
     assert outcome.state is JobState.SUCCEEDED, outcome.reason
     assert outcome.summary.split()[0] in ("PermissionError", "OSError")
     assert said_of(stage, job.job_id, kind) == "network none"
+
+
+async def test_a_shell_agent_reaches_no_port_of_this_machine_unless_the_settings_name_it(stage: Stage) -> None:
+    """So it cannot answer what people are asked by way of Temporal, whose server asks nobody who calls."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        ways = f"""{LOOK}
+import socket
+from urllib.parse import urlsplit
+def directly():
+    socket.create_connection(("127.0.0.1", {port}), 5)
+def by_proxy(name):
+    proxy = urlsplit(os.environ["https_proxy"])
+    with socket.create_connection((proxy.hostname, proxy.port), 5) as one:
+        one.sendall(f"CONNECT {{name}}:{port} HTTP/1.1\\r\\nHost: {{name}}\\r\\n\\r\\n".encode())
+        if b" 200 " not in one.recv(100):
+            raise OSError("refused")
+tries = [directly, *(lambda name=name: by_proxy(name) for name in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0"))]
+summary = " ".join(map(tried, tries))
+{ANSWER}"""
+        outcome = await boxed(stage).play(stage.job(ways))
+        assert outcome.state is JobState.SUCCEEDED, outcome.reason
+        assert len(outcome.summary.split()) == 5
+        assert "done" not in outcome.summary
+        named = stage.job(f"{ways}", job_id="job-0123456789ac")
+        reached = await boxed(stage, hosts=[f"127.0.0.1:{port}"]).play(named)
+        assert reached.summary.split()[0] == "done", reached.reason
 
 
 async def test_what_an_agent_wrote_is_the_service_s_afterwards(

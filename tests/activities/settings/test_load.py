@@ -303,3 +303,23 @@ def test_the_manual_tells_every_setting_of_github_and_its_default() -> None:
     told = {name: default.strip('`" ') for names, default in rows for name in re.findall(r"`(\w+)`", names)}
     defaults = toml.flattened(Settings().model_dump(mode="json"))
     assert told == {path[-1]: toml.value(given).strip('"') for path, given in defaults.items() if path[0] == "github"}
+
+
+@pytest.mark.ruling("N1")
+@pytest.mark.parametrize(
+    ("lines", "taken"),
+    [
+        ("", True),
+        ('[runtimes.shell]\nnetwork = "model"\n', True),
+        ('[runtimes.shell]\nnetwork = "full"\n', False),
+        ('[runtimes.runtime_a]\nbox = "none"\n', False),
+        ('[runtimes.shell]\nnetwork = "full"\n[temporal]\nby_hand = true\n', True),
+        ('[runtimes.shell]\nnetwork = "full"\n[temporal]\nby_hand = "auto"\n', False),
+        ("[temporal]\nby_hand = false\n", False),
+    ],
+)
+def test_messages_by_hand_are_taken_unless_agents_reach_the_server_or_the_settings_name_it(
+    home: Home, lines: str, taken: bool
+) -> None:
+    home.config.write_text(lines)
+    assert load_settings(home, {}).snapshot().by_hand is taken
