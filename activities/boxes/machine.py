@@ -32,6 +32,7 @@ FORBIDS = {
 }
 """Settings of the kernel by which systems forbid user namespaces, and the value with which they do."""
 
+KERNEL = Path("/proc/sys")
 ALLOWS = {"kernel.apparmor_restrict_unprivileged_userns": 0, "kernel.unprivileged_userns_clone": 1}
 ENOUGH = 15_000
 """User namespaces at once, where the system counts them."""
@@ -99,7 +100,7 @@ def allowing() -> str:
     """Return the command that allows user namespaces here: it turns off the setting that forbids them."""
     for name, forbidden in FORBIDS.items():
         with contextlib.suppress(OSError, ValueError):
-            if int(Path("/proc/sys", *name.split(".")).read_text()) == forbidden:
+            if int(KERNEL.joinpath(*name.split(".")).read_text()) == forbidden:
                 setting = f"{name}={ALLOWS.get(name, ENOUGH)}"
                 return f"echo {setting} | sudo tee /etc/sysctl.d/60-service.conf && sudo sysctl --system"
     return CONTAINER

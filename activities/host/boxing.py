@@ -175,7 +175,7 @@ def take_back(cwd: Path, *, kept: bool) -> None:
 
 
 def _etc(home: Home, kind: BoxKind, uid: int | None, places: Iterable[Path]) -> Path | None:
-    """One copy serves all boxes but those that are to have more of /etc. A home that is not there is not made for it."""
+    """One copy serves all boxes but those with more of /etc. A home that is not there is not made for it."""
     if kind is not BoxKind.BWRAP or not home.root.exists() or any(path.is_relative_to("/etc") for path in places):
         return None
     return _etc_copy(home.boxes, uid, system.moment())

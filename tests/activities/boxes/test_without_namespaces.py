@@ -1,0 +1,92 @@
+"""A machine that forbids user namespaces, as Ubuntu 24.04 and many containers do: `auto` runs no agent there (N2)."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from activities.agents.adapter import CannotLaunchError
+from activities.boxes import bwrap, machine, probes
+from activities.boxes.box import BoxKind, Network
+from activities.boxes.machine import Machine
+from activities.boxes.probes import Proof
+from activities.host import boxing
+from activities.settings.model import RuntimeSection
+from tests.activities.boxes.test_accounts import SOMEBODY
+from tests.activities.boxes.world import PYTHON
+
+pytestmark = pytest.mark.ruling("N2")
+
+FORBIDDING = """
+import ctypes, os, sys
+uid = int(sys.argv[1])
+asks, answers = os.pipe(), os.pipe()
+pid = os.fork()
+if pid == 0:
+    assert ctypes.CDLL(None).unshare(0x10000000) == 0
+    os.write(asks[1], b"x")
+    os.read(answers[0], 1)
+    open("/proc/sys/user/max_user_namespaces", "w").write("0")
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    os.execv(sys.argv[2], sys.argv[2:])
+os.read(asks[0], 1)
+for name in ("uid_map", "gid_map"):
+    open(f"/proc/{pid}/{name}", "w").write(f"0 0 1\\n{uid} {uid} 1\\n")
+os.write(answers[1], b"x")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def there(*command: str) -> str:
+    """What a program prints as an account without rights, in a namespace that allows no further ones."""
+    if os.geteuid() or PYTHON is None or shutil.which("unshare") is None:
+        pytest.skip("it takes root and a python3 of the system (apt-get install python3)")
+    words = (PYTHON, "-I", "-S", "-c", FORBIDDING, str(SOMEBODY), PYTHON, "-I", "-S", *command)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd="/", check=False)
+    if "max_user_namespaces" in done.stderr:
+        pytest.skip(f"this machine's root may not forbid them: {done.stderr.strip()[-100:]}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_its_boxes_leak_so_none_is_taken_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = bwrap.programs()
+    assert programs, "one comes with the service"
+    found = Machine(**json.loads(there(machine.__file__, "1", *programs)))
+    assert found.bwrap
+    assert found.lacks(BoxKind.BWRAP) == found.bwrap
+    tried = there(probes.__file__, "landlock", "none", json.dumps(vars(found)))
+    leaks = [name for name in json.loads(tried) if name in probes.PROBES]
+    assert {"reach a host socket", "see a host process"} <= {*leaks}
+    assert not {"read a key", "write outside", "remount", "signal a host process"} & {*leaks}
+    monkeypatch.setattr(probes, "proved", lambda *_: Proof(escaped=tuple(leaks)))
+    with pytest.raises(CannotLaunchError) as refused:
+        boxing.kind_of(RuntimeSection(), "shell", Network.NONE, found)
+    assert "reach a host socket" in refused.value.message
+    kind, told = boxing.kind_of(RuntimeSection(box="landlock"), "shell", Network.NONE, found)
+    assert (kind, list(told)) == (BoxKind.LANDLOCK, leaks)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allows"),
+    [
+        ("kernel.apparmor_restrict_unprivileged_userns", "1", "kernel.apparmor_restrict_unprivileged_userns=0"),
+        ("kernel.unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+        ("user.max_user_namespaces", "0", "user.max_user_namespaces=15000"),
+        ("user.max_user_namespaces", "1000", ""),
+    ],
+)
+def test_the_command_that_allows_them_names_what_forbids_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, allows: str
+) -> None:
+    file = tmp_path.joinpath(*name.split("."))
+    file.parent.mkdir()
+    file.write_text(f"{value}\n")
+    monkeypatch.setattr(machine, "KERNEL", tmp_path)
+    command = f"echo {allows} | sudo tee /etc/sysctl.d/60-service.conf && sudo sysctl --system"
+    assert machine.allowing() == (command if allows else machine.CONTAINER)
