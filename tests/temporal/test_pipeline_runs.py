@@ -524,7 +524,7 @@ async def test_where_messages_by_hand_are_turned_off_no_run_is_cancelled_by_one(
     host: PipelineHost, client: Client
 ) -> None:
     config = host.service.home.config
-    config.write_text(config.read_text().replace("[temporal]\n", "[temporal]\nby_hand = false\n"))
+    config.write_text(config.read_text().replace("by_hand = true\n", "by_hand = false\n"))
     host.service = Service(host.service.home)
     async with host.working():
         run_id, workflow = await held(host, client)

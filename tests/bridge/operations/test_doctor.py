@@ -154,6 +154,13 @@ def test_the_key_is_told_by_a_fingerprint_that_hosts_can_compare(home: Home) -> 
     home.config.write_text("[temporal]\nencrypt = true\nby_hand = false\n")
     assert "encrypted" in found(home)["seals"].says
     assert "messages by hand are refused" in found(home)["seals"].says
+    home.config.write_text('[runtimes.shell]\nnetwork = "full"\n')
+    near = "agents of shell can reach the server"
+    assert f"messages by hand are refused, and {near}" in found(home)["seals"].says
+    home.config.write_text('[runtimes.shell]\nnetwork = "full"\n[temporal]\nby_hand = true\n')
+    warned = found(home)["seals"]
+    assert (warned.level, warned.fix) == (Level.WARNING, "set by_hand = false in [temporal]")
+    assert f"messages by hand are taken, and {near}: they can answer for people" in warned.says
     key.chmod(0o644)
     assert (found(home)["seals"].level, found(home)["seals"].fix) == (Level.WRONG, f"chmod 600 {key}")
     key.unlink()
