@@ -1,11 +1,52 @@
-"""Which hosts a box may speak to, and under which addresses they count."""
+"""Which hosts a box may speak to (ruling N2). The addresses that they may have are in `addresses`.
+
+Names are read strictly, so that the text that is compared is the name that is looked up.
+"""
 
 import ipaddress
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 USUAL_PORTS = (443, 80)
 ANY = "*"
+FORMS = "name, name:port, *.name, * or 127.0.0.1:port"
+
+_LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
+_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
+"""Resolvers take such names for IPv4 addresses: also 127.1, 0x7f.1, 0177.0.0.1 and 2130706433."""
+_WITH_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]+)(?::([1-9][0-9]{0,4}))?")
+_LAST_PORT = 65_535
+
+_LOCAL_NAMES = (".localhost", ".local", ".internal")
+"""Ends of names that are the machine's, its local network's or its cloud's, whatever their addresses."""
+
+
+def _host(text: str) -> str | None:
+    """Return a name in lower case, or an address as `ipaddress` writes it; None for anything else.
+
+    IPv6 addresses stand in brackets. A name that is not ASCII is refused: it has to be written in its `xn--` form.
+    """
+    host = text.lower()
+    try:
+        if not text.isascii() or "%" in text:
+            return None
+        if host.startswith("["):
+            return str(ipaddress.IPv6Address(host[1:-1]))
+        if _NUMBER.fullmatch(host):
+            return str(ipaddress.IPv4Address(host))
+    except ValueError:
+        return None
+    return host if _NAME.fullmatch(host) else None
+
+
+def _parts(text: str) -> tuple[str, int | None]:
+    """Split `host` or `host:port`. The host is empty where the text has another form."""
+    parts = _WITH_PORT.fullmatch(text)
+    port = int(parts[2]) if parts and parts[2] else None
+    return (parts[1], port) if parts and (port or 0) <= _LAST_PORT else ("", None)
 
 
 @dataclass(frozen=True)
@@ -17,43 +58,61 @@ class Target:
 
     @classmethod
     def read(cls, text: str, port: int | None = None) -> "Target | None":
-        """From `host:port` or `[address]:port`, or without a port if there is a usual one."""
-        host, colon, said = text.rpartition(":")
-        if not colon or text.endswith("]"):
-            host, said = text, "" if port is None else str(port)
-        host = host.removeprefix("[").removesuffix("]").rstrip(".").lower()
-        return cls(host, int(said)) if host and said.isascii() and said.isdigit() and int(said) < 65536 else None
+        """Read `name:port`, `address:port` or `[address]:port`, or one without a port if there is a usual one."""
+        host, given = _parts(text)
+        name, number = _host(host), given or port
+        return cls(name, number) if name and number else None
+
+    @property
+    def authority(self) -> str:
+        """The host as it is written in addresses and headers, without its port."""
+        return f"[{self.host}]" if ":" in self.host else self.host
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+        return f"{self.authority}:{self.port}"
 
 
-def matching(target: Target, entries: Iterable[str]) -> str | None:
-    """The entry that lets the target through: `name`, `name:port`, `*.name`, `*`."""
-    return next((entry for entry in entries if _lets_through(entry.lower(), target)), None)
+@dataclass(frozen=True)
+class Entry:
+    """A host, or a pattern of names, that a box lets through."""
+
+    host: str
+    """A name, an address, `*.name` or `*`."""
+    port: int | None = None
+
+    @classmethod
+    def read(cls, text: str) -> "Entry":
+        """Read an entry of the settings. Raise ValueError if it is invalid."""
+        host, port = _parts(text)
+        under = host.removeprefix("*.")
+        name = ANY if host == ANY else _host(under)
+        if name is None or (under != host and _NUMBER.fullmatch(name)):
+            raise ValueError(f"{text!r} is no host: write {FORMS}")
+        return cls(name if under == host else f"*.{name}", port)
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it lets hosts through that nobody has written out."""
+        return self.host.startswith(ANY)
+
+    def lets_through(self, target: Target) -> bool:
+        """Whether the target is one of its hosts, and the port one of its ports."""
+        if target.port not in (USUAL_PORTS if self.port is None else (self.port,)):
+            return False
+        if self.host == ANY:
+            return True
+        return target.host.endswith(self.host[1:]) if self.is_pattern else target.host == self.host
 
 
-def _lets_through(entry: str, target: Target) -> bool:
-    host, colon, port = entry.rpartition(":")
-    if not colon or not port.isdigit():
-        host, port = entry, ""
-    if port and int(port) != target.port:
-        return False
-    if not port and target.port not in USUAL_PORTS:
-        return False
-    if host == ANY:
-        return True
-    return target.host.endswith(host[1:]) if host.startswith("*.") else target.host == host
+_read = lru_cache(256)(Entry.read)
 
 
-def counts(address: str, entry: str) -> bool:
-    """Whether an address that a name leads to may be spoken to: a pattern never leads into a local network.
+def matching(target: Target, entries: Iterable[str]) -> Entry | None:
+    """Return the entry that lets the target through; one that is written out comes before patterns."""
+    found = [entry for entry in map(_read, entries) if entry.lets_through(target)]
+    return min(found, key=lambda entry: entry.is_pattern, default=None)
 
-    A name that was written out may, but not to this machine, whose services are named by their address.
-    """
-    where = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(where, ipaddress.IPv6Address) and where.ipv4_mapped:
-        where = where.ipv4_mapped
-    if where.is_loopback or where.is_link_local or where.is_unspecified or where.is_multicast:
-        return False
-    return where.is_global or not entry.startswith(ANY)
+
+def is_local_name(host: str) -> bool:
+    """Whether a name is reserved for this machine, its network or its cloud."""
+    return f".{host}".endswith(_LOCAL_NAMES)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from activities.boxes import kernel
 from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.hosts import Entry
 
 LOOPBACK = "127.0.0.1"
 PROXY_PORT = 3128
@@ -19,8 +20,8 @@ BACKLOG = 64
 
 def local_ports(box: Box) -> tuple[int, ...]:
     """Services of this machine that the box may use: they are found at their usual address."""
-    named = (each.removeprefix(f"{LOOPBACK}:") for each in box.hosts if each.startswith(f"{LOOPBACK}:"))
-    return tuple(dict.fromkeys(int(port) for port in named if port.isdigit()))
+    named = (entry.port for entry in map(Entry.read, box.hosts) if entry.host == LOOPBACK)
+    return tuple(dict.fromkeys(filter(None, named)))
 
 
 def enter(box: Box) -> None:

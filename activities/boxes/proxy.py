@@ -12,11 +12,13 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from activities.boxes.addresses import is_refused
 from activities.boxes.box import Box
-from activities.boxes.hosts import Target, counts, matching
+from activities.boxes.hosts import ANY, Entry, Target, is_local_name, matching
 from activities.boxes.kernel import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, libc
 from activities.boxes.network import LOOPBACK
 
@@ -25,12 +27,25 @@ HEAD_SECONDS = 30.0
 DIAL_SECONDS = 20.0
 PIECE = 65_536
 CONNECTIONS = 256
+_SHOWN = 100
 SOCKETS = 64
 DESCRIPTORS = 1024
 """A supervisor has a dozen; the proxy needs none of them."""
 
-_CONNECT = re.compile(rb"CONNECT ([^\s]+) HTTP/1\.[01]\r\n", re.ASCII)
-_PLAIN = re.compile(rb"([A-Z]+) http://([^/\s?#@]+)([^\s]*) (HTTP/1\.[01])\r\n", re.ASCII)
+_REQUEST = re.compile(rb"([A-Z]+) ([!-~]+) (HTTP/1\.[01])", re.ASCII)
+_ADDRESS = re.compile(r"http://([^/?#]+)(/[^#]*|\?[^#]*|)")
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t -~\x80-\xff]*")
+_ONCE = (b"host", b"content-length", b"transfer-encoding")
+_OURS = (b"host", b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization")
+"""Headers for a proxy, and those that it writes itself."""
+
+_PROXY = re.compile(r"(?:http://)?(\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]+)(?::([0-9]{1,5}))?/?", re.ASCII)
+_UPSTREAM = "the machine's own proxy"
+_TO_THIS_MACHINE = "leads to this machine: its services are named in [runtimes.<name>].hosts as 127.0.0.1:port"
+_TO_NEIGHBOURS = (
+    "leads into this machine or its local network: a host there has to be named in [runtimes.<name>].hosts, no pattern"
+)
+T = TypeVar("T")
 
 
 class RefusedError(Exception):
@@ -41,6 +56,43 @@ class RefusedError(Exception):
         self.status = status
 
 
+@dataclass(frozen=True)
+class Request:
+    """What a program asks of the proxy."""
+
+    target: Target
+    first: bytes
+    """What its host is sent first: nothing through a tunnel, else the request as a server takes it."""
+
+    @classmethod
+    def read(cls, head: bytes) -> "Request":
+        """Read a request strictly, up to its blank line."""
+        line, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+        request, headers = _REQUEST.fullmatch(line), [_HEADER.fullmatch(each) for each in lines]
+        names = [each[1].lower() for each in headers if each]
+        framed_twice = b"transfer-encoding" in names and b"content-length" in names
+        if len(names) < len(lines) or framed_twice or any(names.count(each) > 1 for each in _ONCE):
+            raise RefusedError("400 Bad Request", "a request has a header that is invalid, or is there twice")
+        if request and request[1] == b"CONNECT":
+            return cls(_target(request[2].decode()), b"")
+        address = _ADDRESS.fullmatch(request[2].decode()) if request else None
+        if request is None or address is None:
+            said = "this is a proxy: ask it with CONNECT, or for a whole http:// address"
+            raise RefusedError("400 Bad Request", said)
+        target, path = _target(address[1], 80), address[2]
+        kept = [each for each, name in zip(lines, names, strict=True) if name not in _OURS]
+        host = target.authority if target.port == 80 else str(target)
+        path = path if path.startswith("/") else f"/{path}"
+        own = [f"{request[1].decode()} {path} ".encode() + request[3], f"Host: {host}".encode(), b"Connection: close"]
+        return cls(target, b"\r\n".join((*own, *kept, b"", b"")))
+
+
+def _target(text: str, port: int | None = None) -> Target:
+    if target := Target.read(text, port):
+        return target
+    raise RefusedError("400 Bad Request", f"{text[:_SHOWN]!r} is no host and port: write host:port or [address]:port")
+
+
 @dataclass
 class Proxy:
     """One run's proxy."""
@@ -49,6 +101,8 @@ class Proxy:
     note: Callable[[str], None]
     """Where it is written down what was refused; once for each host."""
     _noted: set[str] = field(default_factory=set)
+    _unknown: set[str] = field(default_factory=set)
+    """Names that could not be looked up here, and are left to the machine's own proxy."""
     _room: int = field(default_factory=lambda: os.eventfd(CONNECTIONS, os.EFD_SEMAPHORE | os.EFD_CLOEXEC))
     """A semaphore of the kernel's."""
 
@@ -80,7 +134,8 @@ class Proxy:
         program.settimeout(HEAD_SECONDS)
         head, rest = _head(program)
         try:
-            there, first = self._asked_for(head)
+            request = Request.read(head)
+            there = self._dial(request.target)
         except RefusedError as refused:
             self._note(str(refused))
             body = f"{refused}\n".encode()
@@ -88,44 +143,64 @@ class Proxy:
             program.sendall(told.encode() + b"Connection: close\r\n\r\n" + body)
             return
         with there:
-            if first:
-                there.sendall(first)
+            if request.first:
+                there.sendall(request.first)
             else:
                 program.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
             there.sendall(rest)
             _join(program, there)
 
-    def _asked_for(self, head: bytes) -> tuple[socket.socket, bytes]:
-        """The host, and what it is sent first: nothing through a tunnel, else the request as a server takes it."""
-        if tunnel := _CONNECT.match(head):
-            return self._dial(Target.read(tunnel[1].decode("latin-1"))), b""
-        if plain := _PLAIN.match(head):
-            line = b" ".join((plain[1], plain[3] or b"/", plain[4])) + b"\r\n"
-            return self._dial(Target.read(plain[2].decode("latin-1"), 80)), line + head[plain.end() :]
-        raise RefusedError("400 Bad Request", "this is a proxy: ask it with CONNECT, or for a whole http:// address")
-
-    def _dial(self, target: Target | None) -> socket.socket:
-        entry = matching(target, self.box.hosts) if target else None
-        if target is None or entry is None:
-            raise RefusedError(
-                "403 Forbidden", f"{target} is not let through by this box: [runtimes.<name>].hosts has no such host"
-            )
+    def _dial(self, target: Target) -> socket.socket:
+        entry = matching(target, self.box.hosts)
+        if entry is None:
+            raise _forbidden(f"{target} is not let through by this box: [runtimes.<name>].hosts has no such host")
         try:
-            return self._through(target) if self.box.upstream else _direct(target, entry)
+            addresses = self._addresses(target, entry)
+            if not self.box.upstream:
+                return _first(addresses, lambda each: socket.create_connection((each, target.port), DIAL_SECONDS))
+            asked = [Target(each, target.port) for each in addresses] if entry.is_pattern else [target]
+            return _first(asked, self._through)
         except OSError as error:
             raise RefusedError("502 Bad Gateway", f"{target} cannot be reached: {error}") from None
 
+    def _addresses(self, target: Target, entry: Entry) -> list[str]:
+        """Look the host up, once: what is returned is connected to, wherever its name leads a moment later.
+
+        The machine's own proxy looks names up itself, so it is asked for an address where a pattern lets the host
+        through. A name that is written out it is asked for by name, also if it is unknown here; it is refused if
+        it leads to this machine.
+        """
+        written_out = not entry.is_pattern
+        left_to_upstream = written_out and bool(self.box.upstream)
+        if entry.host == ANY and is_local_name(target.host):
+            raise _forbidden(f"{target} {_TO_NEIGHBOURS}")
+        if left_to_upstream and target.host in self._unknown:
+            return []
+        try:
+            found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        except socket.gaierror as error:
+            if left_to_upstream:
+                self._unknown.add(target.host)  # a network without names of the internet may take long to say so
+                return []
+            name_it = f"; name it in [runtimes.<name>].hosts to leave that to {_UPSTREAM}" if self.box.upstream else ""
+            raise OSError(f"{error.strerror}{name_it}") from None
+        addresses = [str(where[0]) for *_, where in found]
+        good = [each for each in addresses if not is_refused(each, written_out=written_out)]
+        if not good or (left_to_upstream and good != addresses):
+            raise _forbidden(f"{target} {_TO_THIS_MACHINE if written_out else _TO_NEIGHBOURS}")
+        return good
+
     def _through(self, target: Target) -> socket.socket:
         """By the machine's own proxy."""
-        upstream = Target.read(self.box.upstream.rpartition("/")[2], 80)
-        if upstream is None:
-            raise OSError(f"{self.box.upstream} is no proxy that can be spoken to")
-        there = socket.create_connection((upstream.host, upstream.port), DIAL_SECONDS)
+        upstream = _PROXY.fullmatch(self.box.upstream)
+        if upstream is None:  # it may hold a password
+            raise OSError(f"{_UPSTREAM} has no address of the form http://host:port")
+        there = socket.create_connection((upstream[1].strip("[]"), int(upstream[2] or 80)), DIAL_SECONDS)
         there.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
-        head, _ = _head(there, at_once=1)  # what the host says first is not ours
-        if b" 200" not in head.split(b"\r\n", 1)[0]:
+        head, _ = _head(there, at_once=1)  # the next byte is the host's
+        if head.split(b"\r\n", 1)[0].split()[1:2] != [b"200"]:
             there.close()
-            raise OSError("the machine's own proxy refuses it")
+            raise OSError(f"{_UPSTREAM} refuses {target}")
         return there
 
     def _note(self, said: str) -> None:
@@ -134,15 +209,15 @@ class Proxy:
             self.note(said)
 
 
-def _direct(target: Target, entry: str) -> socket.socket:
-    """To an address of the host that counts; looked up once, so it cannot lead elsewhere a moment later."""
-    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-    addresses = [where for *_, where in found if counts(str(where[0]), entry)]
-    if not addresses:
-        raise RefusedError("403 Forbidden", f"{target} leads into this machine or its local network")
-    for address in addresses:
+def _forbidden(said: str) -> RefusedError:
+    return RefusedError("403 Forbidden", said)
+
+
+def _first(places: Sequence[T], dial: Callable[[T], socket.socket]) -> socket.socket:
+    """Connect to the first place that can be reached; otherwise raise the last error."""
+    for place in places:
         try:
-            return socket.create_connection((str(address[0]), target.port), DIAL_SECONDS)
+            return dial(place)
         except OSError as error:
             last = error
     raise last

@@ -11,7 +11,7 @@ from activities.agents.adapter import CannotLaunchError, Launch
 from activities.boxes import bwrap, etc_copy, machine, own_root, ownership, probes, system
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.firm_places import LinkError
-from activities.boxes.hosts import ANY
+from activities.boxes.hosts import ANY, Entry
 from activities.boxes.machine import Machine
 from activities.boxes.network import LOOPBACK
 from activities.boxes.programs import needed
@@ -69,7 +69,7 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
         write=_there(write),
         scratch=wanted.launch.scratch,
         etc=_etc(home, kind, there.uid, (*read, *write)),
-        hosts=(*hosts, *_addressed(wanted.launch.env)),
+        hosts=(*hosts, *_addressed(wanted.launch.env)) if network is Network.MODEL else (),
         upstream=next((environ[name] for name in WAYS_OUT if environ.get(name)), ""),
         uid=there.uid,
         own_network=there.own_network,
@@ -221,11 +221,27 @@ def _there(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _addressed(env: Mapping[str, str]) -> list[str]:
-    """The provider that the operator's own variables name."""
-    found = [urlsplit(value) for name, value in env.items() if name.endswith(BASE_URL) and "://" in value]
-    ports = {"http": 80, "https": 443}
-    named = [(each.hostname or "", each.port or ports.get(each.scheme, 443)) for each in found]
-    return [f"{LOOPBACK if host == 'localhost' else host}:{port}" for host, port in named if host]
+    """Return the providers that the operator's own variables name, as entries of `hosts`."""
+    urls = ((name, value) for name, value in env.items() if name.endswith(BASE_URL) and "://" in value)
+    return [entry for name, value in urls if (entry := _provider(name, value))]
+
+
+def _provider(name: str, url: str) -> str:
+    """Return the host and port of an address in a variable; empty if it has no host."""
+    host = ""
+    try:
+        parts = urlsplit(url)
+        if not (host := parts.hostname or ""):
+            return ""
+        named = LOOPBACK if host == "localhost" else f"[{host}]" if ":" in host else host
+        entry = f"{named}:{parts.port or (80 if parts.scheme == 'http' else 443)}"
+        Entry.read(entry)
+    except ValueError:
+        raise CannotLaunchError(
+            f"{name} names the host {host!r}, to which network model lets no program through",
+            f"set {name} to an address with a valid host name and port; then: service doctor",
+        ) from None
+    return entry
 
 
 def may_be_why(box: Box | None, runtime: str, said: str) -> str:

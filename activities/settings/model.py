@@ -1,6 +1,5 @@
 """The shape of `config.toml` (ruling K4): every key the service knows, its default, what it means."""
 
-import re
 import socket
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
@@ -17,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from activities.boxes.hosts import Entry
 from activities.runtimes import programs
 from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL
 from workflows.contract.durations import format_duration, parse_duration
@@ -58,12 +58,8 @@ def _adapter_name(value: str) -> str:
     return value
 
 
-_HOST = re.compile(r"(\*|(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)(:[1-9][0-9]{0,4})?", re.ASCII)
-
-
 def _host(value: str) -> str:
-    if not _HOST.fullmatch(value):
-        raise ValueError(f"{value!r} is no host: write name, name:port, *.name, * or 127.0.0.1:port")
+    Entry.read(value)
     return value
 
 

@@ -1,14 +1,23 @@
 """The network `model`: named hosts through our proxy, named services of this machine, and nothing else (ruling N2)."""
 
 import contextlib
+import json
+import os
+import shlex
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
 
+from activities.boxes import addresses
+from activities.boxes.addresses import is_refused
 from activities.boxes.box import BoxKind, Network
-from activities.boxes.hosts import Target, counts, matching
+from activities.boxes.hosts import Entry, Target, matching
+from activities.settings.model import Settings
 from tests.activities.boxes.world import World
 
 pytestmark = pytest.mark.ruling("N2")
@@ -77,7 +86,8 @@ ask("nonsense")
     first, second, plain, local, address, nonsense = end.stdout.read_text().splitlines()
     assert first == second == refused, end.stderr.read_text()
     assert plain == refused.replace(":443", ":80")
-    assert local == "HTTP/1.1 403 Forbidden localhost:443 leads into this machine or its local network"
+    leads = "leads to this machine: its services are named in [runtimes.<name>].hosts as 127.0.0.1:port"
+    assert local == f"HTTP/1.1 403 Forbidden localhost:443 {leads}"
     assert "403 Forbidden" in address
     assert "400 Bad Request" in nonsense
     log = (end.run_dir / "supervisor.log").read_text()
@@ -100,7 +110,7 @@ async def test_nothing_of_the_proxy_is_left(world: World, kind: BoxKind) -> None
     ("entries", "target", "through"),
     [
         (("api.example",), "api.example:443", True),
-        (("api.example",), "API.example.:443", True),
+        (("API.example",), "api.EXAMPLE:443", True),
         (("api.example",), "api.example:22", False),
         (("api.example:22",), "api.example:22", True),
         (("api.example:22",), "api.example:443", False),
@@ -110,6 +120,9 @@ async def test_nothing_of_the_proxy_is_left(world: World, kind: BoxKind) -> None
         (("api.example",), "xapi.example:443", False),
         (("*",), "anything.at.all:80", True),
         (("*",), "anything.at.all:25", False),
+        (("*:25",), "anything.at.all:25", True),
+        (("10.0.0.7",), "10.0.0.7:80", True),
+        (("[fd00::7]:81",), "[FD00:0::7]:81", True),
         ((), "api.example:443", False),
     ],
 )
@@ -119,24 +132,97 @@ def test_which_entry_lets_what_through(entries: tuple[str, ...], target: str, th
     assert bool(matching(read, entries)) is through
 
 
-@pytest.mark.parametrize(
-    ("address", "entry", "good"),
-    [
-        ("93.184.216.34", "*", True),
-        ("10.0.0.1", "*", False),
-        ("10.0.0.1", "*.corp", False),
-        ("10.0.0.1", "llm.corp", True),
-        ("127.0.0.1", "llm.corp", False),
-        ("::ffff:127.0.0.1", "llm.corp", False),
-        ("169.254.169.254", "llm.corp", False),
-        ("fe80::1%eth0", "llm.corp", False),
-        ("0.0.0.0", "*", False),
-    ],
-)
-def test_an_address_counts_only_where_it_may_lead(address: str, entry: str, good: bool) -> None:
-    assert counts(address, entry) is good
+def test_what_is_written_out_comes_before_patterns() -> None:
+    target = Target("llm.corp", 443)
+    for entries in (("*", "*.corp", "llm.corp"), ("llm.corp", "*")):
+        assert matching(target, entries) == Entry("llm.corp")
+
+
+INTERFACES = """
+set -e
+ip link set lo up
+ip link add name one type veth peer name other
+ip link add name off type veth peer name off_too
+ip address add 93.184.216.34/24 dev one
+ip address add 2606:2800:21f::34/64 dev one nodad
+ip address add 198.41.0.4/32 dev off
+ip link set one up
+ip link set other up
+ip route add default via 93.184.216.1
+ip route add 192.5.6.0/24 dev one
+ip route add local 192.33.4.0/24 dev lo
+ip route add 199.7.0.0/16 via 93.184.216.1
+ip -6 route add default via 2606:2800:21f::1
+"""
+ASK_KERNEL = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from activities.boxes.addresses import is_refused
+print(json.dumps({each: [is_refused(each, written_out=out) for out in (True, False)] for each in sys.argv[2:]}))
+"""
+HERE = ("93.184.216.34", "2606:2800:21f::34", "198.41.0.4", "192.33.4.12", "93.184.216.255", "64:ff9b::93.184.216.34")
+NEAR = ("93.184.216.1", "2606:2800:21f::1", "192.5.6.30", "64:ff9b::93.184.216.35")
+AWAY = ("8.8.8.8", "93.184.217.34", "199.7.83.42", "2606:2800:21e::1", "64:ff9b::8.8.8.8")
+
+
+def test_addresses_of_every_interface_are_this_machine_s_and_what_is_on_its_links_is_local() -> None:
+    """Also public ones, and those of an interface that is down."""
+    alone = ["unshare", "--net", *(() if os.geteuid() == 0 else ("--map-root-user",))]
+    if (
+        not shutil.which("ip")
+        or subprocess.run([*alone, "ip", "link", "add", "name", "one", "type", "veth"], check=False).returncode
+    ):
+        pytest.skip("no network of its own to be had with interfaces in it")
+    asked = shlex.join([sys.executable, "-I", "-S", "-c", ASK_KERNEL, os.getcwd(), *HERE, *NEAR, *AWAY])
+    told = subprocess.run([*alone, "sh", "-c", INTERFACES + asked], check=True, capture_output=True, text=True)
+    refused = {"here": [True, True], "near": [False, True], "away": [False, False]}
+    expected = {
+        each: refused[where] for where, all_ in (("here", HERE), ("near", NEAR), ("away", AWAY)) for each in all_
+    }
+    assert json.loads(told.stdout) == expected
+
+
+def test_where_the_kernel_tells_no_route_nothing_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "RTM_GETROUTE", 200)
+    with pytest.raises(OSError, match=r"no route to 8\.8\.8\.8 is told"):
+        is_refused("8.8.8.8", written_out=True)
 
 
 @pytest.mark.parametrize("text", ["", ":443", "host", "host:x", "host:99999", "host:-1"])
 def test_what_names_no_host_and_port_is_none(text: str) -> None:
     assert Target.read(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            ":443",
+            "a b",
+            "a\0.example",
+            "a..example",
+            "a.example.",
+            "https://a.example",
+            "a.example/",
+            "me@a.example",
+        ),
+        *("b\xfccher.example", "a_b.example", "-a.example", f"{'a' * 64}.example", "a.example:0", "a.example:65536"),
+        *("**", "*a.example", "a.*.example", "*.", "*.*", "*.example:x", "*.10.0.0.7", "*.7"),
+        *("127.1", "0x7f.1", "2130706433", "0177.0.0.1", "::1", "[::1%lo]", "[10.0.0.7]", "[a.example]"),
+    ],
+)
+def test_an_entry_that_can_never_match_is_an_error_that_says_the_forms(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no host: write name, name:port, \*\.name, \* or 127\.0\.0\.1:port"):
+        Entry.read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a", "A.Example", "xn--bcher-kva.example:8443", "a--b.example", "1a.example", f"{'a' * 63}.example"),
+        *("*", "*:8080", "*.example", "*.example:22", "127.0.0.1:8080", "10.0.0.7", "[fd00::7]", "[fd00::7]:81"),
+    ],
+)
+def test_every_form_of_an_entry_is_taken_by_the_settings(text: str) -> None:
+    assert Settings.model_validate({"runtimes": {"shell": {"hosts": [text]}}}).runtimes["shell"].hosts == [text]

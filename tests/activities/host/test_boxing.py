@@ -102,6 +102,15 @@ def test_the_provider_of_the_operator_s_own_variables_is_let_through(home: Home,
     assert box.hosts == ("more.example", "llm.corp:443", "127.0.0.1:81")
 
 
+def test_a_provider_with_an_impossible_host_is_said_and_only_where_hosts_matter(home: Home, users_home: Path) -> None:
+    for url in ("http://127.1/v1", "https://llm_1:443", "https://llm.corp.", "https://llm:99999", "http://[::1"):
+        launch = Launch(("true",), {"A_BASE_URL": url})
+        with pytest.raises(CannotLaunchError) as refused:
+            boxed(home, users_home, "shell", launch, network="model")
+        assert refused.value.message.startswith("A_BASE_URL names the host ")
+        assert boxed(home, users_home, "shell", launch, network="full")
+
+
 HOLDS, LEAKS, FAILS = Proof(), Proof(escaped=("read a key",)), Proof("no room")
 BOTH, LANDLOCK, NEITHER = Machine("", 7, own_network=True), Machine("missing", 7), Machine("missing", 0)
 
