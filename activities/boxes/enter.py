@@ -42,8 +42,8 @@ class Boxed:
     that of agents: a program is in the box if it is spawned there and takes that account.
     """
     in_bwrap: bool = False
-    proxy: int | None = None
-    """A child of this process that serves the command, if the command's network takes one."""
+    waiting: Callable[[], proxy.Waiting | None] = lambda: None
+    """Once the command is started: the sockets that its network is, if that takes a proxy."""
 
 
 def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def takes_first(told: Mapping[str, Any] | None) -> bool:
 def boxed(
     told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str], *, first: bool = False
 ) -> Iterator[Boxed]:
-    """Inside, the command is started; a proxy that it needs runs by then. Without a box it is what it was.
+    """Inside, the command is started. Without a box it is what it was.
 
     What is told of the box is what `described` says of it. `first`: this process is the first of its namespace.
     """
@@ -85,20 +85,23 @@ def boxed(
     layout = root or _layout(box, told)
     in_bwrap = box.kind is BoxKind.BWRAP and root is None
     with contextlib.ExitStack() as stack:
-        channel, serving, here, ports = None, None, [], network.local_ports(box)
-        variables = dict(env)
+        ours = theirs = None
+        here, ports, variables = [], network.local_ports(box), dict(env)
         if box.network is Network.MODEL:
-            serving, channel = proxy.fork(box)
-            stack.enter_context(channel)
-            if not box.own_network:
-                here = [stack.enter_context(each) for each in network.listening(box)]
-                socket.send_fds(channel, [b"1"], [each.fileno() for each in here])
+            if box.own_network:
+                ours, theirs = map(stack.enter_context, socket.socketpair())
+            else:
+                here = network.listening(box)
             port = here[0].getsockname()[1] if here else network.PROXY_PORT
             variables, ports = network.variables(port, variables), (port, *ports)
 
+        def waiting() -> proxy.Waiting | None:
+            sockets = network.taken_over(ours) if ours else here
+            return proxy.Waiting(box, sockets) if sockets else None
+
         def enter(streams: Streams) -> None:
             with _telling():
-                _lay_out(box, layout, channel, streams)
+                _lay_out(box, layout, theirs, streams)
                 _become(box)
                 _hold(box, ports, in_bwrap=in_bwrap)
 
@@ -106,7 +109,7 @@ def boxed(
         def visit(streams: Streams) -> Iterator[None]:
             with way_back.kept():
                 with _telling():
-                    _lay_out(box, layout, channel, streams)
+                    _lay_out(box, layout, theirs, streams)
                     _hold(box, ports, in_bwrap=in_bwrap)
                     _really_become(box)
                 yield
@@ -114,7 +117,7 @@ def boxed(
         can_leave = box.kind is BoxKind.BWRAP and box.uid is not None
         way_in = visit if can_leave else None
         argv = _argv(box, told, command) if in_bwrap else command
-        yield Boxed(tuple(argv), variables, enter, way_in, in_bwrap, serving)
+        yield Boxed(tuple(argv), variables, enter, way_in, in_bwrap, waiting)
 
 
 def _argv(box: Box, told: Mapping[str, Any], command: Sequence[str]) -> Sequence[str]:
@@ -145,11 +148,8 @@ def _can_be_run(path: str) -> bool:
 def _lay_out(box: Box, layout: Laid | None, channel: socket.socket | None, streams: Streams) -> None:
     """The box's network, what its account sees, and how much it may take."""
     network.enter(box)
-    if channel is not None and box.own_network:
-        sockets = network.listening(box)
-        socket.send_fds(channel, [b"1"], [each.fileno() for each in sockets])
-        for each in sockets:
-            each.close()
+    if channel is not None:
+        network.hand_over(channel, box)
     if layout is not None:
         layout.lay()
         _share(streams)

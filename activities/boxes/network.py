@@ -16,6 +16,8 @@ from activities.boxes.hosts import Entry
 LOOPBACK = "127.0.0.1"
 PROXY_PORT = 3128
 BACKLOG = 64
+MOST_SOCKETS = 253
+"""As many as the kernel hands over at once."""
 
 
 def local_ports(box: Box) -> tuple[int, ...]:
@@ -57,6 +59,20 @@ def listening(box: Box) -> list[socket.socket]:
     first = PROXY_PORT if box.own_network else 0
     others = local_ports(box) if box.own_network else ()  # without a network of its own it reaches them directly
     return [_listen(port) for port in (first, *others)]
+
+
+def hand_over(channel: socket.socket, box: Box) -> None:
+    """Listen in the network of this process, for who is at the other end of the channel."""
+    sockets = listening(box)
+    socket.send_fds(channel, [b"1"], [each.fileno() for each in sockets])
+    for each in sockets:
+        each.close()
+
+
+def taken_over(channel: socket.socket) -> list[socket.socket]:
+    """Return the sockets that were handed over at the other end."""
+    _, descriptors, *_ = socket.recv_fds(channel, 1, MOST_SOCKETS)
+    return [socket.socket(fileno=each) for each in descriptors]
 
 
 def _listen(port: int) -> socket.socket:

@@ -1,7 +1,7 @@
 """The way out of a box with the network `model`: HTTP's CONNECT, and plain requests, to the hosts it names.
 
-A process of its own for each run, forked by the run's supervisor and ended with it. It looks at no content: what goes
-through is mostly encrypted, and a host that is let through can be told anything.
+A process of its own for each run, forked by the run's supervisor for the first connection, and ended with it. It looks
+at no content: what goes through is mostly encrypted, and a host that is let through can be told anything.
 """
 
 import _thread  # `threading` makes its locks anew in every process that a supervisor, too, forks
@@ -21,6 +21,7 @@ from activities.boxes.box import Box
 from activities.boxes.hosts import ANY, Entry, Target, is_local_name, matching
 from activities.boxes.kernel import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, libc
 from activities.boxes.network import LOOPBACK
+from activities.boxes.start import FIRST_OTHER
 
 HEAD_BYTES = 65_536
 HEAD_SECONDS = 30.0
@@ -28,7 +29,7 @@ DIAL_SECONDS = 20.0
 PIECE = 65_536
 CONNECTIONS = 256
 _SHOWN = 100
-SOCKETS = 64
+NOTES = 64
 DESCRIPTORS = 1024
 """A supervisor has a dozen; the proxy needs none of them."""
 
@@ -204,7 +205,7 @@ class Proxy:
         return there
 
     def _note(self, said: str) -> None:
-        if said not in self._noted and len(self._noted) < SOCKETS:
+        if said not in self._noted and len(self._noted) < NOTES:
             self._noted.add(said)
             self.note(said)
 
@@ -261,37 +262,49 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_WR)
 
 
-def fork(box: Box) -> tuple[int, socket.socket]:
-    """Start a proxy that waits for its sockets on the channel that is returned."""
-    ours, theirs = socket.socketpair()
-    pid = os.fork()
-    if pid == 0:
+@dataclass(frozen=True)
+class Waiting:
+    """The sockets of a proxy that is forked for the first connection: many runs never make one."""
+
+    box: Box
+    sockets: list[socket.socket]
+
+    def fork(self) -> int | None:
+        """Start the proxy, which has the sockets from here on; None if it cannot be, so nobody listens any more."""
+        parent = os.getpid()
         try:
-            ours.close()
-            _be_proxy(box, theirs)
-        finally:
-            os._exit(1)
-    theirs.close()
-    return pid, ours
+            pid = os.fork()
+        except OSError as error:
+            _to_log(f"the proxy cannot be started: {error}")
+            pid = None
+        if pid == 0:
+            try:
+                _be_proxy(self, parent)
+            finally:
+                os._exit(1)
+        for each in self.sockets:
+            each.close()
+        return pid
 
 
-def _be_proxy(box: Box, channel: socket.socket) -> None:
+def _be_proxy(waiting: Waiting, parent: int) -> None:
     """All of this process from here on. It is no more than the agents are, and ends with its supervisor."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
-    if box.uid is not None:
+    uid = waiting.box.uid
+    if uid is not None:
         os.setgroups([])
-        os.setresgid(box.uid, box.uid, box.uid)
-        os.setresuid(box.uid, box.uid, box.uid)
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
         libc().prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # what it reaches is not its account's: nobody of that looks into it
-    os.closerange(3, channel.fileno())
-    os.closerange(channel.fileno() + 1, DESCRIPTORS)
+    begin = FIRST_OTHER
+    for each in (*sorted(each.fileno() for each in waiting.sockets), DESCRIPTORS):
+        os.closerange(begin, each)
+        begin = each + 1
     libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    _, descriptors, *_ = socket.recv_fds(channel, 1, SOCKETS)
-    channel.close()
-    if descriptors:
-        Proxy(box, _to_log).serve([socket.socket(fileno=each) for each in descriptors])
+    if os.getppid() == parent:
+        Proxy(waiting.box, _to_log).serve(waiting.sockets)
 
 
 def _to_log(said: str) -> None:

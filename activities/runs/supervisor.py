@@ -15,9 +15,10 @@ import json
 import os
 import select
 import signal
+import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +29,7 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
 
 from activities.boxes import control_group, kernel
 from activities.boxes.enter import boxed
+from activities.boxes.proxy import Waiting
 from activities.boxes.start import start as started
 from activities.runs import records
 from activities.runs.os_processes import (
@@ -146,12 +148,14 @@ class Signals:
     def _on_stop(self, *_: object) -> None:
         self.stop = True
 
-    def wait(self, until: float | None) -> None:
-        """Sleep until a signal comes, at most to that time."""
-        select.select([self._wake], [], [], None if until is None else max(0.0, until - time.monotonic()))
+    def wait(self, until: float | None, sockets: Sequence[socket.socket] = ()) -> bool:
+        """Sleep until a signal or a connection comes, at most to that time. Return whether it is a connection."""
+        patience = None if until is None else max(0.0, until - time.monotonic())
+        ready, _, _ = select.select([self._wake, *sockets], [], [], patience)
         with contextlib.suppress(BlockingIOError):
             while os.read(self._wake, 4096):
                 pass
+        return any(each in ready for each in sockets)
 
 
 @dataclass
@@ -167,8 +171,16 @@ class Command:
     """Whether it runs below a bubblewrap, which would end all of it at once if it were signalled itself."""
     first: bool = False
     """Whether this process is the first of a namespace of its own: then all others there came of the command."""
+    waiting: Waiting | None = None
+    """The sockets of a proxy that has not been needed yet."""
     proxy: int | None = None
-    """A child that serves it; None once that has ended."""
+    """A child that serves it; None before, and once that has ended."""
+
+    def wait(self, signals: Signals, until: float | None) -> None:
+        """Sleep until a signal comes, at most to that time, or until the proxy is needed, which is started then."""
+        sockets = self.waiting.sockets if self.waiting else ()
+        if signals.wait(until, sockets) and self.waiting:
+            self.proxy, self.waiting = self.waiting.fork(), None
 
     def reap(self) -> int | None:
         """Collect every ended child, adopted ones too; the command's own wait status once it has ended."""
@@ -251,10 +263,11 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
         streams.append(created(run_dir / "stderr.log"))
         with boxed(spec.get("box"), spec["argv"], env, first=is_first()) as held:
             pid = started(held.argv, spec["cwd"], held.env, streams, held.enter, held.visit)
+            waiting = held.waiting()
     finally:
         for each in streams:
             os.close(each)
-    return Command(pid, spec["mark"], in_bwrap=held.in_bwrap, first=is_first(), proxy=held.proxy)
+    return Command(pid, spec["mark"], in_bwrap=held.in_bwrap, first=is_first(), waiting=waiting)
 
 
 def _prompt(run_dir: Path, digest: str | None) -> int:
@@ -275,7 +288,7 @@ def watch(command: Command, spec: dict[str, Any], signals: Signals, stop_grace: 
     while command.reap() is None and not signals.stop:
         if deadline is not None and time.monotonic() >= deadline:
             break
-        signals.wait(deadline)
+        command.wait(signals, deadline)
     if command.status is not None:
         return EndKind.EXITED
     kind = EndKind.CANCELLED if signals.stop else EndKind.TIMED_OUT
@@ -291,7 +304,7 @@ def ask_to_end(command: Command, signals: Signals, grace: float) -> None:
             return
         command.send(number)
         while command.reap() is None and time.monotonic() < asked + patience:
-            signals.wait(asked + patience)
+            command.wait(signals, asked + patience)
 
 
 def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals) -> dict[str, Any]:

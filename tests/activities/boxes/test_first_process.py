@@ -47,6 +47,12 @@ for pid in range(1, 200):
 print("processes", there)
 print(sorted(int(each) for each in os.listdir("/proc") if each.isdigit()) == [os.getpid()])
 """
+CONNECTED = """
+import socket
+with socket.create_connection(("127.0.0.1", 3128)) as proxy:
+    proxy.sendall(b"nonsense\\r\\n\\r\\n")
+    assert proxy.recv(1000)
+"""
 AMBIENT_RAISE = 2
 KEYS = """
 import ctypes, os, sys
@@ -91,7 +97,7 @@ async def said(world: World, box: Box, script: str) -> list[str]:
 async def test_a_program_sees_neither_its_supervisor_nor_the_proxy_and_gets_nothing_of_them(world: World) -> None:
     """They are its neighbours, and the supervisor is root in the machine's files and network."""
     assert await said(world, box_of(world), OTHERS) == ["not ours 1", "processes 0", "True"]
-    with_proxy = await said(world, box_of(world, Network.MODEL), OTHERS)
+    with_proxy = await said(world, box_of(world, Network.MODEL), f"{CONNECTED}\n{OTHERS}")
     assert with_proxy == ["not ours 1", "processes 1", "True"], "the proxy can be ended by what it serves, no more"
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,8 +18,11 @@ from activities.boxes import addresses
 from activities.boxes.addresses import is_refused
 from activities.boxes.box import BoxKind, Network
 from activities.boxes.hosts import Entry, Target, matching
+from activities.runs.os_processes import children, identity
+from activities.runs.supervised_run import Claim
 from activities.settings.model import Settings
-from tests.activities.boxes.world import World
+from tests.activities.boxes.world import UID, World, begun
+from tests.waiting import until
 
 pytestmark = pytest.mark.ruling("N2")
 
@@ -99,6 +103,38 @@ async def test_what_is_let_through_reaches_its_host_by_the_machine_s_own_proxy(w
         box = world.box(kind, Network.MODEL, hosts=("api.example",), upstream=f"http://127.0.0.1:{port}")
         end = await world.play(box, ASK + 'ask("CONNECT api.example:443 HTTP/1.1")')
     assert end.stdout.read_text() == "HTTP/1.1 200 Connection established from afar\n", end.stderr.read_text()
+
+
+async def test_the_proxy_begins_with_the_first_connection_and_ends_with_the_run(world: World, kind: BoxKind) -> None:
+    script = """
+import pathlib, time
+print("up", flush=True)
+def wait(name):
+    while not pathlib.Path(name).exists(): time.sleep(0.02)
+wait("connect")
+for _ in range(2): ask("CONNECT evil.example:443 HTTP/1.1"); sys.stdout.flush()
+wait("end")
+"""
+    request = world.request(world.box(kind, Network.MODEL, hosts=("api.example",)), ASK + script)
+    task = await begun(request)
+    claim = Claim.read(request.run_dir)
+    assert claim is not None
+    assert claim.pid is not None
+    [command] = children(claim.pid)
+    (world.work / "connect").touch()
+    await until(lambda: (request.run_dir / "stdout.log").read_text().count("403 Forbidden") == 2)
+    [proxy] = children(claim.pid) - {command}
+    if world.box(kind).uid is not None:
+        assert os.stat(f"/proc/{proxy}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino
+        assert {line for line in Path(f"/proc/{proxy}/status").read_text().splitlines() if line.startswith("Uid")} == {
+            "\t".join(["Uid:", *[str(UID)] * 4])
+        }
+        assert len(os.listdir(f"/proc/{proxy}/fd")) <= 5, "its streams, a socket and a semaphore"
+        assert os.stat(f"/proc/{proxy}/environ").st_uid == 0, "it is nobody's to look into"
+    (world.work / "end").touch()
+    end = await task
+    assert (end.exit_code, end.survivors) == (0, 0), end.stderr.read_text()
+    assert identity(proxy) is None
 
 
 async def test_nothing_of_the_proxy_is_left(world: World, kind: BoxKind) -> None:
