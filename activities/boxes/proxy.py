@@ -118,7 +118,11 @@ class Proxy:
         while True:
             os.eventfd_read(self._room)
             program, _ = listening.accept()
-            _thread.start_new_thread(self._handle, (program, handle))
+            try:
+                _thread.start_new_thread(self._handle, (program, handle))
+            except RuntimeError:  # agents have used up the threads of their account: others of it live on
+                program.close()
+                os.eventfd_write(self._room, 1)
 
     def _handle(self, program: socket.socket, handle: Callable[[socket.socket], None]) -> None:
         try:

@@ -151,11 +151,11 @@ class Signals:
     def wait(self, until: float | None, sockets: Sequence[socket.socket] = ()) -> bool:
         """Sleep until a signal or a connection comes, at most to that time. Return whether it is a connection."""
         patience = None if until is None else max(0.0, until - time.monotonic())
-        ready, _, _ = select.select([self._wake, *sockets], [], [], patience)
+        ready, _, _ = select.select([self._wake, *(each.fileno() for each in sockets)], [], [], patience)
         with contextlib.suppress(BlockingIOError):
             while os.read(self._wake, 4096):
                 pass
-        return any(each in ready for each in sockets)
+        return bool({*ready} - {self._wake})
 
 
 @dataclass
