@@ -44,7 +44,8 @@ _PROXY = re.compile(r"(?:http://)?(\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]+)(?::([0-9]{1
 _UPSTREAM = "the machine's own proxy"
 _TO_THIS_MACHINE = "leads to this machine: its services are named in [runtimes.<name>].hosts as 127.0.0.1:port"
 _TO_NEIGHBOURS = (
-    "leads into this machine or its local network: a host there has to be named in [runtimes.<name>].hosts, no pattern"
+    "leads into this machine or its local network: name it in [runtimes.<name>].hosts, "
+    "a service of this machine as 127.0.0.1:port"
 )
 T = TypeVar("T")
 
