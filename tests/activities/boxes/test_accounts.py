@@ -20,10 +20,9 @@ from activities.runs import records, supervisor
 from activities.runs.records import Kind
 from activities.runs.supervised_run import mark_of
 from tests.activities.boxes.attacks import ATTACKS, LEFT_BY_LANDLOCK, PREAMBLE
-from tests.activities.boxes.world import PYTHON, World, built
+from tests.activities.boxes.world import PYTHON, SOMEBODY, World, built
 
 pytestmark = pytest.mark.ruling("N2")
-SOMEBODY = 64_321
 NOT_ASKED = {"use a descriptor that was left open", "change a control group", "use the keys of the service"}
 
 

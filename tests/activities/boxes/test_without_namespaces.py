@@ -15,8 +15,7 @@ from activities.boxes.machine import Machine
 from activities.boxes.probes import Proof
 from activities.host import boxing
 from activities.settings.model import RuntimeSection
-from tests.activities.boxes.test_accounts import SOMEBODY
-from tests.activities.boxes.world import PYTHON
+from tests.activities.boxes.world import PYTHON, SOMEBODY
 
 pytestmark = pytest.mark.ruling("N2")
 

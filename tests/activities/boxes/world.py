@@ -26,6 +26,8 @@ from activities.runs.supervised_run import RunEnd, RunRequest, run
 from tests.waiting import until
 
 UID = 64_100
+SOMEBODY = 64_321
+"""An account without any rights."""
 IPC_CREAT, IPC_RMID = 0o1000, 0
 
 

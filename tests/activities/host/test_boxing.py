@@ -80,7 +80,7 @@ def test_shell_agents_and_scripts_reach_the_internet_and_not_this_machine_unless
 ) -> None:
     runtime = "runtime_b" if named else "shell"
     launch = Launch(("true",), {})
-    expected = [
+    expected: list[tuple[dict[str, Any], Network, tuple[str, ...]]] = [
         ({}, Network.MODEL, ("*",)),
         ({"hosts": ["127.0.0.1:5432"]}, Network.MODEL, ("*", "127.0.0.1:5432")),
         ({"network": "model", "hosts": ["a.example"]}, Network.MODEL, ("a.example",)),
