@@ -17,7 +17,9 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Protocol
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
+from activities.runs.regular_files import appended, opened
 from activities.store.outbox import Notification
 from workflows.contract.visible import in_json, one_line, visible
 
@@ -53,12 +55,12 @@ class LogFile:
         """Append, unless a crash came between the line and its record: then the line is there already."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._path.open("a+b") as file:
+            with appended(self._path) as file, opened(self._path) as there:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - TAIL))
+                size = there.seek(0, os.SEEK_END)
+                there.seek(max(0, size - TAIL))
                 # Only whole lines count: one that a crash cut off is ended, and written again.
-                whole, _, cut_off = file.read().rpartition(b"\n")
+                whole, _, cut_off = there.read().rpartition(b"\n")
                 if f'"{notification.notification_id}"'.encode() not in whole:
                     file.write((b"\n" if cut_off else b"") + _body(notification) + b"\n")
         except OSError as error:
@@ -95,7 +97,8 @@ class Command:
 
 class Webhook:
     """A signed POST: `X-Service-Signature: sha256=<HMAC of "TIMESTAMP.BODY">`, the time in seconds as it stands in
-    `X-Service-Timestamp`; `X-Service-Event-Id` to tell repeats apart. Only the address in the settings is posted to."""
+    `X-Service-Timestamp`; `X-Service-Event-Id` to tell repeats apart. Only the address in the settings is posted to,
+    and only by HTTP: to open a file is no delivery."""
 
     name = "webhook"
 
@@ -104,6 +107,8 @@ class Webhook:
 
     def deliver(self, notification: Notification) -> None:
         """Post it; anything but 2xx is a failure, and so is being sent elsewhere."""
+        if urlsplit(self._url).scheme not in ("http", "https"):
+            raise DeliveryError(f"{self._url} is no address of the web: set [notify].webhook_url to http(s)://...")
         body, at = _body(notification), str(int(self._clock()))
         headers = {
             "Content-Type": "application/json",
@@ -130,7 +135,17 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_OPENER = urllib.request.build_opener(_NoRedirect)
+_OPENER = urllib.request.OpenerDirector()
+for _handler in (
+    urllib.request.ProxyHandler,
+    urllib.request.HTTPHandler,
+    urllib.request.HTTPSHandler,
+    urllib.request.HTTPDefaultErrorHandler,
+    urllib.request.HTTPErrorProcessor,
+    urllib.request.UnknownHandler,
+    _NoRedirect,
+):
+    _OPENER.add_handler(_handler())
 
 
 def _short(notification: Notification) -> Iterator[tuple[str, str]]:

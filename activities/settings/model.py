@@ -227,7 +227,7 @@ class Notify(Section):
     """A line of JSON each, in `notifications.jsonl` in the service home."""
     command: list[str] = []
     """Run for each, with the message on standard input."""
-    webhook_url: str = Field(default="", pattern=r"^$|^https?://")
+    webhook_url: str = Field(default="", pattern=r"^$|^https?://[^/\s?#][^\s]*$")
     webhook_secret_env: str = ""
     """Name of the variable that holds the secret which signs webhooks; the secret itself never stands in a file."""
 

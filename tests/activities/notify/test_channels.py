@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from activities.notify.channels import Command, DeliveryError, LogFile, Webhook
 from activities.settings.model import Notify
@@ -107,6 +108,30 @@ def test_a_webhook_that_refuses_or_is_not_there_says_why(receiver: str) -> None:
         Webhook(receiver, "").deliver(TOLD)
     with pytest.raises(DeliveryError, match="refused"):
         Webhook("http://127.0.0.1:1/", "").deliver(TOLD)
+
+
+@pytest.mark.ruling("N8")
+@pytest.mark.parametrize("url", ["file:///etc/hostname", "FILE:/etc/hostname", "data:,told", "ftp://127.0.0.1:1/x", ""])
+def test_what_is_not_the_web_is_never_delivered_to(url: str) -> None:
+    with pytest.raises(DeliveryError, match="http"):
+        Webhook(url, "s3cret").deliver(TOLD)
+
+
+@pytest.mark.ruling("N8")
+@pytest.mark.parametrize(
+    "url", ["file:///etc/hostname", "data:,told", "http:///etc/hostname", "https:told", "http://a b/"]
+)
+def test_a_webhook_that_is_not_an_address_of_the_web_is_refused_as_a_setting(url: str) -> None:
+    with pytest.raises(ValidationError, match="webhook_url"):
+        Notify(webhook_url=url)
+
+
+@pytest.mark.ruling("N8")
+def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DeliveryError, match="is a link"):
+        LogFile(tmp_path / "log.jsonl").deliver(TOLD)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.mark.ruling("N6")

@@ -163,6 +163,17 @@ def test_a_webhook_whose_answer_is_no_http_is_undelivered(home: Home) -> None:
     assert how.error
 
 
+@pytest.mark.ruling("N8")
+def test_a_file_is_no_webhook_and_nothing_is_recorded_as_delivered(home: Home) -> None:
+    section = Notify(log=False, webhook_secret_env="HOOK").model_copy(update={"webhook_url": "file:///etc/hostname"})
+    context = Context(home, Settings(notify=section), open_store(home), {"HOOK": "s3cret"})
+    with context.store.begin() as connection:
+        outbox.add(connection, (EVENT,))
+    with pytest.raises(ApplicationError, match="webhook: "):
+        asyncio.run(ActivityEnvironment().run(Deliverer(context).deliver, ID))
+    assert not outbox.is_delivered(context.store, ID, "webhook")
+
+
 def test_a_notification_that_is_not_there_yet_is_asked_for_again(told: Told) -> None:
     with pytest.raises(ApplicationError, match="e99 is not there yet") as caught:
         asyncio.run(ActivityEnvironment().run(Deliverer(told.context).deliver, "job-0123456789ab-e99"))
