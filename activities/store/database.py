@@ -34,7 +34,7 @@ from activities.settings.home import Home
 from workflows.model.errors import ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration; a test compares it with what alembic finds."""
 
 

@@ -3,18 +3,20 @@
 import sqlite3
 import sys
 import threading
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine
+from sqlalchemy import Engine, create_engine, text
 
 from activities.settings.home import Home
-from activities.store import agents, attempts, claims, database, events, jobs, repos
+from activities.store import agents, attempts, claims, database, events, idempotency, jobs, repos
 from activities.store.claims import Offered
 from activities.store.database import HEAD, MIGRATIONS, StoreNewerError, open_store
 from activities.store.schema import metadata
@@ -42,6 +44,20 @@ def test_the_code_knows_the_newest_migration() -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+
+
+@pytest.mark.ruling("J9")
+def test_a_key_that_an_older_release_stored_is_found_again(bare_home: Home) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    engine = create_engine(f"sqlite:///{bare_home.ensure().store}")
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0002")
+        row = {"key": "order-17", "digest": "d", "subject": "first", "at": time.time()}
+        insert = "INSERT INTO idempotency (key, digest, subject, reserved_at) VALUES (:key, :digest, :subject, :at)"
+        connection.execute(text(insert), row)
+    assert idempotency.reserve(open_store(bare_home), "order-17", "d", "second").subject == "first"
 
 
 def test_the_store_is_private_and_survives_a_crash_by_wal(bare_home: Home) -> None:

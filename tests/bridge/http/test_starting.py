@@ -4,11 +4,13 @@ import asyncio
 import json
 from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import text
 from temporalio.client import Client
 
 from activities.store import idempotency
@@ -20,6 +22,7 @@ from tests.activities.git.conftest import make_repository
 from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller, scout
+from tests.contract.redaction_table import TOKENS
 from workflows.pipeline import ids
 from workflows.temporal import search
 
@@ -208,6 +211,18 @@ class TestIdempotency:
         async with caller(service) as client:
             answer = await client.post(ASK, json=BODY, headers=[(b"Idempotency-Key", key.encode("latin-1"))])
         assert answer.status_code == 400
+
+    @pytest.mark.ruling("N7")
+    async def test_a_key_is_stored_as_its_digest(self, with_temporal: Service) -> None:
+        """Two keys that look like tokens are two keys."""
+        keys = [TOKENS["GitHub personal"], TOKENS["GitHub personal"][::-1], "order-17"]
+        async with caller(with_temporal) as client:
+            for key in keys:
+                answer = await client.post(ASK, json=BODY, headers={"Idempotency-Key": key})
+                assert answer.status_code == 200
+        with with_temporal.store.connect() as connection:
+            stored = connection.execute(text("SELECT key FROM idempotency")).scalars().all()
+        assert sorted(stored) == sorted(sha256(key.encode()).hexdigest() for key in keys)
 
     async def test_a_key_is_forgotten_after_a_week(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         idempotency.reserve(service.store, "k", "d", "first")
