@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from activities.redaction.kept_secrets import KeptSecrets
-from activities.runs.regular_files import created
+from activities.runs.regular_files import created, opened
 from activities.sealing import seal_key
 from activities.settings.home import Home
 from activities.store.hosts import release
@@ -26,6 +27,7 @@ from bridge.machine.locks import holder
 from bridge.machine.steps import Step, megabytes, unheard
 from bridge.operations.service import Service
 from bridge.operations.upkeep import by_itself
+from workflows.contract.faults import first
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 
 MANIFEST = "backup.json"
@@ -105,9 +107,13 @@ def restore(home: Home, folder: Path, step: Step = unheard) -> Backup:
 
     Whatever ends it before it is whole, nothing of it stays.
     """
+    _refuse_links(folder)
     manifest = _read(folder)
     if (pid := holder(home.daemon_lock)) is not None:
         raise RefusedError(f"a daemon (process {pid}) runs for {home.root}", "service daemon stop")
+    for path in home.root.iterdir() if home.root.is_dir() else ():
+        if path.is_symlink():
+            raise RefusedError(f"{path} is a link: nothing is restored through it", f"ls -l {path}")
     if there := [path.name for path in (home.store, home.temporal_db, home.artifacts) if path.exists()]:
         raise RefusedError(
             f"{home.root} holds a service already ({', '.join(there)})", "export SERVICE_HOME=/an/empty/folder"
@@ -232,7 +238,7 @@ def _others(home: Home) -> Iterator[Path]:
 
 def _copy(path: Path, target: Path) -> None:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with path.open("rb") as source, open(created(target), "wb") as made:
+    with opened(path.resolve(), ours=False) as source, open(created(target), "wb") as made:
         shutil.copyfileobj(source, made, 1024 * 1024)
         made.flush()
         os.fsync(made.fileno())
@@ -245,12 +251,30 @@ def _digests(folder: Path) -> Iterator[tuple[str, str]]:
                 yield str(path.relative_to(folder)), hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _refuse_links(folder: Path) -> None:
+    """A backup holds folders and plain files: what else stands in it leads to something that was never copied."""
+    for path in folder.rglob("*"):
+        found = path.lstat()
+        if stat.S_ISDIR(found.st_mode):
+            continue
+        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+            continue
+        what = "is a link" if stat.S_ISLNK(found.st_mode) else "is not a plain file"
+        if stat.S_ISREG(found.st_mode):
+            again = f"cp -r {folder} {folder}.copy; service restore {folder}.copy"
+            raise BackupError(f"{path} has more than one name (a hard link); nothing of {folder} is restored", again)
+        raise BackupError(f"{path} {what}; nothing of {folder} is restored", "service restore ANOTHER_BACKUP")
+
+
 def _read(folder: Path) -> Manifest:
     try:
         return Manifest.model_validate(json.loads((folder / MANIFEST).read_bytes()))
     except (FileNotFoundError, NotADirectoryError):
         raise NotFoundError(f"{folder} is no backup: it has no {MANIFEST}", "service backup FOLDER") from None
-    except (ValueError, ValidationError) as error:
+    except ValidationError as error:
+        why = "; ".join(first([f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]))
+        raise BackupError(f"{folder / MANIFEST} cannot be read: {why}", "service backup FOLDER") from None
+    except ValueError as error:
         raise BackupError(f"{folder / MANIFEST} cannot be read: {error}", "service backup FOLDER") from None
 
 

@@ -1,9 +1,10 @@
 """A copy of the home while it is used, and back."""
 
 import json
+import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -177,6 +178,59 @@ def test_a_backup_that_is_not_whole_is_not_put_in_place(service: Service, tmp_pa
     with pytest.raises(BackupError, match="is not whole"):
         backup.restore(other, tmp_path / "copy")
     assert not other.root.exists()
+
+
+def as_link(file: Path, tmp_path: Path) -> None:
+    """With the content that the manifest names."""
+    file.rename(tmp_path / "outside")
+    file.symlink_to(tmp_path / "outside")
+
+
+def as_hard_link(file: Path, tmp_path: Path) -> None:
+    os.link(file, tmp_path / "outside")
+
+
+def as_pipe(file: Path, tmp_path: Path) -> None:
+    os.mkfifo(file.with_name("pipe"))
+
+
+def as_folder_link(file: Path, tmp_path: Path) -> None:
+    file.parent.rename(tmp_path / "outside")
+    file.parent.symlink_to(tmp_path / "outside")
+
+
+def as_loop(file: Path, tmp_path: Path) -> None:
+    file.with_name("loop").symlink_to("..")
+
+
+@pytest.mark.ruling("N8")
+@pytest.mark.parametrize("place", ["artifacts", "store.db", "config.toml", backup.MANIFEST])
+@pytest.mark.parametrize("made", [as_link, as_hard_link, as_pipe, as_folder_link, as_loop])
+def test_a_backup_with_links_or_devices_is_refused(
+    service: Service, tmp_path: Path, place: str, made: Callable[[Path, Path], None]
+) -> None:
+    folder = tmp_path / "copy"
+    backup.make(service, folder)
+    [file, *_] = sorted(path for path in folder.rglob("*") if path.is_file() and place in path.parts)
+    if made is as_folder_link and file.parent == folder:
+        pytest.skip("the folder itself may lie behind a link: a person names it")
+    made(file, tmp_path)
+    other = Home(tmp_path / "other")
+    with pytest.raises(BackupError, match=r"is a link|is not a plain file|has more than one name"):
+        backup.restore(other, folder)
+    assert not other.root.exists()
+
+
+@pytest.mark.ruling("N8")
+@pytest.mark.parametrize("name", ["artifacts", "store.db", "config.toml"])
+def test_nothing_is_restored_through_a_link_in_the_home(service: Service, tmp_path: Path, name: str) -> None:
+    backup.make(service, tmp_path / "copy")
+    other = Home(tmp_path / "other").ensure()
+    (other.root / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RefusedError, match="is a link"):
+        backup.restore(other, tmp_path / "copy")
+    assert not (tmp_path / "elsewhere").exists()
+    assert sorted(path.name for path in other.root.iterdir()) == [name]
 
 
 def test_a_name_that_leads_out_of_the_home_is_refused(service: Service, tmp_path: Path) -> None:
