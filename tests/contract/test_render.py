@@ -1,6 +1,8 @@
+import html
 import json
 import re
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given, settings
@@ -67,6 +69,32 @@ class TestFindings:
             first, *rest = findings(entry).split("\n")
             assert used.format(key) in first
             assert rest == [f"  - {name}: {web}{name}" for name in reversed(keys[place + 1 :])]
+
+    @pytest.mark.ruling("N6")
+    @pytest.mark.parametrize(
+        ("url", "target"),
+        [
+            ("https://x.example/a_(b)", "https://x.example/a_%28b%29"),
+            ("https://x.example/a|b*c~d", "https://x.example/a%7Cb%2Ac~d"),
+            (
+                "https://x.example/\N{LATIN SMALL LETTER E WITH ACUTE}?q=50%&r=%41#s",
+                "https://x.example/%C3%A9?q=50%25&r=%41#s",
+            ),
+            ("https://x.example/a&rpar;&#32;b", "https://x.example/a&rpar%3B&#32%3Bb"),
+            ("https://x.example/a\u200bb\u202ec", "https://x.example/a%E2%80%8Bb%E2%80%AEc"),
+            ("https://x.example/{a}^b$$c$", "https://x.example/%7Ba%7D%5Eb%24%24c%24"),
+            ("https://ann@x.example/@everyone", "https://ann%40x.example/%40everyone"),
+        ],
+    )
+    def test_nothing_in_the_address_of_a_link_ends_it(self, url: str, target: str) -> None:
+        assert findings({"title": "t", "url": url}) == f"- **t** [url]({target})"
+
+    @pytest.mark.ruling("L11")
+    @pytest.mark.parametrize("slash", ["&#47;", "&#x2f;", "&sol;", "%2F", "%2f", "/"])
+    def test_no_link_refers_to_an_issue_however_its_address_is_written(self, slash: str) -> None:
+        text = findings({"title": "t", "url": f"https://github.com/acme/shop{slash}issues{slash}12"})
+        leads = re.findall(r'href="([^"]*)"', MarkdownIt("commonmark").render(text))
+        assert not [each for each in leads if "/issues/12" in unquote(html.unescape(each))]
 
     def test_an_empty_text_is_said_to_be_empty(self) -> None:
         assert findings("", {"": [""]}).split("\n") == ["- (empty)", "- **Finding 2**", "  - :", "    - (empty)"]

@@ -7,6 +7,9 @@ A zero-width space behind the character that would begin something special works
 escapes would show. What spans lines (fences, HTML) is confined by the list item that every text is put into.
 """
 
+from html import unescape
+from urllib.parse import quote, unquote
+
 from workflows.contract.patterns import compiled
 from workflows.contract.visible import left_out
 
@@ -26,6 +29,9 @@ _SPECIAL = compiled(
     r"|(?m:^[ \t>]*+)(?=(?:=++|-++|(?:[-*_][ \t]*+){3,}+)[ \t]*+(?:\n|\Z))"  # underlines and rules
     r"|(?m:^(?:[ \t>]|(?:[*+-]|[0-9]{1,9}[.)])[ \t])*+)(?=#{1,6}(?:\s|\Z))"  # headings
 )
+_LONE_PERCENT = compiled(r"%(?![0-9A-Fa-f]{2})")
+_OF_ADDRESSES = "%:/?#&=+,.-_"
+"""What stays as it is in the address of a link. A `;` would end an entity, which stands for any character."""
 
 
 def visible(text: str) -> str:
@@ -41,6 +47,11 @@ def inert(text: str) -> str:
     return text
 
 
+def address(url: str) -> str:
+    """Percent-encode the address of a link: nothing in it ends the link, or is read as anything else."""
+    return quote(_LONE_PERCENT.sub("%25", url), safe=_OF_ADDRESSES)
+
+
 def refers(url: str) -> bool:
     """The address is that of an issue, a pull request or a discussion: a link to it would refer to it."""
-    return _ADDRESS.search(url) is not None
+    return _ADDRESS.search(unquote(unescape(url))) is not None

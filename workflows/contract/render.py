@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from workflows.contract.inert import inert, refers, visible
+from workflows.contract.inert import address, inert, refers, visible
 from workflows.contract.lines import Lines, bullet, cut, fit, word, wrapped
 from workflows.contract.models import Delegation, Finding, HumanQuestion, ServiceResult
 from workflows.contract.redact import redact, redact_value
@@ -84,15 +84,14 @@ class _Writer:
             return self.text(entry)
         if not isinstance(entry, dict):
             return self.as_json(entry)
-        heading, qualifier, link = (_first(entry, keys) for keys in (HEADING_KEYS, QUALIFIER_KEYS, LINK_KEYS))
+        heading, qualifier, web = (_first(entry, keys) for keys in (HEADING_KEYS, QUALIFIER_KEYS, LINK_KEYS))
         line = f"**{self.word(str(entry[heading])) if heading else label}**"
         line += f" ({self.word(str(entry[qualifier]))})" if qualifier else ""
-        target = _WEB.fullmatch(str(entry[link])) if link else None
+        target = _WEB.fullmatch(str(entry[web])) if web else None
         target = target if target and not refers(target[0]) else None
         if target:
-            url = target[0].replace("(", "%28").replace(")", "%29")
-            line += f" [{link}]({url})"
-        used = {heading, qualifier, link if target else None}
+            line += f" [{web}]({address(target[0])})"
+        used = {heading, qualifier, web if target else None}
         rest = [self.member(name, value, 1) for name, value in entry.items() if name not in used]
         return [line, *(line for lines in rest for line in bullet(lines))]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from workflows.contract.inert import address
 from workflows.contract.lines import Lines
 from workflows.github.bound import BoundTree
 from workflows.github.texts.parts import cell, code, line
@@ -28,7 +29,7 @@ def heading(tree: BoundTree, what: str) -> str:
 
 def everything(tree: BoundTree) -> str:
     """Where all of it is."""
-    page = f", or on [the dashboard](<{tree.page}>)" if tree.page else ""
+    page = f", or on [the dashboard](<{address(tree.page)}>)" if tree.page else ""
     return f"The whole of it: {code(f'service job tree {tree.root}')}{page}."
 
 
