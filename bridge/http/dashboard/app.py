@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bridge.http.dashboard.frame import render
+from bridge.http.dashboard.frame import live, render
 from bridge.http.dashboard.frame.forms import fields_of
 from bridge.http.dashboard.frame.live import Live, digest_of
 from bridge.http.dashboard.frame.notes import Notes
@@ -27,6 +27,7 @@ from bridge.http.wire import by_people
 from bridge.http.wire.by_people import AgentAt
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, as_ours
+from bridge.http.wire.held_open import HeldOpen
 from bridge.http.wire.off_loop import act, read
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
@@ -78,7 +79,7 @@ class _Dashboard:
     def __init__(self, service: Service, agent_at: AgentAt) -> None:
         self._service, self._agent_at = service, agent_at
         self._sessions, self._rate, self._notes = Sessions(service), Rate(PER_MINUTE), Notes()
-        self._live = Live(service, self._inner)
+        self._live, self._held = Live(service, self._inner), HeldOpen(2 * live.MOST)
         self._router = Router(
             [
                 Route("/", self._home),
@@ -176,7 +177,7 @@ class _Dashboard:
             told=lambda error: _sentence(as_ours(error, request.scope)),
             goes_on=lambda: self._sessions.of(request.scope) is not None,
         )
-        return StreamingResponse(body, media_type="text/event-stream")
+        return self._held.stream(request.scope, body)
 
     async def _carry_out(self, action: Action, request: Request) -> Response:
         """POST, redirect, GET; what was refused is shown at once, with what the person had typed still there."""

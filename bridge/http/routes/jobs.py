@@ -5,13 +5,15 @@ from dataclasses import replace
 from secrets import token_hex
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from bridge.http.routes.event_stream import look, resumed_at, stream
-from bridge.http.wire import projections
+from bridge.http.wire import held_open, projections
 from bridge.http.wire.call import CHANNEL, call_of
 from bridge.http.wire.cursors import page, place
 from bridge.http.wire.document import BODY, ORDER, errors
+from bridge.http.wire.errors import TooManyStreamsError
+from bridge.http.wire.held_open import HeldOpen
 from bridge.http.wire.off_loop import act, read
 from bridge.http.wire.parameters import (
     Cursor,
@@ -60,14 +62,14 @@ LOOK_SECONDS = 0.2
 
 
 def router(service: Service) -> APIRouter:
-    made = APIRouter(route_class=StrictRoute, tags=["jobs"])
-    _add_job(made, service)
-    _add_looks(made, service)
+    made, held = APIRouter(route_class=StrictRoute, tags=["jobs"]), HeldOpen(held_open.MOST)
+    _add_job(made, service, held)
+    _add_looks(made, service, held)
     _add_orders(made, service)
     return made
 
 
-def _add_job(made: APIRouter, service: Service) -> None:
+def _add_job(made: APIRouter, service: Service, held: HeldOpen) -> None:
     """`get_job` answers bytes: what an ETag is of, and what is asked a thousand times for each other call."""
     glances = projections.Glances(service)
 
@@ -79,7 +81,9 @@ def _add_job(made: APIRouter, service: Service) -> None:
         if told is None:
             told = await read(projections.job, service, job_id)
         if wait is not None:
-            told = await _changed(service, job_id, request, told, if_none_match or told.tag, _seconds(wait))
+            seconds = _seconds(wait)
+            with held.wait(request.scope):
+                told = await _changed(service, job_id, request, told, if_none_match or told.tag, seconds)
         headers = {"ETag": told.tag}
         if told.tag == if_none_match:
             return Response(status_code=304, headers=headers)
@@ -90,12 +94,12 @@ def _add_job(made: APIRouter, service: Service) -> None:
         get_job,
         route_class_override=PlainRoute,
         response_model=Job,
-        responses=errors(NotFoundError) | {304: {"description": "Not changed."}},
+        responses=errors(NotFoundError, TooManyStreamsError) | {304: {"description": "Not changed."}},
         openapi_extra=needs(Scope.READ),
     )
 
 
-def _add_looks(made: APIRouter, service: Service) -> None:
+def _add_looks(made: APIRouter, service: Service, held: HeldOpen) -> None:
     @made.get("/v1/jobs", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def list_jobs(
         repo: str | None = None,
@@ -127,7 +131,7 @@ def _add_looks(made: APIRouter, service: Service) -> None:
     @made.get(
         "/v1/jobs/{job_id}/events",
         response_model=EventList,
-        responses=errors(NotFoundError)
+        responses=errors(NotFoundError, TooManyStreamsError)
         | {
             200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
             204: {"description": "Nothing more will happen: a stream that is taken up again ends here."},
@@ -150,7 +154,7 @@ def _add_looks(made: APIRouter, service: Service) -> None:
         if over and not found and last_event_id is not None:
             return Response(status_code=204)
         told = stream(service, job_id, after, whole_tree, call_of(request.scope).opens)
-        return StreamingResponse(told, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        return held.stream(request.scope, told)
 
 
 def _add_orders(made: APIRouter, service: Service) -> None:

@@ -9,7 +9,8 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -31,6 +32,11 @@ OLD_SECONDS = 15.0
 """After so long a page waits for a new look, since what is gone may be back."""
 FIRST_SECONDS = 2.0
 STILL_HERE_SECONDS = 15.0
+MOST = 8
+"""Streams of one session: a browser opens six connections to a bridge, for all its pages together.
+
+Twice as many are held while those that make room have not ended; one more is refused.
+"""
 KEPT = 64
 """Rendered pages that are remembered."""
 
@@ -101,13 +107,18 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         self.lookers -= 1
 
-    async def later_than(self, change: int, seconds: float) -> None:
-        """Return when there is a newer change, or after so many seconds."""
+    async def later_than(self, change: int, seconds: float, unless: Callable[[], bool]) -> None:
+        """Return when there is a newer change, `unless` is true, or so many seconds are over."""
         try:
             async with asyncio.timeout(seconds), self._news:
-                await self._news.wait_for(lambda: self.change > change)
+                await self._news.wait_for(lambda: self.change > change or unless())
         except TimeoutError:
             return
+
+    async def stir(self) -> None:
+        """Have all that wait for a change look again."""
+        async with self._news:
+            self._news.notify_all()
 
     async def _look(self) -> None:
         """While anybody looks. Whatever fails is tried again: without this task all open pages stand still."""
@@ -136,6 +147,13 @@ class Watch:
                 changes.close()
 
 
+@dataclass(eq=False)
+class _Seat:
+    """A stream of a session; it makes room when newer ones need it."""
+
+    makes_room: bool = False
+
+
 class Live:
     """The streams of all open pages."""
 
@@ -143,24 +161,43 @@ class Live:
         self.watch = Watch(service)
         self._render = render
         self._shown: OrderedDict[tuple[str, str], _Shown] = OrderedDict()
+        self._seats: dict[str, list[_Seat]] = {}
 
     async def stream(
         self, page: Page, asked: Asked, seen: str | None, told: Told, goes_on: Callable[[], bool]
     ) -> AsyncIterator[bytes]:
-        """What is inside the page's `main`, each time it has become another, until the session ends."""
+        """What is inside the page's `main`, each time it has become another, until the session ends.
+
+        Where a session has `MOST` streams, the page that was opened first makes room for one more, and is told so.
+        """
         yield b"retry: 1000\n\n"
         before: _State = (seen, "", None)
         sent = time.monotonic()
-        with self.watch as watch:
-            while goes_on():
+        with self.watch as watch, self._seated(asked.session.key) as seat:
+            await watch.stir()
+            while goes_on() and not seat.makes_room:
                 change = watch.change
                 shown = await self._now(page, asked, told)
                 now = (shown.digest or before[0], shown.trouble, watch.waiting)
                 if now != before or time.monotonic() - sent > STILL_HERE_SECONDS:
                     yield _news(shown, before, now)
                     before, sent = now, time.monotonic()
-                await watch.later_than(change, min(page.fresh_seconds, STILL_HERE_SECONDS))
-        yield b"event: over\ndata: session\n\n"
+                seconds = min(page.fresh_seconds, STILL_HERE_SECONDS)
+                await watch.later_than(change, seconds, unless=lambda: seat.makes_room)
+            yield b"event: crowded\ndata: %d\n\n" % MOST if seat.makes_room else b"event: over\ndata: session\n\n"
+
+    @contextmanager
+    def _seated(self, session: str) -> Iterator[_Seat]:
+        seats, mine = self._seats.setdefault(session, []), _Seat()
+        seats.append(mine)
+        for first in seats[:-MOST]:
+            first.makes_room = True
+        try:
+            yield mine
+        finally:
+            seats.remove(mine)
+            if not seats:
+                del self._seats[session]
 
     async def _now(self, page: Page, asked: Asked, told: Told) -> _Shown:
         key = (asked.session.key, f"{asked.path}?{sorted(asked.query.items())}")

@@ -1,10 +1,12 @@
 """Open pages are told what has changed (ruling M5)."""
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 
 import httpx
 import pytest
 
+from bridge.http.dashboard.frame import live as frame
 from bridge.machine import token
 from bridge.operations.service import Service
 from tests.bridge import seeds
@@ -85,3 +87,30 @@ async def test_every_page_says_which_part_is_gone(ann: Surfer) -> None:
     assert "Temporal does not answer" in shown.words
     assert "No worker runs on this machine" in shown.words
     assert "service daemon start" in shown.words
+
+
+@pytest.mark.ruling("N8")
+async def test_one_session_cannot_hold_every_connection(
+    service: Service, listening: Listen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page that was opened first makes room, and is told so; another session has streams of its own."""
+    monkeypatch.setattr(frame, "MOST", 2)
+    live = listening(service)
+    async with (
+        Surfer(service, live.url, httpx.AsyncHTTPTransport()) as ann,
+        Surfer(service, live.url, httpx.AsyncHTTPTransport()) as bob,
+        AsyncExitStack() as stack,
+    ):
+        await ann.enter()
+        await bob.enter()
+        told = []
+        for surfer in (bob, ann, ann, ann):
+            answer = await stack.enter_async_context(surfer.client.stream("GET", "/ui/live/", timeout=None))
+            told.append(messages(answer))
+            await soon(anext(told[-1]))
+            await soon(anext(told[-1]))
+        crowded = [each async for each in told[1]]
+        assert crowded[-1] == {"event": "crowded", "data": "2"}
+        seeds.paused(service)
+        for each in (told[0], told[2], told[3]):
+            await soon(_until_told(each, seeds.ROOT))

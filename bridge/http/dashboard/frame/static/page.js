@@ -88,16 +88,15 @@
   // nobody sees hold none, but for one that can tell when something waits.
   const gone = "The bridge does not answer; what is shown may be old. In a terminal: service daemon status";
   const over = "This session is over. For a new one, type: service dashboard";
+  const crowded = "Too many pages of this session are open. This one stands still until you come back to it.";
   let stream = null, again = 0, watches = false;
   function banner(why) { $("offline").hidden = !why; $("offline").textContent = why; }
   function end(why, seconds) {
-    stream.close(); stream = null;
-    banner(why);
-    again = setTimeout(listen, seconds * 1000);
+    stream.close(); stream = null; banner(why);
+    if (seconds) again = setTimeout(listen, seconds * 1000);
   }
   function listen() {
-    clearTimeout(again);
-    if (document.hidden && !watches) { stream?.close(); stream = null; }
+    clearTimeout(again); if (document.hidden && !watches) { stream?.close(); stream = null; }
     if (stream || !main().dataset.live || (document.hidden && !watches)) return;
     stream = new EventSource(main().dataset.live + main().dataset.seen);
     stream.onopen = () => banner("");
@@ -108,9 +107,10 @@
     stream.addEventListener("waiting", (event) => { if (!here()) tellWaiting(Number(event.data)); });
     stream.addEventListener("trouble", (event) => banner(event.data));
     stream.addEventListener("over", () => end(over, 10));
+    stream.addEventListener("crowded", () => end(crowded, 0));
     stream.onerror = () => stream.readyState === EventSource.CLOSED ? end(over, 10) : end(gone, 2);
   }
-  document.addEventListener("visibilitychange", listen);
+  document.addEventListener("visibilitychange", listen); window.addEventListener("focus", listen);
   navigator.locks?.request("live", () => { watches = true; listen(); return new Promise(() => {}); });
 
   // Keys. One letter each, never while somebody types.

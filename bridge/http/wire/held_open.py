@@ -1,0 +1,59 @@
+"""Calls that stay open, streams and waits: no caller may hold all the connections with them (ruling N8)."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from bridge.http.wire.call import call_of
+from bridge.http.wire.errors import TooManyStreamsError
+
+MOST = 64
+"""Of one caller; the bridge holds four times as many connections (`bridge.http.connections`)."""
+
+
+class HeldOpen:
+    """How many each caller holds, at most so many."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._held = most, Counter[str]()
+
+    @contextmanager
+    def wait(self, scope: Scope) -> Iterator[None]:
+        """Count a call that waits, or refuse it."""
+        caller = self._count(scope)
+        try:
+            yield
+        finally:
+            self._end(caller)
+
+    def stream(self, scope: Scope, body: AsyncIterator[bytes]) -> StreamingResponse:
+        """The answer that is a stream of events, counted until it ends; or refuse it."""
+        return _Counted(self, self._count(scope), body)
+
+    def _count(self, scope: Scope) -> str:
+        caller = call_of(scope).caller
+        if self._held[caller] >= self._most:
+            told = f"{self._most} streams and waits of this caller are open; close one, then try again"
+            raise TooManyStreamsError(told)
+        self._held[caller] += 1
+        return caller
+
+    def _end(self, caller: str) -> None:
+        self._held[caller] -= 1
+        if not self._held[caller]:
+            del self._held[caller]
+
+
+class _Counted(StreamingResponse):
+    def __init__(self, held: HeldOpen, caller: str, body: AsyncIterator[bytes]) -> None:
+        super().__init__(body, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._held, self._caller = held, caller
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._held._end(self._caller)
