@@ -222,7 +222,7 @@ def tell_error(error: "ServiceError") -> None:
 
 def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = "") -> None:
     """The one form of an error: a sentence, how the command is typed, what to type next. `code` is for programs."""
-    commands = [command for command in commands if command]
+    message, commands = _without_secrets(message), [_without_secrets(command) for command in commands if command]
     if _for_programs:
         told = {"error": message, "code": code, "hint": "\n".join(commands)}
         tell(_json_for(sys.stderr, json.dumps(told, ensure_ascii=False)))
@@ -233,6 +233,13 @@ def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = ""
     tell(*([f"usage: {usage}"] if usage else ()))
     heads = [Piece("try:", Look.STRONG), *[Piece("    ")] * len(commands)]
     tell(*(Line(head, f" {command}") for head, command in zip(heads, commands, strict=False)))
+
+
+def _without_secrets(text: str) -> str:
+    """An error quotes what was typed, and ends in logs and scrollbacks (ruling N7)."""
+    from activities.redaction.redacted import redacted
+
+    return redacted(text)
 
 
 def flush() -> None:

@@ -183,9 +183,11 @@ def way_out_in_words(way: "WayOut") -> list[str]:
 
 
 def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
+    from workflows.contract.faults import first
+
     lines: list[str] = []
     if faults := diagnostics.get("faults"):
-        lines += ["", "faults of the result:", *(prose(f"  - {fault}") for fault in faults)]
+        lines += ["", "faults of the result:", *(prose(f"  - {fault}") for fault in first(faults))]
     if tail := diagnostics.get("stderr"):
         lines += ["", "last words of the agent:", *prefixed(str(tail).rstrip("\n"))[-10:]]
     return lines

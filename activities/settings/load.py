@@ -21,6 +21,7 @@ from activities.settings import toml
 from activities.settings.home import Home
 from activities.settings.model import Section, Settings
 from activities.settings.reading import File, Reading
+from workflows.contract.faults import first
 from workflows.model.errors import UsageError
 
 ENVIRONMENT: dict[str, tuple[str, str]] = {
@@ -62,7 +63,7 @@ def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
     try:
         settings = Settings.model_validate(_over(written, overrides))
     except ValidationError as error:
-        faults = "\n".join(_sentence(fault, environ) for fault in error.errors())
+        faults = "\n".join(first([_sentence(fault, environ) for fault in error.errors()]))
         raise SettingsError(faults, f"edit {home.config}, then: service config check") from None
     _learn_secrets(home, settings, environ)
     in_force = toml.flattened(settings.model_dump(mode="json"))

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from temporalio.client import WorkflowHandle
 
+from activities.redaction.redacted import redacted
 from activities.store import events
 from activities.store import jobs as stored_jobs
 from activities.temporal import RPC_TIMEOUT
@@ -30,7 +31,7 @@ from workflows.contract.strings import fitted
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
 from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
-from workflows.model.refusals import ResumeFault
+from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rows import RoundRecord
 from workflows.model.states import TaskState
 from workflows.policy import whole_answers
@@ -63,7 +64,7 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
     if order.verb not in list(Verb):
         near = nearest(order.verb, list(Verb))
         hint = f"service resume {order.job_id} {near}" if near else f"service resume {order.job_id}"
-        raise UsageError(f"{one_line(order.verb)!r} is no verb; they are {', '.join(Verb)}", hint)
+        raise UsageError(f"{one_line(redacted(order.verb))!r} is no verb; they are {', '.join(Verb)}", hint)
     root = jobs.get(service, order.job_id).root_job_id
     if taken := _taken_before(service, root, order):
         return taken
@@ -93,10 +94,16 @@ def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
     if order.round not in (None, meant.number) or not meant.digest.startswith(order.digest) or not meant.questions:
         return
     asks, what = {each.id: each.choices for each in meant.questions}, f"round {meant.number} of {meant.coordinator_id}"
-    means = Meant(partial=order.partial, other=order.other)
-    refusal = refuse_verb(order.verb, order.text, meant.kind, list(asks), what)
-    refusal = refusal or whole_answers.refuse(order.text, asks, means, meant.coordinator_id, what)
-    if refusal:
+
+    def refusal_of(text: str) -> Refusal | None:
+        means = Meant(partial=order.partial, other=order.other)
+        return refuse_verb(order.verb, text, meant.kind, list(asks), what) or whole_answers.refuse(
+            text, asks, means, meant.coordinator_id, what
+        )
+
+    if refusal := refusal_of(order.text):
+        # Of a long text a refusal quotes the beginning: half a secret would not be known as one.
+        refusal = refusal_of(redacted(order.text)) or refusal
         raise RefusedError(refusal.message, _lines_to_type(refusal.data, order.job_id))
 
 
@@ -133,7 +140,7 @@ async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: Resum
         # The same request id: whichever of the two arrives, it acts once.
         with translated():
             await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)
-    kept = f"{order.verb} {one_line(order.text, 300)}".strip()
+    kept = f"{order.verb} {one_line(redacted(order.text), 300)}".strip()
     return Verdict(f"no worker is there to take it; it is kept, and takes effect when one comes: {kept}", applied=False)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import cli
 from cli.output import tell_error, typed
+from tests.contract.redaction_table import TOKENS
 from workflows.model.errors import Commands, RefusedError
 
 pytestmark = pytest.mark.ruling("N6")
@@ -68,3 +69,17 @@ def test_a_hint_of_several_commands_has_a_line_for_each_and_none_for_others(caps
         "error: no",
         r"try: service job list\n     service job retry FORGED",
     ]
+
+
+@pytest.mark.ruling("N7")
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_an_error_is_told_without_the_secrets_of_what_was_typed(
+    capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    secret = TOKENS["GitHub personal"]
+    typed(words)
+    tell_error(RefusedError(f"`{secret}` is none of the choices", f"service resume x answer 'q: {secret}' --other"))
+    told = capsys.readouterr().err
+    assert secret not in told
+    assert "is none of the choices" in told
+    assert "service resume x answer" in told

@@ -7,7 +7,7 @@ written as a JSON string in brackets.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
@@ -16,6 +16,9 @@ from pydantic import JsonValue
 
 MOST = 500
 """More faults than this are counted, not listed: no repair reads them, and a hostile output may hold millions."""
+
+SHOWN = 20
+"""More faults than this are counted, where people are told of them."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -50,6 +53,12 @@ class Faults:
         """All of them; the last one says how many are not listed."""
         more = (Fault("", f"and {self.beyond} more faults of the same result"),) if self.beyond else ()
         return (*self.found, *more)
+
+
+def first(sentences: Sequence[str], total: int | None = None) -> list[str]:
+    """The first faults of a list, and how many more there are; `total` when not all of them are handed over."""
+    more = (len(sentences) if total is None else total) - SHOWN
+    return [*sentences[:SHOWN], *([f"and {more:,} more"] if more > 0 else [])]
 
 
 def lines(faults: Iterable[Fault]) -> str:

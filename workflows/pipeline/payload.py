@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from workflows.contract.faults import quoted
+from workflows.contract.faults import first, quoted
 from workflows.contract.scope import kind
 from workflows.model.errors import UsageError
 
@@ -14,7 +14,6 @@ VALUE_BYTES = 32 * 1024
 TOTAL_BYTES = 48 * 1024
 
 _KEY = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
-_SHOWN = 10
 
 
 class PayloadError(UsageError):
@@ -29,8 +28,7 @@ def check_payload(value: object) -> dict[str, str]:
         raise PayloadError(f"payload must be an object of strings, not {kind(value)}")  # type: ignore[arg-type]
     faults = list(_faults(value))
     if faults:
-        more = [f"and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
-        raise PayloadError("\n".join(faults[:_SHOWN] + more))
+        raise PayloadError("\n".join(first(faults)))
     return {key: value[key] for key in sorted(value)}
 
 

@@ -8,7 +8,7 @@ from typing import cast
 from workflows.contract.delegations import Siblings, entry_scope, read_id
 from workflows.contract.durations import DurationError, parse_duration
 from workflows.contract.ephemeral import read_ephemeral
-from workflows.contract.faults import Fault, Faults, lines, nearest, quoted
+from workflows.contract.faults import Fault, Faults, first, nearest, quoted
 from workflows.contract.graph import cycles
 from workflows.contract.models import Action, Decision
 from workflows.contract.scope import Clean, Scope, kind, set_only
@@ -37,12 +37,14 @@ _AGENT = (
 
 
 class DefinitionError(UsageError):
-    """A pipeline's file cannot be used; the message lists every fault, one per line."""
+    """A pipeline's file cannot be used; the message lists the first faults, one per line."""
 
     code = "pipeline_invalid"
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
-        super().__init__(lines(faults), "edit the file, then: service pipeline add FILE")
+        super().__init__(
+            "\n".join(first([fault.message for fault in faults])), "edit the file, then: service pipeline add FILE"
+        )
         self.faults = faults
 
 

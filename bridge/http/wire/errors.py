@@ -12,11 +12,15 @@ from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from activities.redaction.redacted import redacted, redacted_begin
 from bridge.http.wire.call import Scope, call_of
-from bridge.http.wire.faults import sentence
+from bridge.http.wire.faults import sentences
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 
 log = logging.getLogger(__name__)
+
+LONGEST = 3000
+"""Characters of a sentence that quotes what was sent."""
 
 
 class HttpError(ServiceError):
@@ -115,6 +119,13 @@ class RateLimitedError(HttpError):
     header = "Retry-After"
 
 
+class TooManyStreamsError(HttpError):
+    """Too many streams and waits of this caller are open; close one, then try again."""
+
+    code = "too_many_streams"
+    status = 429
+
+
 class InternalError(HttpError):
     """A fault of the service."""
 
@@ -147,12 +158,21 @@ class NotReadyError(HttpError):
 
 
 def as_ours(error: Exception, scope: Scope) -> ServiceError:
-    """What was raised, as one of ours; what nobody foresaw is our fault, and its details stay in our log."""
+    """What was raised, as one of ours and without secrets that it quotes of the call (ruling N7).
+
+    What nobody foresaw is our fault, and its details stay in our log.
+    """
+    told = _as_ours(error, scope)
+    told.message, told.hint = redacted_begin(told.message, LONGEST), redacted(told.hint)
+    return told
+
+
+def _as_ours(error: Exception, scope: Scope) -> ServiceError:
     match error:
         case ServiceError():
             return error
         case RequestValidationError():
-            return InvalidRequestError("; ".join(sentence(each) for each in error.errors()))
+            return InvalidRequestError(sentences(error.errors()))
         case HTTPException(status_code=404):
             return NotFoundError(f"there is nothing at {scope['path'][:200]}; /openapi.json lists what there is")
         case HTTPException(status_code=405):

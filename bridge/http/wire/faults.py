@@ -4,11 +4,22 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workflows.contract.faults import SHOWN, first
+from workflows.policy.answers import one_line
+
+NAME = 100
+"""Characters of a name that a caller made up, as it is told back."""
+
+
+def sentences(faults: Sequence[Mapping[str, Any]]) -> str:
+    """The faults of a request in one line, as many as somebody reads."""
+    return "; ".join(first([sentence(each) for each in faults[:SHOWN]], len(faults)))
+
 
 def sentence(fault: Mapping[str, Any]) -> str:
     """One fault of a request."""
     where, *path = (str(part) for part in fault["loc"])
-    field = ".".join(path) or f"the {where}"
+    field = one_line(".".join(path), NAME) or f"the {where}"
     match fault["type"]:
         case "missing" if not path:
             return "a JSON object is required as the body"
@@ -25,6 +36,7 @@ def sentence(fault: Mapping[str, Any]) -> str:
 
 def unknown(name: str, known: Sequence[str]) -> str:
     """An unknown query parameter, and the one that was probably meant."""
+    name = one_line(name, NAME)
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known) or 'none'}"
     return f"{name!r} is not a query parameter; {hint}"

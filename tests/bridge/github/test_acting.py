@@ -11,6 +11,7 @@ from bridge.operations.resume import Verdict
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
+from tests.contract.redaction_table import TOKENS
 from workflows.github.marks import marked
 from workflows.model.errors import RefusedError, UnreachableError
 from workflows.model.orders import ResumeOrder
@@ -274,6 +275,18 @@ async def test_what_the_tree_refuses_is_said_with_the_lines_to_write(
     assert "takes answer and extend" in office.hub.bodies(number)[-1]
     assert f"/service resume {ROOT} answer TEXT" in office.hub.bodies(number)[-1]
     assert office.hub.reactions(comment) == [("helper", "eyes")]
+
+
+@pytest.mark.ruling("N7")
+async def test_what_is_refused_is_said_without_its_secrets(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    number, secret = office.hub.pull(), TOKENS["GitHub personal"]
+    await waiting(office, number)
+    no = RefusedError(f"`{secret}` is none of the choices", f"service resume {ROOT} answer 'q: {secret}' --other")
+    monkeypatch.setattr(orders, "resume", _raises(no))
+    office.hub.comment(as_="ann", number=number, body=f"/service resume answer {secret}")
+    await heard(office)
+    assert "is none of the choices" in office.hub.bodies(number)[-1]
+    assert secret not in office.hub.bodies(number)[-1]
 
 
 @pytest.mark.ruling("L4")

@@ -10,8 +10,12 @@ import httpx
 import pytest
 
 from bridge.http import connections
+from bridge.http.wire import held_open
+from bridge.machine import named_tokens
 from bridge.operations.service import Service
+from tests.bridge import seeds
 from tests.bridge.conftest import Live, bearer
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.ruling("N8")
 
@@ -147,3 +151,72 @@ async def test_nothing_a_caller_made_up_is_copied_into_a_log(
         ("-", "/v1/jobs"),
         ("GET", "/v1/jobs/{job_id}"),
     ]
+
+
+async def test_of_90000_faults_of_a_body_20_are_told(service: Service, call: httpx.AsyncClient) -> None:
+    body = {"message": "m", "repo": "acme/shop"} | {f"{number:x}": 0 for number in range(90_000)}
+    headers = {"Content-Type": "application/json"}
+    content = json.dumps(body, separators=(",", ":"))
+    answer = await call.post("/v1/agents/scout/ask", content=content, headers=headers)
+    assert answer.status_code == 400
+    told = answer.json()["error"]
+    assert told.count("is not a field of this request") == 20
+    assert told.endswith("; and 89,980 more")
+
+
+async def test_a_name_in_a_fault_is_cut(service: Service, call: httpx.AsyncClient) -> None:
+    body = {"message": "m", "repo": "acme/shop", "k" * 100_000: 0}
+    for answer in (
+        await call.post("/v1/agents/scout/ask", json=body),
+        await call.get("/v1/jobs", params={"k" * 30_000: "x"}),
+        await call.get(f"/v1/jobs/{'k' * 30_000}"),
+        await call.post("/v1/jobs/job-0123456789ab/resume", json={"verb": "v" * 100_000}),
+        await call.get("/v1/jobs", params={"state": "s" * 30_000}),
+        await call.get("/v1/jobs", params={"cursor": "s" * 30_000}),
+    ):
+        assert 400 <= answer.status_code < 500
+        assert len(answer.content) < 4_000, answer.text[:300]
+
+
+@pytest.mark.parametrize("held", ["events", "wait"])
+def test_one_token_cannot_hold_every_connection(
+    service: Service, listening: Callable[[Service], Live], monkeypatch: pytest.MonkeyPatch, held: str
+) -> None:
+    """A stream too many is refused with what to do; other tokens are served, and what ends makes room."""
+    monkeypatch.setattr(held_open, "MOST", 3)
+    seeds.paused(service)
+    live, other = listening(service), named_tokens.add(service.home, "other", "read")
+    stream = {**bearer(service), "Accept": "text/event-stream"}
+    path = f"/v1/jobs/{seeds.ROOT}" + ("/events" if held == "events" else "?wait=30s")
+    with httpx.Client(base_url=live.url, timeout=20) as client, ExitStack() as stack:
+        open_ones = [stack.enter_context(connected(live)) for _ in range(3)]
+        for line in open_ones:
+            line.sendall(request(path, stream))
+
+        def refusal() -> str:
+            """An empty one where the call is served: those before it are not all there yet."""
+            with client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=stream) as answer:
+                return answer.read().decode() if answer.status_code == 429 else ""
+
+        wait_for(refusal, "the fourth is refused")
+        assert json.loads(refusal())["code"] == "too_many_streams"
+        assert "3 " in json.loads(refusal())["error"]
+        assert client.get("/v1/jobs", headers=bearer(service)).status_code == 200, "what does not stay open is served"
+        with client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=stream | bearer_of(other)) as answer:
+            assert answer.status_code == 200
+        open_ones[0].close()
+
+        def is_served() -> bool:
+            with client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=stream) as answer:
+                return answer.status_code == 200
+
+        wait_for(is_served, "what has ended makes room")
+
+
+def request(path: str, headers: dict[str, str]) -> bytes:
+    lines = [f"GET {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def bearer_of(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}

@@ -8,10 +8,12 @@ import pytest
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
+from tests.contract.redaction_table import TOKENS
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import QuestionRecord
 from workflows.model.states import TaskState
 
+SECRET = TOKENS["GitHub personal"]
 QUESTIONS = (
     QuestionRecord(id="store", prompt="which?", choices=("redis", "memory"), job_id=ROOT),
     QuestionRecord(id="limit", prompt="how many?", job_id=ROOT),
@@ -71,3 +73,24 @@ async def test_a_verb_that_is_none_is_a_mistake_of_the_call(service: Service, ca
     answer = await call.post(f"/v1/jobs/{ROOT}/resume", json={"verb": "anwser", "text": "x"})
     assert (answer.status_code, answer.json()["code"]) == (400, "usage")
     assert "answer, retry, continue, abort, extend" in answer.json()["error"]
+
+
+@pytest.mark.ruling("N7")
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"verb": "answer", "text": f"store: {SECRET}\nlimit: 5"},
+        {"verb": "answer", "text": f"store: {'x' * 60} {SECRET}\nlimit: 5"},  # of which only the beginning is shown
+        {"verb": "answer", "text": f"limit: {SECRET}"},
+        {"verb": "answer", "text": f"{SECRET}: redis\nlimit: 5"},
+        {"verb": SECRET, "text": "x"},
+        {"verb": "answer", "text": "x", SECRET: 1},
+    ],
+)
+async def test_a_refused_answer_is_told_without_its_secrets(
+    service: Service, call: httpx.AsyncClient, said: dict[str, Any]
+) -> None:
+    paused(service)
+    answer = await call.post(f"/v1/jobs/{ROOT}/resume", json=said)
+    assert answer.status_code in (400, 409)
+    assert SECRET[:12] not in answer.text

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from activities.redaction.redacted import redacted
+from workflows.contract.faults import first
 from workflows.contract.visible import visible
 from workflows.policy.prices import dollars
 
@@ -41,6 +42,7 @@ def environment() -> Environment:
     )
     made.filters |= {"ago": ago, "until": until, "span": span, "count": count, "money": money, "one_line": one_line}
     made.filters["without_secrets"] = redacted
+    made.filters["first_faults"] = first
     made.globals["asset"] = asset
     return made
 

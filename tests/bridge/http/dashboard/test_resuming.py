@@ -20,6 +20,7 @@ from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import ANN, Shown, Surfer
 from tests.bridge.seeds import ROOT
+from tests.contract.redaction_table import TOKENS
 from tests.temporal.host import Handle, Host, Script, an_input, ended, script, serving, start
 from tests.temporal.people import asking, human
 from tests.temporal.server import serve
@@ -102,6 +103,21 @@ async def test_what_is_not_whole_is_refused_with_all_that_was_typed(
     assert after["choice.store"] == ["1"]
     assert {name: after[name] for name in said} == {name: [text] for name, text in said.items()}
     assert kept(shown) == []
+
+
+@pytest.mark.ruling("N7")
+async def test_a_refusal_is_told_without_the_secrets_of_what_was_typed(service: Service, ann: Surfer) -> None:
+    """The field keeps what the person is to put right."""
+    secret = TOKENS["GitHub personal"]
+    seeds.paused(service, questions=(STORE, LIMIT))
+    form = (await ann.open("/ui/")).form(SAY)
+    shown = await ann.post(SAY, form.fields | {"say": [secret]})
+    assert shown.status == 409
+    assert secret not in shown.html
+    shown = await ann.send(form, "Answer", **{"text.limit": secret})
+    assert shown.status == 409
+    assert shown.html.count(secret) == 1
+    assert shown.form(SAY).fields["text.limit"] == [secret]
 
 
 async def test_a_verb_the_round_does_not_take_is_refused(service: Service, ann: Surfer) -> None:
