@@ -7,6 +7,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.settings import closing
 from workflows.model.errors import RefusedError, ServiceError
 
 
@@ -28,15 +29,25 @@ class Home:
         return cls(Path(os.environ.get("SERVICE_HOME") or "~/.service").expanduser().absolute())
 
     def ensure(self) -> "Home":
-        """Create the folder, private to its owner: the databases in it hold prompts in clear text."""
+        """Create the folder, private to its owner: the databases in it hold prompts in clear text.
+
+        What other accounts could open is closed and told, and the secrets in it are replaced.
+        """
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.trust()
-            if stat.S_IMODE(self.root.stat().st_mode) & 0o077:
-                self.root.chmod(0o700)
+            self._refuse_links()
+            closing.close(self)
         except OSError as error:
             raise self._impossible(error) from None
         return self
+
+    def _refuse_links(self) -> None:
+        """What the service writes as it goes stays in the home, wherever a link at its place leads."""
+        for folder in (self.logs, self.audit.parent):
+            if folder.is_symlink():
+                what = "a link" if folder.exists() else "a link that leads nowhere"
+                raise RefusedError(f"{folder} is {what}: nothing is written through it", f"rm {folder}")
 
     def trust(self) -> None:
         """Refuse a home that another account owns or could write to: what stands in it says what is run (ruling N8)."""
@@ -110,6 +121,21 @@ class Home:
     @property
     def logs(self) -> Path:
         return self.root / "logs"
+
+    @property
+    def seal_key(self) -> Path:
+        """The key by which the service knows what it has written; its owner's alone."""
+        return self.root / "seal.key"
+
+    @property
+    def seal_key_open(self) -> Path:
+        """There when others could have read the seal key, until it is replaced."""
+        return self.root / "seal.key.open"
+
+    @property
+    def opened(self) -> Path:
+        """What of the home was found open to other accounts, a line of JSON each."""
+        return self.root / "opened.jsonl"
 
     @property
     def temporal_db(self) -> Path:

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from activities.sealing import seal_key
+from activities.settings import closing
 from activities.settings.home import Home
 from activities.settings.load import load
+from bridge.machine import named_tokens, token
 from workflows.model.errors import RefusedError
 
 pytestmark = pytest.mark.ruling("N8")
@@ -49,6 +52,84 @@ def test_a_home_that_others_may_only_read_is_closed(root: Path) -> None:
     root.chmod(0o755)
     Home(root).ensure()
     assert stat.S_IMODE(root.stat().st_mode) == 0o700
+
+
+def test_a_home_that_was_open_is_told_closed_and_its_secrets_are_replaced(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = Home(root)
+    before, key = token.ensure(home).read_text(), seal_key.ensure(root)
+    caplog.clear()
+    root.chmod(0o755)
+    home.ensure()
+    assert stat.S_IMODE(root.stat().st_mode) == 0o700
+    assert home.bridge_token.read_text() != before
+    assert token.Token(home.bridge_token).accepts(home.bridge_token.read_bytes())
+    assert home.seal_key_open.exists()
+    assert seal_key.read(root) == key, "what is under way was sealed with it"
+    assert f"the service home {root} was open to other accounts (mode 755)" in caplog.text
+    [opened] = closing.every(home, 0.0)
+    assert "token was replaced" in opened.said
+    known = home.bridge_token.read_text()
+    home.ensure()
+    assert home.bridge_token.read_text() == known, "once"
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o666])
+@pytest.mark.parametrize("name", ["bridge.token", "seal.key", "bridge.tokens"])
+def test_a_secret_that_was_open_is_closed_by_itself_and_replaced(
+    root: Path, caplog: pytest.LogCaptureFixture, mode: int, name: str
+) -> None:
+    home = Home(root)
+    before = token.ensure(home).read_text()
+    seal_key.ensure(root)
+    named = named_tokens.add(home, "ci", "read")
+    (root / name).chmod(mode)
+    home.ensure()
+    assert {stat.S_IMODE(path.lstat().st_mode) & 0o077 for path in root.iterdir()} == {0}
+    assert (home.bridge_token.read_text() != before) == (name == "bridge.token")
+    assert home.seal_key_open.exists() == (name == "seal.key")
+    known = named_tokens.NamedTokens(home).find(named.encode())
+    assert (known is None) == (name == "bridge.tokens" and bool(mode & 0o022)), "a digest opens nothing"
+    assert f"{root / name} was open to other accounts (mode {mode:o})" in caplog.text
+
+
+def test_files_are_closed_by_themselves(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """In a home that was closed nobody could read them: that is not worth a word."""
+    for name in ("store.db", "store.db-wal", "temporal.db", "config.toml"):
+        (root / name).touch()
+        (root / name).chmod(0o666)
+    (root / "runs").mkdir()
+    (root / "runs").chmod(0o755)
+    Home(root).ensure()
+    assert {stat.S_IMODE(path.lstat().st_mode) & 0o077 for path in root.iterdir()} == {0}
+    assert caplog.text == ""
+    assert closing.every(Home(root), 0.0) == []
+
+
+def test_nothing_is_closed_through_a_link(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.touch()
+    outside.chmod(0o644)
+    (root / "bridge.tokens").symlink_to(outside)
+    os.mkfifo(root / "pipe")
+    (root / "pipe").chmod(0o666)
+    Home(root).ensure()
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize("name", ["logs", "audit"])
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_in_the_place_of_the_logs_is_told_and_not_followed(
+    root: Path, tmp_path: Path, name: str, there: bool
+) -> None:
+    if there:
+        (tmp_path / "elsewhere").mkdir()
+    (root / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RefusedError, match=f"{root / name} is a link") as refused:
+        Home(root).ensure()
+    assert refused.value.hint == f"rm {root / name}"
+    assert not (tmp_path / "elsewhere").exists() or not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_a_link_to_a_home_is_judged_by_where_it_leads(root: Path, tmp_path: Path) -> None:

@@ -298,8 +298,9 @@ class TestToken:
         first = path.read_text()
         assert len(first) >= 43, "32 random bytes"
         assert (path.stat().st_mode & 0o777, home.root.stat().st_mode & 0o777) == (0o600, 0o700)
-        path.chmod(0o644)
         assert token.ensure(home).read_text() == first
+        path.chmod(0o644)
+        assert token.ensure(home).read_text() != first, "somebody else may have read it"
         assert path.stat().st_mode & 0o777 == 0o600
         assert [each.name for each in home.root.iterdir() if "token" in each.name] == ["bridge.token"], (
             "no draft is left"
