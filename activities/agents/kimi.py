@@ -1,6 +1,5 @@
 """Kimi Code: `kimi -p`, whole messages on a stream, errors beside it, tokens only in its session's file."""
 
-import os
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -94,8 +93,6 @@ def _told_to_read(call: ProgramCall) -> str:
     call.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     file.unlink(missing_ok=True)  # never through a link that stands there
     with open(created(file), "wb") as made:
-        # The run's folder is closed to every other account; a box hands in this one file, to agents' own account.
-        os.fchmod(made.fileno(), 0o644)
         made.write(call.prompt)
     return f"Your instructions are in the file {file}. Read the whole of it first, then do what it says."
 

@@ -152,7 +152,7 @@ def _lay_out(box: Box, layout: Laid | None, channel: socket.socket | None, strea
         network.hand_over(channel, box)
     if layout is not None:
         layout.lay()
-        _share(streams)
+        _share(streams, box.uid)
     _limit(box)
     keys.forget()
 
@@ -169,10 +169,12 @@ def _hold(box: Box, ports: Sequence[int], *, in_bwrap: bool) -> None:
     os.chdir("/" if in_bwrap else box.cwd)
 
 
-def _share(streams: Streams) -> None:
-    """`/dev/stdin` and `/dev/stderr` open the files behind them anew, as the account of agents."""
-    for each, mode in zip(streams, (0o644, 0o622, 0o622), strict=True):
-        if stat.S_ISREG(os.fstat(each).st_mode):
+def _share(streams: Streams, uid: int | None) -> None:
+    """`/dev/stdin` and `/dev/stderr` open the files behind them anew, as the account of agents: its group may, and no
+    other account."""
+    for each, mode in zip(streams, (0o640, 0o620, 0o620), strict=True):
+        if uid is not None and stat.S_ISREG(os.fstat(each).st_mode):
+            os.fchown(each, -1, uid)
             os.fchmod(each, mode)
 
 

@@ -162,6 +162,10 @@ def hand_over(box: Box) -> None:
             ownership.hand_over(dict.fromkeys((*box.writable, box.cwd)), box.uid)
         except LinkError as error:
             raise CannotLaunchError(str(error), "service help boxes") from None
+        for path in box.read:
+            if path.parent == box.tmp.parent:  # of the run, as its prompt is: for the group of agents, and nobody else
+                os.chown(path, -1, box.uid)
+                path.chmod(0o640)
 
 
 def take_back(cwd: Path, *, kept: bool) -> None:

@@ -43,6 +43,26 @@ def created(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
+def write_private(path: Path, text: str) -> None:
+    """Replace the file in one step, readable by its owner only."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    draft.replace(path)
+
+
+def private_folder(path: Path) -> None:
+    """Make a folder and those above it that are missing, each its owner's alone whatever the umask is."""
+    try:
+        path.mkdir(mode=0o700)
+    except FileNotFoundError:
+        private_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+
+
 def size_of(path: Path) -> int:
     """Nothing when there is no such file."""
     found = stat_of(path)

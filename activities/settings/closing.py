@@ -13,14 +13,16 @@ import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from activities.runs.regular_files import appended, content_of
-
-if TYPE_CHECKING:
-    from activities.settings.home import Home
+from activities.runs.regular_files import appended, content_of, write_private
 
 log = logging.getLogger("service.home")
+
+STORE, TOKEN, NAMED, KEY = "store.db", "bridge.token", "bridge.tokens", "seal.key"
+KEY_OPEN, RECORD = "seal.key.open", "opened.jsonl"
+FOR_AGENTS = "boxes"
+"""Copies of public files of /etc, which the account of agents has to find when it makes its box."""
 
 TOKEN_BYTES = 32
 OTHERS, WRITERS = 0o077, 0o022
@@ -36,24 +38,25 @@ class Opened:
     said: str
 
 
-def close(home: "Home") -> None:
+def close(home: Path) -> None:
     """Close the home and what stands in it. What others may have read or written is told, and replaced if secret."""
-    mode = stat.S_IMODE(home.root.stat().st_mode)
+    mode = stat.S_IMODE(home.stat().st_mode)
     if mode & OTHERS:
-        home.root.chmod(0o700)
-    with os.scandir(home.root) as listing:
-        found = {entry.name: stat.S_IMODE(was) for entry in listing if (was := _closed(entry.path)) is not None}
-    places = {each.name: each for each in (home.bridge_token, home.bridge_tokens, home.seal_key)}
-    exposed = {name for name, path in places.items() if name in found or (mode & OTHERS and path.exists())}
-    if not exposed and not (mode & OTHERS and home.store.exists()):
+        home.chmod(0o700)
+    with os.scandir(home) as listing:
+        others = [entry for entry in listing if entry.name != FOR_AGENTS]
+    found = {entry.name: stat.S_IMODE(was) for entry in others if (was := _closed(entry.path)) is not None}
+    there = {name for name in (TOKEN, NAMED, KEY) if (home / name).exists()}
+    exposed = there if mode & OTHERS else there & found.keys()
+    if not exposed and not (mode & OTHERS and (home / STORE).exists()):
         return  # nothing of the service's was in it yet, or a file in a closed home was not closed by itself
     _tell(home, list(_done(home, mode, found, exposed)))
 
 
-def every(home: "Home", since: float) -> list[Opened]:
+def every(home: Path, since: float) -> list[Opened]:
     """What was told since then."""
     try:
-        lines = content_of(home.opened, _TOLD_BYTES).splitlines()
+        lines = content_of(home / RECORD, _TOLD_BYTES).splitlines()
     except OSError:
         return []
     told = (json.loads(line) for line in lines if line.endswith(b"}"))
@@ -78,29 +81,27 @@ def _closed(path: str) -> int | None:
     return found.st_mode
 
 
-def _done(home: "Home", mode: int, found: dict[str, int], exposed: set[str]) -> Iterator[str]:
+def _done(home: Path, mode: int, found: dict[str, int], exposed: set[str]) -> Iterator[str]:
     """Replace what is secret, and say so."""
-    from activities.settings.ready import write_private
-
     if mode & OTHERS:
-        yield f"the service home {home.root} was open to other accounts (mode {mode:o}); it is closed now"
+        yield f"the service home {home} was open to other accounts (mode {mode:o}); it is closed now"
     for name in sorted(exposed & found.keys()):
-        yield f"{home.root / name} was open to other accounts (mode {found[name]:o}); it is closed now"
-    if home.bridge_token.name in exposed:
-        write_private(home.bridge_token, secrets.token_urlsafe(TOKEN_BYTES))
+        yield f"{home / name} was open to other accounts (mode {found[name]:o}); it is closed now"
+    if TOKEN in exposed:
+        write_private(home / TOKEN, secrets.token_urlsafe(TOKEN_BYTES))
         yield "the bridge's token was replaced: programs need the new one (service bridge token)"
-    if found.get(home.bridge_tokens.name, 0) & WRITERS:
-        home.bridge_tokens.replace(home.bridge_tokens.with_suffix(".others"))
+    if found.get(NAMED, 0) & WRITERS:
+        (home / NAMED).replace(home / f"{NAMED}.others")
         yield "others could have added named tokens: none opens the bridge any more (service bridge token add NAME)"
-    if home.seal_key.name in exposed:
-        write_private(home.seal_key_open, f"{time.time()}\n")
+    if KEY in exposed:
+        write_private(home / KEY_OPEN, f"{time.time()}\n")
         yield "the seal key is replaced when the daemon starts and nothing is under way (service doctor)"
     if changed := [name for name, was in found.items() if mode & 0o011 and was & WRITERS and name not in exposed]:
         yield f"others could have written to {', '.join(sorted(changed))}: look at what is in there"
 
 
-def _tell(home: "Home", said: list[str]) -> None:
+def _tell(home: Path, said: list[str]) -> None:
     line = "; ".join(said)
     log.warning("%s", line)
-    with appended(home.opened) as file:
+    with appended(home / RECORD) as file:
         file.write(json.dumps({"at": time.time(), "said": line}).encode() + b"\n")

@@ -37,7 +37,7 @@ class Home:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.trust()
             self._refuse_links()
-            closing.close(self)
+            closing.close(self.root)
         except OSError as error:
             raise self._impossible(error) from None
         return self
@@ -88,7 +88,7 @@ class Home:
 
     @property
     def store(self) -> Path:
-        return self.root / "store.db"
+        return self.root / closing.STORE
 
     @property
     def artifacts(self) -> Path:
@@ -116,7 +116,7 @@ class Home:
     @property
     def boxes(self) -> Path:
         """What all boxes have in common."""
-        return self.root / "boxes"
+        return self.root / closing.FOR_AGENTS
 
     @property
     def logs(self) -> Path:
@@ -125,17 +125,22 @@ class Home:
     @property
     def seal_key(self) -> Path:
         """The key by which the service knows what it has written; its owner's alone."""
-        return self.root / "seal.key"
+        return self.root / closing.KEY
 
     @property
     def seal_key_open(self) -> Path:
         """There when others could have read the seal key, until it is replaced."""
-        return self.root / "seal.key.open"
+        return self.root / closing.KEY_OPEN
+
+    @property
+    def seal_key_new(self) -> Path:
+        """There when the seal key was replaced, until all that is kept sealed is sealed with the new one."""
+        return self.root / "seal.key.new"
 
     @property
     def opened(self) -> Path:
         """What of the home was found open to other accounts, a line of JSON each."""
-        return self.root / "opened.jsonl"
+        return self.root / closing.RECORD
 
     @property
     def temporal_db(self) -> Path:
@@ -158,12 +163,12 @@ class Home:
     @property
     def bridge_token(self) -> Path:
         """What callers of the HTTP bridge must show; its owner's alone."""
-        return self.root / "bridge.token"
+        return self.root / closing.TOKEN
 
     @property
     def bridge_tokens(self) -> Path:
         """The digests of the tokens that have a name and a scope; its owner's alone."""
-        return self.root / "bridge.tokens"
+        return self.root / closing.NAMED
 
     @property
     def bridge_ready(self) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from activities.runs.os_processes import identity
+from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from activities.settings.model import BridgeSection
 from activities.settings.reading import Told
@@ -62,11 +63,3 @@ def pid_of(path: Path) -> int | None:
     """The process that said it last."""
     said = read(path)
     return said.pid if said else None
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace the file in one step, readable by its owner only."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    draft.replace(path)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.redaction.kept_secrets import KeptSecrets
+from activities.runs.regular_files import appended, private_folder
 from activities.store import old_artifacts
 from workflows.contract.fences import Fences, written
 from workflows.model.errors import NotFoundError
@@ -43,7 +44,7 @@ class Artifacts:
         path = self._path(digest)
         with old_artifacts.using(self.root):
             if not old_artifacts.refresh(path):
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                private_folder(path.parent)
                 _write(path, content)
         return digest
 
@@ -81,8 +82,8 @@ class Artifacts:
     def add_to_brief(self, job_id: str, title: str, digest: str) -> None:
         """Put a stored body under its title into the job's brief and manifest; doing it again changes nothing."""
         folder = self.brief(job_id).parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (folder / "lock").open("w") as lock:
+        private_folder(folder)
+        with appended(folder / "lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             manifest = {title: digest}
             with contextlib.suppress(FileNotFoundError):

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
 from activities.redaction.redacted import redacted_all
+from activities.runs.regular_files import appended
 from activities.settings.home import Home
 from workflows.model.errors import ServiceError, UnreachableError, UsageError
 
@@ -63,7 +65,9 @@ def open_store(home: Home, url: str = "") -> Engine:
 
 def _engine(home: Home, url: str) -> Engine:
     if not url:
-        return create_engine(f"sqlite:///{home.ensure().store}", json_serializer=_json)
+        # SQLite gives the files beside a database the mode of the database itself.
+        os.close(os.open(home.ensure().store, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        return create_engine(f"sqlite:///{home.store}", json_serializer=_json)
     try:
         return create_engine(url, pool_pre_ping=True, json_serializer=_json)
     except ModuleNotFoundError as error:
@@ -224,6 +228,6 @@ def _one_at_a_time(home: Home, engine: Engine) -> Iterator[None]:
             yield
             connection.execute(text("SELECT pg_advisory_unlock(7233)"))
         return
-    with (home.ensure().root / "store.lock").open("w") as lock:
+    with appended(home.ensure().root / "store.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

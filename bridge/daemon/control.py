@@ -73,6 +73,7 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
         encrypt=wanted.encrypt,
         search_attributes=tuple(search.NAMES.items()),
         settings=service.reading.told(DAEMON_READS),
+        own_store=not service.settings.store.url,
         **_bridge(service.settings.bridge),
         **_github(service.settings.github),
         **_commands(),

@@ -18,6 +18,8 @@ class DaemonOptions(BaseModel):
     ui_port: int = Field(default=8233, ge=0, le=65_535)
     strict_ports: bool = False
     embedded: bool = True
+    own_store: bool = True
+    """Whether the store is the home's own: no other host works with it."""
     address: str | None = None
     """The cluster that is used when the server is not embedded; only to be shown: the worker reads its own settings."""
     namespace: str = NAMESPACE

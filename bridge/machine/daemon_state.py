@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
+from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from activities.settings.reading import Told
-from activities.settings.ready import write_private
 from bridge.machine.locks import holder
 from workflows.contract.durations import format_duration
 

@@ -7,8 +7,8 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
+from activities.runs.regular_files import write_private
 from activities.settings.home import Home
-from activities.settings.ready import write_private
 
 SECONDS = 300
 """How long a link that nobody has opened stays good."""

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from activities.runs.regular_files import write_private
 from activities.settings.home import Home
-from activities.settings.ready import write_private
 from bridge.machine.locks import FileLock
 from bridge.machine.watched_file import WatchedFile
 from workflows.model.errors import NotFoundError, RefusedError, UsageError

@@ -5,20 +5,18 @@ import os
 import secrets
 from pathlib import Path
 
-from activities.runs.regular_files import NotRegularError, opened
+from activities.runs.regular_files import NotRegularError, opened, write_private
+from activities.settings.closing import TOKEN_BYTES
 from activities.settings.home import Home
-from activities.settings.ready import write_private
 from bridge.machine.watched_file import WatchedFile
 from workflows.model.errors import RefusedError
-
-BYTES = 32
 
 
 def ensure(home: Home) -> Path:
     """The token's file; made when it is not there, and closed to everybody else when it was not."""
     path = home.ensure().bridge_token
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
-    write_private(draft, secrets.token_urlsafe(BYTES))
+    write_private(draft, secrets.token_urlsafe(TOKEN_BYTES))
     try:
         os.link(draft, path)  # of two that begin at once, one makes it and both use it
     except FileExistsError:
@@ -40,7 +38,7 @@ def _close(path: Path) -> None:
 def rotate(home: Home) -> Path:
     """A new token, in force at once in a bridge that runs; the old one opens nothing from now on."""
     home.ensure()
-    write_private(home.bridge_token, secrets.token_urlsafe(BYTES))
+    write_private(home.bridge_token, secrets.token_urlsafe(TOKEN_BYTES))
     return home.bridge_token
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from activities.redaction.kept_secrets import KeptSecrets
-from activities.runs.regular_files import created, opened
+from activities.runs.regular_files import created, opened, private_folder
 from activities.sealing import seal_key
 from activities.settings.home import Home
 from activities.store.hosts import release
@@ -237,7 +237,7 @@ def _others(home: Home) -> Iterator[Path]:
 
 
 def _copy(path: Path, target: Path) -> None:
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(target.parent)
     with opened(path.resolve(), ours=False) as source, open(created(target), "wb") as made:
         shutil.copyfileobj(source, made, 1024 * 1024)
         made.flush()

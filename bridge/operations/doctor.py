@@ -14,6 +14,7 @@ from typing import Any
 from activities.git.command import OLDEST_GIT
 from activities.runs.orphans import recent
 from activities.sealing import seal_key
+from activities.settings import closing
 from activities.settings.load import SettingsError
 from bridge.machine import daemon_state
 from bridge.machine.locks import holder
@@ -30,6 +31,7 @@ PYTHON = (3, 11)
 
 SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
 LEFT_OVER_SECONDS = 86_400.0
+OPENED_SECONDS = 7 * 86_400.0
 
 
 def examine(service: Service, step: Step = unheard) -> list[Finding]:
@@ -103,7 +105,12 @@ def home(service: Service) -> Iterator[Finding]:
         yield Finding("home", Level.OK, f"{root} is made at first use")
         return
     usable(service.home)
-    yield Finding("home", Level.OK, f"{root}, private")
+    opened = closing.every(root, time.time() - OPENED_SECONDS)
+    for each in opened:
+        at = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(each.at))
+        yield Finding("home", Level.WARNING, f"{at}: {each.said}", f"less '{service.home.opened}'")
+    if not opened:
+        yield Finding("home", Level.OK, f"{root}, private")
 
 
 def disk(service: Service) -> Iterator[Finding]:
@@ -170,7 +177,23 @@ def seals(service: Service) -> Iterator[Finding]:
     level, fix = Level.OK, ""
     if near and settings.by_hand:
         says, level, fix = f"{says}: they can answer for people", Level.WARNING, "set by_hand = false in [temporal]"
+    if service.home.seal_key_open.exists():
+        says, level, fix = f"{says}; {KEY_OPEN}", Level.WRONG, _replaced(service)
     yield Finding("seals", level, says, fix)
+
+
+def _replaced(service: Service) -> str:
+    """What replaces a key that others could have read."""
+    now = f"service daemon stop; rm '{service.home.seal_key}'; service daemon start"
+    if service.settings.store.url or service.settings.temporal.address:
+        return f"stop the daemon of every host; {now}; copy that key to all hosts  (this ends what is under way)"
+    return f"service daemon restart, when nothing is under way  (or now, which ends what is under way: {now})"
+
+
+KEY_OPEN = (
+    "other accounts could have read it, so they could speak as the service: it is replaced when the daemon starts and "
+    "no tree or run is under way or blocked"
+)
 
 
 def daemon(service: Service) -> Iterator[Finding]:

@@ -41,6 +41,15 @@ async def add(service: Service, text: str, format_: Format) -> Pipeline:
     return stored.put(service.store, definition, text, format_)
 
 
+async def schedule_again(service: Service) -> None:
+    """Put all schedules again, sealed with the key there is now; whether they fire stays as it is."""
+    from bridge.operations import pipeline_schedules
+
+    for each in stored.every(service.store):
+        if each.scheduled:
+            await pipeline_schedules.put(service, definition_of(each).model_copy(update={"enabled": each.enabled}))
+
+
 def read_file(path: Path) -> tuple[str, Format]:
     """A definition's text, and the language its name says it is written in."""
     format_ = FORMATS.get(path.suffix.lower())

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from activities.settings.reading import Change, File, Told
-from activities.settings.ready import write_private
 from activities.store import hosts
 from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, Phase
 from bridge.machine.locks import FileLock

@@ -68,7 +68,7 @@ def test_a_home_that_was_open_is_told_closed_and_its_secrets_are_replaced(
     assert home.seal_key_open.exists()
     assert seal_key.read(root) == key, "what is under way was sealed with it"
     assert f"the service home {root} was open to other accounts (mode 755)" in caplog.text
-    [opened] = closing.every(home, 0.0)
+    [opened] = closing.every(root, 0.0)
     assert "token was replaced" in opened.said
     known = home.bridge_token.read_text()
     home.ensure()
@@ -104,7 +104,14 @@ def test_files_are_closed_by_themselves(root: Path, caplog: pytest.LogCaptureFix
     Home(root).ensure()
     assert {stat.S_IMODE(path.lstat().st_mode) & 0o077 for path in root.iterdir()} == {0}
     assert caplog.text == ""
-    assert closing.every(Home(root), 0.0) == []
+    assert closing.every(root, 0.0) == []
+
+
+def test_what_the_account_of_agents_has_to_find_stays_open(root: Path) -> None:
+    Home(root).boxes.mkdir()
+    Home(root).boxes.chmod(0o755)
+    Home(root).ensure()
+    assert stat.S_IMODE(Home(root).boxes.stat().st_mode) == 0o755
 
 
 def test_nothing_is_closed_through_a_link(root: Path, tmp_path: Path) -> None:

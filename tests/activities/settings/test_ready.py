@@ -2,6 +2,7 @@
 
 import pytest
 
+from activities.runs.regular_files import write_private
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
@@ -40,7 +41,7 @@ def test_without_a_bridge_it_is_nowhere(bare_home: Home) -> None:
     assert ready.dashboard_url(bare_home, BridgeSection()) == ""
     say(bare_home, "127.0.0.1:8799")
     gone = ready.Ready(pid=1, identity="somebody else", address="127.0.0.1:8799")
-    ready.write_private(bare_home.bridge_ready, gone.model_dump_json())
+    write_private(bare_home.bridge_ready, gone.model_dump_json())
     assert ready.dashboard_url(bare_home, BridgeSection()) == ""
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from activities.runs.regular_files import write_private
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
@@ -36,7 +37,7 @@ def running(home: Home) -> Iterator[Home]:
         settings=load(home).reading.told(DAEMON_READS),
         children=(ChildState(name="worker", pid=os.getpid(), log="/l"),),
     )
-    ready.write_private(home.daemon_state, state.model_dump_json())
+    write_private(home.daemon_state, state.model_dump_json())
     handed = load(home, {"SERVICE_TEMPORAL_ADDRESS": "127.0.0.1:7233"}).reading.told()
     ready.say(home.worker_ready, handed)
     ready.say(home.bridge_ready, handed, "127.0.0.1:8791")
@@ -105,7 +106,7 @@ def test_settings_that_cannot_be_read_any_more_are_told_and_status_still_works(
 def test_a_process_that_is_gone_is_not_asked(running: Home) -> None:
     said = ready.read(running.bridge_ready)
     assert said is not None
-    ready.write_private(running.bridge_ready, said.model_copy(update={"identity": "before.1"}).model_dump_json())
+    write_private(running.bridge_ready, said.model_copy(update={"identity": "before.1"}).model_dump_json())
     assert [process.name for process in settings.processes(Service(running))] == ["daemon", "worker"]
 
 
