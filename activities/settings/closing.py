@@ -65,12 +65,12 @@ def every(home: Path, since: float) -> list[Opened]:
 
 def _closed(path: str) -> int | None:
     """Close a file or folder of this account; its mode until now, if it was open. No link is followed."""
-    found = os.lstat(path)
-    if not found.st_mode & OTHERS or found.st_uid != os.geteuid():
-        return None
-    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
-        return None
     try:
+        found = os.lstat(path)
+        if not found.st_mode & OTHERS or found.st_uid != os.geteuid():
+            return None
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+            return None
         descriptor = os.open(path, _CLOSED)
     except OSError:  # it is gone, or this account took itself the right to read it
         return None
