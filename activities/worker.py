@@ -128,7 +128,9 @@ async def serve(home: Home) -> None:
     seal_key.ensure(home.ensure().root)
     job_folders.ready(home)
     context = Context(home, settings, open_store(home, settings.store.url))
-    spawn.keep_within(control_group.made(group_name(home), control_group.limits(settings.worker.agents_memory)))
+    own = settings.worker
+    all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
+    spawn.keep_within(control_group.made(group_name(home), all_jobs, each))
     client = await connect(home, settings)
     await cluster.require(client)
     context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))

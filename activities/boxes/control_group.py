@@ -1,93 +1,218 @@
-"""The control group of all agents of a service: how much memory and how many processes they may take together.
+"""The control groups of agents: what all of a service may take together, and what each job may take of that.
 
-What forks supervisors enters it, so every program is born in it: to move a process takes milliseconds each time. Where
-the machine lets this account make none, nothing bounds them. Standard library only, for supervisors load it.
+The group of a host holds one for the service's own processes there, the fork server and the supervisors, and one for
+each job. A job's group is made and entered by its supervisor while that is still spare, because to move a process takes
+milliseconds: the command is born in it. Then the supervisor leaves, so that it outlives a job that runs out of memory.
+Where the machine lets this account make no groups, nothing bounds agents. Standard library only, for supervisors load
+it.
 """
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-MEMORY, PROCESSES = "memory", "pids"
-LIMIT_FILES = {MEMORY: ("memory.max", "memory.limit_in_bytes"), PROCESSES: ("pids.max",)}
+MEMORY, PROCESSES, CPU = "memory", "pids", "cpu"
+LIMIT_FILES = {
+    MEMORY: ("memory.max", "memory.limit_in_bytes"),
+    PROCESSES: ("pids.max",),
+    CPU: ("cpu.weight", "cpu.shares"),
+}
 """Where a limit is written: in groups of the second version, and of the first."""
 
 KILL_FILES = ("memory.events", "memory.oom_control")
+AS_ONE, BELOW_TOO = "memory.oom.group", "memory.use_hierarchy"
 MEMBERS, HANDED_DOWN = "cgroup.procs", "cgroup.subtree_control"
-FOLDERS = "SERVICE_CONTROL_GROUP"
-"""The variable by which a program of ours is told which folders to enter. No agent's program gets it."""
+OWN = "own"
+"""The group of the service's own processes: in the second version, one that holds groups has no members."""
+
+TOLD = "SERVICE_CONTROL_GROUP"
+"""The variable by which a program of ours is told of the group. No agent's program gets it."""
 
 MOST_PROCESSES = 8192
+WEIGHT, SHARES = 50, 4096
+"""How much of busy processors all jobs together get: half as much as a group beside them has by itself; in the first
+version, which weighs groups against single processes, as four of these. Jobs are equal by themselves.
+"""
+
+OUT_OF_ITS_OWN = "it ran out of its memory: {} MiB, see [worker].job_memory"
+OUT_OF_ALL = "the kernel ended it for want of memory{}, see [worker].agents_memory"
+NO_MORE_PROCESSES = "it was refused more processes: it may have {} with their threads, see [worker].job_pids"
+MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Group:
-    """One that was made."""
+    """The group of a host's agents. Without folders it is none, and nothing that is done with it does anything."""
 
     folders: Mapping[str, Path]
     """By what they limit: one and the same, or one in each of the hierarchies of the first version."""
     limits: Mapping[str, int]
-    """Bytes and processes, by the same names."""
+    """Bytes, processes and weight, by the same names."""
+    jobs: Mapping[str, int] = field(default_factory=dict)
+    """The limits of each job."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a program of ours needs, to `join`."""
-        return {FOLDERS: os.pathsep.join(dict.fromkeys(map(str, self.folders.values())))}
-
-    @property
-    def kills(self) -> int:
-        """How many processes in it the kernel has ended because it had no more memory."""
-        for name in KILL_FILES if MEMORY in self.folders else ():
-            with contextlib.suppress(OSError):
-                words = (self.folders[MEMORY] / name).read_text().split()
-                return int(words[words.index("oom_kill") + 1])
-        return 0
+        """What a program of ours is given, for `told`."""
+        folders = {controller: str(folder) for controller, folder in self.folders.items()}
+        return {TOLD: json.dumps([folders, dict(self.limits), dict(self.jobs)])}
 
     def holds(self, pid: int) -> bool:
-        """Whether this process is in it."""
+        """Whether this is one of the service's own processes in it."""
         with contextlib.suppress(OSError):
-            return all(str(pid) in (each / MEMBERS).read_text().split() for each in self.folders.values())
+            return all(str(pid) in (each / OWN / MEMBERS).read_text().split() for each in self.folders.values())
         return False
 
     def ensure(self) -> None:
         """Have it there: a worker that ends removes the one that it shares with the next."""
         for controller, folder in self.folders.items():
-            _limited(folder, controller, self.limits[controller])
+            _limited(folder, controller, self.limits.get(controller))
+            if (folder / HANDED_DOWN).exists():
+                _hands_down(folder, controller)
+            with contextlib.suppress(OSError):
+                (folder / OWN).mkdir(exist_ok=True)
+
+    def enter(self) -> None:
+        """Be one of the service's own processes in it, with all that comes of this process from here on."""
+        for folder in set(self.folders.values()):
+            _enter(folder / OWN)
+
+    def job(self) -> "JobGroup":
+        """One for a job, with a name that no other has. It is made when it is entered."""
+        return JobGroup(self, os.urandom(8).hex())
+
+    def sweep(self) -> None:
+        """Remove what no process is in."""
+        for each in (below for folder in set(self.folders.values()) for below in folder.glob("*/")):
+            with contextlib.suppress(OSError):
+                each.rmdir()
 
     def remove(self) -> bool:
         """Remove it, unless somebody is in it; whether it is gone."""
-        for folder in set(self.folders.values()):
+        self.sweep()
+        return _removed(self.folders)
+
+
+@dataclass(frozen=True)
+class JobGroup:
+    """The group of a job."""
+
+    around: Group
+    name: str
+
+    @property
+    def folders(self) -> dict[str, Path]:
+        """By what they limit."""
+        return {controller: folder / self.name for controller, folder in self.around.folders.items()}
+
+    def make(self) -> set[str]:
+        """Make it; what it limits."""
+        limits = self.around.jobs
+        made = {each for each, folder in self.folders.items() if _limited(folder, each, limits.get(each))}
+        if self._ends_as_one:
             with contextlib.suppress(OSError):
-                folder.rmdir()
-        return not any(folder.exists() for folder in self.folders.values())
+                (self.folders[MEMORY] / AS_ONE).write_text("1")
+        return made & limits.keys()
+
+    def enter(self) -> None:
+        """Make it, and be in it with all that comes of this process from here on."""
+        self.make()
+        for folder in set(self.folders.values()):
+            _enter(folder)
+
+    def leave(self) -> None:
+        """Be outside of what the kernel ends when the job runs out of memory; what this process has started is not."""
+        if MEMORY in self.folders:
+            _enter(self.around.folders[MEMORY] / OWN)
+
+    def remove(self) -> bool:
+        """Remove it, unless somebody is in it; whether it is gone."""
+        return _removed(self.folders)
+
+    @property
+    def watched(self) -> bool:
+        """Whether the kernel ends a part of it only, for want of memory, and the rest has to be ended."""
+        return MEMORY in self.folders and not self._ends_as_one
+
+    @property
+    def kills(self) -> int:
+        """How many of its processes the kernel has ended for want of memory."""
+        return sum(_count(self.folders[MEMORY] / name, "oom_kill") for name in KILL_FILES if MEMORY in self.folders)
+
+    def ran_out(self) -> str:
+        """Which limit its processes have met, in words; empty if none."""
+        own, all_jobs = self.around.jobs, self.around.limits
+        if self.kills and MEMORY in own and self._met_its_memory:
+            return OUT_OF_ITS_OWN.format(own[MEMORY] // MIB)
+        if self.kills:
+            bound = f": all agents together may take {all_jobs[MEMORY] // MIB} MiB" if MEMORY in all_jobs else ""
+            return OUT_OF_ALL.format(bound)
+        if PROCESSES in own.keys() & self.folders.keys() and _count(self.folders[PROCESSES] / "pids.events", "max"):
+            return NO_MORE_PROCESSES.format(own[PROCESSES])
+        return ""
+
+    @property
+    def _ends_as_one(self) -> bool:
+        return MEMORY in self.folders and (self.folders[MEMORY] / AS_ONE).exists()
+
+    @property
+    def _met_its_memory(self) -> bool:
+        """The kernel tells so of its own limit; a group around it can have run out as well."""
+        folder = self.folders[MEMORY]
+        with contextlib.suppress(OSError, ValueError):  # of the first version
+            return int((folder / "memory.failcnt").read_text()) > 0
+        return _count(folder / "memory.events", "oom") > 0
+
+
+NONE = Group({}, {})
 
 
 def limits(percent: int) -> dict[str, int]:
     """This share of the machine's memory, none if it is 0; and a number of processes that only a fault reaches."""
+    return {PROCESSES: MOST_PROCESSES, CPU: WEIGHT} | _memory(percent)
+
+
+def job_limits(percent: int, processes: int) -> dict[str, int]:
+    """For each job: this share of the machine's memory, none if it is 0, and this number of processes and threads."""
+    return {PROCESSES: processes} | _memory(percent)
+
+
+def _memory(percent: int) -> dict[str, int]:
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return {PROCESSES: MOST_PROCESSES} | ({MEMORY: whole * percent // 100} if percent else {})
+    return {MEMORY: whole * percent // 100} if percent else {}
 
 
-def made(name: str, limits: Mapping[str, int]) -> Group | None:
-    """The group with those of these limits that this account may set here; None if it may set none."""
+def made(
+    name: str, limits: Mapping[str, int], jobs: Mapping[str, int] = NONE.jobs, pid: int | None = None
+) -> Group | None:
+    """The group with those of these limits that this account may set here; None if it may set none.
+
+    `pid`: where that process could make it, in place of this one.
+    """
     try:
-        mounts, own = Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()
+        mounts, own = Path("/proc/self/mountinfo").read_text(), Path(f"/proc/{pid or 'self'}/cgroup").read_text()
     except OSError:  # there are none on this system
         return None
-    found = {}
-    for controller, around in bases(mounts, own).items():
-        if (limit := limits.get(controller)) is not None and _limited(around / name, controller, limit):
-            found[controller] = around / name
-    return Group(found, limits) if found else None
+    wanted = limits.keys() | jobs.keys()
+    tried = {each: around / name for each, around in bases(mounts, own).items() if each in wanted}
+    found = {each: folder for each, folder in tried.items() if _limited(folder, each, limits.get(each))}
+    _removed({each: folder for each, folder in tried.items() if folder not in found.values()})
+    if not found:
+        return None
+    group = Group(found, limits, jobs)
+    group.ensure()
+    return group
 
 
-def join() -> None:
-    """Be in the group that this program was told of, with all that comes of it from here on."""
-    for folder in filter(None, os.environ.get(FOLDERS, "").split(os.pathsep)):
-        with contextlib.suppress(OSError):
-            Path(folder, MEMBERS).write_text("0")
+def told() -> Group:
+    """The group that this program was told of."""
+    with contextlib.suppress(KeyError, ValueError):
+        folders, limits, jobs = json.loads(os.environ[TOLD])
+        return Group({controller: Path(folder) for controller, folder in folders.items()}, limits, jobs)
+    return NONE
 
 
 def bases(mounts: str, own: str) -> dict[str, Path]:
@@ -102,11 +227,7 @@ def bases(mounts: str, own: str) -> dict[str, Path]:
         kind, options = words[words.index("-") + 1], words[-1].split(",")
         root, top = words[3], Path(words[4])
         if kind == "cgroup2" and "" in paths:
-            whole = _below(top, root, paths[""])
-            for controller in LIMIT_FILES:
-                around = next((each for each in _around(top, whole) if _hands_down(each, controller)), None)
-                if around is not None:
-                    found[controller] = around
+            found |= _of_the_second(top, _below(top, root, paths[""]))
         for controller in LIMIT_FILES if kind == "cgroup" else ():
             if controller in options and os.access(there := _below(top, root, paths.get(controller, "/")), os.W_OK):
                 found[controller] = there
@@ -116,6 +237,13 @@ def bases(mounts: str, own: str) -> dict[str, Path]:
 def _below(top: Path, root: str, path: str) -> Path:
     """Where a group stands in what is mounted; a container may have mounted a part only."""
     return top / os.path.relpath(path, root) if f"{path}/".startswith(f"{root.rstrip('/')}/") else top
+
+
+def _of_the_second(top: Path, own: Path) -> dict[str, Path]:
+    """One folder for all, for a process is in one group there: that in which most can be limited."""
+    return max(
+        ({each: around for each in LIMIT_FILES if _hands_down(around, each)} for around in _around(top, own)), key=len
+    )
 
 
 def _around(top: Path, own: Path) -> Iterator[Path]:
@@ -135,14 +263,35 @@ def _hands_down(folder: Path, controller: str) -> bool:
     return False
 
 
-def _limited(folder: Path, controller: str, limit: int) -> bool:
-    """Whether the group is there with this limit; one without it is not left behind."""
+def _limited(folder: Path, controller: str, limit: int | None) -> bool:
+    """Whether the group is there with this limit; None is for one that it could have."""
     with contextlib.suppress(OSError):
         folder.mkdir(exist_ok=True)
+        if (below_too := folder / BELOW_TOO).exists() and below_too.read_text() != "1\n":
+            below_too.write_text("1")
         for name in LIMIT_FILES[controller]:
             if (folder / name).exists():
-                (folder / name).write_text(str(limit))
+                if limit is not None:
+                    (folder / name).write_text(str(SHARES if name == "cpu.shares" else limit))
                 return True
-    with contextlib.suppress(OSError):
-        folder.rmdir()
     return False
+
+
+def _enter(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        (folder / MEMBERS).write_text("0")
+
+
+def _removed(folders: Mapping[str, Path]) -> bool:
+    for folder in set(folders.values()):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    return not any(folder.exists() for folder in folders.values())
+
+
+def _count(file: Path, word: str) -> int:
+    """The number after a word; 0 where the kernel does not tell."""
+    with contextlib.suppress(OSError, ValueError):
+        words = file.read_text().split()
+        return int(words[words.index(word) + 1])
+    return 0

@@ -18,7 +18,6 @@ from activities.runs import supervised_run as runs
 from activities.runs.output import read_bounded
 from activities.runs.regular_files import NotRegularError
 from activities.runs.run_folders import ready
-from activities.runs.spawn import memory_kills
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.store import sessions
@@ -31,10 +30,6 @@ STDERR_LIMIT = 4096
 AGAIN, FRESH = ".again", ".fresh"
 """How the folders of further runs of an attempt end: for one nobody saw the end of, for one whose session was lost."""
 
-OUT_OF_MEMORY = (
-    " (meanwhile the kernel ended a process of an agent for want of memory: all agents together may take {percent} % "
-    "of this machine's, see [worker].agents_memory)"
-)
 AGAIN_REASON = "started again: its supervisor died, and nobody saw how its first run ended"
 
 
@@ -57,8 +52,6 @@ class Begun:
     call: ProgramCall
     claim: Claim | CannotLaunchError
     box: Box | None = None
-    memory_kills: int = 0
-    """How many processes of all agents had ended by then for want of memory."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +119,7 @@ class Execution:
             grace_seconds=self.context.settings.worker.stop_grace,
             box=box,
         )
-        return Begun(suffix, call, runs.begin(request), box, memory_kills())
+        return Begun(suffix, call, runs.begin(request), box)
 
     async def end_of(self, begun: Begun) -> RunEnd:
         """The program's end; one that tries in vain to be let in is ended, for it may go on for minutes."""
@@ -188,9 +181,8 @@ class Execution:
         except NotRegularError as error:
             stderr, report = "", ProgramReport(b"", Usage(), fault=Failed(f"what the agent printed is lost: {error}"))
         if isinstance(report.fault, Failed):
-            why = boxing.may_be_why(box, self.run.assignment.worker.runtime, stderr)
-            if memory_kills() > begun.memory_kills:
-                why += OUT_OF_MEMORY.format(percent=self.context.settings.worker.agents_memory)
+            runtime = self.run.assignment.worker.runtime
+            why = f"; {end.ran_out}" if end.ran_out else boxing.may_be_why(box, runtime, stderr)
             report = replace(report, fault=replace(report.fault, message=report.fault.message + why))
         shutil.rmtree(call.run_dir / "tmp", ignore_errors=True)
         return Executed(end, replace(report, usage=self._spent(call, report)), stderr, boxing.told(box))

@@ -220,4 +220,5 @@ def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
         case EndKind.UNKNOWN:
             reason = f"nobody saw how the command ended ({end.problem or 'was the machine restarted?'})"
     last = redacted(last_words(end.stderr))[:SUMMARY_LIMIT]
-    return StageOutcome(state=StageState.FAILED, reason=f"{reason}{f': {last}' if last else ''}", summary=said)
+    why = f"{f': {last}' if last else ''}{f'; {end.ran_out}' if end.ran_out else ''}"
+    return StageOutcome(state=StageState.FAILED, reason=f"{reason}{why}", summary=said)

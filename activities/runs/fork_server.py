@@ -27,6 +27,7 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
 
 from activities.boxes import control_group, kernel, landlock
 from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.control_group import Group, JobGroup
 from activities.boxes.enter import boxed, described
 from activities.runs import left_over, records, supervisor
 from activities.runs.os_processes import children, descendants, identity, kill_all, this_process
@@ -42,12 +43,13 @@ REHEARSALS = 20
 STANDARD_OUTPUT = 1
 
 
-def serve(channel: socket.socket, fork: Callable[[], int]) -> None:
+def serve(channel: socket.socket, fork: Callable[[], int], group: Group) -> None:
     """Have a supervisor ready for each request until the worker's end of the channel closes. Nothing waits for a run.
 
-    A process is forked before it is asked for, and takes the next request itself: then the next one is forked.
+    A process is forked before it is asked for, and takes the next request itself: then the next one is forked. Each is
+    in a control group of its own, within this group.
     """
-    supervisors = _Supervisors(channel, fork)
+    supervisors = _Supervisors(channel, fork, group)
     while supervisors.go_on():
         pass
 
@@ -55,9 +57,13 @@ def serve(channel: socket.socket, fork: Callable[[], int]) -> None:
 class _Supervisors:
     """The supervisors that were forked here and live, and the spare one. Any other child was left by a dead one."""
 
-    def __init__(self, channel: socket.socket, fork: Callable[[], int]) -> None:
+    def __init__(self, channel: socket.socket, fork: Callable[[], int], group: Group) -> None:
         self._channel = channel
         self._new = fork
+        self._group = group
+        self._groups: dict[int, JobGroup] = {}
+        self._over: list[JobGroup] = []
+        """Those whose supervisors have ended."""
         self._runs: dict[int, Path] = {}
         self._spare: int | None = None
         self._told, self._telling = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -89,10 +95,12 @@ class _Supervisors:
 
     def _fork(self) -> None:
         """Have a spare one, unless there is no process to be had."""
+        group = self._group.job()
         with contextlib.suppress(OSError):
             if (pid := self._new()) == 0:
-                _be_spare(self._channel, self._telling, [self._told.detach(), self._ends, self._ended])
+                _be_spare(self._channel, self._telling, [self._told.detach(), self._ends, self._ended], group)
             self._spare = pid
+            self._groups[pid] = group
 
     def _refuse(self) -> bool:
         """Without a process for it: the closed descriptors tell the worker."""
@@ -118,6 +126,7 @@ class _Supervisors:
                     left_over.tell(run_dir.parents[1] / left_over.FILE, run_dir, None, strays)
             kill_all(self._strays)
             self._reap()
+        self._over = [each for each in self._over if not each.remove()]
 
     def _reap(self) -> list[Path | None]:
         """Collect who has ended. The runs whose supervisors were killed; None for a process that none looked after."""
@@ -125,6 +134,7 @@ class _Supervisors:
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 run_dir = self._runs.pop(ended[0], None)
+                self._over += filter(None, [self._groups.pop(ended[0], None)])
                 if ended[0] == self._spare:
                     self._spare = None
                 elif run_dir is None or ended[1] != 0:
@@ -136,7 +146,7 @@ class _Supervisors:
         return left.union(*map(descendants, left))
 
 
-def _be_spare(channel: socket.socket, telling: socket.socket, others: Iterable[int]) -> None:
+def _be_spare(channel: socket.socket, telling: socket.socket, others: Iterable[int], group: JobGroup) -> None:
     """All of this process from here on: it waits for a request, and is its supervisor then.
 
     It has nothing of the fork server's but the program in memory, and ends with it as long as it waits.
@@ -150,12 +160,13 @@ def _be_spare(channel: socket.socket, telling: socket.socket, others: Iterable[i
         os.setsid()
         _control(PR_SET_NAME, b"spare")
         _control(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        group.enter()
         request, descriptors, *_ = socket.recv_fds(channel, LONGEST_REQUEST, 2)
         if request:
             telling.send(request[KEY_BYTES:])
             telling.close()
             _control(kernel.PR_SET_PDEATHSIG, 0)
-            _be_supervisor(channel, request, *descriptors)
+            _be_supervisor(channel, request, group, *descriptors)
         status = 0
     except BaseException:
         sys.excepthook(*sys.exc_info())
@@ -163,12 +174,12 @@ def _be_spare(channel: socket.socket, telling: socket.socket, others: Iterable[i
         os._exit(status)  # never back into the loop of the fork server
 
 
-def _be_supervisor(channel: socket.socket, request: bytes, settled: int, log: int) -> None:
+def _be_supervisor(channel: socket.socket, request: bytes, group: JobGroup, settled: int, log: int) -> None:
     _take_streams(channel, settled, log)
     _control(PR_SET_NAME, b"supervisor")
     with contextlib.suppress(OSError):  # the worker is dead, the run goes on
         os.write(STANDARD_OUTPUT, TAKEN)
-    supervisor.main(Path(os.fsdecode(request[KEY_BYTES:])), request[:KEY_BYTES])
+    supervisor.main(Path(os.fsdecode(request[KEY_BYTES:])), request[:KEY_BYTES], group)
 
 
 def _take_streams(channel: socket.socket, settled: int, log: int) -> None:
@@ -203,7 +214,8 @@ def _rehearse(*, first: bool) -> None:
 
 def main() -> None:
     """Load once what every supervisor needs, and keep the collector from copying it in each of them."""
-    control_group.join()
+    group = control_group.told()
+    group.enter()
     first = sys.argv[1:] == [supervisor.FIRST]
     _control(PR_SET_NAME, b"fork_server")
     with contextlib.suppress(OSError):
@@ -211,7 +223,7 @@ def main() -> None:
             _rehearse(first=first)
     gc.collect()
     gc.freeze()
-    serve(socket.socket(fileno=0), kernel.fork_as_first if first else os.fork)
+    serve(socket.socket(fileno=0), kernel.fork_as_first if first else os.fork, group)
 
 
 if __name__ == "__main__":

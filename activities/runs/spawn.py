@@ -101,13 +101,12 @@ _groups: list[Group] = []
 
 
 def keep_within(group: Group | None) -> None:
-    """What fork servers started from here on fork, and all that comes of that, is in this control group."""
+    """What fork servers started from here on fork, and all that comes of that, is in this control group. What runs
+    that nobody looked after have left of it goes.
+    """
     _groups[:] = [group] if group else []
-
-
-def memory_kills() -> int:
-    """How many processes of agents the kernel has ended because all of them together had no more memory."""
-    return sum(group.kills for group in _groups)
+    for each in _groups:
+        each.sweep()
 
 
 def close() -> None:

@@ -67,6 +67,8 @@ class RunEnd:
     started_at: float | None = None
     ended_at: float | None = None
     survivors: int = 0
+    ran_out: str = ""
+    """Which limit of its control group it has met, in words."""
 
     @property
     def stdout(self) -> Path:

@@ -28,6 +28,7 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from activities.boxes import control_group, kernel
+from activities.boxes.control_group import JobGroup
 from activities.boxes.enter import boxed
 from activities.boxes.proxy import Waiting
 from activities.boxes.start import start as started
@@ -58,6 +59,8 @@ BOX_SECONDS = 1.0
 """After bubblewrap has ended, what is left of its box is waited for so long; what is there then is killed."""
 AGAIN_SECONDS = 1.0
 """What does not end at once is killed again so often."""
+MEMORY_SECONDS = 1.0
+"""So often it is looked for a process that the kernel has ended for want of memory and left the rest of its job."""
 ENDING = frozenset(signal.valid_signals()) - {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 
 
@@ -281,14 +284,22 @@ def _prompt(run_dir: Path, digest: str | None) -> int:
         return os.dup(file.fileno())
 
 
-def watch(command: Command, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float]) -> EndKind:
-    """Wait for the command's end; on a stop request or at the deadline ask it to end."""
+def watch(
+    command: Command, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float], group: JobGroup
+) -> EndKind:
+    """Wait for the command's end; on a stop request or at the deadline ask it to end. One that has lost a process for
+    want of memory is at its end.
+    """
     timeout = spec["timeout_seconds"]
     deadline = None if timeout is None else time.monotonic() + timeout
+    watched = group.watched
     while command.reap() is None and not signals.stop:
+        if watched and group.kills:
+            return EndKind.EXITED
         if deadline is not None and time.monotonic() >= deadline:
             break
-        command.wait(signals, deadline)
+        look_again = time.monotonic() + MEMORY_SECONDS if watched else None
+        command.wait(signals, min(filter(None, (deadline, look_again)), default=None))
     if command.status is not None:
         return EndKind.EXITED
     kind = EndKind.CANCELLED if signals.stop else EndKind.TIMED_OUT
@@ -307,7 +318,7 @@ def ask_to_end(command: Command, signals: Signals, grace: float) -> None:
             command.wait(signals, asked + patience)
 
 
-def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals) -> dict[str, Any]:
+def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals, group: JobGroup) -> dict[str, Any]:
     """The whole run, as the exit record tells it."""
     end: dict[str, Any] = {"kind": EndKind.CANCELLED, "started_at": time.time(), "error": ""}
     if signals.stop:
@@ -316,11 +327,14 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals)
         command = start(run_dir, spec)
     except (OSError, ValueError) as error:
         return {**end, "kind": EndKind.NOT_STARTED, "error": _short(error), "ended_at": time.time()}
+    group.leave()
     try:
-        end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, key, spec["grace_seconds"]))
+        end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, key, spec["grace_seconds"]), group)
     finally:
         end["survivors"] = command.kill(signals)
-    if (code := command.exit) is not None:
+    if (code := command.exit) != 0:
+        end["ran_out"] = group.ran_out()
+    if code is not None:
         end["signal" if code < 0 else "exit_code"] = abs(code)
     return {**end, "ended_at": time.time()}
 
@@ -347,8 +361,11 @@ def become_subreaper() -> None:
         kernel.libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def main(run_dir: Path, key: bytes) -> None:
-    """Claim, run, tell. Standard output closes as soon as the claim is settled: that is the starter's cue."""
+def main(run_dir: Path, key: bytes, group: JobGroup) -> None:
+    """Claim, run, tell. Standard output closes as soon as the claim is settled: that is the starter's cue.
+
+    This process is in the job's control group, and leaves it.
+    """
     signals = Signals()
     spec = json.loads(records.read(key, run_dir, Kind.SPEC))
     reserved = reserve(run_dir)
@@ -361,7 +378,7 @@ def main(run_dir: Path, key: bytes) -> None:
     os.dup2(null, 1)
     os.close(null)
     become_subreaper()
-    record_exit(reserved, key, supervise(run_dir, key, spec, signals))
+    record_exit(reserved, key, supervise(run_dir, key, spec, signals, group))
 
 
 def _key_from_standard_input() -> bytes:
@@ -383,7 +400,12 @@ def _become_first() -> None:
 
 
 if __name__ == "__main__":
-    control_group.join()
     if sys.argv[2:] == [FIRST]:
         _become_first()
-    main(Path(sys.argv[1]), _key_from_standard_input())
+    all_jobs = control_group.told()
+    (job := all_jobs.job()).enter()
+    try:
+        main(Path(sys.argv[1]), _key_from_standard_input(), job)
+    finally:
+        all_jobs.enter()
+        job.remove()

@@ -200,6 +200,10 @@ class WorkerSection(Section):
     """The account that agents' programs get in their boxes when the service runs as root."""
     agents_memory: int = Field(default=80, ge=0, le=100)
     """Percent of this machine's memory that all agents together may take, where it has control groups; 0: all of it."""
+    job_memory: int = Field(default=50, ge=0, le=100)
+    """Percent of this machine's memory that each job may take of that; 0: all that `agents_memory` leaves."""
+    job_pids: int = Field(default=4096, ge=64)
+    """How many processes and threads each job may have, where this machine has control groups."""
     keep_runs: Duration = 14 * 86_400.0
     """How long the prompt and the whole output of a recorded run stay on the disk; the record itself stays."""
 

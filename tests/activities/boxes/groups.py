@@ -10,11 +10,13 @@ from activities.boxes.control_group import Group, made
 from activities.runs import spawn
 from tests.waiting import wait_for
 
+NONE: Mapping[str, int] = {}
+
 
 @contextmanager
-def kept_within(limits: Mapping[str, int]) -> Iterator[Group]:
+def kept_within(limits: Mapping[str, int], jobs: Mapping[str, int] = NONE) -> Iterator[Group]:
     """All that is run in this context is in one with these limits; the test is skipped where none can be made."""
-    group = made(f"service-test-{secrets.token_hex(6)}", limits)
+    group = made(f"service-test-{secrets.token_hex(6)}", limits, jobs)
     if group is None or set(group.folders) < set(limits):
         pytest.skip("this account may make no control group here")
     spawn.close()

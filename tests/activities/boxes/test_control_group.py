@@ -8,7 +8,7 @@ import pytest
 
 from activities.boxes import control_group
 from activities.boxes.box import BoxKind
-from activities.boxes.control_group import MEMORY, PROCESSES, Group, bases, limits, made
+from activities.boxes.control_group import CPU, MEMORY, PROCESSES, Group, bases, job_limits, limits, made
 from activities.runs import spawn
 from activities.runs.supervised_run import RunRequest, run
 from activities.runs.supervisor import EndKind
@@ -42,10 +42,9 @@ def group() -> Iterator[Group]:
 async def test_an_agent_that_takes_more_memory_is_ended_and_nobody_else(
     world: World, kind: BoxKind, group: Group
 ) -> None:
-    assert group.kills == spawn.memory_kills() == 0
     end = await world.play(world.box(kind), TAKES)
     assert (end.kind, end.signal, end.stdout.read_text()) == (EndKind.EXITED, 9, "")
-    assert group.kills == spawn.memory_kills() == 1
+    assert end.ran_out.startswith("the kernel ended it for want of memory: all agents together may take 200 MiB, see ")
     assert (await world.play(world.box(kind), "print('up')")).exit_code == 0
 
 
@@ -98,13 +97,15 @@ async def test_what_a_program_of_ours_is_told_no_agent_hears(world: World, group
     end = await run(
         RunRequest(world.tmp / "user/.service/runs/job-1.1", ("env",), world.work, {"PATH": "/usr/bin:/bin"})
     )
-    assert control_group.FOLDERS not in end.stdout.read_text()
+    assert control_group.TOLD not in end.stdout.read_text()
 
 
 def test_the_limits_are_a_share_of_the_machine() -> None:
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert limits(50) == {MEMORY: whole * 50 // 100, PROCESSES: 8192}
-    assert limits(0) == {PROCESSES: 8192}, "none"
+    assert limits(50) == {MEMORY: whole * 50 // 100, PROCESSES: 8192, CPU: 50}
+    assert limits(0) == {PROCESSES: 8192, CPU: 50}, "none"
+    assert job_limits(25, 4096) == {MEMORY: whole * 25 // 100, PROCESSES: 4096}
+    assert job_limits(0, 64) == {PROCESSES: 64}, "none"
 
 
 class TestWhereOneCanBeMade:
@@ -118,7 +119,11 @@ class TestWhereOneCanBeMade:
             for number, name in enumerate(("memory", "pids", "cpu"))
         )
         own = "8:pids:/\n4:memory:/here/own\n2:cpu:/\n0::/\n"
-        assert bases(mounts, own) == {MEMORY: tmp_path / "memory/here/own", PROCESSES: tmp_path / "pids"}
+        assert bases(mounts, own) == {
+            MEMORY: tmp_path / "memory/here/own",
+            PROCESSES: tmp_path / "pids",
+            CPU: tmp_path / "cpu",
+        }
 
     def test_where_a_part_is_mounted(self, tmp_path: Path) -> None:
         (tmp_path / "own").mkdir()
@@ -126,7 +131,7 @@ class TestWhereOneCanBeMade:
         assert bases(mounts, "4:memory:/docker/1/own\n") == {MEMORY: tmp_path / "own"}
         assert bases(mounts, "4:memory:/elsewhere\n") == {MEMORY: tmp_path}
 
-    def second(self, top: Path, *folders: str, hands_down: str = "memory pids") -> str:
+    def second(self, top: Path, *folders: str, hands_down: str = "memory pids cpu") -> str:
         """A tree of the second version, and the line that tells of its mount."""
         for folder in (top, *(top / each for each in folders)):
             folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +142,7 @@ class TestWhereOneCanBeMade:
     def test_beside_one_s_own_of_the_second_version(self, tmp_path: Path) -> None:
         mounts = self.second(tmp_path, "app.slice", "app.slice/service")
         around = tmp_path / "app.slice"
-        assert bases(mounts, "0::/app.slice/service\n") == {MEMORY: around, PROCESSES: around}
+        assert bases(mounts, "0::/app.slice/service\n") == {MEMORY: around, PROCESSES: around, CPU: around}
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
     def test_nowhere_where_the_account_may_not_write(self, tmp_path: Path) -> None:

@@ -270,8 +270,16 @@ async def test_a_failure_for_want_of_memory_says_so(stage: Stage) -> None:
     with kept_within({MEMORY: 200 << 20}):
         failed = await boxed(stage, network="none").play(stage.job(takes))
     assert failed.state is JobState.FAILED
-    assert "the kernel ended a process of an agent for want of memory" in failed.reason
-    assert "may take 80 % of this machine's, see [worker].agents_memory" in failed.reason
+    assert "the kernel ended it for want of memory" in failed.reason
+    assert "all agents together may take 200 MiB, see [worker].agents_memory" in failed.reason
+
+
+async def test_a_job_that_ran_out_of_its_own_memory_says_so(stage: Stage) -> None:
+    takes = f"{LOOK}x = bytearray(300 << 20); summary = str(len(x))\n{ANSWER}"
+    with kept_within({MEMORY: 900 << 20}, {MEMORY: 200 << 20}):
+        failed = await boxed(stage, network="none").play(stage.job(takes))
+    assert failed.state is JobState.FAILED
+    assert failed.reason.endswith("; it ran out of its memory: 200 MiB, see [worker].job_memory")
 
 
 async def test_a_failure_of_its_own_says_nothing_of_the_box(stage: Stage, kind: str) -> None:
