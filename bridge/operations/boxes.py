@@ -1,7 +1,9 @@
 """What `service doctor` says of boxes: which one each runtime's programs get here, and whether it holds (ruling N2)."""
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from pathlib import Path
 
 from activities.agents.adapter import CannotLaunchError, Launch
 from activities.boxes import control_group, machine, probes
@@ -9,8 +11,14 @@ from activities.boxes.box import BoxKind, Network
 from activities.host import boxing
 from activities.host.boxing import Wanted
 from activities.runtimes.table import SHELL
+from activities.settings import ready
 from bridge.operations.findings import Finding, Level
 from bridge.operations.service import Service
+
+DELEGATE = (
+    "run the daemon as root, or where systemd hands it control groups: service daemon install, or "
+    "systemd-run --user --scope -p Delegate=yes service daemon start"
+)
 
 
 def findings(service: Service) -> Iterator[Finding]:
@@ -34,17 +42,39 @@ def findings(service: Service) -> Iterator[Finding]:
 
 
 def bounds(service: Service) -> Iterator[Finding]:
-    """What all agents together may take, as far as this account can limit that here."""
-    percent = service.settings.worker.agents_memory
-    group = control_group.made(f"service-doctor-{os.getpid()}", control_group.limits(percent))
+    """What agents may take, as far as the worker can limit that here, or this process where no worker runs."""
+    own, worker = service.settings.worker, ready.read(service.home.worker_ready)
+    limits = control_group.limits(own.agents_memory)
+    jobs = control_group.job_limits(own.job_memory, own.job_pids)
+    pid = worker.pid if worker and worker.alive else None
+    group = control_group.made(f"service-doctor-{os.getpid()}", limits, jobs, pid)
     if group is None:
-        says = "this account may make no control group here: agents can use up the machine's memory and processes"
-        yield Finding("bounds", Level.OK, says)
+        says = "no control group can be made here: agents can use up the machine's memory and processes"
+        yield Finding("bounds", Level.WARNING, says, DELEGATE)
         return
+    job = group.job()
+    each = job.make()
+    job.remove()
     group.remove()
-    memory = f"{percent} % of this machine's memory" if control_group.MEMORY in group.folders else "all of the memory"
-    processes = control_group.MOST_PROCESSES if control_group.PROCESSES in group.folders else "any number of"
-    yield Finding("bounds", Level.OK, f"all agents together may take {memory} and {processes} processes")
+    together = _may_take(group.folders.keys() & limits.keys(), own.agents_memory, control_group.MOST_PROCESSES)
+    says = f"all agents together may take {together}, each job {_may_take(each, own.job_memory, own.job_pids)}"
+    lacking = (limits.keys() - group.folders.keys()) | (jobs.keys() - each)
+    if instances := _inotify_instances():
+        says += f"; the {instances} inotify instances of an account are shared by all"
+    level = Level.WARNING if lacking & {control_group.MEMORY, control_group.PROCESSES} else Level.OK
+    yield Finding("bounds", level, says, DELEGATE if level is Level.WARNING else "")
+
+
+def _inotify_instances() -> str:
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/fs/inotify/max_user_instances").read_text().strip()
+    return ""
+
+
+def _may_take(limited: Collection[str], percent: int, most: int) -> str:
+    memory = f"{percent} % of this machine's memory" if control_group.MEMORY in limited else "all of the memory"
+    processes = most if control_group.PROCESSES in limited else "any number of"
+    return f"{memory} and {processes} processes"
 
 
 def _in_use(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.boxes import control_group, machine, probes
-from activities.boxes.control_group import MEMORY, PROCESSES, Group
+from activities.boxes.control_group import MEMORY, PROCESSES, Group, JobGroup
 from activities.boxes.machine import Machine
 from activities.boxes.probes import Proof
 from activities.settings.home import Home
@@ -84,21 +84,52 @@ def test_the_box_is_told_that_a_runtime_really_has(
     assert "holds the service's own secrets" in says
 
 
+NO_GROUP = "no control group can be made here: agents can use up the machine's memory and processes"
+ALL = "all agents together may take"
+BARE = "all of the memory and"
+LITTLE = f"{BARE} any number of processes"
+OF_ALL, OF_JOBS = "80 % of this machine's memory and 8192 processes", "50 % of this machine's memory and 4096 processes"
+
+
 @pytest.mark.parametrize(
-    ("folders", "says"),
+    ("folders", "level", "says"),
     [
-        ({MEMORY, PROCESSES}, "all agents together may take 80 % of this machine's memory and 8192 processes"),
-        ({PROCESSES}, "all agents together may take all of the memory and 8192 processes"),
-        ({MEMORY}, "all agents together may take 80 % of this machine's memory and any number of processes"),
-        (set(), "this account may make no control group here: agents can use up the machine's memory and processes"),
+        ({MEMORY, PROCESSES}, Level.OK, f"{ALL} {OF_ALL}, each job {OF_JOBS}"),
+        (
+            {PROCESSES},
+            Level.WARNING,
+            f"{ALL} {BARE} 8192 processes, each job {BARE} 4096 processes",
+        ),
+        (set(), Level.WARNING, NO_GROUP),
     ],
 )
-def test_what_all_agents_may_take_is_told(
-    home: Home, monkeypatch: pytest.MonkeyPatch, folders: set[str], says: str
+def test_what_agents_may_take_is_told_and_is_a_warning_where_that_cannot_be_limited(
+    home: Home, monkeypatch: pytest.MonkeyPatch, folders: set[str], level: Level, says: str
 ) -> None:
     group = Group(dict.fromkeys(folders, home.root / "no-such-group"), {}) if folders else None
+    monkeypatch.setattr(boxes, "_inotify_instances", lambda: "128" if folders else "")
     monkeypatch.setattr(control_group, "made", lambda *_: group)
-    assert [each.says for each in boxes.bounds(Service(home))] == [says]
+    monkeypatch.setattr(JobGroup, "make", lambda _: folders)
+    [found] = boxes.bounds(Service(home))
+    shared = "; the 128 inotify instances of an account are shared by all" if folders else ""
+    assert (found.level, found.says) == (level, f"{says}{shared}")
+    assert ("Delegate=yes" in found.fix) == (level is Level.WARNING)
+
+
+def test_jobs_without_limits_of_their_own_are_a_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    group = Group(dict.fromkeys((MEMORY, PROCESSES), home.root / "no-such-group"), {})
+    monkeypatch.setattr(control_group, "made", lambda *_: group)
+    [found] = boxes.bounds(Service(home))
+    assert found.level is Level.WARNING
+    assert found.says.startswith(f"{ALL} {OF_ALL}, each job {LITTLE}")
+
+
+def test_no_limit_that_is_wanted_is_no_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.config.write_text("[worker]\nagents_memory = 0\njob_memory = 0\n")
+    group = Group({PROCESSES: home.root / "no-such-group"}, {})
+    monkeypatch.setattr(control_group, "made", lambda *_: group)
+    monkeypatch.setattr(JobGroup, "make", lambda _: {PROCESSES})
+    assert [each.level for each in boxes.bounds(Service(home))] == [Level.OK]
 
 
 def test_no_box_is_a_warning_when_it_is_wanted_and_wrong_when_there_is_none(
