@@ -65,7 +65,7 @@ def test_agents_are_in_the_control_group_of_their_home_with_the_next_worker_too(
     for _ in range(2):
         job = service.json("agent", "ask", "where", "look", "--repo", "acme/shop")["job_id"]
         service.wait_until_ended(str(job))
-        assert f"/{group_name(Home(service.home))}\n" in proof.read_text()
+        assert f"/{group_name(Home(service.home))}/" in proof.read_text()
         proof.unlink()
         service.kill("worker")
 
