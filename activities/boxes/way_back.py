@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from activities.boxes import kernel
 
 FOLDERS = ("/", ".")
-NAMESPACES = ("/proc/self/ns/mnt", "/proc/self/ns/net")
+NAMESPACES = ("/proc/self/ns/mnt", "/proc/self/ns/net", "/proc/self/ns/cgroup")
 
 
 class NoWayBackError(Exception):
@@ -20,8 +20,8 @@ class NoWayBackError(Exception):
 
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
-    """Inside, this process may leave its mounts, its network and its groups, and be another account, but for its
-    effective one: it must stay root. Afterwards it has all of that again.
+    """Inside, this process may leave its mounts, its network, its view of control groups and the groups of its account,
+    and be another account, but for its effective one: it must stay root. Afterwards it has all of that again.
 
     If it cannot go back after all, that is a RuntimeError, which no caller takes for a failed start: it has to end.
     """

@@ -138,6 +138,16 @@ async def test_a_command_is_in_the_group_of_its_job_by_each_limit(world: World, 
     assert OWN not in jobs
 
 
+async def test_its_supervisor_keeps_its_view_of_groups(world: World, kind: BoxKind, group: Group) -> None:
+    """Else the kernel may keep it from leaving that of the job."""
+    request = world.request(world.box(kind), SHOWS)
+    run = await begun(request)
+    seen, own = (os.readlink(f"/proc/{each}/ns/cgroup") for each in (supervisor_of(request), "self"))
+    (world.work / "go").touch()
+    assert (await run).exit_code == 0
+    assert seen == own
+
+
 async def test_no_program_widens_what_it_may_take(world: World, kind: BoxKind, group: Group) -> None:
     env = {"PATH": os.environ["PATH"], "GROUPS": ":".join(map(str, group.folders.values()))}
     end = await world.play(world.box(kind), WIDENS, env=env)
