@@ -21,7 +21,8 @@ from workflows.contract.secret_keys import keys
 from workflows.contract.secret_names import is_secret, named
 from workflows.contract.secret_places import places
 from workflows.contract.secret_spans import Finder, Span, merged, replaced
-from workflows.contract.secret_views import decoded_runs, joined, meant
+from workflows.contract.secret_tables import columns, mnemonics
+from workflows.contract.secret_views import decoded_runs, joined, meant, unquoted
 
 MARK = "[redacted]"
 _SHORTEST = 6
@@ -123,11 +124,14 @@ def _found(text: str, also: Finder | None, layers: int) -> Iterator[Span]:
     yield from keys(text)
     yield from places(text)
     yield from commands(text)
+    yield from columns(text)
+    yield from mnemonics(text)
     yield from named(text)
     if also is not None:
         yield from also(text)
     yield from joined(text, lambda whole, begins: [*tokens(whole, begins), *(also(whole) if also else ())])
     if layers > 0:
         yield from decoded_runs(text, lambda said: _found(said, also, min(layers - 1, 2)))
-        if (under := meant(text)) is not None:
-            yield from (under.back(span) for span in _found(under.text, also, layers - 1))
+        for under in (meant(text), unquoted(text)):
+            if under is not None:
+                yield from map(under.back, _found(under.text, also, layers - 1))

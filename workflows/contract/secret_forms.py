@@ -36,7 +36,7 @@ def tokens(text: str, begins: Collection[int] = ()) -> Iterator[Span]:
                 yield found.span()
                 after = max(after, found.end())
             at = text.find(inside, after)
-    yield from _discord(text)
+    yield from _in_parts(text)
 
 
 def _prefixed(text: str, begins: Collection[int]) -> Iterator[Span]:
@@ -58,8 +58,11 @@ def _beginnings() -> tuple[re.Pattern[str], dict[str, list[tuple[str, str]]]]:
     heads: dict[str, list[tuple[str, str]]] = {}
     for prefix, body in _prefixes():
         heads.setdefault(prefix[:_HEAD], []).append((prefix, body))
-    firsts = "".join(re.escape(first) for first in sorted({head[0] for head in heads}))
-    return compiled(rf"(?<![A-Za-z0-9_])[{firsts}]"), heads
+    seconds: dict[str, str] = {}
+    for head in sorted(heads):
+        seconds[head[0]] = seconds.get(head[0], "") + re.escape(head[1])
+    begin = "|".join(f"{re.escape(first)}[{second}]" for first, second in seconds.items())
+    return compiled(rf"(?:{begin})(?<![A-Za-z0-9_]..)"), heads
 
 
 def _prefixes() -> tuple[tuple[str, str], ...]:
@@ -80,10 +83,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return compiled(pattern)
 
 
-_DISCORD = compiled(r"(?<![\w.-])[MNO][\w-]{23,28}\.[\w-]{6}\.[\w-]{27,45}(?![\w-])", re.ASCII)
+_DISCORD = compiled(r"[MNO](?<![\w.-].)[\w-]{23,28}\.[\w-]{6}\.[\w-]{27,45}(?![\w-])", re.ASCII)
+_MAILGUN = compiled(r"[0-9a-f](?<![\w-].)[0-9a-f]{31}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])", re.ASCII)
 
 
-def _discord(text: str) -> Iterator[Span]:
-    """Tokens of Discord's bots have no prefix, but three parts of known lengths."""
+def _in_parts(text: str) -> Iterator[Span]:
+    """Tokens without a prefix, but with parts of known lengths: of Discord's bots, and Mailgun's of late."""
     if text.count(".") > 1:
         yield from (found.span() for found in _DISCORD.finditer(text))
+    if text.count("-") > 1:
+        yield from (found.span() for found in _MAILGUN.finditer(text))

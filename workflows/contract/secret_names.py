@@ -1,4 +1,4 @@
-"""Finds secrets by the name they stand under: `TOKEN=...`, `"password": "..."`, `client_secret: ...`.
+"""Finds secrets by the name they stand under: `TOKEN=...`, `"password": "..."`, `**Passwort:** ...`.
 
 A name alone is not enough: its value must be a literal, and no placeholder, expression or sentence.
 """
@@ -9,116 +9,112 @@ from functools import lru_cache
 
 from workflows.contract.patterns import compiled
 from workflows.contract.secret_spans import Span
-
-_KINDS = [
-    "api",
-    "app",
-    "access",
-    "private",
-    "secret",
-    "encryption",
-    "encrypt",
-    "decryption",
-    "signing",
-    "signature",
-    "master",
-    "deploy",
-    "deployment",
-    "account",
-    "auth",
-    "ssh",
-    "service",
-    "shared",
-    "storage",
-    "subscription",
-    "function",
-    "functions",
-    "admin",
-    "root",
-    "client",
-    "server",
-    "license",
-    "licence",
-    "session",
-    "write",
-    "consumer",
-    "instrumentation",
-    "webhook",
-    "hmac",
-    "crypto",
-    "cipher",
-    "aes",
-    "host",
-    "personal",
-    "integration",
-    "bot",
-    "primary_api",
-    "secondary_api",
-    "endpoint_access",
-]
-NAME = (
-    r"(?:passw(?:or)?d|passphrase|passcode|pwd|(?<![a-z])pass(?![a-z])|secret|token|credentials?|authorization"
-    rf"|(?:{'|'.join(_KINDS)})[ _-]?(?:access[_-]?)?key|(?<=[a-z0-9]_)key(?=[ \t]*=)"
-    r"|_auth(?![a-z])|connection[_-]?string"
-    r"|shared[_-]?access[_-]?signature|webhook[_-]?url|(?<![a-z])(?:mnemonic|pat|jwt|dsn|otp|pin)(?![a-z])"
-    r"|[_-](?:pat|jwt|dsn)(?![a-z]))"
-    r"(?:[_-]?(?:access|key|base|value|data|text|literal|prod|production|dev|test|staging|live|main|b64|base64|hex"
-    r"|[0-9]{1,4})){0,3}"
+from workflows.contract.secret_values import (
+    HARMLESS,
+    bare_is_secret,
+    drawn,
+    expression,
+    looks_random,
+    mixed,
+    placeholder,
+    quoted_is_secret,
 )
-_HINTS = ("pass", "pwd", "secret", "token", "credential", "authorization", "key", "auth", "string", "signature", "url",
-          "mnemonic", "pat", "jwt", "dsn", "otp", "pin")  # fmt: skip
-_SEARCHED = compiled(NAME)
-"""In a text in lower case."""
-SECRET_KEY = compiled(rf"(?is:.*{NAME})")
+from workflows.contract.secret_words import HINTS, NAME, OTHER_HINTS, OTHER_NAME
+
+_SEARCHED = ((compiled(NAME), HINTS), (compiled(OTHER_NAME), OTHER_HINTS))
+"""In a text in lower case, where one of the hints stands."""
+SECRET_KEY = compiled(rf"(?is:.*(?:{NAME}|{OTHER_NAME}))")
 
 _VALUE = compiled(
-    r"(?P<sep>\\*[\"'`]?(?:\][\"']?|[\"'])?[ \t]*+(?:=>|:=|==|=|:)[ \t]*+)"
+    r"(?P<sep>\\*[\"'`]?(?:\][\"']?|[\"'])?[ \t]*+(?:=>|:=|==|=|:)[ \t]*+(?:!!binary[ \t]++)?)"
     r"(?:(?P<quote>\\*(?:\"\"\"|[\"'`]))(?P<quoted>(?:(?!(?P=quote))(?:[^\n\\]|\\.))*+)(?=(?P=quote))"
     r"|(?P<bare>(?:(?i:bearer|basic|token|apikey)[ \t]++)?[^\s\"'`,;&)}\]<>|\\]{3,}+)(?P<last>[ \t\r]*+(?:\n|\Z))?)"
 )
-_OPTION = compiled(r"[ \t]++(?P<quote>[\"']?)(?P<bare>[^-$<{\[(\s\"'`][^\s\"'`]{3,}+)")
-_SAID = compiled(r"(?:[ \t]+(?:is|was|to))?[ \t]*:?[ \t]+[\"'`]?(?P<bare>[^\s\"'`,;()<>]{8,200}+)")
-
-_SHORT_NAMES = ("pin", "otp", "dsn", "pat", "key")
-"""They name many things; only what looks drawn by chance is a secret under them."""
-
-_SCHEME = compiled(r"(?i:bearer|basic|token|apikey)[ \t]++")
-HARMLESS = compiled(
-    r"(?i:none|null|nil|true|false|undefined|str|string|int|bool|bytes|optional|required|missing|invalid|expired|empty"
-    r"|unset|changeme|change[-_]me|example|placeholder|bearer|basic|token|password|passwd|secret|redacted|hidden|masked"
-    r"|todo|tbd|n/a|same-origin|include|omit|x{3,}|\*+|\.{3,}|(?:•)+|your[_-]?.*|my[_-]?(?:secret|token|password|api[_-]?key)|<.*|\$.*|\{.*|%.*%"
-    r"|%[a-z]|@.*@|[a-z+]+://[^@]*|(?:~|\.{0,2})/[\w.@-]+/.*|[a-z]:\\.*|\[redacted.*|redacted-[0-9a-f]{20}|(?:env|file|arn|vault|op|secretref)[:.].*"
-    r"|(?:dummy|fake|sample|example|insert|enter|replace|put|the|some|any)[-_ ].*|#.*|!\w+)"
+_OPTION = compiled(
+    r"[ \t]++(?:(?P<quote>[\"'])(?P<quoted>[^\"'\n]{4,200}+)(?=(?P=quote))|(?P<bare>[^-$<{\[(\s\"'`][^\s\"'`]{3,}+))"
 )
-_EXPRESSION = compiled(
-    r"[A-Za-z_]+(?:_[A-Za-z_]+|(?:\??\.|->|::)\w+)+[!;]?|[A-Za-z_][\w.:>?!-]*[(\[].*|[\w.]+\|\|.*|!?!\w+"
+_IS = r"(?:is|was|to|ist|lautet|est|es|é|è)"
+_SAID = compiled(
+    rf"(?:(?:[ \t]+{_IS}|[ \t]*[是为為は])?[ \t]*:?[ \t]+|[是为為は\uff1a])[\"'`]?"
+    r"(?P<bare>[^\s\"'`,;()<>]{8,200}+)"
 )
+_SHOWN = compiled(
+    # How the name ends: in Markdown or HTML, with words behind it.
+    rf"[*_~`\"'\]]{{0,6}}(?:[ \t]+{_IS}(?=:))?"
+    r"(?:[ \t]+(?:for|of|to|von|für|pour|de|del|para|per|от|для)[ \t]+[\w.-]{1,40}(?:[ \t][\w.-]{1,40})?(?=:))?"
+    r"(?P<tag></\w{1,10}>)?[ \t]*+"
+    r"(?P<sign>::?|=>|->|\u2192|\u2014|\u2013|=|\||\(|(?=\r?\n)|(?=</?\w{1,10}>)|(?<=>)|(?=[\"'`]))"
+    r"[*_~]{0,3}(?:</\w{1,10}>\s{0,40})?[ \t]*+(?:!!binary[ \t]+)?"
+    # The value stands on the next line, or the one after that; quoted, in a block, as an item.
+    r"(?P<broken>(?P<block>[>|][+-]?|\\)?[ \t]*+\r?\n(?:[ \t]*+\r?\n)?(?:```\w{0,12}\r?\n)?[ \t]*+(?:[>-][ \t]++)?)?"
+    r"(?P<open><\w{1,10}>)?[*_~]{0,3}"
+    r"(?:(?P<quote>[\"'`])(?P<quoted>[^\n\"'`]{4,200}+)(?=(?P=quote))|(?P<bare>[^\s\"'`,;<>|()]{6,200}+))"
+    r"(?P<last>[*_~`\"']{0,4}(?:</\w{1,10}>)?[ \t]*+(?:\r?\n|\Z))?"
+)
+
+_LOWER = {
+    code: ord(chr(code).lower()) for code in (*range(ord("A"), ord("Z") + 1), *range(0xC0, 0xDF), *range(0x410, 0x430))
+}
+"""Capitals of the languages in which secrets are named: each is one character in both cases."""
 
 
 def named(text: str) -> Iterator[Span]:
     """Where values stand under a secret's name."""
     lower = text.lower() if text.isascii() else text.translate(_LOWER)
-    if not any(hint in lower for hint in _HINTS):
-        return
+    for searched, hints in _SEARCHED:
+        if any(hint in lower for hint in hints):
+            yield from _named(text, lower, searched)
+
+
+def _named(text: str, lower: str, searched: re.Pattern[str]) -> Iterator[Span]:
     done = 0
-    for found in _SEARCHED.finditer(lower):
-        end = found.end()
-        if found.start() < done:
-            continue
-        if value := _VALUE.match(text, end):
-            if span := _assigned(text, found.start(), end, value):
-                done = span[1]
-                yield span
-        elif option := _OPTION.match(text, end) if _is_option(text, found.start()) else None:
-            if not HARMLESS.fullmatch(option["bare"]):
-                done = option.end()
-                yield option.span("bare")
-        elif (said := _SAID.match(text, end)) and mixed(said["bare"]) and _random(said["bare"].rstrip(".!?:")):
-            done = said.end()
-            yield said.start("bare"), said.start("bare") + len(said["bare"].rstrip(".!?:"))
+    for found in searched.finditer(lower):
+        if found.start() >= done and (span := _under(text, *found.span())):
+            done = span[1]
+            yield span
 
 
-_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+def _under(text: str, start: int, end: int) -> Span | None:
+    """The secret under the name that stands there."""
+    if value := _VALUE.match(text, end):
+        return _assigned(text, start, end, value)
+    if option := _OPTION.match(text, end) if _is_option(text, start) else None:
+        if option["quoted"] is not None:
+            return option.span("quoted") if quoted_is_secret("PASSPHRASE", option["quoted"]) else None
+        return None if HARMLESS.fullmatch(option["bare"]) else option.span("bare")
+    if (said := _SAID.match(text, end)) and mixed(said["bare"]):
+        bare = said["bare"].rstrip(".!?:")
+        if looks_random(bare) and not placeholder(bare):
+            return said.start("bare"), said.start("bare") + len(bare)
+    if value := _SHOWN.match(text, end):
+        return _shown(text, start, end, value)
+    return None
+
+
+def _shown(text: str, start: int, end: int, value: re.Match[str]) -> Span | None:
+    """What stands behind a name for people to read: it must look like a secret, or the name say that it is one."""
+    name, quoted = text[start:end], value["quoted"]
+    called = value["sign"] == "("
+    of_people = name.lower().startswith("pass") or not name.isascii()
+    if value["broken"] is not None and (
+        called or value["last"] is None or not (value["sign"] or value["tag"] or _is_heading(text, start))
+    ):
+        return None
+    if quoted is not None:
+        surely = not called and (mixed(quoted) or (of_people and value["sign"] != "") or value["broken"] is not None)
+        secret = quoted_is_secret(name, quoted) and not expression(quoted) and (surely or drawn(quoted))
+        return value.span("quoted") if secret else None
+    bare = value["bare"].rstrip(".,!?:*_~")
+    if placeholder(bare) or expression(bare) or (value["sign"] == "" and value["broken"] is None and not drawn(bare)):
+        return None
+    if called and ("=" in bare or not text.startswith(")", value.end("bare"))):
+        return None
+    set_apart = (value["block"] or value["open"]) and of_people and len(bare) >= 8
+    return (value.start("bare"), value.start("bare") + len(bare)) if set_apart or drawn(bare) else None
+
+
+def _is_heading(text: str, start: int) -> bool:
+    return text[max(0, start - 40) : start].rpartition("\n")[2].lstrip().startswith("#")
 
 
 def is_secret(name: str, value: str) -> bool:
@@ -144,7 +140,7 @@ def _assigned(text: str, start: int, end: int, value: re.Match[str]) -> Span | N
         return None
     tight = value["sep"] in ("=", "=>")
     last = value["last"] is not None
-    secret = _bare_is_secret(name, value["bare"], tight=tight, last=last)
+    secret = bare_is_secret(name, value["bare"], tight=tight, last=last)
     return value.span("bare") if secret else None
 
 
@@ -152,62 +148,3 @@ def _is_option(text: str, start: int) -> bool:
     """A double dash begins the word that ends with the name."""
     word = text[max(0, start - 40) : start].split()
     return bool(word) and not text[start - 1].isspace() and "--" in word[-1]
-
-
-def quoted_is_secret(name: str, value: str) -> bool:
-    """A literal under a secret's name, unless it is a placeholder or reads like a sentence."""
-    rest = _SCHEME.sub("", value, count=1)
-    if _hook(name, value):
-        return True
-    if name.lower().lstrip("_-") in _SHORT_NAMES:
-        return len(rest) >= 12 and mixed(rest) and re.fullmatch(r"[\w.+/=:@-]+", rest) is not None
-    sentence = any(map(str.isspace, rest)) and name.lower() not in ("passphrase", "mnemonic")
-    return len(rest) >= 4 and not sentence and not HARMLESS.fullmatch(rest) and not template(rest)
-
-
-def _hook(name: str, value: str) -> bool:
-    """The address of a webhook is its secret."""
-    last = value.rstrip("/").rpartition("/")[2]
-    return "webhook" in name.lower() and "://" in value and len(last) >= 16 and mixed(last)
-
-
-def expression(value: str) -> bool:
-    """A name or a call; a token has long parts that no name has."""
-    drawn = any(len(part) >= 20 and mixed(part) and part != part.lower() for part in re.split(r"[_.(\[]", value))
-    return bool(_EXPRESSION.fullmatch(value)) and not drawn
-
-
-def placeholder(value: str) -> bool:
-    """It stands for a secret, and is none."""
-    return bool(HARMLESS.fullmatch(value)) or template(value)
-
-
-def template(value: str) -> bool:
-    """Something is put into it later: `${TOKEN}`, `{{ token }}`."""
-    return "${" in value or "{{" in value or "$(" in value
-
-
-def _bare_is_secret(name: str, value: str, *, tight: bool, last: bool) -> bool:
-    """`KEY=value` nearly always; with white space or a colon it may be prose or code, and must look like a secret."""
-    rest = _SCHEME.sub("", value, count=1)
-    if _hook(name, value):
-        return True
-    if HARMLESS.fullmatch(rest) or expression(rest) or template(rest):
-        return False
-    lower = name.lower()
-    if lower.lstrip("_-") in _SHORT_NAMES or lower.endswith("url"):
-        return len(rest) >= 12 and mixed(rest)
-    if tight:
-        return len(rest) >= 4 and (name.isupper() or not rest.lower().endswith(lower))
-    if rest != value or (last and lower.startswith("pass")):
-        return len(rest) >= 8
-    return (len(rest) >= 6 and mixed(rest)) or (len(rest) >= 16 and rest.isdigit())
-
-
-def mixed(text: str) -> bool:
-    return any(map(str.isdigit, text)) and any(map(str.isalpha, text))
-
-
-def _random(text: str) -> bool:
-    """No path, no version, no number with a unit."""
-    return "/" not in text and "." not in text and not re.fullmatch(r"[0-9]+[-A-Za-z]+|[A-Za-z_-]+[0-9]{1,4}", text)

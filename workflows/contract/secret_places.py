@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 
 from workflows.contract.patterns import compiled
-from workflows.contract.secret_names import HARMLESS, NAME, mixed, placeholder
 from workflows.contract.secret_spans import Span
+from workflows.contract.secret_values import HARMLESS, drawn, expression, mixed, placeholder
+from workflows.contract.secret_words import NAME
 
 _NO_HOST = r"""\s/?#"'<>`\\"""
 _URL_PASSWORD = compiled(rf"://[^{_NO_HOST}:@]{{0,256}}:([^{_NO_HOST}]{{1,512}})(?=@[A-Za-z0-9\[])")
@@ -44,14 +45,15 @@ _DIGESTED = compiled(
     r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,128}={0,2}|\b(?:pbkdf2|bcrypt|scrypt|argon2)_?[a-z0-9]{0,8}\$[0-9]{1,9}\$[A-Za-z0-9+/=.$]{20,200}"
 )
 _NETRC = compiled(
-    r"\b(?:machine|default|login|account)\b[^\n]{0,300}?(?:\s{1,20}(?:login|account)\s{1,8}\S{1,200})?\s{1,20}password\s{1,8}(\S{3,200})"
+    r"\b(?:machine|default|login|account)\b[^\n]{0,300}?(?:\s{1,20}(?:login|account)\s{1,8}\S{1,200})?\s{1,20}password\s{1,8}"
+    r"(?!(?:for|is|of|to|in|on|and|or|with|from|must|was|when|if|that|has)\b)(\S{3,200})"
 )
 _DOCKER_AUTH = compiled(
     r"\\*[\"'](?:auth|identitytoken|registrytoken)\\*[\"'][ \t]*:[ \t]*\\*[\"']([A-Za-z0-9+/_.-]{8,4000}={0,2})"
 )
 _NPM_AUTH = compiled(r"(?:^|[:\n])_(?:auth|authToken|password)[ \t]*=[ \t]*\"?([^\s\"$<{]{6,500})")
 _XML = compiled(
-    rf"<(?:\w{{1,30}}:)?[\w.-]{{0,40}}?{NAME}(?:\s[^<>]{{0,200}})?>\s{{0,20}}(?:<!\[CDATA\[)?([^<>\s\]]{{4,500}})(?=\s{{0,20}}(?:\]\]>)?</)",
+    rf"<(?:\w{{1,30}}:)?[\w.-]{{0,40}}?{NAME}(?:\s[^<>]{{0,200}})?>\s{{0,20}}(?:<!\[CDATA\[)?([^<>\s\]][^<>\n\]]{{3,500}})(?=\s{{0,20}}(?:\]\]>)?</)",
     re.IGNORECASE,
 )
 _NAME_VALUE = compiled(
@@ -69,6 +71,34 @@ _VARIABLE = compiled(
     rf"([^\s\"'=${{}}][^\s\"'}}]{{5,500}})",
     re.IGNORECASE,
 )
+_MASKED = compiled(
+    r"(?:::add-mask::|##\[add-mask\]|##vso\[task\.setsecret[^\]\n]{0,80}\]|issecret=true[^\]\n]{0,80}\])[ \t]*[\"']?"
+    r"([^\s\"'$<{%][^\"'\n]{2,500})"
+)
+_IN_FORM = compiled(
+    rf"\bname=\\*[\"'][\w.-]{{0,40}}?{NAME}\\*[\"'][^\n]{{0,100}}\r?\n\r?\n([^\s][^\r\n]{{3,500}})", re.IGNORECASE
+)
+_INPUT = compiled(
+    r"<input\b(?=[^<>]{0,300}?type=[\"']?password\b)[^<>]{0,300}?\bvalue=[\"']([^\"'<>]{3,300})[\"']", re.IGNORECASE
+)
+_SQL = compiled(
+    r"\b(?:identified by(?: password)?|(?:with|(?:role|user|login) \S{1,80})(?: encrypted)? password"
+    r"|password for \S{1,80})\s{0,4}=?\s{0,4}(?:password)?\(?N?[\"']([^\"'\n]{3,300})[\"']",
+    re.IGNORECASE,
+)
+_SETTING = compiled(
+    r"^[ \t]*(?:requirepass|masterauth|snmp-server community|enable (?:secret|password)(?: \d{1,2})?"
+    r"|username \S{1,60} (?:password|secret)(?: \d{1,2})?|AUTH(?=[ \t]+\S*\d))[ \t]+[\"']?([^\s\"'$<{]{4,300})",
+    re.MULTILINE,
+)
+_PAIR = compiled(
+    rf"[\[(]\s{{0,8}}[\"'][\w-]{{0,40}}?{NAME}[\"']\s{{0,8}},\s{{0,8}}[\"']([^\s\"'\n]{{8,300}})[\"']\s{{0,8}}[\])]",
+    re.IGNORECASE,
+)
+_LOGIN = compiled(
+    r"(?:\bauth|BasicAuth|Credentials?)\w{0,20}\s{0,2}=?\s{0,2}\(\s{0,8}[\"'][^\"'\n]{1,60}[\"']\s{0,8},\s{0,8}[\"']([^\"'\n]{8,300})[\"']\s{0,8}\)"
+)
+_SET = compiled(rf"{NAME}\.set\([\"']([^\"'\n]{{8,300}})[\"']\)", re.IGNORECASE)
 _JWK = compiled(r"\\*\"(?:d|p|q|dp|dq|qi|k)\\*\"\s{0,4}:\s{0,4}\\*\"([A-Za-z0-9_-]{20,2000})")
 
 
@@ -77,7 +107,12 @@ def places(text: str) -> Iterator[Span]:
     if "://" in text:
         yield from _addresses(text)
     if "@" in text:
-        yield from (found.span(1) for found in _NO_URL.finditer(text) if mixed(found[1]) and not placeholder(found[1]))
+        for part in _around(text, "@", 200):
+            yield from (
+                found.span(1)
+                for found in _NO_URL.finditer(text, *part)
+                if mixed(found[1]) and not placeholder(found[1])
+            )
     if "=" in text:
         yield from (found.span(1) for found in _URL_QUERY.finditer(text) if _random(found[1]))
     if "$" in text or "{" in text:
@@ -85,13 +120,34 @@ def places(text: str) -> Iterator[Span]:
     lower = text.lower()
     for rule in {rule: None for hint, rules in _HINTED if hint in lower for rule in rules}:
         yield from (found.span(1) for found in rule.finditer(text) if not placeholder(found[1]))
+    for hints, rule in _LITERALS:
+        if any(hint in lower for hint in hints):
+            yield from (found.span(1) for found in rule.finditer(text) if drawn(found[1]) and not placeholder(found[1]))
     yield from _headers(text, lower)
 
+
+_LITERALS = (
+    (('",', "',"), _PAIR),
+    (("auth", "credential"), _LOGIN),
+    ((".set(",), _SET),
+)
+"""In these places only what looks drawn by chance is a secret."""
 
 _HINTED: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
     ("password", (_NETRC,)),
     ("auth", (_NPM_AUTH,)),
     ('"kty', (_JWK,)),
+    ("add-mask", (_MASKED,)),
+    ("task.set", (_MASKED,)),
+    ("form-data", (_IN_FORM,)),
+    ("<input", (_INPUT,)),
+    ("identified by", (_SQL,)),
+    (" password", (_SQL, _SETTING)),
+    ("requirepass", (_SETTING,)),
+    ("auth ", (_SETTING,)),
+    ("masterauth", (_SETTING,)),
+    ("enable secret", (_SETTING,)),
+    ("snmp-server", (_SETTING,)),
     ('auth"', (_DOCKER_AUTH,)),
     ('token"', (_DOCKER_AUTH,)),
     ("</", (_XML, _ENTRY)),
@@ -102,6 +158,17 @@ _HINTED: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
     ("set", (_VARIABLE,)),
     ("arg", (_VARIABLE,)),
 )
+
+
+def _around(text: str, sign: str, width: int) -> Iterator[Span]:
+    """The parts of a text that are near a sign."""
+    at = text.find(sign)
+    while at >= 0:
+        begin = end = at
+        while at >= 0 and at - width <= end:
+            end = at + width
+            at = text.find(sign, at + 1)
+        yield max(0, begin - width), end
 
 
 def _addresses(text: str) -> Iterator[Span]:
@@ -122,7 +189,7 @@ def _headers(text: str, lower: str) -> Iterator[Span]:
             rest = found["rest"]
             word = rest.split(",")[0].split()[0] if rest.split(",")[0].split() else ""
             several = found["scheme"] and "=" in rest
-            if placeholder(word) or (" " in rest.strip() and not several):
+            if placeholder(word) or (not found["scheme"] and expression(word)) or (" " in rest.strip() and not several):
                 if not (found["scheme"] and mixed(word) and len(word) >= 12):
                     continue
                 yield found.start("rest"), found.start("rest") + len(word)

@@ -14,27 +14,40 @@ _UNSEEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffd\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_ANY = compiled(f"[\\\\%&{_UNSEEN}]")
+_WIDE = "\uff01-\uff5e"
+_ANY = compiled(f"[\\\\%&{_UNSEEN}{_WIDE}]")
 _ESCAPE = "[\x1b\ufffd\u241b]"
 _CODED = compiled(
     rf"{_ESCAPE}\[[0-?]{{0,64}}[ -/]{{0,8}}[@-~]"  # ANSI: colours, movements
     rf"|{_ESCAPE}\][^\x07\x1b\ufffd\n]{{0,400}}(?:[\x07\ufffd]|\x1b\\)"  # titles, links
     "|\x1b[@-Z^_]|\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"
     f"|[{_UNSEEN}]+"
-    r"|\\(?:[\"'\\/bfnrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|e(?=\[)|033(?=\[))"  # JSON and its like
-    r"|%[0-9a-fA-F]{2}"
+    f"|[{_WIDE}]"
+    r"|\\(?:[\"'\\/bfnrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|e(?=\[)"  # JSON and its like
+    r"|[ux]\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|0?[0-3][0-7]{2})"  # languages, shells
+    r"|%(?:[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})"
     r"|&(?:quot|amp|lt|gt|apos|nbsp|colon|equals|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});"
 )
 _LETTERS = {"n": "\n", "r": "\n", "t": "\t", "b": "", "f": ""}
 _ENTITIES = {"quot": '"', "amp": "&", "lt": "<", "gt": ">", "apos": "'", "nbsp": " ", "colon": ":", "equals": "="}
 
-_BREAK = compiled(r"(?<=[A-Za-z0-9_/+=.-])[ \t]*+\\?\r?\n[ \t>|#*]*+(?=[A-Za-z0-9_/+=.-])")
+_BREAK = compiled(
+    r"(?<=[A-Za-z0-9_/+=.-])(?:[ \t]*+\\?\r?\n[ \t>|#*]*+"
+    r"|[\"'][ \t]*+(?:[+.&][ \t]*+)?(?:(?<=[+.&\t ])|\\?\r?\n[ \t]*+)[\"'])(?=[A-Za-z0-9_/+=.-])"  # pieces of a literal
+)
 
 _NEXT = compiled(r"[A-Za-z0-9_/+=.-]{4,200}")
 
 _RUN = compiled(r"[A-Za-z0-9+/_-]{20,}+={0,2}")
 _LINES = compiled(r"(?:[A-Za-z0-9+/_-]{40,}+={0,2}\r?\n[ \t]*+)++[A-Za-z0-9+/_-]*+={0,2}")
-_HEX = compiled(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}){20,}+(?![0-9a-fA-F])")
+_BASE32 = compiled(r"[A-Z2-7](?<![A-Za-z0-9].)[A-Z2-7]{23,}+={0,6}(?![A-Za-z0-9])")
+_SPELLED = compiled(
+    r"[0-9a-fA-F](?<![0-9a-zA-Z].)(?:(?<=0)x[0-9a-fA-F]{2}|[0-9a-fA-F])(?:, ?|[ :])"
+    r"(?:(?:0x)?[0-9a-fA-F]{2}(?:, ?|[ :])){10,}+(?:(?:0x)?[0-9a-fA-F]{2})?"
+)
+"""Bytes in hex, one by one."""
+_NUMBERS = compiled(r"[0-9](?<![0-9.].)[0-9]{1,2}, ?(?:[0-9]{2,3}, ?){10,}+(?:[0-9]{2,3})?")
+_HEX = compiled(r"[0-9a-fA-F](?<![0-9a-fA-F].)[0-9a-fA-F](?:[0-9a-fA-F]{2}){19,}+(?![0-9a-fA-F])")
 _LOOKED_AT = 32
 """Characters by which base64 of a text is told from anything else."""
 
@@ -44,20 +57,44 @@ def meant(text: str) -> View | None:
     return view(text, _CODED, _decode) if _ANY.search(text) else None
 
 
+def unquoted(text: str) -> View | None:
+    """Quoted-printable decoded; None where nothing looks like it."""
+    return view(text, _QUOTED, _unquote) if "=" in text and _IS_QUOTED.search(text) else None
+
+
+_QUOTED = compiled(r"=(?:\r?\n|[2-7][0-9A-F])")
+_IS_QUOTED = compiled(r"=3D|(?:=[2-7][0-9A-F]){4}|(?<=[\w-])=\r?\n(?=[\w-])")
+
+
+def _unquote(found: re.Match[str]) -> str:
+    return "" if found[0].endswith("\n") else chr(int(found[0][1:], 16))
+
+
 def _decode(found: re.Match[str]) -> str:
     code = found[0]
     match code[0]:
         case "\\":
-            if code[1] in "ux":
-                return chr(int(f"0x{code[2:]}", base=0))
-            return "\x1b" if code[1] in "e0" else _LETTERS.get(code[1], code[1])
+            return _unescaped(code[1:])
         case "%":
-            number = int(code[1:], 16)
+            number = int(code.lstrip("%u"), 16)
             return chr(number) if 32 <= number < 127 or number in (9, 10, 13) else code
         case "&":
             return _entity(code[1:-1])
+        case wide if "\uff01" <= wide <= "\uff5e":
+            return chr(ord(wide) - 0xFEE0)
         case _:
             return ""
+
+
+def _unescaped(code: str) -> str:
+    """What stands behind a backslash."""
+    if code[0] in "uUx":
+        number = int(code[1:].strip("{}"), 16)
+    elif code[0].isdigit():
+        number = int(code, 8)
+    else:
+        return "\x1b" if code == "e" else _LETTERS.get(code, code)
+    return chr(number) if number < 0x110000 else " "
 
 
 def _entity(name: str) -> str:
@@ -72,7 +109,7 @@ def joined(text: str, find: Callable[[str, Collection[int]], Iterable[Span]]) ->
 
     `find` is told where in the joined text lines began: a word may begin there.
     """
-    if "\n" not in text or (whole := view(text, _BREAK, _join)) is None:
+    if not ("\n" in text or "+" in text) or (whole := view(text, _BREAK, _join)) is None:
         return
     for start, end in find(whole.text, frozenset(whole.starts)):
         breaks = whole.starts[bisect_right(whole.starts, start) : bisect_left(whole.starts, end)]
@@ -110,7 +147,7 @@ def _drawn(rest: str) -> bool:
 
 
 def decoded_runs(text: str, find: Finder) -> Iterator[Span]:
-    """Base64 and hex of texts in which something is found, as a whole."""
+    """Base64, base32, hex and numbers of texts in which something is found, as a whole."""
     done = 0
     for found in _LINES.finditer(text) if "\n" in text else ():
         if (said := _base64(found[0])) and any(True for _ in find(said[1])):
@@ -119,11 +156,36 @@ def decoded_runs(text: str, find: Finder) -> Iterator[Span]:
     for found in _RUN.finditer(text):
         if (said := _base64(found[0])) and any(True for _ in find(said[1])):
             yield found.start() + said[0], found.end()
-    for found in _HEX.finditer(text):
-        if _is_text(head := bytes.fromhex(found[0][:40])) and head:
-            said_in_hex = bytes.fromhex(found[0]).decode("utf-8", "replace")
-            if any(True for _ in find(said_in_hex)):
+    for pattern, decode in _BYTES:
+        for found in pattern.finditer(text):
+            raw = decode(found[0])
+            if raw and _is_text(raw[:20]) and any(True for _ in find(raw.decode("utf-8", "replace"))):
                 yield found.span()
+
+
+def _from_base32(run: str) -> bytes:
+    plain = run.rstrip("=")
+    try:
+        return base64.b32decode(plain + "=" * (-len(plain) % 8))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _from_spelled(run: str) -> bytes:
+    return bytes.fromhex(run.replace("0x", "").replace(",", " ").replace(":", " "))
+
+
+def _from_numbers(run: str) -> bytes:
+    numbers = [int(number) for number in run.split(",") if number.strip()]
+    return bytes(numbers) if max(numbers) < 128 else b""
+
+
+_BYTES: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
+    (_HEX, bytes.fromhex),
+    (_BASE32, _from_base32),
+    (_SPELLED, _from_spelled),
+    (_NUMBERS, _from_numbers),
+)
 
 
 def _base64(run: str) -> tuple[int, str] | None:

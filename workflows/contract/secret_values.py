@@ -1,0 +1,97 @@
+"""Tells secrets from placeholders, expressions and sentences, by what stands under a secret's name."""
+
+import re
+
+from workflows.contract.patterns import compiled
+from workflows.contract.secret_words import NO_PASSPHRASE, SHORT_NAMES
+
+SCHEME = compiled(r"(?i:bearer|basic|token|apikey)[ \t]++")
+HARMLESS = compiled(
+    r"(?i:none|null|nil|true|false|undefined|str|string|int|bool|bytes|optional|required|missing|invalid|expired|empty"
+    r"|unset|changeme|change[-_]me|example|placeholder|bearer|basic|token|password|passwd|secret|redacted|hidden|masked"
+    r"|todo|tbd|n/a|same-origin|include|omit|x{3,}|\*+|\.{3,}|(?:•)+|your[_-]?.*|my[_-]?(?:secret|token|password|api[_-]?key)|<.*|\$.*|\{.*|%.*%"
+    r"|(?:%[a-z]\W?)+|[0-9]{1,9}(?:\.[0-9]{1,9}){2,}|@.*@|[a-z+]+://[^@]*|(?:~|\.{0,2})/[\w.@-]+/.*|[a-z]:\\.*|\[redacted.*|redacted-[0-9a-f]{20}|(?:env|file|arn|vault|op|secretref)[:.].*"
+    r"|(?:dummy|fake|sample|example|insert|enter|replace|put|the|some|any)[-_ ].*|#.*|!\w+)"
+)
+_EXPRESSION = compiled(
+    r"[A-Za-z_]+(?:_[A-Za-z_]+|(?:\??\.|->|::)\w+)+[!;]?|[A-Za-z_][\w.:>?!-]*[(\[].*|[\w.]+\|\|.*|!?!\w+"
+)
+
+
+def quoted_is_secret(name: str, value: str) -> bool:
+    """A literal under a secret's name, unless it is a placeholder or reads like a sentence."""
+    rest = SCHEME.sub("", value, count=1)
+    if _hook(name, value):
+        return True
+    if name.lower().lstrip("_-") in SHORT_NAMES:
+        return len(rest) >= 12 and mixed(rest) and re.fullmatch(r"[\w.+/=:@-]+", rest) is not None
+    if any(map(str.isspace, rest)) and name.lower() not in ("passphrase", "mnemonic") and not _passphrase(name, rest):
+        return False
+    return len(rest) >= 4 and not HARMLESS.fullmatch(rest) and not template(rest)
+
+
+def _passphrase(name: str, value: str) -> bool:
+    """Several words that make no sentence: four in small letters, one that is drawn, or any in a variable."""
+    words = value.split()
+    if len(words) > 12 or NO_PASSPHRASE & {word.lower().strip(".,:;!?") for word in words}:
+        return False
+    plain = len(words) >= 4 and all(word.isalpha() and word.islower() for word in words)
+    return plain or (name.isupper() and value[0].isalnum()) or any(drawn(word) for word in words)
+
+
+def _hook(name: str, value: str) -> bool:
+    """The address of a webhook is its secret."""
+    last = value.rstrip("/").rpartition("/")[2]
+    return "webhook" in name.lower() and "://" in value and len(last) >= 16 and mixed(last)
+
+
+def expression(value: str) -> bool:
+    """A name or a call; a token has long parts that no name has."""
+    drawn = any(len(part) >= 20 and mixed(part) and part != part.lower() for part in re.split(r"[_.(\[]", value))
+    return bool(_EXPRESSION.fullmatch(value)) and not drawn
+
+
+def placeholder(value: str) -> bool:
+    """It stands for a secret, and is none."""
+    return bool(HARMLESS.fullmatch(value)) or template(value)
+
+
+def template(value: str) -> bool:
+    """Something is put into it later: `${TOKEN}`, `{{ token }}`."""
+    return "${" in value or "{{" in value or "$(" in value
+
+
+def bare_is_secret(name: str, value: str, *, tight: bool, last: bool) -> bool:
+    """`KEY=value` nearly always; with white space or a colon it may be prose or code, and must look like a secret."""
+    rest = SCHEME.sub("", value, count=1)
+    if _hook(name, value):
+        return True
+    if HARMLESS.fullmatch(rest) or expression(rest) or template(rest):
+        return False
+    lower = name.lower()
+    if lower.lstrip("_-") in SHORT_NAMES or lower.endswith("url"):
+        return len(rest) >= 12 and mixed(rest)
+    if tight:
+        return len(rest) >= 4 and (name.isupper() or not rest.lower().endswith(lower))
+    if rest != value or (last and lower.startswith("pass")):
+        return len(rest) >= 8
+    return (len(rest) >= 6 and mixed(rest)) or (len(rest) >= 16 and rest.isdigit())
+
+
+def mixed(text: str) -> bool:
+    return any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+
+
+_DRAWN = compiled(r"[\w.+/=:@!#$%&*^~?-]{8,}")
+
+
+def drawn(text: str) -> bool:
+    """Drawn by chance: digits among letters of both cases, or a long mixture."""
+    if not mixed(text) or not _DRAWN.fullmatch(text) or not looks_random(text):
+        return False
+    return (text != text.lower() and text != text.upper()) or len(text) >= 12
+
+
+def looks_random(text: str) -> bool:
+    """No path, no version, no number with a unit."""
+    return "/" not in text and "." not in text and not re.fullmatch(r"[0-9]+[-A-Za-z]+|[A-Za-z_-]+[0-9]{1,4}", text)
