@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from activities.redaction import known_values
+from activities.redaction import detected, known_values
 
 T = TypeVar("T")
 
@@ -150,4 +150,4 @@ def _redact(text: str) -> str:
         redact,  # its patterns take milliseconds: not for a command that writes nothing
     )
 
-    return redact(text, known_values.process().find)
+    return redact(text, detected.find)

@@ -4,8 +4,8 @@ Found by their form, by their name, or by their place, in the text as it is and 
 what is not seen, with its escapes decoded, its broken lines joined, its base64 read. What is replaced is what stands
 in the original; everything else stays as it is.
 
-No library: secret scanners report what they find in files; this replaces it in any text, in linear time, and leaves
-harmless words as they are.
+No library: this replaces what it finds in any text, in linear time, as it is meant, and leaves harmless words as they
+are. Hosts add the tokens that a detector from a registry knows (`activities/redaction/detected.py`).
 """
 
 import hashlib

@@ -7,6 +7,7 @@ import pytest
 from activities.redaction.kept_secrets import KeptSecrets, without_words
 from activities.redaction.redacted import redacted
 from activities.store.artifacts import Artifacts
+from tests.contract.said_shapes import SAID
 from tests.contract.secret_shapes import SHAPES, Shape
 from workflows.model.workers import Worker
 
@@ -14,14 +15,16 @@ TOKEN = "ghp" + "_" + "a1B2" * 9
 
 
 @pytest.mark.ruling("N7")
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_what_is_hidden_shows_nothing_and_comes_back_as_it_was(shape: Shape, tmp_path: Path) -> None:
+def test_what_is_hidden_shows_nothing_and_comes_back_as_it_was(tmp_path: Path) -> None:
     kept = KeptSecrets(tmp_path)
-    hidden = kept.hide(shape.text)
-    assert not shape.leaks(hidden)
-    assert kept.show(hidden) == shape.text
-    assert kept.hide(hidden) == hidden
-    assert redacted(hidden) == hidden, "rows keep the words, so that work goes on from them"
+
+    def holds(shape: Shape) -> bool:
+        hidden = kept.hide(shape.text)
+        kept_in_rows = redacted(hidden) == hidden  # rows keep the words, so that work goes on from them
+        again = kept.hide(hidden)
+        return not shape.leaks(hidden) and kept.show(hidden) == shape.text and again == hidden and kept_in_rows
+
+    assert [shape.name for shapes in (SHAPES, *SAID.values()) for shape in shapes if not holds(shape)] == []
 
 
 @pytest.mark.ruling("N7")

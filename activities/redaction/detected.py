@@ -1,0 +1,36 @@
+"""What a host finds secret besides the forms, names and places of `workflows.contract`.
+
+Values that this process knows, and tokens that the detector `redact-secret` knows: others keep it up with the issuers.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from activities.redaction import known_values
+
+if TYPE_CHECKING:
+    from workflows.contract.secret_spans import Span
+
+_OURS = frozenset({"contextual_secret", "connection_string_password"})
+"""Kinds that are told by a name or a place: `workflows.contract` does that, and leaves more harmless text alone."""
+
+_SHORTEST = 14
+_NO_BOUND = 2**40
+
+
+def find(text: str) -> "Iterator[Span]":
+    """Where secrets stand that only this process, or the detector, knows."""
+    yield from known_values.process().find(text)
+    if len(text) >= _SHORTEST:
+        yield from _tokens(text)
+
+
+def _tokens(text: str) -> "Iterator[Span]":
+    import redact_secret  # a compiled module: not for a command that writes nothing
+
+    limits = redact_secret.WholeInputLimits(max_input_bytes=_NO_BOUND, max_findings=_NO_BOUND)
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()  # surrogates stand for no character; as long as it was
+    for token in redact_secret.scan(text, limits=limits):
+        if token.type not in _OURS:
+            yield token.start, token.end
