@@ -31,6 +31,8 @@ def _tokens(text: str) -> "Iterator[Span]":
     limits = redact_secret.WholeInputLimits(max_input_bytes=_NO_BOUND, max_findings=_NO_BOUND)
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # surrogates stand for no character; as long as it was
-    for token in redact_secret.scan(text, limits=limits):
-        if token.type not in _OURS:
-            yield token.start, token.end
+    try:
+        tokens = redact_secret.scan(text, limits=limits)
+    except redact_secret.SecretScanError:
+        return  # the service's own rules remain
+    yield from ((token.start, token.end) for token in tokens if token.type not in _OURS)

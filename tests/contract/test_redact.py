@@ -167,7 +167,9 @@ def _texts(folder: Path, *patterns: str, without: tuple[str, ...] = ()) -> list[
 @pytest.mark.ruling("N7")
 def test_ordinary_text_is_left_alone() -> None:
     """Redactions in a megabyte: of what the service is made of, and of a part of the standard library."""
-    ours = [text for name in ("workflows", "bridge", "cli") for text in _texts(ROOT / name, "**/*.py", "**/*.md")]
+    patterns = ("secret_commands.py", "secret_keys.py", "secret_places.py")  # they hold the places, and no secret
+    folders = (ROOT / name for name in ("workflows", "bridge", "cli"))
+    ours = [text for folder in folders for text in _texts(folder, "**/*.py", "**/*.md", without=patterns)]
     assert _per_megabyte([(ROOT / "README.md").read_text(), *ours]) < 3
     assert _per_megabyte(_texts(STDLIB, "[a-d]*.py", "json/*.py", "asyncio/*.py", "email/*.py")) < 3
 

@@ -73,7 +73,7 @@ _VARIABLE = compiled(
 )
 _MASKED = compiled(
     r"(?:::add-mask::|##\[add-mask\]|##vso\[task\.setsecret[^\]\n]{0,80}\]|issecret=true[^\]\n]{0,80}\])[ \t]*[\"']?"
-    r"([^\s\"'$<{%][^\"'\n]{2,500})"
+    r"([^\s\"'`$<{%][^\"'`\n]{2,500})"
 )
 _IN_FORM = compiled(
     rf"\bname=\\*[\"'][\w.-]{{0,40}}?{NAME}\\*[\"'][^\n]{{0,100}}\r?\n\r?\n([^\s][^\r\n]{{3,500}})", re.IGNORECASE
