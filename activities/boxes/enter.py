@@ -15,7 +15,19 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from activities.boxes import bwrap, kernel, keys, landlock, network, own_root, proxy, stage, way_back
+from activities.boxes import (
+    bwrap,
+    decided_calls,
+    kernel,
+    keys,
+    landlock,
+    network,
+    own_root,
+    proxy,
+    seccomp,
+    stage,
+    way_back,
+)
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.control_group import MOST_PROCESSES
 from activities.boxes.start import Streams, places_of
@@ -94,6 +106,7 @@ def boxed(
                 here = network.listening(box)
             port = here[0].getsockname()[1] if here else network.PROXY_PORT
             variables, ports = network.variables(port, variables), (port, *ports)
+        outside = stack.enter_context(_deciding(box)) if box.kind is BoxKind.LANDLOCK else None
 
         def waiting() -> proxy.Waiting | None:
             sockets = network.taken_over(ours) if ours else here
@@ -103,14 +116,14 @@ def boxed(
             with _telling():
                 _lay_out(box, layout, theirs, streams)
                 _become(box)
-                _hold(box, ports, in_bwrap=in_bwrap)
+                _hold(box, ports, outside, in_bwrap=in_bwrap)
 
         @contextmanager
         def visit(streams: Streams) -> Iterator[None]:
             with way_back.kept():
                 with _telling():
                     _lay_out(box, layout, theirs, streams)
-                    _hold(box, ports, in_bwrap=in_bwrap)
+                    _hold(box, ports, None, in_bwrap=in_bwrap)
                     _really_become(box)
                 yield
 
@@ -157,15 +170,26 @@ def _lay_out(box: Box, layout: Laid | None, channel: socket.socket | None, strea
     keys.forget()
 
 
-def _hold(box: Box, ports: Sequence[int], *, in_bwrap: bool) -> None:
+@contextmanager
+def _deciding(box: Box) -> Iterator[socket.socket]:
+    """Serve the calls of the command that is started inside which the box's filter hands over."""
+    here, there = socket.socketpair()
+    with here, there:
+        yield there
+        decided_calls.decide(here, box.uid)
+
+
+def _hold(box: Box, ports: Sequence[int], outside: socket.socket | None, *, in_bwrap: bool) -> None:
     """No program that is started from here on gains rights, or reaches what the box withholds. It cannot be undone: a
     supervisor that goes back out of the box stays held to this part of it.
     """
     kernel.no_new_privileges()
-    if not in_bwrap:  # it makes a user namespace for each box, and keys are of one
-        keys.keep_none()
+    places = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path in landlock.writable(box)] if outside else []
     if box.kind is BoxKind.LANDLOCK or (box.network is Network.FULL and landlock.abi() >= 6):
         landlock.restrict(box, ports)
+    listener = seccomp.install(box)
+    if outside:
+        decided_calls.tell(outside, listener, places)
     os.chdir("/" if in_bwrap else box.cwd)
 
 

@@ -10,7 +10,7 @@ import struct
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-CLONE_NEWCGROUP = 0x2000000
+CLONE_NEWCGROUP, CLONE_FS = 0x2000000, 0x200
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 PLAIN = MS_NOSUID | MS_NODEV
@@ -125,6 +125,11 @@ def give_no_capabilities() -> None:
     effective, permitted, _, more_effective, more_permitted, _ = struct.unpack("6I", held.raw)
     left = struct.pack("6I", effective, permitted, 0, more_effective, more_permitted, 0)
     checked(libc().capset(header, left), "capset")
+
+
+def drop_capabilities() -> None:
+    """Take all capabilities from the calling thread, and from no other one of this process."""
+    checked(libc().capset(struct.pack("Ii", CAPABILITIES_OF_64, 0), bytes(24)), "capset")
 
 
 def no_new_privileges() -> None:

@@ -61,12 +61,17 @@ def restrict(box: Box, ports: Iterable[int] = ()) -> None:
                 _allow(ruleset, path, rights & files)
         for path in box.readable:
             _allow(ruleset, path, READ & files)
-        for path in (*box.writable, *(box.scratch if box.uid is not None else ())):
+        for path in writable(box):
             _allow(ruleset, path, files)
     for port in ports if tcp else ():
         _call(ADD_RULE, ruleset, PORT, struct.pack("=QQ", 2, port), 0)
     _call(RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
+
+
+def writable(box: Box) -> tuple[Path, ...]:
+    """Return the folders and files that a program in the box may change."""
+    return (*box.writable, *(box.scratch if box.uid is not None else ()))
 
 
 def _ruleset(version: int, files: int, tcp: int, scopes: int) -> int:

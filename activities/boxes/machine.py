@@ -17,7 +17,7 @@ from pathlib import Path
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.boxes import bwrap, kernel, keys, landlock, network, own_root, stage
+from activities.boxes import bwrap, kernel, landlock, network, own_root, seccomp, stage
 from activities.boxes.box import Box, BoxKind, Network
 
 SECONDS, AGAIN_SECONDS = 30.0, 20.0
@@ -147,7 +147,7 @@ def _takes_own_root(box: Box) -> bool:
     def start() -> None:
         _become(layout, layout.uid)
         kernel.no_new_privileges()
-        keys.keep_none()
+        seccomp.install(box)
         os.execvp("true", ("true",))  # noqa: S606
 
     try:

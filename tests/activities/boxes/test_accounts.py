@@ -19,7 +19,8 @@ from activities.boxes.machine import Machine
 from activities.runs import records, supervisor
 from activities.runs.records import Kind
 from activities.runs.supervised_run import mark_of
-from tests.activities.boxes.attacks import ATTACKS, LEFT_BY_LANDLOCK, PREAMBLE
+from tests.activities.boxes.attacks import ATTACKS, LEFT_BY_BWRAP, LEFT_BY_LANDLOCK, PREAMBLE
+from tests.activities.boxes.metadata import LONG_PROGRAMS, METADATA_WORKS, PROGRAMS
 from tests.activities.boxes.world import PYTHON, SOMEBODY, World, built
 
 pytestmark = pytest.mark.ruling("N2")
@@ -41,7 +42,7 @@ def there() -> Iterator[World]:
         )
     folder = Path(tempfile.mkdtemp(prefix="boxes-"))
     try:
-        with built(folder / "all") as world:
+        with built(folder / "all", SOMEBODY) as world:
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, SOMEBODY, SOMEBODY)
             yield world
@@ -62,7 +63,7 @@ def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any
     assert PYTHON
     run_dir = world.tmp / "user" / ".service" / "runs" / "job-1.1"
     run_dir.mkdir()
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(world.tmp / "user")}
+    env = {"PATH": f"{os.environ['PATH']}:/usr/bin:/bin", "HOME": str(world.tmp / "user")}
     env["WORLD"] = json.dumps(world.facts | {"run_dir": str(run_dir)})
     argv = [PYTHON, "-I", "-S", "-c", script]
     spec = {"mark": mark_of(run_dir), "argv": argv, "cwd": str(world.work), "env": env}
@@ -95,7 +96,7 @@ def test_it_fails_for_an_account_without_rights(there: World, theirs: Machine, k
     box = box_of(there, theirs, kind, there.tmp / "lent")
     printed, end = play(there, box, f"{PREAMBLE}print('began', flush=True)\n{ATTACKS[attack]}")
     assert printed.startswith("began"), end["error"]
-    assert ("got" in printed) is (kind is BoxKind.LANDLOCK and attack == LEFT_BY_LANDLOCK)
+    assert ("got" in printed) is (attack == (LEFT_BY_LANDLOCK if kind is BoxKind.LANDLOCK else LEFT_BY_BWRAP))
     assert not any(there.tmp.rglob("planted"))
     assert end["survivors"] == 0
 
@@ -108,3 +109,23 @@ def test_a_folder_that_is_not_there_is_named_and_nothing_is_started(
     printed, end = play(there, box_of(there, theirs, kind, gone), "print('up')")
     assert printed == ""
     assert str(gone) in end["error"]
+
+
+def test_metadata_of_its_own_files_is_changed_as_ever(there: World, theirs: Machine) -> None:
+    box = box_of(there, theirs, BoxKind.LANDLOCK)
+    printed, end = play(there, box, f"{PREAMBLE}{METADATA_WORKS}")
+    assert printed == "done\n", end["error"]
+
+
+@pytest.mark.parametrize(
+    "program", [*PROGRAMS, *(pytest.param(name, marks=pytest.mark.long) for name in LONG_PROGRAMS)]
+)
+def test_programs_that_set_modes_and_times_work(there: World, theirs: Machine, program: str) -> None:
+    if shutil.which(program, path="/usr/bin:/bin") is None and program != "pip":
+        pytest.skip(f"this machine has no {program}")
+    script = (PROGRAMS | LONG_PROGRAMS)[program]
+    run = (
+        f"import subprocess; subprocess.run(['bash', '-euo', 'pipefail', '-c', {script!r}], check=True); print('done')"
+    )
+    printed, end = play(there, box_of(there, theirs, BoxKind.LANDLOCK), run)
+    assert printed.endswith("done\n"), printed + end["error"]

@@ -81,14 +81,16 @@ class World:
 
 
 @contextlib.contextmanager
-def built(tmp: Path) -> Iterator[World]:
-    """Build it, with live sockets, keys and processes in it."""
+def built(tmp: Path, uid: int | None = None) -> Iterator[World]:
+    """Build it, with live sockets, keys and processes in it. The worker is of this account."""
     world = World(tmp)
     user, home = tmp / "user", tmp / "user" / ".service"
     for folder in (world.work, home / "worktrees" / "other", home / "runs", user / ".ssh", tmp / "shop", tmp / "lent"):
         folder.mkdir(parents=True)
     for secret in (home / "bridge.token", home / "store.db", user / ".ssh" / "id_ed25519"):
         secret.write_text("secret")
+    with contextlib.suppress(OSError):  # a file system without attributes
+        os.setxattr(home / "bridge.token", "user.kept", b"1")
     (home / "worktrees" / "other" / "work.txt").write_text("theirs")
     (tmp / "lent" / "object").write_text("lent")
     home.chmod(0o700)
@@ -97,7 +99,9 @@ def built(tmp: Path) -> Iterator[World]:
     shm.chmod(0o644)
     with contextlib.ExitStack() as stack:
         stack.callback(shm.unlink)
-        worker = subprocess.Popen(["sleep", "600"], env={"PATH": os.environ["PATH"], "MAGIC": "sesame"})
+        worker = subprocess.Popen(
+            ["sleep", "600"], env={"PATH": os.environ["PATH"], "MAGIC": "sesame"}, user=uid, group=uid
+        )
         stack.callback(worker.wait)
         stack.callback(worker.kill)
         abstract = f"boxes-{uuid.uuid4().hex}"
