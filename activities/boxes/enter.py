@@ -82,7 +82,8 @@ def takes_first(told: Mapping[str, Any] | None) -> bool:
 def boxed(
     told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str], *, first: bool = False
 ) -> Iterator[Boxed]:
-    """Inside, the command is started. Without a box it is what it was.
+    """Inside, the command is started, and no more than that: calls that it hands over are answered from the end on.
+    Without a box it is what it was.
 
     What is told of the box is what `described` says of it. `first`: this process is the first of its namespace.
     """

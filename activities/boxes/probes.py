@@ -164,7 +164,8 @@ def _play(told: Mapping[str, Any], command: Sequence[str], said: int, *, first: 
     env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
     with boxed(told, command, env, first=first) as held:
         streams = os.open(os.devnull, os.O_RDONLY), said, sys.stderr.fileno()
-        _end(start(held.argv, told["box"]["cwd"], held.env, streams, held.enter, held.visit))
+        pid = start(held.argv, told["box"]["cwd"], held.env, streams, held.enter, held.visit)
+    _end(pid)
 
 
 def _in_first(what: Callable[[], None]) -> None:
