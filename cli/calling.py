@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from activities.runs.ancestry import Agent
 
 
@@ -20,6 +22,10 @@ class Other(Protocol):
 
 _typed_by: Other | None = None
 """The process at the other end, where the command was handed over; else it is this one."""
+_IN_SIGHT = (
+    "type it where /proc shows the daemon and every process above yours: "
+    "on the same machine or in the same container, in no namespace of its own"
+)
 
 
 def handed_over_by(peer: Other) -> None:
@@ -29,21 +35,29 @@ def handed_over_by(peer: Other) -> None:
 
 
 def agent() -> "Agent | None":
-    """Whose agent it was typed by. Who has ended meanwhile, or hides what is above it, cannot be known."""
-    from activities.runs.ancestry import GoneError, agent_of
+    """Return whose agent typed the command, and None for people. Raise `UnknownCallerError` where nothing tells."""
+    from activities.runs.ancestry import UntoldError, agent_of
     from activities.runs.os_processes import this_process
-    from workflows.model.errors import RefusedError
 
+    why, found = "", None
     try:
         found = agent_of(_typed_by.pid if _typed_by else this_process())
-    except GoneError:
-        found = None
+    except UntoldError as error:
+        why = str(error)
     if _typed_by is not None and not _typed_by.lives:
-        raise RefusedError("who typed this has ended: it cannot be told whether that was a person; nothing was done")
-    if found is None and _typed_by is None and _is_apart():
-        why = "the daemon runs where this process cannot see it, so it cannot be told whether a person typed this"
-        raise RefusedError(why, "type it where the daemon runs: in the same container, in no namespace of its own")
+        why = "who typed this has ended: it cannot be told whether that was a person; nothing was done"
+        _refuse_unknown(why, "type it again, in a process that waits until it is done")
+    if not why and found is None and _typed_by is None and _is_apart():
+        why = "the daemon runs where this process cannot see it"
+    if why:
+        _refuse_unknown(f"{why}, so it cannot be told whether a person typed this", _IN_SIGHT)
     return found
+
+
+def _refuse_unknown(why: str, instead: str) -> "NoReturn":
+    from bridge.operations.people import UnknownCallerError  # takes its time, and people need it never
+
+    raise UnknownCallerError(why, instead)
 
 
 def _is_apart() -> bool:
@@ -60,11 +74,16 @@ def for_people(command: str) -> None:
     """Refuse the command to an agent, by name, with what it can do instead."""
     from cli.permitted import INSTEAD, SAY
 
+    refuse_agents(f"`service {command}`", INSTEAD.get(command, SAY))
+
+
+def refuse_agents(what: str, instead: str) -> None:
+    """Raise if an agent has called, or if it cannot be told who has; an agent's call is an event of its tree."""
     if (found := agent()) is not None:
         from bridge.operations import people
         from bridge.operations.service import Service
 
-        people.refuse(found, f"`service {command}`", INSTEAD.get(command, SAY), Service.locate())
+        people.refuse(found, what, instead, Service.locate())
 
 
 def own_job(said: str) -> str:

@@ -8,6 +8,7 @@ Linux only. Without /proc an agent is known by the mark in its environment, as f
 """
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,8 +37,16 @@ class Agent:
         return f"an agent of {self.job_id}" if self.job_id else "an agent of an unknown job"
 
 
-class GoneError(Exception):
-    """The process has ended: nobody can know any more what it was below."""
+class UntoldError(Exception):
+    """Nothing tells what the process is below: it may be an agent's."""
+
+
+class GoneError(UntoldError):
+    """The process has ended."""
+
+
+class HiddenError(UntoldError):
+    """Some of what is above the process cannot be seen from here."""
 
 
 class _MovedError(Exception):
@@ -45,13 +54,21 @@ class _MovedError(Exception):
 
 
 def agent_of(pid: int) -> Agent | None:
-    """Whose agent a living process is; None for people and their programs."""
+    """Whose agent a living process is; None for people and their programs. Raise `UntoldError` where nothing tells."""
     if not Path("/proc/self/stat").exists():
-        return _by_mark(os.environ) if pid == os.getpid() else None
+        return _without_proc(pid)
     for _ in range(TRIES):
         with suppress(_MovedError):
             return _of_line(tuple(_line(pid)))
     return Agent()
+
+
+def _without_proc(pid: int) -> Agent | None:
+    """Only the mark tells, and on Linux only that it is an agent: who has hidden /proc can have removed it as well."""
+    found = _by_mark(os.environ) if pid == os.getpid() else None
+    if found is None and sys.platform == "linux":
+        raise HiddenError("/proc does not show this process")
+    return found
 
 
 def supervisors() -> Iterator[int]:
@@ -75,7 +92,7 @@ def _line(pid: int) -> Iterator[int]:
     """The process and everything above it. A parent is older than its child, or it is another one by that number."""
     since = started(pid)
     if since is None:
-        raise GoneError(pid)
+        raise GoneError(f"process {pid} has ended")
     while pid:
         yield pid
         above = parent_of(pid)
@@ -83,10 +100,25 @@ def _line(pid: int) -> Iterator[int]:
             raise _MovedError
         begun = started(above) if above else 0
         if begun is None and parent_of(pid) == above:
-            return  # it belongs to somebody else, and this machine does not show those
+            _require_another_account(above)
+            return
         if begun is None or begun > since:
             raise _MovedError
         pid, since = above, begun
+
+
+def _require_another_account(hidden: int) -> None:
+    """Raise if a supervisor may be above the hidden process: the machine hides processes of others (`hidepid`), and
+    those of this account that do not let themselves be looked at. Supervisors do, and are of this account.
+    """
+    try:
+        os.kill(hidden, 0)
+    except PermissionError:
+        return
+    except ProcessLookupError:
+        raise _MovedError from None
+    if next(supervisors(), None) is not None:
+        raise HiddenError(f"/proc does not show process {hidden}")
 
 
 def _of_line(line: tuple[int, ...]) -> Agent | None:

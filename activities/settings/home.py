@@ -186,6 +186,11 @@ class Home:
         return self.root / "commands.sock"
 
     @property
+    def commands_key(self) -> Path:
+        """Who hands a command over shows that it has this file open for reading, which no box allows."""
+        return self.root / "commands.key"
+
+    @property
     def dashboard_links(self) -> Path:
         """One file for each link to the dashboard that was not opened yet."""
         return self.root / "dashboard-links"

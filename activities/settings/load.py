@@ -74,10 +74,8 @@ def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
 
 def _learn_secrets(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
     """What the settings name is secret in this process, and what lets others in (ruling N7)."""
-    granted = [name for section in settings.runtimes.values() for name in section.env]
-    named = [*granted, settings.notify.webhook_secret_env, *settings.github.secrets]
     password = re.search(r"://[^/@\s]*:([^/\s]+)@", settings.store.url)
-    learn([environ[name] for name in named if name in environ] + ([password[1]] if password else []))
+    learn([environ[name] for name in settings.variables if name in environ] + ([password[1]] if password else []))
     process().watch(home.bridge_token, home.root / FILE)
 
 

@@ -349,6 +349,12 @@ class Settings(Section):
         return self
 
     @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that the settings name: what stands in them is secret."""
+        granted = [name for section in self.runtimes.values() for name in section.env]
+        return tuple(name for name in (*granted, self.notify.webhook_secret_env, *self.github.secrets) if name)
+
+    @property
     def host(self) -> str:
         """The host whose checkouts this process works on."""
         return self.worker.host or socket.gethostname()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from activities.runs.ancestry import Agent, GoneError, agent_of, supervisors
+from activities.runs.ancestry import Agent, GoneError, UntoldError, agent_of, supervisors
 from activities.runs.os_processes import pids, started
 from bridge.machine.tcp_lookup import Address, lookup
 
@@ -55,8 +55,12 @@ def agent_at(caller: Address | None, here: Address | None) -> Agent | None:
     if theirs is not None and theirs.inode and os.geteuid() not in (0, theirs.uid):
         return None  # another account's: no agent of ours
     for pid in _holders(theirs.inode) if theirs and theirs.inode else ():
-        with suppress(GoneError):
+        try:
             return _whose(pid)
+        except GoneError:
+            continue
+        except UntoldError:
+            raise CannotTellError from None
     if next(supervisors(), None) is not None:
         raise CannotTellError
     return None

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from cli.warm import own_process
-from cli.warm.order import SOCKET, Order, stamp
+from cli.warm.order import KEY, MARK, SOCKET, Order, stamp
 
 READY = "ready"
 GO = b"!"
@@ -33,32 +33,39 @@ _SAID_IN_JSON = f'{{"error": "{_WHY}", "code": "cut_off", "hint": "service job l
 
 def hand_over(words: Sequence[str]) -> int | None:
     """The exit code of the command; None when it was not taken, and nothing of it was begun."""
-    if own_process.needed(words[1:]):
+    if MARK in os.environ or own_process.needed(words[1:]):
         return None
-    line = _connected()
-    if line is None:
+    found = _connected()
+    if found is None:
         return None
+    line, key = found
     with line:
-        pid = _taken(line, words)
+        try:
+            pid = _taken(line, words, key)
+        finally:
+            os.close(key)
         return None if pid is None else _Followed(line, pid, as_json="--json" in words).to_its_end()
 
 
-def _connected() -> socket.socket | None:
-    """The line to the warm process of this home, if it is ours and has room."""
+def _connected() -> tuple[socket.socket, int] | None:
+    """The line to the warm process of this home, if it is ours and has room; and the key, where this may read it."""
     home = os.path.expanduser(os.environ.get("SERVICE_HOME") or "~/.service")
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    line, key = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), None
     try:
         folder = os.open(home, os.O_PATH | os.O_DIRECTORY)
         try:
+            key = os.open(KEY, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
             line.settimeout(PATIENCE)
             line.connect(f"/proc/self/fd/{folder}/{SOCKET}")  # a socket's own path may have 107 bytes only
         finally:
             os.close(folder)
         if peer(line)[1] == os.getuid():
-            return line
+            return line, key
     except (OSError, ValueError):
         pass
     line.close()
+    if key is not None:
+        os.close(key)
     return None
 
 
@@ -69,7 +76,7 @@ def peer(line: socket.socket) -> tuple[int, int]:
     return pid, user
 
 
-def _taken(line: socket.socket, words: Sequence[str]) -> int | None:
+def _taken(line: socket.socket, words: Sequence[str], key: int) -> int | None:
     """The process that will carry the order out once it is told to go."""
     order = _order(words)
     if order is None:
@@ -78,7 +85,7 @@ def _taken(line: socket.socket, words: Sequence[str]) -> int | None:
         pid = _word(line)  # only now: descriptors that nobody takes would keep pipes open that others read to their end
         folder = os.open(".", os.O_PATH | os.O_DIRECTORY)
         try:
-            socket.send_fds(line, [struct.pack("Q", len(order))], [0, 1, 2, folder])
+            socket.send_fds(line, [struct.pack("Q", len(order))], [0, 1, 2, folder, key])
         finally:
             os.close(folder)
         line.sendall(order)

@@ -1,4 +1,9 @@
-"""One command in a process forked for it: it becomes what the order says, runs, and tells its exit code."""
+"""One command in a process forked for it: it becomes what the order says, runs, and tells its exit code.
+
+It is forked outside every box, so it serves people alone (ruling N5). Who is below a supervisor is refused before
+anything of theirs is read. Who is not has to show the key of the home, open for reading: no box lets an agent open it.
+So whatever a command starts here is a person's, although nothing above it tells.
+"""
 
 import contextlib
 import fcntl
@@ -12,16 +17,25 @@ import time
 from dataclasses import dataclass
 from typing import NoReturn
 
+from activities.git import remotes
+from activities.redaction import known_values
+from activities.redaction.redacted import learn
+from activities.runtimes.table import PROGRAMS
+from activities.settings.home import Home
+from activities.settings.load import load_settings
 from cli import calling, output
 from cli.main import run_to_code
+from cli.permitted import SERVED
 from cli.warm.client import GO, READY
-from cli.warm.order import FILES, Order, Stream, read_at_start, stamp
+from cli.warm.order import FILES, MARK, PATH, READ_AT_START, TAKEN, TAKEN_PREFIXES, Order, Stream, read_at_start, stamp
 from cli.warm.peer import Peer
+from workflows.model.errors import RefusedError, ServiceError
 
 PATIENCE = 10.0
 """Seconds that whoever hands a command over may take to say it."""
 _pages: list[int] = []
 """The file of what is shown by a pager in the end, if any is."""
+_PASSED = frozenset((*TAKEN, *remotes.PASSED, *(name for program in PROGRAMS.values() for name in program.passes)))
 _RESET = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -32,6 +46,8 @@ class Server:
     pid: int
     stamp: str
     begun_with: dict[bytes, bytes]
+    key: int
+    """The file of the home that callers show, open."""
 
 
 def carry_out(line: socket.socket, server: Server) -> NoReturn:
@@ -39,12 +55,16 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         line.settimeout(PATIENCE)
+        peer = _admitted(line)
         line.sendall(b"%d\n" % os.getpid())
-        calling.handed_over_by(Peer.of(line))
         output.pages_elsewhere(_keep)
         order, files = _read(line)
+        if not shows(files.pop(), server.key) or MARK.encode() in order.environment:
+            raise RefusedError(f"process {peer.pid} did not show that it may read the home")
         if order.stamp != server.stamp or read_at_start(order.environment) != server.begun_with:
             _outdated(server)
+            os._exit(0)
+        if not _is_of_here(order) or not peer.lives:
             os._exit(0)
         _become(order, files)
         line.sendall(f"{READY}\n".encode())
@@ -53,16 +73,42 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
         _end_with(line)
     except KeyboardInterrupt:
         _leave(line, 130)
+    except RefusedError as refused:
+        output.tell(f"refused: {refused.message}")
+        os._exit(0)
     except Exception:
         os._exit(0)  # nothing was begun, and whoever typed it runs it anew
     _leave(line, run_to_code())
+
+
+def _admitted(line: socket.socket) -> Peer:
+    """Refuse agents before anything of theirs is read: a descriptor that this process had would count as a person's."""
+    peer = Peer.of(line)
+    calling.handed_over_by(peer)
+    calling.refuse_agents("the process that runs people's commands (commands.sock)", "type it: service ...")
+    return peer
+
+
+def shows(shown: int, key: int) -> bool:
+    """Whether it is the key, and open for reading.
+
+    The opening is the proof: there is no secret that could be read from a backup, or said by who has only heard it. It
+    is read from, since a box holds nobody back from opening a file by `O_PATH`, or for neither reading nor writing.
+    """
+    if not os.path.samestat(os.fstat(shown), os.fstat(key)):
+        return False
+    try:
+        os.pread(shown, 1, 0)
+    except OSError:
+        return False
+    return True
 
 
 def _read(line: socket.socket) -> tuple[Order, list[int]]:
     head, files, _, _ = socket.recv_fds(line, 8, FILES)
     size, said = struct.unpack("Q", head)[0], b""
     if len(files) != FILES:
-        raise ValueError("a command has three streams and a folder")
+        raise RefusedError("a command has three streams, a folder and the key")
     while len(said) < size:
         more = line.recv(min(65536, size - len(said)))
         if not more:
@@ -77,6 +123,13 @@ def _outdated(server: Server) -> None:
         os.kill(server.pid, signal.SIGHUP)
 
 
+def _is_of_here(order: Order) -> bool:
+    """Whether the programs that it may start would be found by the PATH of this process; one that looks starts none."""
+    named = [word for word in order.words[1:] if not word.startswith("-")]
+    looks = not named or bool(SERVED & {named[0], " ".join(named[:2])})
+    return looks or order.environment.get(PATH) == os.environb.get(PATH)
+
+
 def _become(order: Order, files: list[int]) -> None:
     """As if it had been started by who typed it: everything but its parent and its session."""
     os.setsid()  # it lives on when the daemon stops, and is signalled with what it starts
@@ -87,14 +140,28 @@ def _become(order: Order, files: list[int]) -> None:
     os.fchdir(folder)
     os.close(folder)
     os.umask(order.umask)
-    os.environ.clear()
-    os.environb.update(order.environment)
+    _take_over({os.fsdecode(name): os.fsdecode(value) for name, value in order.environment.items()})
     time.tzset()
     _open_streams(order.streams)
     for number in _RESET:
         usual = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN if number in order.ignored else usual)
     sys.argv = order.words
+
+
+def _take_over(environment: dict[str, str]) -> None:
+    """The variables of the list, and those that the settings name. What else is secret is kept out of texts as well."""
+    path = os.environb.get(PATH)
+    os.environ.clear()
+    listed = (*TAKEN_PREFIXES, *READ_AT_START)
+    os.environ.update({name: environment[name] for name in environment if name in _PASSED or name.startswith(listed)})
+    learn(known_values.of_environment(environment))
+    with contextlib.suppress(ServiceError):  # the command itself says what is wrong with them
+        named = load_settings(Home.locate(), environment).variables
+        os.environ.update({name: environment[name] for name in named if name in environment})
+    os.environb.pop(PATH, None)
+    if path is not None:
+        os.environb[PATH] = path
 
 
 def _open_streams(wanted: list[Stream]) -> None:

@@ -8,8 +8,20 @@ import sys
 from collections.abc import Mapping, Sequence
 
 SOCKET = "commands.sock"
-FILES = 4
-"""Standard input, output and error, and the working folder, handed over beside the order."""
+KEY = "commands.key"
+"""An empty file of the home. Whoever hands a command over shows it open for reading, which no box allows an agent."""
+FILES = 5
+"""Standard input, output and error, the working folder and the key, handed over beside the order."""
+TAKEN = (
+    *("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "TZDIR", "LANG", "LANGUAGE"),
+    *("TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"),
+    *("PAGER", "LESS", "LESSCHARSET", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "SSH_CONNECTION", "ZDOTDIR"),
+)
+"""Variables that are taken over as they are, beside those that programs of the settings go by."""
+TAKEN_PREFIXES = ("LC_", "XDG_", "SERVICE_", "TEMPORAL_", "PG")
+PATH = b"PATH"
+MARK = "SERVICE_RUN_MARK"
+"""It stands in the environment of every agent: its commands have a process of their own, in its box."""
 READ_AT_START = ("PYTHON", "TYPER_", "PYDANTIC_", "LD_", "MALLOC_", "GLIBC_")
 """Variables by which a process goes as it starts, or as it imports: it is too late for them in one that has."""
 Stream = tuple[str, bool, bool]

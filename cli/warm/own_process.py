@@ -1,9 +1,11 @@
-"""Which commands are always run by a process of their own: those that need the terminal, or outlive the daemon."""
+"""Which commands are always run by a process of their own: those that need the terminal, outlive the daemon, or look
+for programs as who types them would find them.
+"""
 
 import os
 from collections.abc import Sequence
 
-_NOUNS = {"dashboard", "demo", "init"}
+_NOUNS = {"dashboard", "demo", "doctor", "init", "runtime"}
 _COMMANDS = {("daemon", "start"), ("daemon", "stop"), ("daemon", "run"), ("bridge", "serve")}
 _BROWSER = "--web"
 """A browser that is opened belongs to the person, not to the daemon."""

@@ -23,11 +23,12 @@ _NAMESPACES = ("mnt", "pid", "net", "user")
 
 def serve(home: Home) -> NoReturn:
     """Take commands for as long as this process lives."""
-    this = Server(os.getpid(), stamp(), read_at_start(os.environb))
+    installed = stamp()
     _warm_up()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for what was forked
     signal.signal(signal.SIGHUP, _begin_anew)
-    listener = listen(home)
+    listener, key = listen(home)
+    this = Server(os.getpid(), installed, read_at_start(os.environb), key)
     while True:
         line, _ = listener.accept()
         with line:

@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from activities.store import rounds
-from tests.cli.warm.conftest import FRESH, NOT_TAKEN, ONLY_HANDED
+from tests.cli.warm.conftest import AS_TYPED, FRESH, NOT_TAKEN, ONLY_HANDED
+from tests.cli.warm.warming import warmed
 from tests.e2e.bridge import client
 from tests.e2e.conftest import Installed, set_up
 from tests.unboxed import shell
@@ -37,17 +38,12 @@ kept = ("PATH", "SERVICE_HOME", "PYTHONPATH", *ports)
 clean = {name: whole[name] for name in kept}
 home = pathlib.Path(whole["SERVICE_HOME"])
 bridge = "http://" + json.loads((home / "bridge.ready").read_text())["address"]
-FRESH, HANDED, NOT_TAKEN = json.loads((here / "entries.json").read_text())
+FRESH, HANDED, AS_TYPED = json.loads((here / "entries.json").read_text())
 ANSWER = ("resume", target, "answer", "store: redis")
 
 def typed(entry, *words, env=whole):
     done = subprocess.run([sys.executable, "-c", entry, *words], env=env, capture_output=True, text=True)
     return [done.returncode, done.stdout + done.stderr]
-
-def handed(*words):
-    while (came := typed(HANDED, *words))[0] == NOT_TAKEN:
-        time.sleep(0.1)
-    return came
 
 def apart(*how):
     if subprocess.run(["unshare", *how, "true"], capture_output=True).returncode:
@@ -112,7 +108,10 @@ JSON = {"Content-Type": "application/json"}
 job = os.environ["SERVICE_JOB_ID"]
 came = {
     "by the command line": typed(FRESH, *ANSWER),
-    "by the warm socket": handed(*ANSWER),
+    "by the warm socket": typed(HANDED, *ANSWER),
+    "as it is typed": typed(AS_TYPED, *ANSWER),
+    "a look by the warm socket": typed(HANDED, "job", "list"),
+    "a look as it is typed": typed(AS_TYPED, "job", "list"),
     "by the bridge": by_bridge(),
     "by a form": by_form(),
     "with a clean environment": typed(FRESH, *ANSWER, env=clean),
@@ -155,8 +154,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     for name, program in {"asker": ASKS, "attacker": ATTACKS}.items():
         agent(installed, name, program)
     (installed.tmp / "environment.json").write_text(json.dumps(installed.environment))
-    (installed.tmp / "entries.json").write_text(json.dumps([FRESH, ONLY_HANDED, NOT_TAKEN]))
+    (installed.tmp / "entries.json").write_text(json.dumps([FRESH, ONLY_HANDED, AS_TYPED]))
     installed("daemon", "start")
+    warmed(installed.seen.home.commands_socket)
     try:
         yield installed
     finally:
@@ -193,7 +193,7 @@ def attacked(service: Installed) -> tuple[str, str, dict[str, Any]]:
 
 COMMANDS = {
     "by the command line": "resume",
-    "by the warm socket": "resume",
+    "as it is typed": "resume",
     "with a clean environment": "resume",
     "from a double fork": "resume",
     "memory": "memory confirm",
@@ -212,6 +212,13 @@ def test_an_agent_is_refused_by_name(attacked: tuple[str, str, dict[str, Any]], 
     assert f"error: `service {COMMANDS[way]}` is for people, and an agent of {attacker} has called it" in said
     assert "try: " in said
     assert code == 3
+
+
+@pytest.mark.parametrize("way", ["by the warm socket", "a look by the warm socket"])
+def test_the_warm_process_carries_out_nothing_for_an_agent(attacked: tuple[str, str, dict[str, Any]], way: str) -> None:
+    _, _, came = attacked
+    assert came[way] == [NOT_TAKEN, ""]
+    assert came["a look as it is typed"][0] == 0, "its own process does"
 
 
 @pytest.mark.parametrize("way", APART)
@@ -243,7 +250,8 @@ def test_nothing_was_decided_and_people_see_who_tried(
     assert {each["author"] for each in service.json("memory", "list")} == {"attacker"}
     tried = [each for each in service.json("job", "events", attacker) if each["kind"] == "agent_refused"]
     assert {each["job_id"] for each in tried} == {attacker}
-    assert len(tried) == len({*COMMANDS.values(), *CALLS})
+    assert len(tried) == len({*COMMANDS.values(), *CALLS, "the warm process"})
+    assert any("commands.sock" in each["message"] for each in tried)
     assert "agent_refused" in service("job", "events", attacker).stdout
     assert not [each for each in service.json("job", "events", target) if each["kind"].startswith("resume_")]
 

@@ -45,6 +45,11 @@ class World:
         """The job's work folder."""
         return self.tmp / "user" / ".service" / "worktrees" / "mine"
 
+    @property
+    def home(self) -> Path:
+        """The service's."""
+        return self.tmp / "user" / ".service"
+
     def box(self, kind: BoxKind, network: Network = Network.NONE, **changes: object) -> Box:
         """A box around the job's work folder."""
         there = look(UID)

@@ -41,10 +41,10 @@ class Warm:
     def socket(self) -> Path:
         return self.home / "commands.sock"
 
-    def start(self) -> None:
+    def start(self, become: Sequence[str] = ()) -> None:
         self.socket.unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "cli.warm", "now"],
+            [*become, sys.executable, "-P", "-m", "cli.warm", "now"],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             cwd=self.home,

@@ -31,7 +31,6 @@ COMMANDS = [
     "config show",
     "daemon status",
     "github status",
-    "runtime list",
     "no-such-noun",
     "job no-such-verb",
     "job list --no-such-option",

@@ -194,6 +194,30 @@ def test_nonsense_harms_nobody(shared: Warm, said: bytes) -> None:
     assert shared.type("repo", "list").returncode == 0
 
 
+def test_what_starts_programs_has_a_process_of_its_own_where_the_path_is_another(shared: Warm) -> None:
+    other = Warm(shared.home, shared.folder, {"PATH": f"/nowhere:{os.environ['PATH']}"})
+    assert other.type("repo", "add", "acme/other", str(shared.folder / "shop")).returncode == NOT_TAKEN
+    assert other.type("repo", "list").returncode == 0
+
+
+def test_who_carries_the_mark_of_a_run_has_its_commands_in_a_process_of_its_own(shared: Warm) -> None:
+    marked = Warm(shared.home, shared.folder, {"SERVICE_RUN_MARK": "job-000000000000.1@home"})
+    assert marked.type("repo", "list").returncode == NOT_TAKEN
+
+
+@pytest.mark.long
+def test_the_key_is_its_owner_s_alone_and_another_one_each_time(warm: Warm) -> None:
+    key = warm.home / "commands.key"
+    with key.open() as before:
+        assert (key.stat().st_mode & 0o777, key.stat().st_size) == (0o600, 0)
+        warm.end()
+        warm.start()
+        assert not os.path.samestat(os.fstat(before.fileno()), key.stat())
+    key.unlink()
+    assert warm.type("repo", "list").returncode == NOT_TAKEN
+    assert warm.type("repo", "list", entry=AS_TYPED).returncode == 0
+
+
 @pytest.mark.parametrize("name", ["PYTHONUTF8", "LD_LIBRARY_PATH"])
 @pytest.mark.long
 def test_what_python_reads_as_it_starts_must_be_the_same(shared: Warm, name: str) -> None:
@@ -262,7 +286,8 @@ def test_a_socket_of_somebody_else_is_not_talked_to(shared: Warm, monkeypatch: p
     monkeypatch.setenv("SERVICE_HOME", str(shared.home))
     found = client._connected()
     assert found is not None
-    found.close()
+    found[0].close()
+    os.close(found[1])
     monkeypatch.setattr(client, "peer", lambda line: (1, os.getuid() + 1))
     assert client._connected() is None
 
