@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from activities.runs.ancestry import Agent
+from activities.runs import ancestry
+from activities.runs.ancestry import Agent, GoneError, HiddenError, UntoldError
 from activities.settings.home import Home
 from activities.store import events
 from bridge.operations.people import ForPeopleError
@@ -83,6 +84,22 @@ def test_an_agent_proposes_in_the_name_of_its_own_job(agent: Service, capsys: py
     assert main(["memory", "propose", "limits", "They are here.", "--job", JOB]) == 0
     assert main(["memory", "propose", "limits", "They are there.", "--job", seeds.ROOT]) == 3
     assert f"this is an agent of {JOB}, and it speaks for no other job than its own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [GoneError("process 7 has ended"), HiddenError("/proc does not show process 7")])
+def test_where_nothing_tells_who_typed_it_people_s_commands_are_refused_with_the_way_out(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: UntoldError
+) -> None:
+    def untold(pid: int) -> Agent:
+        raise error
+
+    monkeypatch.setattr(ancestry, "agent_of", untold)
+    assert main(["memory", "add", "limits", "They are here."]) == 3
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {error}, so it cannot be told whether a person typed this\n")
+    assert "try: type it where /proc shows the daemon and every process above yours" in said
+    assert main(["memory", "propose", "limits", "They are here.", "--job", JOB]) == 3
+    assert main(["memory", "list"]) == 0, "whoever it is may look"
 
 
 def test_who_has_ended_orders_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -165,3 +166,60 @@ def test_of_a_process_that_is_gone_nothing_is_known() -> None:
     gone.wait()
     with pytest.raises(GoneError):
         agent_of(gone.pid)
+
+
+ROOT = Path(__file__).parents[3]
+PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
+UNTOLD = """
+import sys
+sys.path[:0] = [sys.argv[1]]
+from activities.runs import ancestry, os_processes
+try:
+    print(ancestry.agent_of(os_processes.this_process()))
+except ancestry.UntoldError as untold:
+    print("untold:", untold)
+"""
+FOR_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("unshare") is None or shutil.which("setpriv") is None,
+    reason="only root can mount a /proc of its own, and be another account",
+)
+
+
+def told(*how: str, code: Path = ROOT) -> str:
+    """What a process without any mark finds itself to be, started in that way."""
+    command = [*how, PYTHON, "-I", "-S", "-c", UNTOLD, str(code)]
+    env = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr:
+        pytest.skip("this machine lets nobody have such a namespace")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@FOR_ROOT
+def test_without_proc_it_cannot_be_told_who_is_a_person() -> None:
+    assert told() == "None"
+    covers = 'mount -t tmpfs none /proc && exec "$@"'
+    assert told("unshare", "--mount", "sh", "-c", covers, "sh") == "untold: /proc does not show this process"
+
+
+@FOR_ROOT
+def test_behind_a_hidden_process_of_this_account_there_may_be_a_supervisor(tmp_path: Path) -> None:
+    """Where /proc shows nobody's processes but one's own, a program can hide itself, and so what is above it."""
+    starts = "import ctypes, subprocess, sys\nsubprocess.run(sys.argv[1:])\n"
+    hidden, supervisor = tmp_path / "hidden.py", tmp_path / "activities" / "runs" / "supervisor.py"
+    for package in ("activities", "workflows"):
+        shutil.copytree(ROOT / package, tmp_path / "code" / package)
+    supervisor.parent.mkdir(parents=True)
+    supervisor.write_text(starts)
+    hidden.write_text(starts.replace("\n", "\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE\n", 1))
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.is_relative_to("/tmp") and folder != Path("/tmp"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    hides = 'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=64321 --regid=64321 --clear-groups "$@"'
+    somebody = ("unshare", "--mount", "sh", "-c", hides, "sh")
+    code = tmp_path / "code"
+    assert told(*somebody, code=code) == "None", "above it are processes of another account only"
+    assert told(*somebody, PYTHON, "-I", str(supervisor), code=code) == "an agent of an unknown job"
+    below = told(*somebody, PYTHON, "-I", str(supervisor), PYTHON, str(hidden), code=code)
+    assert below.startswith("untold: /proc does not show process")
