@@ -86,6 +86,8 @@ def _admitted(line: socket.socket) -> Peer:
     peer = Peer.of(line)
     calling.handed_over_by(peer)
     calling.refuse_agents("the process that runs people's commands (commands.sock)", "type it: service ...")
+    if not peer.is_here:
+        raise RefusedError(f"process {peer.pid} belongs to another user, or is in another container")
     return peer
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.warm import client, listening, server
+from cli.warm import client, listening
+from cli.warm.peer import Peer
 from tests.cli.warm.conftest import AS_TYPED, FRESH, NOT_TAKEN, ONLY_HANDED, ROOT, Warm
 from tests.waiting import wait_for
 
@@ -249,9 +250,9 @@ def test_another_version_is_refused_and_one_that_was_updated_begins_anew(tmp_pat
 
 
 def test_only_the_same_user_in_the_same_container_is_allowed() -> None:
-    assert server.is_allowed(os.getpid(), os.getuid())
-    assert not server.is_allowed(os.getpid(), os.getuid() + 1)
-    assert not server.is_allowed(2**22 + 1, os.getuid()), "a process that is gone, or hidden from us"
+    assert Peer(os.getpid(), os.getuid(), 0).is_here
+    assert not Peer(os.getpid(), os.getuid() + 1, 0).is_here
+    assert not Peer(2**22 + 1, os.getuid(), 0).is_here, "a process that is gone, or hidden from us"
 
 
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="only root can be somebody else")
