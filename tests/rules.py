@@ -247,7 +247,7 @@ RULES: dict[str, dict[str, str]] = {
         "N2": "Agents' programs run in a box that holds against attacks, or not at all; its kind is told and proved.",
         "N3": "A job works in a repository of its own; what it writes there is data, never run, waited for or followed.",
         "N4": "Runs cannot be forged: folders nobody can guess, sealed records, logs read as regular files only.",
-        "N5": "People are not agents: ancestry tells, agents are refused orders by name; tokens have names and scopes.",
+        "N5": "People are not agents: ancestry tells, what it cannot tell is one; agents are refused by name; tokens have scopes.",
         "N6": "What is shown has one way out and nothing unseen in it; what others wrote stands in blocks of a prompt.",
         "N7": "Redaction is the default: no secret an agent or a person writes is stored or shown; harmless text stays as it is.",
         "N8": "Connections, requests, logs, webhooks, the home and the token bear whoever can reach them.",

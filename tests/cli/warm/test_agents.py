@@ -258,6 +258,24 @@ def test_who_cannot_open_the_key_is_refused_whatever_is_above_it(door: Door) -> 
     assert not door.proof.exists()
 
 
+def test_what_a_person_s_command_starts_is_a_person_s(tmp_path: Path) -> None:
+    """It is below the warm process then, and below whoever typed it no more."""
+    said, git = tmp_path / "said", tmp_path / "bin" / "git"
+    asks = f"import sys; sys.path[:0] = [{str(ROOT)!r}]; from activities.runs.ancestry import agent_of; "
+    asks += f"import os; open({str(said)!r}, 'w').write(str((agent_of(os.getpid()), os.getppid())))"
+    git.parent.mkdir()
+    git.write_text(f"#!{sys.executable} -IS\n{asks}\n")
+    git.chmod(0o755)
+    warm = Warm(tmp_path / "home", tmp_path, {"PATH": f"{git.parent}:{os.environ['PATH']}"})
+    warm.home.mkdir()
+    warm.start()
+    try:
+        assert warm.type("repo", "add", "acme/shop", str(tmp_path)).returncode == 2
+    finally:
+        warm.end()
+    assert said.read_text().startswith("(None, ")
+
+
 def test_a_person_of_the_account_is_served(door: Door) -> None:
     done = door.typed("agent", "list")
     assert done.returncode == 0, done

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.runs import os_processes
 from cli.warm import order
 from cli.warm.order import Order, read_at_start, stamp
 
@@ -43,6 +44,10 @@ def test_the_stamp_changes_with_every_file(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "bridge" / "__pycache__").mkdir()
     (tmp_path / "bridge" / "__pycache__" / "one.pyc").touch()
     assert stamp() == added
+
+
+def test_the_mark_of_a_run_is_known_without_an_import() -> None:
+    assert order.MARK == os_processes.MARK
 
 
 def test_what_python_reads_as_it_starts_is_told_from_the_rest() -> None:
