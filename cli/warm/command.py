@@ -27,7 +27,18 @@ from cli import calling, output
 from cli.main import run_to_code
 from cli.permitted import SERVED
 from cli.warm.client import GO, READY
-from cli.warm.order import FILES, MARK, PATH, READ_AT_START, TAKEN, TAKEN_PREFIXES, Order, Stream, read_at_start, stamp
+from cli.warm.order import (
+    FILES,
+    MARK,
+    READ_AT_START,
+    TAKEN,
+    TAKEN_PREFIXES,
+    Order,
+    Stream,
+    for_programs,
+    read_at_start,
+    stamp,
+)
 from cli.warm.peer import Peer
 from workflows.model.errors import RefusedError, ServiceError
 
@@ -59,13 +70,14 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
         line.sendall(b"%d\n" % os.getpid())
         output.pages_elsewhere(_keep)
         order, files = _read(line)
-        if not shows(files.pop(), server.key) or MARK.encode() in order.environment:
+        if not shows(shown := files.pop(), server.key) or MARK.encode() in order.environment:
             raise RefusedError(f"process {peer.pid} did not show that it may read the home")
         if order.stamp != server.stamp or read_at_start(order.environment) != server.begun_with:
             _outdated(server)
             os._exit(0)
         if not _is_of_here(order) or not peer.lives:
             os._exit(0)
+        os.close(shown)
         _become(order, files)
         line.sendall(f"{READY}\n".encode())
         if line.recv(1) != GO:
@@ -126,10 +138,10 @@ def _outdated(server: Server) -> None:
 
 
 def _is_of_here(order: Order) -> bool:
-    """Whether the programs that it may start would be found by the PATH of this process; one that looks starts none."""
+    """Whether programs that it starts would be found here as where it was typed. A command that looks starts none."""
     named = [word for word in order.words[1:] if not word.startswith("-")]
     looks = not named or bool(SERVED & {named[0], " ".join(named[:2])})
-    return looks or order.environment.get(PATH) == os.environb.get(PATH)
+    return looks or for_programs(order.environment) == for_programs(os.environb)
 
 
 def _become(order: Order, files: list[int]) -> None:
@@ -152,8 +164,11 @@ def _become(order: Order, files: list[int]) -> None:
 
 
 def _take_over(environment: dict[str, str]) -> None:
-    """The variables of the list, and those that the settings name. What else is secret is kept out of texts as well."""
-    path = os.environb.get(PATH)
+    """The variables of the list, and those that the settings name; programs are found as this process finds them.
+
+    What else is secret is kept out of texts all the same.
+    """
+    kept = for_programs(os.environb)
     os.environ.clear()
     listed = (*TAKEN_PREFIXES, *READ_AT_START)
     os.environ.update({name: environment[name] for name in environment if name in _PASSED or name.startswith(listed)})
@@ -161,9 +176,9 @@ def _take_over(environment: dict[str, str]) -> None:
     with contextlib.suppress(ServiceError):  # the command itself says what is wrong with them
         named = load_settings(Home.locate(), environment).variables
         os.environ.update({name: environment[name] for name in named if name in environment})
-    os.environb.pop(PATH, None)
-    if path is not None:
-        os.environb[PATH] = path
+    for name in for_programs(os.environb):
+        del os.environb[name]
+    os.environb.update(kept)
 
 
 def _open_streams(wanted: list[Stream]) -> None:

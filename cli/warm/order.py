@@ -19,7 +19,7 @@ TAKEN = (
 )
 """Variables that are taken over as they are, beside those that programs of the settings go by."""
 TAKEN_PREFIXES = ("LC_", "XDG_", "SERVICE_", "TEMPORAL_", "PG")
-PATH = b"PATH"
+_OF_GIT = (b"GIT_CONFIG", b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_CEILING", b"GIT_DISCOVERY")
 MARK = "SERVICE_RUN_MARK"
 """It stands in the environment of every agent: its commands have a process of their own, in its box."""
 READ_AT_START = ("PYTHON", "TYPER_", "PYDANTIC_", "LD_", "MALLOC_", "GLIBC_")
@@ -98,6 +98,11 @@ def _sum(folder: str) -> tuple[int, int, int]:
             found = _sum(entry.path) if entry.is_dir() else (1, seen.st_size, seen.st_mtime_ns)
             count, size, changed = count + found[0], size + found[1], changed + found[2]
     return count, size, changed
+
+
+def for_programs(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """The part of an environment by which programs are found, and git finds a repository."""
+    return {name: value for name, value in environment.items() if name == b"PATH" or name.startswith(_OF_GIT)}
 
 
 def read_at_start(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:

@@ -35,7 +35,7 @@ import cli.main
 cli.main.main = main
 """
 """A stand-in for every command."""
-NOT_LISTED = {"ODD": "1", "ODD_TOKEN": "s3cr3t-and-l0ng", "NAMED": "n4med-and-l0ng", "GIT_SSH_COMMAND": "false"}
+NOT_LISTED = {"ODD": "1", "ODD_TOKEN": "s3cr3t-and-l0ng", "NAMED": "n4med-and-l0ng", "EDITOR": "false"}
 """Of these only what the settings name is taken over."""
 SERVER = (
     "from cli.warm import server; from activities.settings.home import Home; "
@@ -65,7 +65,7 @@ def test_it_is_as_one_that_was_started(tmp_path: Path, unbuffered: str) -> None:
     assert handed == started
     assert seen.items() <= whole.items()
     assert {"TZ", "LC_TIME", "NO_COLOR", "PATH", "HOME", "SERVICE_HOME", "NAMED"} <= seen.keys()
-    assert not {"ODD", "ODD_TOKEN", "GIT_SSH_COMMAND", "ONLY_THERE"} & seen.keys()
+    assert not {"ODD", "ODD_TOKEN", "EDITOR", "ONLY_THERE"} & seen.keys()
     assert hides == "it is [redacted], and [redacted]", "what is not taken over is secret all the same"
     assert (handed["zone"][0], handed["umask"], handed["given"]) == ("JST", 0o027, "given\r\n")
     assert handed["signals"]["1"] == str(signal.SIG_IGN)

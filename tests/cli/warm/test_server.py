@@ -195,8 +195,11 @@ def test_nonsense_harms_nobody(shared: Warm, said: bytes) -> None:
     assert shared.type("repo", "list").returncode == 0
 
 
-def test_what_starts_programs_has_a_process_of_its_own_where_the_path_is_another(shared: Warm) -> None:
-    other = Warm(shared.home, shared.folder, {"PATH": f"/nowhere:{os.environ['PATH']}"})
+@pytest.mark.parametrize("variable", [{"PATH": f"/nowhere:{os.environ['PATH']}"}, {"GIT_CONFIG_GLOBAL": "/nowhere"}])
+def test_what_starts_programs_has_a_process_of_its_own_where_others_would_be_found(
+    shared: Warm, variable: dict[str, str]
+) -> None:
+    other = Warm(shared.home, shared.folder, variable)
     assert other.type("repo", "add", "acme/other", str(shared.folder / "shop")).returncode == NOT_TAKEN
     assert other.type("repo", "list").returncode == 0
 
