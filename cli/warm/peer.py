@@ -9,8 +9,6 @@ from cli.warm.client import peer
 
 SO_PEERPIDFD = 77
 """From Linux 6.5 on: that very process, and never another one that got its number afterwards."""
-
-
 _NAMESPACES = ("mnt", "pid", "net", "user")
 
 

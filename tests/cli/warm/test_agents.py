@@ -31,7 +31,7 @@ pytestmark = [
 ]
 SOMEBODY = 64_321
 ORDERS = {"doctor": ["doctor"], "agent add": ["agent", "add", "mole", "--runtime", "shell", "--command", "true"]}
-WAYS = """
+WAYS = '''
 import json, os, pathlib, socket, struct, sys
 home, (doctor, add) = sys.argv[1], [pathlib.Path(name).read_bytes() for name in sys.argv[2:]]
 
@@ -82,6 +82,17 @@ def from_double_fork():
     os.setsid()
     return in_child(lambda: order(key()))
 
+def by_one_that_ends_at_once():
+    """It says all there is to say, and is gone; only what was planted tells whether that was carried out."""
+    pid = os.fork()
+    if pid == 0:
+        if line := connected():
+            socket.send_fds(line, [struct.pack("Q", len(doctor))], [null, null, null, os.open(".", os.O_PATH), key()])
+            line.sendall(doctor + b"!")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return order(key())
+
 def by_one_that_has_ended():
     line = socket.socket(socket.AF_UNIX)
     pid = os.fork()
@@ -99,12 +110,13 @@ came = {
     "with the key for writing": order(key(os.O_WRONLY)),
     "with the key": order(key()),
     "with the key, from a double fork": in_child(from_double_fork),
+    "with the key, by one that ends at once": by_one_that_ends_at_once(),
     "with the key, by one that has ended": by_one_that_has_ended(),
     "without a key, another order": order(None, add),
     "with the key, another order": order(key(), add),
 }
 print(json.dumps(came))
-"""
+'''
 
 BOXES_ITSELF = f"""
 import os, sys
