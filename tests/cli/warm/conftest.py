@@ -35,7 +35,8 @@ class Warm:
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: each for name, each in os.environ.items() if not name.startswith(("SERVICE_", "TEMPORAL_"))}
-        return {**kept, "SERVICE_HOME": str(self.home), "PYTHONPATH": str(ROOT), **self.extra}
+        nobody = {"SERVICE_TEMPORAL_PORT": "1"}  # a server of somebody else's may answer at the usual port
+        return {**kept, **nobody, "SERVICE_HOME": str(self.home), "PYTHONPATH": str(ROOT), **self.extra}
 
     @property
     def socket(self) -> Path:
