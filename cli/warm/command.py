@@ -27,6 +27,7 @@ from cli import calling, output
 from cli.main import run_to_code
 from cli.permitted import SERVED
 from cli.warm.client import GO, READY
+from cli.warm.client import peer as other_end
 from cli.warm.order import (
     FILES,
     MARK,
@@ -69,15 +70,14 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
         peer = _admitted(line)
         line.sendall(b"%d\n" % os.getpid())
         output.pages_elsewhere(_keep)
-        order, files = _read(line)
-        if not shows(shown := files.pop(), server.key) or MARK.encode() in order.environment:
-            raise RefusedError(f"process {peer.pid} did not show that it may read the home")
+        order, files = _read(line, server.key)
+        if MARK.encode() in order.environment:
+            raise RefusedError("it carries the mark of a run")
         if order.stamp != server.stamp or read_at_start(order.environment) != server.begun_with:
             _outdated(server)
             os._exit(0)
         if not _is_of_here(order) or not peer.lives:
             os._exit(0)
-        os.close(shown)
         _become(order, files)
         line.sendall(f"{READY}\n".encode())
         if line.recv(1) != GO:
@@ -86,7 +86,7 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
     except KeyboardInterrupt:
         _leave(line, 130)
     except RefusedError as refused:
-        output.tell(f"refused: {refused.message}")
+        output.tell(f"process {other_end(line)[0]} was refused: {refused.message}")
         os._exit(0)
     except Exception:
         os._exit(0)  # nothing was begun, and whoever typed it runs it anew
@@ -99,7 +99,7 @@ def _admitted(line: socket.socket) -> Peer:
     calling.handed_over_by(peer)
     calling.refuse_agents("the process that runs people's commands (commands.sock)", "type it: service ...")
     if not peer.is_here:
-        raise RefusedError(f"process {peer.pid} belongs to another user, or is in another container")
+        raise RefusedError("it belongs to another user, or is in another container")
     return peer
 
 
@@ -118,11 +118,13 @@ def shows(shown: int, key: int) -> bool:
     return True
 
 
-def _read(line: socket.socket) -> tuple[Order, list[int]]:
+def _read(line: socket.socket, key: int) -> tuple[Order, list[int]]:
+    """The order, the streams and the folder, from a caller that shows the key."""
     head, files, _, _ = socket.recv_fds(line, 8, FILES)
+    if len(files) != FILES or not shows(files[-1], key):
+        raise RefusedError("it did not show that it may read the home")
+    os.close(files.pop())
     size, said = struct.unpack("Q", head)[0], b""
-    if len(files) != FILES:
-        raise RefusedError("a command has three streams, a folder and the key")
     while len(said) < size:
         more = line.recv(min(65536, size - len(said)))
         if not more:
