@@ -18,11 +18,12 @@ from temporalio.worker import PollerBehaviorAutoscaling, Worker
 from activities import cluster, member, takeover
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
-from activities.host import boxing, job_folders, worker_identity
+from activities.host import apart, boxing, job_folders, worker_identity
 from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
 from activities.housekeeping import end_orphans, keep_tidy, keep_true, seen
+from activities.jobs import workspace
 from activities.jobs.record_tree import TreeRecorder
 from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
@@ -131,6 +132,7 @@ async def serve(home: Home) -> None:
     own = settings.worker
     all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
     spawn.keep_within(control_group.made(group_name(home), all_jobs, each))
+    await asyncio.to_thread(apart.ready, workspace.collected)
     client = await connect(home, settings)
     await cluster.require(client)
     context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))
@@ -151,6 +153,7 @@ async def serve(home: Home) -> None:
         await stop.wait()
         for chore in chores:
             chore.cancel()
+    await asyncio.to_thread(apart.close)
     await asyncio.to_thread(spawn.close)
 
 

@@ -33,7 +33,7 @@ class InstalledProgram:
     command: Sequence[str] = ()
     arguments: Sequence[str] = ()
     granted: Sequence[str] = ()
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @property
     def start(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ ADAPTERS: Mapping[str, Callable[[InstalledProgram], Adapter]] = {
 def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Adapter]:
     """An adapter for every runtime: one whose program is missing says so when it is asked to run."""
     adapters: dict[str, Adapter] = {}
+    environ = dict(environ)  # which a process apart is handed
     for name in RUNTIMES:
         section = settings.runtime(name)
         program = program_of(name, section.adapter)

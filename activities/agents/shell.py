@@ -32,7 +32,7 @@ class Shell:
         self, granted: Iterable[str], environ: Mapping[str, str] = os.environ, command: Iterable[str] = ()
     ) -> None:
         self._granted = tuple(granted)
-        self._environ = environ
+        self._environ = dict(environ)
         self._command = tuple(command)
 
     def require(self) -> None:

@@ -1,13 +1,15 @@
 """The threads in which attempts begin and end.
 
-Attempts have few threads: all of Python's threads share one interpreter, and many of them at once spend their time on
+Few of them are at it at once: all of Python's threads share one interpreter, and many of them spend their time on
 handing it to one another. These threads are theirs alone: what waits for a web server, for example, waits elsewhere.
 """
 
 import asyncio
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import ParamSpec, TypeVar
 
@@ -17,10 +19,34 @@ T = TypeVar("T")
 AT_ONCE = max(4, os.cpu_count() or 1)
 """As many as there are processors, since git's work needs no interpreter; and some more than two slow repositories."""
 
-_threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="turn")
+MOST_THREADS = 512
+"""Twice the most jobs that go on at once: one that waits `out_of_turn` keeps its thread."""
+
+_threads = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="turn")
+_turns = threading.BoundedSemaphore(AT_ONCE)
+_in_turn = threading.local()
 
 
 async def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """As `asyncio.to_thread`."""
     context = copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_threads, lambda: context.run(function, *args, **kwargs))
+
+    def run() -> T:
+        with _turns:
+            _in_turn.now = True
+            return context.run(function, *args, **kwargs)
+
+    return await asyncio.get_running_loop().run_in_executor(_threads, run)
+
+
+@contextmanager
+def out_of_turn() -> Iterator[None]:
+    """Let others have this thread's turn meanwhile; a thread that has none just goes on."""
+    if not getattr(_in_turn, "now", False):
+        yield
+        return
+    _turns.release()
+    try:
+        yield
+    finally:
+        _turns.acquire()

@@ -1,7 +1,7 @@
 """Running an agent's program for a job, once, whatever happens to the worker meanwhile."""
 
 import asyncio
-import shutil
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +9,9 @@ from pathlib import Path
 from activities.agents.adapter import Adapter, CannotLaunchError, Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Blocker, BlockerKind, Failed, SessionLost
 from activities.boxes.box import Box
+from activities.git import trash
 from activities.host import boxing
+from activities.host.apart import TooMuchError, apart
 from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.jobs.resumption import Resumption
@@ -22,13 +24,18 @@ from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.store import sessions
 from workflows.contract.models import Action, AutonomyPolicy
+from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.contract.strings import storable, too_long
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 
+READ_SECONDS = 60.0
+"""Within which what a program printed is read."""
+
 STDERR_LIMIT = 4096
-AGAIN, FRESH = ".again", ".fresh"
-"""How the folders of further runs of an attempt end: for one nobody saw the end of, for one whose session was lost."""
+AGAIN, FRESH, REPAIR = ".again", ".fresh", ".repair"
+"""How the folders of further runs of an attempt end: for one nobody saw the end of, for one whose session was lost,
+for one that corrects its result."""
 
 AGAIN_REASON = "started again: its supervisor died, and nobody saw how its first run ended"
 
@@ -40,6 +47,8 @@ class Executed:
     end: RunEnd
     report: ProgramReport
     stderr: str
+    result: Accepted | Rejected | None = None
+    """The result in what it printed; None when there is none to be looked for."""
     box: str = ""
     """What held it."""
 
@@ -77,7 +86,7 @@ class Execution:
 
     def repair(self, prompt: str, session: str | None) -> Begun:
         """The program once more in the same session, with the faults (ruling A5)."""
-        return self._begin(".repair", prompt, session)
+        return self._begin(REPAIR, prompt, session)
 
     def again(self, begun: Begun, executed: Executed) -> Begun | None:
         """The same program once more, if what it was started for may still come of it.
@@ -96,7 +105,7 @@ class Execution:
 
     async def stop(self) -> None:
         """End whatever of this attempt still runs."""
-        for suffix in ("", FRESH, AGAIN, ".repair"):
+        for suffix in ("", FRESH, AGAIN, REPAIR):
             await runs.stop(self._dir(suffix), self.context.settings.worker.stop_grace)
 
     def _dir(self, suffix: str) -> Path:
@@ -174,18 +183,25 @@ class Execution:
         if isinstance(begun.claim, CannotLaunchError):
             fault = Blocker(BlockerKind.PROGRAM, begun.claim.message, hint=begun.claim.hint)
             return Executed(end, ProgramReport(b"", Usage(), fault=fault), "")
-        boxing.take_back(self.cwd, kept=branch_name(self.run) is not None)
+        first_time = begun.suffix != REPAIR
+        kept = branch_name(self.run) is not None
         try:
-            stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
-            report = self.adapter.read(call, end)
-        except NotRegularError as error:
-            stderr, report = "", ProgramReport(b"", Usage(), fault=Failed(f"what the agent printed is lost: {error}"))
+            executed = apart(READ_SECONDS, _read, self.adapter, call, end, kept=kept, first_time=first_time)
+        except TooMuchError as error:
+            executed = Executed(end, _unread(f"what the agent left cannot be read: {error.message}"), "")
+        report = executed.report
         if isinstance(report.fault, Failed):
             runtime = self.run.assignment.worker.runtime
-            why = f"; {end.ran_out}" if end.ran_out else boxing.may_be_why(box, runtime, stderr)
+            why = f"; {end.ran_out}" if end.ran_out else boxing.may_be_why(box, runtime, executed.stderr)
             report = replace(report, fault=replace(report.fault, message=report.fault.message + why))
-        shutil.rmtree(call.run_dir / "tmp", ignore_errors=True)
-        return Executed(end, replace(report, usage=self._spent(call, report)), stderr, boxing.told(box))
+        self._throw_away(call.run_dir / "tmp")
+        return replace(executed, report=replace(report, usage=self._spent(call, report)), box=boxing.told(box))
+
+    def _throw_away(self, tmp: Path) -> None:
+        """The program's temporary files, however many."""
+        with contextlib.suppress(OSError):
+            if tmp.is_dir():
+                trash.delete_later(trash.put_away(self.context.home.root / trash.FOLDER, tmp))
 
     def _spent(self, call: ProgramCall, report: ProgramReport) -> Usage:
         """What this run used, where its program counts the whole session."""
@@ -195,3 +211,19 @@ class Execution:
         runtime, turn = self.run.assignment.worker.runtime, call.run_dir.name
         session = storable(report.session)
         return sessions.spent(self.context.store, runtime, session, turn, report.usage, fresh=fresh)
+
+
+def _read(adapter: Adapter, call: ProgramCall, end: RunEnd, *, kept: bool, first_time: bool) -> Executed:
+    """In a process apart: what a program left is its agent's, of any size and shape."""
+    boxing.take_back(call.cwd, kept=kept)
+    try:
+        stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text
+        report = adapter.read(call, end)
+    except NotRegularError as error:
+        return Executed(end, _unread(f"what the agent printed is lost: {error}"), "")
+    looked_for = end.kind is EndKind.EXITED and report.fault is None
+    return Executed(end, report, stderr, read_result(report.text, after_repair=not first_time) if looked_for else None)
+
+
+def _unread(why: str) -> ProgramReport:
+    return ProgramReport(b"", Usage(), fault=Failed(why))

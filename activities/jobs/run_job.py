@@ -78,7 +78,7 @@ class JobAttempt:
         self._runs.append(executed)
         first, *repair = self._runs
         timeout = self.run.assignment.timeout_seconds
-        verdict = judge(executed, timeout, after_repair=bool(repair), on_order=self.stopping)
+        verdict = judge(executed, timeout, on_order=self.stopping)
         if isinstance(verdict, Rejected) and repair:
             if reason := same_output(first.report.text, executed.report.text):
                 verdict = Failure(reason)

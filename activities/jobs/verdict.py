@@ -7,7 +7,7 @@ from activities.host.attempt import with_way_out
 from activities.jobs.execution import Executed
 from activities.runs.supervisor import EndKind
 from workflows.contract import durations
-from workflows.contract.parse import Accepted, Rejected, read_result
+from workflows.contract.parse import Accepted, Rejected
 from workflows.model.states import JobState
 
 
@@ -28,7 +28,7 @@ Verdict = Settled | Blocker
 
 
 def judge(
-    executed: Executed, timeout_seconds: float | None, *, after_repair: bool = False, on_order: bool = False
+    executed: Executed, timeout_seconds: float | None, *, on_order: bool = False
 ) -> Verdict:
     """The verdict on one program run: whether it went well is for its adapter to say, not for its exit code.
 
@@ -43,7 +43,8 @@ def judge(
         case EndKind.EXITED if fault is not None:
             return Failure(fault.message)
         case EndKind.EXITED:
-            return read_result(executed.report.text, after_repair=after_repair)
+            assert executed.result is not None  # read with the output
+            return executed.result
         case EndKind.TIMED_OUT:
             limit = durations.format_duration(timeout_seconds or 0)
             return Failure(f"the agent was stopped after its timeout of {limit}")

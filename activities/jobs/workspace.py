@@ -13,6 +13,8 @@ from activities.git.registered import lent
 from activities.git.sweep import worth_keeping
 from activities.git.worktree_changes import Diff, capture_diff, look, touched_files
 from activities.git.worktrees import Worktree
+from activities.host.apart import FILL_SECONDS, TooMuchError, apart
+from activities.host.attempt import with_way_out
 from activities.host.context import Context
 from activities.jobs.dependencies import needed
 from activities.runs.supervised_run import Claim
@@ -22,6 +24,9 @@ from workflows.contract.models import Action, ServiceResult
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobRun
 from workflows.policy.observation import Observation, Touched, observe
+
+LOOK_SECONDS = 120.0
+"""Within which a work folder is looked at, and what is in it committed."""
 
 _NO_REF = re.compile(r"\.(?=\.|/|$|lock(?:/|$))|(?<=/)\.")
 
@@ -68,11 +73,13 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     # folder is gone: it wrote nothing.
     if begun and (branch or path.exists()):
         return _workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
-    worktree = worktrees.add_branch(repo, path, branch, base) if branch else worktrees.add_detached(repo, path, base)
+    worktree = _added(repo, path, branch, base)
     worktree = worktrees.mark_base(path) if run.shared_worktree else replace(worktree, base=base)
     wanted = needed(context, repo, run)
     given = [worktrees.commit_of(repo, each) for each in wanted]  # before they are merged: never more than it sees
-    merged = _workspace(repo, merge(worktree, wanted))
+    if wanted:
+        worktree = apart(FILL_SECONDS, merge, worktree, wanted)
+    merged = _workspace(repo, worktree)
     if run.branch_deps:
         attempts.give(context.store, row, given)
     return merged
@@ -80,6 +87,12 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
 
 def _workspace(repo: Path, worktree: Worktree) -> Workspace:
     return Workspace(repo, worktree, lent(repo))
+
+
+def _added(repo: Path, path: Path, branch: str | None, base: str) -> Worktree:
+    if branch:
+        return apart(FILL_SECONDS, worktrees.add_branch, repo, path, branch, base)
+    return apart(FILL_SECONDS, worktrees.add_detached, repo, path, base)
 
 
 def branch_name(run: JobRun) -> str | None:
@@ -104,15 +117,30 @@ def task_branch(run: JobRun) -> str:
     return f"service/{run.task_id}"
 
 
-@kept_open()
 def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
-    """Observe first, then commit what the agent left (ruling I4)."""
+    """Observe first, then commit what the agent left (ruling I4); what takes too much is left where it is."""
+    try:
+        return apart(LOOK_SECONDS, collected, place, run, result)
+    except TooMuchError as fault:
+        return _unread(run, result, fault)
+
+
+def _unread(run: JobRun, result: ServiceResult | None, fault: ServiceError | OSError) -> Evidence:
+    """Nobody knows what is in the work folder. A reader's is thrown away all the same, and it is told."""
+    problem = f"the worktree cannot be read: {said(fault)}"
+    observed = observe(result.changes_made, None) if result else None
+    odd = () if run.assignment.action is Action.IMPLEMENT else (problem,)
+    return Evidence(None, observation=observed, odd=odd, problem=problem)
+
+
+@kept_open()
+def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
+    """As `collect`, in this process."""
     try:
         worktrees.repair(place.repo, place.worktree.path)
         seen = look(place.worktree)
     except (ServiceError, OSError) as error:
-        observed = observe(result.changes_made, None) if result else None
-        return Evidence(None, observation=observed, problem=f"the worktree cannot be read: {said(error)}")
+        return _unread(run, result, error)
     touched, odd = touched_files(place.worktree, seen=seen), tuple(each.told for each in seen.odd)
     if run.assignment.action is not Action.IMPLEMENT:
         refused = (f"what was committed there: {seen.refused.message}",) if seen.refused else ()
@@ -130,7 +158,7 @@ def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evid
 
 def said(error: ServiceError | OSError) -> str:
     """A fault as a part of a sentence."""
-    return error.message if isinstance(error, ServiceError) else str(error)
+    return with_way_out(error.message, error.hint) if isinstance(error, ServiceError) else str(error)
 
 
 def dispose(place: Workspace, run: JobRun, evidence: Evidence) -> None:
@@ -162,7 +190,14 @@ def settle(context: Context, run: JobRun, row: AttemptRow) -> None:
     path = Path(row.worktree)
     with contextlib.suppress(ServiceError, OSError):
         repo = repos.path_of(context.store, run.repo)
-        worktrees.dispose(repo, path, unless=lambda: worth_keeping(repo, path) if row.branch else "")
+        worktrees.dispose(repo, path, unless=lambda: _worth_keeping(repo, path) if row.branch else "")
+
+
+def _worth_keeping(repo: Path, path: Path) -> str:
+    try:
+        return apart(LOOK_SECONDS, worth_keeping, repo, path)
+    except TooMuchError as fault:
+        return f"it cannot be read: {said(fault)}"
 
 
 def _name(run: JobRun) -> str:

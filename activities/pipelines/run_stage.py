@@ -17,6 +17,7 @@ from activities.git import worktrees
 from activities.git.merge import MergeConflict, merge
 from activities.git.registered import lent
 from activities.host import boxing
+from activities.host.apart import FILL_SECONDS, apart
 from activities.host.attempt import Attempts, Work, with_way_out
 from activities.host.boxing import Wanted
 from activities.host.context import Context
@@ -142,7 +143,9 @@ class StageWork:
         base = row.base_sha or worktrees.commit_of(repo, run.base or "HEAD")
         attempts.place(context.store, row, worktree=str(self._worktree), branch=None, base_sha=base)
         if not Claim.read(Path(row.run_dir)):
-            merge(replace(worktrees.add_detached(repo, self._worktree, base), base=base), run.branch_deps)
+            worktree = apart(FILL_SECONDS, worktrees.add_detached, repo, self._worktree, base)
+            if run.branch_deps:
+                apart(FILL_SECONDS, merge, replace(worktree, base=base), run.branch_deps)
         script = mapped(Script.model_validate_json(context.artifacts.read(run.script)), context.kept.show)
         launch = Launch(script.command, environment(context, run, script, payload_of(context, run.payload)))
         wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir), lent=lent(repo))

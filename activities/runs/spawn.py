@@ -109,6 +109,11 @@ def keep_within(group: Group | None) -> None:
         each.sweep()
 
 
+def group_environment() -> dict[str, str]:
+    """The variable that tells a program of ours to `join` the agents' control group; empty where there is none."""
+    return _groups[0].environment if _groups else {}
+
+
 def close() -> None:
     """End the fork servers of this process. Runs go on, and keep the control group; else it goes with the spares."""
     for server in _servers.values():
@@ -167,7 +172,7 @@ def _isolated(
     return subprocess.Popen(
         [sys.executable, *ISOLATED, str(program.resolve()), *arguments],
         cwd="/",
-        env=_groups[0].environment if _groups else {},
+        env=group_environment(),
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,

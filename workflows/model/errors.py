@@ -1,6 +1,7 @@
 """Errors that people are told about: one base, a class per exit code (ruling K6), a sentence, the next command."""
 
-from typing import ClassVar, Self
+import copyreg
+from typing import Any, ClassVar, Self
 
 
 class Commands(str):
@@ -26,6 +27,10 @@ class ServiceError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it as it is: subclasses are made from other arguments."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.hint}" if self.hint else self.message
