@@ -3,18 +3,16 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.environment import environment
 from activities.agents.faults import Failed
-from activities.agents.streams import busiest, model_of
+from activities.agents.streams import busiest, chunks, lines, model_of
 from activities.runs.output import read_bounded
-from activities.runs.regular_files import opened
 from activities.runs.supervised_run import RunEnd
+from workflows.contract.strings import MOST_TOKENS
 from workflows.model.spend import Usage
 
 TEXT_LIMIT = 16 * 1024 * 1024
@@ -55,44 +53,34 @@ class Shell:
             how = f"signal {end.signal}" if end.signal else f"exit code {end.exit_code}"
             lines = read_bounded(end.stderr, 0, STDERR_LIMIT).text.strip().splitlines()
             fault = Failed(f"the agent's program ended with {how}{f': {lines[-1][:300]}' if lines else ''}")
-        try:
-            file = opened(end.stdout)
-        except FileNotFoundError:
-            return ProgramReport(b"", Usage(), fault=fault)
-        with file:
-            usage, used = Usage(), Counter[str]()
-            for line in _usage_lines(file):
-                usage += line.usage
-                used.update({line.model: line.usage.total} if line.model else {})
-            file.seek(max(0, file.tell() - TEXT_LIMIT))
-            return ProgramReport(file.read(TEXT_LIMIT), usage, model=busiest(used), fault=fault)
+        text = read_bounded(end.stdout, 0, TEXT_LIMIT).tail
+        return ProgramReport(text, *_spent(end.stdout), fault=fault)
 
 
-@dataclass(frozen=True)
-class _UsageLine:
-    """Tokens, and the model they are to be priced by; without one, a shell agent's cost nothing."""
+def _spent(stdout: Path) -> tuple[Usage, None, str | None]:
+    """`{"type":"usage","input_tokens":N,"output_tokens":N,"model":"NAME"}`, one per line; `model` may be left out.
 
-    usage: Usage
-    model: str | None
+    The model is the one that used most; without any, a shell agent's tokens cost nothing.
+    """
+    read = written = 0
+    used = Counter[str]()
+    for line in lines(chunks(stdout)):
+        if line.startswith(b"{") and b'"usage"' in line and len(line) <= LINE_LIMIT and (found := _usage(line)):
+            tokens, model = found
+            read, written = read + tokens[0], written + tokens[1]
+            if model:
+                used[model] += sum(tokens)
+    return Usage(input_tokens=min(MOST_TOKENS, read), output_tokens=min(MOST_TOKENS, written)), None, busiest(used)
 
 
-def _usage_lines(file: BinaryIO) -> Iterator[_UsageLine]:
-    """`{"type":"usage","input_tokens":N,"output_tokens":N,"model":"NAME"}`, one per line; `model` may be left out."""
-    starts_line = True
-    while piece := file.readline(LINE_LIMIT):
-        if starts_line and piece.startswith(b"{") and b'"usage"' in piece and (usage := _usage(piece)):
-            yield usage
-        starts_line = piece.endswith(b"\n")
-
-
-def _usage(line: bytes) -> _UsageLine | None:
+def _usage(line: bytes) -> tuple[tuple[int, int], str | None] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict) or value.get("type") != "usage":
         return None
-    counts = [value.get(key, 0) for key in ("input_tokens", "output_tokens")]
-    if any(type(count) is not int or count < 0 for count in counts):
+    read, written = value.get("input_tokens", 0), value.get("output_tokens", 0)
+    if type(read) is not int or type(written) is not int or min(read, written) < 0:
         return None
-    return _UsageLine(Usage(input_tokens=counts[0], output_tokens=counts[1]), model_of(value.get("model")))
+    return (read, written), model_of(value.get("model"))

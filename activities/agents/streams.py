@@ -4,12 +4,13 @@ No library: readers of JSON lines keep a line whole before they look at it, and 
 """
 
 import json
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from activities.runs.regular_files import NotRegularError, opened
+from activities.runs.regular_files import NotRegularError, opened, size_of
 from workflows.contract.locate import KEY, locate
 from workflows.contract.strings import MOST_TOKENS
 from workflows.model.spend import Usage
@@ -17,6 +18,9 @@ from workflows.model.spend import Usage
 CHUNK = 256 * 1024
 RECORD_LIMIT = 16 * 1024 * 1024
 """Bytes of the longest line that is read as a record; a longer one is passed over."""
+
+MOST_READ = 256 * 1024 * 1024
+"""Bytes of a file that are read, half of them at its beginning and half at its end."""
 
 TEXT_LIMIT = 16 * 1024 * 1024
 """Bytes of messages that are kept; the oldest go first."""
@@ -46,14 +50,27 @@ def kept(path: Path) -> Iterator[bytes]:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """What is left out in the middle stands there as the end of a line."""
     with file:
+        gap = os.fstat(file.fileno()).st_size - MOST_READ
+        read = 0
         while piece := file.read(CHUNK):
             yield piece
+            read += len(piece)
+            if gap > 0 and read >= MOST_READ // 2:
+                yield b"\n"
+                file.seek(gap, os.SEEK_CUR)
+                gap = 0
+
+
+def left_out(path: Path) -> int:
+    """How many bytes of what a run printed are not read."""
+    return max(0, size_of(path) - MOST_READ)
 
 
 def records(pieces: Iterable[bytes]) -> Iterator[Record]:
     """Every JSON object that has a line to itself; whatever else there is is noise."""
-    for line in _lines(pieces):
+    for line in lines(pieces):
         if line.lstrip()[:1] != b"{":
             continue
         try:
@@ -64,7 +81,8 @@ def records(pieces: Iterable[bytes]) -> Iterator[Record]:
             yield value
 
 
-def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Every line without its end; one longer than a record may be is passed over."""
     held, too_long = bytearray(), False
     for piece in pieces:
         *ends, rest = piece.split(b"\n")

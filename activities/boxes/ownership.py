@@ -11,6 +11,10 @@ from activities.boxes.firm_places import require, ways
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+MOST_LEVELS = 400
+"""Folders in folders; what lies deeper stays whose it is."""
+
+
 def hand_over(paths: Iterable[Path], uid: int, *, within: bool = True) -> None:
     """These folders belong to the account from here on, and so does everything in them unless `within` is False. No
     link is followed, no other disk entered; a link on the way to them that agents may have made is a LinkError.
@@ -35,11 +39,11 @@ def _own(top: Path, uid: int, folder: str | None, *, within: bool) -> None:
     finally:
         os.close(around)
     if inner is not None:
-        _own_below(inner, uid, found.st_dev)
+        _own_below(inner, uid, found.st_dev, MOST_LEVELS)
 
 
-def _own_below(folder: int, uid: int, device: int) -> None:
-    """All that is in an opened folder, which is closed."""
+def _own_below(folder: int, uid: int, device: int, levels: int) -> None:
+    """All that is in an opened folder, which is closed, so many levels down."""
     try:
         with os.scandir(folder) as listing:
             for entry in listing:
@@ -50,7 +54,7 @@ def _own_below(folder: int, uid: int, device: int) -> None:
                         continue
                     if (seen.st_uid, seen.st_gid) != (uid, uid) and (seen.st_nlink == 1 or is_folder):
                         os.chown(entry.name, uid, uid, dir_fd=folder, follow_symlinks=False)
-                    if is_folder:
-                        _own_below(os.open(entry.name, _FOLDER, dir_fd=folder), uid, device)
+                    if is_folder and levels:
+                        _own_below(os.open(entry.name, _FOLDER, dir_fd=folder), uid, device, levels - 1)
     finally:
         os.close(folder)

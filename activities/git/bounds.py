@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from activities.git.library import library
+from activities.git.look_around import MOST_LEVELS
 from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:
     from pygit2 import Odb, Oid, Repository
 
 MOST_FILES = 2_000_000
-MOST_LEVELS = 400
 MOST_COMMITS = 100_000
 MOST_BYTES = 512 << 20
 """Of one file; a larger one is no work of an agent's."""

@@ -18,6 +18,9 @@ MOST_ENTRIES = 2_000_000
 LONGEST_PATH = 4000
 """Bytes of a path below the work folder."""
 
+MOST_LEVELS = 400
+"""Of folders in folders, here and in commits."""
+
 RULES = (".gitignore", ".gitattributes", ".gitmodules")
 _INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 """Characters that some file systems leave out when they compare names."""
@@ -58,7 +61,7 @@ class Walk:
 
     def enter(self, path: str) -> None:
         """Go into this folder later."""
-        if len(os.fsencode(path)) > LONGEST_PATH:
+        if len(os.fsencode(path)) > LONGEST_PATH or path.count("/") >= MOST_LEVELS:
             self.odd.append(Odd(path[:200] + "...", "it lies too deep"))
         else:
             self._next.append(f"{path}/")

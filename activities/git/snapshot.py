@@ -18,14 +18,20 @@ from typing import TYPE_CHECKING
 
 from activities.git import plain_files
 from activities.git.bounds import MOST_BYTES
+from activities.git.command import printable
 from activities.git.filling import as_text, is_ignored, left_out
 from activities.git.index_file import GITLINK, Row, looks, rows
 from activities.git.library import library, opened_anew
 from activities.git.look_around import Folder, Odd, Walk, folders_above, is_gits, kind
 from activities.git.own_side import side_of_submodule
+from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:
     from pygit2 import Oid, Repository
+
+MOST_NEW_FILES = 50_000
+MOST_NEW_BYTES = 2 << 30
+"""Of all files that differ from the commit, or may: each is read, compressed and checked."""
 
 _AT_ONCE = 8 << 20
 _MOST_RULES = 1 << 20
@@ -79,6 +85,7 @@ class _Look:
         """Files of rules that libgit2 has not been given yet."""
         self._seen = Snapshot()
         self._there: set[str] = set()
+        self._files = self._bytes = 0
 
     def taken(self) -> Snapshot:
         for folder in self._walk.folders():
@@ -185,7 +192,20 @@ class _Look:
         except OSError as error:
             self._odd(path, f"it cannot be read: {error.strerror or error}")
 
+    def _count(self, size: int) -> None:
+        self._files += 1
+        self._bytes += size
+        if self._files > MOST_NEW_FILES or self._bytes > MOST_NEW_BYTES:
+            where = printable(str(self._path))
+            raise RefusedError(
+                f"{where} has more new or changed files than are taken over "
+                f"({MOST_NEW_FILES} files, {MOST_NEW_BYTES >> 30} GiB)",
+                f"git -C {where} status --short | head; name what is no work in .gitignore, then: "
+                "service job retry <job>",
+            )
+
     def _take(self, folder: Folder, name: str, path: str, found: os.stat_result, row: Row | None) -> None:
+        self._count(found.st_size if found.st_size <= MOST_BYTES else 0)
         if any(ord(each) < 32 or ord(each) == 127 for each in name):
             self._seen.odd.append(Odd(path, "control characters in its name"))
         mode = self._mode(found, row)

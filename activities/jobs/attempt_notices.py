@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from activities.jobs.deferral import try_dir
-from activities.jobs.execution import AGAIN, AGAIN_REASON, FRESH
+from activities.jobs.execution import AGAIN, AGAIN_REASON, FRESH, Executed
 from activities.jobs.resumption import Resumption
 from activities.jobs.workspace import Evidence
 from activities.runs.supervised_run import Claim
@@ -49,6 +49,15 @@ def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
     )
     message = f"{run.job_id} left in its work folder what is looked at no further: {shown}"
     return (Notice(kind=EventKind.WORK_LEFT_OUT, message=message, data={"found": list(evidence.odd[:MOST])}),)
+
+
+def of_output(run: JobRun, executed: Executed | None) -> tuple[Notice, ...]:
+    """What of the output was too much to be read."""
+    if executed is None or not executed.left_out:
+        return ()
+    found = f"{executed.left_out} bytes in the middle of {executed.end.stdout}"
+    message = f"{run.job_id} printed more than is read: {found} were left out"
+    return (Notice(kind=EventKind.WORK_LEFT_OUT, message=message, data={"found": [found]}),)
 
 
 def _started(run_dir: Path, suffix: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from activities.agents.adapter import Adapter, CannotLaunchError, Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Blocker, BlockerKind, Failed, SessionLost
+from activities.agents.streams import left_out
 from activities.boxes.box import Box
 from activities.git import trash
 from activities.host import boxing
@@ -47,6 +48,8 @@ class Executed:
     end: RunEnd
     report: ProgramReport
     stderr: str
+    left_out: int = 0
+    """Bytes of its output that were not read."""
     result: Accepted | Rejected | None = None
     """The result in what it printed; None when there is none to be looked for."""
     box: str = ""
@@ -222,7 +225,8 @@ def _read(adapter: Adapter, call: ProgramCall, end: RunEnd, *, kept: bool, first
     except NotRegularError as error:
         return Executed(end, _unread(f"what the agent printed is lost: {error}"), "")
     looked_for = end.kind is EndKind.EXITED and report.fault is None
-    return Executed(end, report, stderr, read_result(report.text, after_repair=not first_time) if looked_for else None)
+    result = read_result(report.text, after_repair=not first_time) if looked_for else None
+    return Executed(end, report, stderr, left_out(end.stdout), result)
 
 
 def _unread(why: str) -> ProgramReport:

@@ -11,12 +11,16 @@ from activities.git.branches import FileChange
 from activities.git.command import printable
 from activities.git.patches import changes_of, patch
 from activities.git.worktree_changes import capture_diff
+from activities.host.apart import apart
 from activities.redaction.redacted import redacted
 from activities.store import attempts as stored_runs
 from bridge.operations import branches, jobs
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
 from workflows.model.states import JobState
+
+DIFF_SECONDS = 30.0
+"""Within which the work folder of a job that runs is looked at."""
 
 JSON_LIMIT = 1_000_000
 
@@ -53,7 +57,7 @@ def of_job(service: Service, job_id: str) -> JobDiff:
         worktree = worktrees.find(Path(runs[-1].worktree)) if runs and runs[-1].worktree else None
         if worktree is None:
             raise NotFoundError(f"{job_id} is {job.state} and has no worktree here", f"service job show {job_id}")
-        diff = capture_diff(worktree)
+        diff = apart(DIFF_SECONDS, capture_diff, worktree)
         return JobDiff(job_id, "worktree", text=redacted(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
     if job.head_sha and job.branch:
         repo, head = Path(branches.checkout(service, job.repo).path), job.head_sha
