@@ -58,6 +58,20 @@ async def keep_true(client: Client, context: Context) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
+async def keep_room(context: Context) -> None:
+    """Let nothing begin while the disk has no room, and end who fills it, for as long as the worker lives."""
+    place, settings, known = context.home.root, context.settings.worker, ""
+    while True:
+        try:
+            held = await asyncio.to_thread(context.room.look, place, settings)
+            if bool(held) != bool(known):
+                log.warning("%s", held or f"there is room again on the disk of {place}")
+            context.room.hold(known := held)
+        except (OSError, ServiceError) as error:
+            log.warning("the room on the disk cannot be looked at: %s", error)
+        await asyncio.sleep(context.room.seconds)
+
+
 def tidy(context: Context) -> int:
     """Remove the output of runs that were recorded longer ago than `[worker].keep_runs`, and what is in the trash."""
 
@@ -92,7 +106,8 @@ async def _keep_seen(context: Context, started_at: float) -> None:
 
 def _see(context: Context, started_at: float) -> None:
     """A store that is away for a while does not end the worker."""
+    slots, held = context.settings.worker.max_parallel_jobs, context.room.held
     try:
-        hosts.see(context.store, context.host, slots=context.settings.worker.max_parallel_jobs, started_at=started_at)
+        hosts.see(context.store, context.host, slots=slots, started_at=started_at, held=held)
     except SQLAlchemyError as error:
         log.warning("the store cannot be told that this host is there: %s", error)

@@ -22,7 +22,7 @@ from activities.host import apart, boxing, job_folders, worker_identity
 from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
-from activities.housekeeping import end_orphans, keep_tidy, keep_true, seen
+from activities.housekeeping import end_orphans, keep_room, keep_tidy, keep_true, seen
 from activities.jobs import workspace
 from activities.jobs.record_tree import TreeRecorder
 from activities.jobs.run_job import Jobs
@@ -79,6 +79,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
     writing = WRITING_FAR if context.settings.store.url else WRITING
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
+    context.room.heeded_by.append(slots.hold)
     refused = ending.left_alone if context.settings.store.url else ending.by(client)
     steps = max(TREE_STEPS, 2 * context.settings.worker.max_parallel_jobs)
     jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
@@ -149,7 +150,8 @@ async def serve(home: Home) -> None:
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")
         tried = asyncio.to_thread(boxing.prove, settings)
-        chores = [taking, *map(asyncio.create_task, (keep_tidy(context), keep_true(client, context), tried))]
+        kept = (keep_tidy(context), keep_true(client, context), keep_room(context), tried)
+        chores = [taking, *map(asyncio.create_task, kept)]
         await stop.wait()
         for chore in chores:
             chore.cancel()

@@ -159,7 +159,7 @@ class _Pool:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-X", "utf8", str(Path(__file__).resolve()), module],
                 env={**os.environ, **spawn.group_environment()},
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
 
+from activities.host.room import Room
 from activities.host.tree_reports import TreeReports
 from activities.redaction.kept_secrets import KeptSecrets
 from activities.settings.home import Home
@@ -23,6 +24,7 @@ class Context:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     reports: TreeReports = field(default_factory=TreeReports)
     """What trees are told of their jobs while they run."""
+    room: Room = field(default_factory=Room)
 
     @property
     def artifacts(self) -> Artifacts:

@@ -36,6 +36,13 @@ class Slots:
         self._settings = settings
         self._taken: Counter[tuple[str, str]] = Counter()
         self._waiting: list[_Waiting] = []
+        self.held = ""
+        """Why no run gets any, whatever is free."""
+
+    def hold(self, why: str) -> None:
+        """Let nothing begin for this reason; for none, let begin what there are slots for."""
+        self.held = why
+        self._call()
 
     @asynccontextmanager
     async def taken(self, need: Need, *, runs_already: bool = False) -> AsyncIterator[None]:
@@ -80,7 +87,7 @@ class Slots:
             ("repo", need.repo): self._settings.worker.max_parallel_per_repo,
             ("runtime", need.runtime): section.max_parallel,
         }
-        return all(not limit or self._taken[place] < limit for place, limit in limits.items())
+        return not self.held and all(not limit or self._taken[place] < limit for place, limit in limits.items())
 
     def _count(self, need: Need, by: int) -> None:
         for place in (("all", ""), ("repo", need.repo), ("runtime", need.runtime), ("tree", need.tree)):

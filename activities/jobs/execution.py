@@ -15,6 +15,7 @@ from activities.host import boxing
 from activities.host.apart import TooMuchError, apart
 from activities.host.boxing import Wanted
 from activities.host.context import Context
+from activities.host.room import GIB
 from activities.jobs.resumption import Resumption
 from activities.jobs.workspace import branch_name
 from activities.runs import supervised_run as runs
@@ -130,6 +131,7 @@ class Execution:
             timeout_seconds=self.run.assignment.timeout_seconds,
             grace_seconds=self.context.settings.worker.stop_grace,
             box=box,
+            most_bytes=self.context.settings.worker.job_disk * GIB,
         )
         return Begun(suffix, call, runs.begin(request), box)
 
@@ -150,7 +152,7 @@ class Execution:
                     ending.append(asyncio.create_task(runs.stop(run_dir, self.context.settings.worker.stop_grace)))
 
         try:
-            return await runs.follow(run_dir, begun.claim, see)
+            return await self.context.room.follow(run_dir, begun.claim, self.cwd, see)
         finally:
             await asyncio.gather(*ending, return_exceptions=True)
 

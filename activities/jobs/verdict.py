@@ -27,9 +27,7 @@ Settled = Accepted | Rejected | Failure
 Verdict = Settled | Blocker
 
 
-def judge(
-    executed: Executed, timeout_seconds: float | None, *, on_order: bool = False
-) -> Verdict:
+def judge(executed: Executed, timeout_seconds: float | None, *, on_order: bool = False) -> Verdict:
     """The verdict on one program run: whether it went well is for its adapter to say, not for its exit code.
 
     One that was stopped on order is cancelled, whatever it said before.
@@ -48,6 +46,8 @@ def judge(
         case EndKind.TIMED_OUT:
             limit = durations.format_duration(timeout_seconds or 0)
             return Failure(f"the agent was stopped after its timeout of {limit}")
+        case EndKind.CANCELLED if end.error and not on_order:
+            return Failure(end.error)
         case EndKind.CANCELLED:
             return Failure("stopped on order", JobState.CANCELLED)
         case EndKind.NOT_STARTED:

@@ -22,6 +22,7 @@ from activities.host.attempt import Attempts, Work, with_way_out
 from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
+from activities.host.room import GIB
 from activities.host.slots import Need, Slots
 from activities.host.turns import in_turn
 from activities.redaction.redacted import mapped, redacted
@@ -69,7 +70,8 @@ class StageAttempt:
 
     async def play(self) -> StageOutcome:
         """The command, what became of it, its record."""
-        end = await supervised_run.follow(Path(self.row.run_dir), self._started.result(), self.on_progress)
+        claim = self._started.result()
+        end = await self.context.room.follow(Path(self.row.run_dir), claim, self.worktree, self.on_progress)
         self.finishing = True
         return await in_turn(self._finish, end)
 
@@ -94,6 +96,7 @@ class StageAttempt:
             box=self.box,
             timeout_seconds=self.run.timeout_seconds,
             grace_seconds=self.context.settings.worker.stop_grace,
+            most_bytes=self.context.settings.worker.job_disk * GIB,
         )
 
     def _finish(self, end: RunEnd) -> StageOutcome:
@@ -216,6 +219,8 @@ def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
             reason = f"the command ended with {how}"
         case EndKind.TIMED_OUT:
             reason = f"the command was stopped after its timeout of {format_duration(timeout_seconds or 0)}"
+        case EndKind.CANCELLED if end.error:
+            reason = end.error
         case EndKind.CANCELLED:
             return StageOutcome(state=StageState.CANCELLED, reason="stopped on order", summary=said)
         case EndKind.NOT_STARTED:

@@ -50,6 +50,8 @@ class RunRequest:
     grace_seconds: float = 10.0
     box: Box | None = None
     """What holds it; None: nothing does."""
+    most_bytes: int = 0
+    """Of a file that it writes, its output too; 0: no bound."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class RunEnd:
     exit_code: int | None = None
     signal: int | None = None
     error: str = ""
-    """Why it was not started, or why its end is unknown."""
+    """Why it was not started, was ended by the service, or why its end is unknown."""
     problem: str = ""
     """Why what its folder says is not believed."""
     started_at: float | None = None
@@ -196,6 +198,7 @@ def prepared(request: RunRequest) -> tuple[bytes, bool]:
         "timeout_seconds": request.timeout_seconds,
         "grace_seconds": request.grace_seconds,
         "box": box,
+        "most_bytes": request.most_bytes,
     }
     _publish(run_dir, Kind.SPEC, records.sealed(key, run_dir, Kind.SPEC, json.dumps(spec).encode()))
     return key, takes_first(box)

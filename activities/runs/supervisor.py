@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -323,6 +324,8 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals,
     end: dict[str, Any] = {"kind": EndKind.CANCELLED, "started_at": time.time(), "error": ""}
     if signals.stop:
         return {**end, "ended_at": time.time()}
+    if most := spec.get("most_bytes"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     try:
         command = start(run_dir, spec)
     except (OSError, ValueError) as error:

@@ -204,6 +204,10 @@ class WorkerSection(Section):
     """Percent of this machine's memory that each job may take of that; 0: all that `agents_memory` leaves."""
     job_pids: int = Field(default=4096, ge=64)
     """How many processes and threads each job may have, where this machine has control groups."""
+    job_disk: int = Field(default=50, ge=0, le=1_000_000)
+    """GiB that a job may write, in all and to one file; one that writes more is ended. 0: no bound."""
+    free_disk: float = Field(default=0.5, ge=0, le=1_000_000)
+    """GiB below which nothing starts for want of room on the home's disk; below half of it who wrote most is ended."""
     keep_runs: Duration = 14 * 86_400.0
     """How long the prompt and the whole output of a recorded run stay on the disk; the record itself stays."""
 

@@ -22,12 +22,14 @@ class Host:
     started_at: float
     seen_at: float
     stopped_at: float | None
+    held: str
+    """Why it starts nothing."""
     running: int = 0
     """Jobs of its trees that run."""
 
     @property
     def seen(self) -> HostSeen:
-        return HostSeen(self.name, self.seen_at, self.stopped_at)
+        return HostSeen(self.name, self.seen_at, self.stopped_at, self.held)
 
 
 def release() -> str:
@@ -38,11 +40,11 @@ def release() -> str:
         return "unreleased"
 
 
-def see(engine: Engine, name: str, *, slots: int, started_at: float) -> None:
-    """Record that this host's worker is there now."""
+def see(engine: Engine, name: str, *, slots: int, started_at: float, held: str = "") -> None:
+    """Record that this host's worker is there now, and why it starts nothing if it is `held`."""
     row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "seen_at": time.time()}
     with engine.begin() as connection:
-        upsert(connection, schema.hosts, [row | {"stopped_at": None}])
+        upsert(connection, schema.hosts, [row | {"stopped_at": None, "held": held}])
 
 
 def stop(engine: Engine, name: str, *, started_at: float) -> None:
@@ -67,8 +69,8 @@ def every(engine: Engine) -> list[Host]:
 def of_trees(engine: Engine, roots: set[str]) -> dict[str, HostSeen]:
     """The host that each tree works on, and when its worker was seen."""
     trees, table = schema.trees, schema.hosts
-    query = select(trees.c.root_job_id, trees.c.host, table.c.seen_at, table.c.stopped_at)
+    query = select(trees.c.root_job_id, trees.c.host, table.c.seen_at, table.c.stopped_at, table.c.held)
     query = query.outerjoin(table, table.c.name == trees.c.host).where(trees.c.root_job_id.in_(roots))
     with engine.connect() as connection:
         rows = connection.execute(query).all() if roots else ()
-    return {row.root_job_id: HostSeen(row.host, row.seen_at, row.stopped_at) for row in rows}
+    return {row.root_job_id: HostSeen(row.host, row.seen_at, row.stopped_at, row.held or "") for row in rows}

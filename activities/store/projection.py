@@ -84,6 +84,7 @@ def _query() -> Select[Any]:
         schema.trees.c.host,
         schema.hosts.c.seen_at.label("host_seen_at"),
         schema.hosts.c.stopped_at.label("host_stopped_at"),
+        schema.hosts.c.held.label("host_held"),
     ]
     return select(*columns).select_from(tables).where(_JOB.job_id == bindparam("wanted"))
 

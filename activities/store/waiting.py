@@ -209,10 +209,10 @@ def _undelivered() -> Select[Any]:
 
 
 def _unseen_hosts() -> Select[Any]:
-    """Only what has waited as long as a restart takes, for a host that was not seen in that time."""
+    """Only what has waited as long as a restart takes, for a host that was not seen in that time or starts nothing."""
     waiting = jobs.join(trees, trees.c.root_job_id == jobs.c.root_job_id)
     waiting = waiting.outerjoin(hosts, hosts.c.name == trees.c.host)
-    unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < bindparam("seen"))
+    unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < bindparam("seen"), hosts.c.held != "")
     query = _place(Kind.HOST, func.min(jobs.c.queued_at), trees.c.host).select_from(waiting)
     late = jobs.c.queued_at < bindparam("seen")
     return query.where(jobs.c.state.in_(OPEN_JOBS), late, unseen).group_by(trees.c.host)

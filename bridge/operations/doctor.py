@@ -1,6 +1,7 @@
 """`service doctor`: everything the service stands on, one by one, with the command that puts it right."""
 
 import asyncio
+import contextlib
 import re
 import shutil
 import subprocess
@@ -115,10 +116,18 @@ def home(service: Service) -> Iterator[Finding]:
 
 def disk(service: Service) -> Iterator[Finding]:
     place = next(path for path in (service.home.root, *service.home.root.parents) if path.exists())
-    free = shutil.disk_usage(place).free
-    level = Level.WRONG if free < FULL_BYTES else Level.WARNING if free < SCARCE_BYTES else Level.OK
-    fix = "" if level is Level.OK else f"make room; what is kept how long: [worker].keep_runs in {service.home.config}"
-    yield Finding("disk", level, f"{free / 1024**3:.1f} GiB free for {service.home.root}", fix)
+    free, floor = shutil.disk_usage(place).free, _floor(service)
+    level = Level.WRONG if free < floor else Level.WARNING if free < SCARCE_BYTES else Level.OK
+    fix = "" if level is Level.OK else f"service gc; what is kept how long: [worker].keep_runs in {service.home.config}"
+    held = f"; below {floor / 1024**3:g} GiB nothing starts" if free < floor else ""
+    yield Finding("disk", level, f"{free / 1024**3:.1f} GiB free for {service.home.root}{held}", fix)
+
+
+def _floor(service: Service) -> float:
+    """Bytes below which no job starts; where the settings set none, or cannot be read, a disk counts as full."""
+    with contextlib.suppress(SettingsError):
+        return service.settings.worker.free_disk * 1024**3 or FULL_BYTES
+    return FULL_BYTES
 
 
 def settings(service: Service) -> Iterator[Finding]:

@@ -9,13 +9,14 @@ from activities.store import hosts as stored
 from activities.store import jobs as stored_jobs
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
-from workflows.policy.hosts import HostSeen, lacks_worker, way_back
+from workflows.model.states import JobState
+from workflows.policy.hosts import HostSeen, lacks_worker, way_back, way_to_room
 from workflows.policy.moments import clock
 
 
 @dataclass(frozen=True)
 class AbsentHost:
-    """A host that jobs have waited for, for a minute and longer (ruling B3)."""
+    """A host that jobs have waited for, for a minute and longer (ruling B3): it has no worker, or starts nothing."""
 
     host: str
     says: str
@@ -37,20 +38,33 @@ def as_json(host: stored.Host) -> dict[str, Any]:
 
 
 def told(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
-    """The jobs; where one has not ended and its host has no worker, that is the reason it stands still."""
+    """The jobs; where its host has no worker, or no room for one that is queued, that is the reason it stands still."""
     found = _of(service, jobs)
     return [with_reason(job, found.get(job.root_job_id)) for job in jobs]
 
 
 def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
     """One job as it stands, with regard to its host."""
-    if host is None or job.state in stored_jobs.ENDED or not lacks_worker(host, time.time()):
+    if host is None or not stands_still(host, job.state):
         return job
-    return job.model_copy(update={"reason": reason(host), "next": way_back(host.name)})
+    return job.model_copy(update={"reason": reason(host), "next": way_on(host)})
+
+
+def stands_still(host: HostSeen, state: JobState) -> bool:
+    """Whether a job in this state waits for the host: for its worker, or until that starts anything again."""
+    waits = bool(host.held) and state is JobState.QUEUED
+    return state not in stored_jobs.ENDED and (waits or lacks_worker(host, time.time()))
+
+
+def way_on(host: HostSeen) -> str:
+    """What to type so that its jobs go on."""
+    return way_back(host.name) if lacks_worker(host, time.time()) else way_to_room(host.name)
 
 
 def reason(host: HostSeen) -> str:
     """Why its jobs stand still."""
+    if host.held and not lacks_worker(host, time.time()):
+        return f"its host {host.name} starts nothing: {host.held}"
     if host.seen_at is None:
         return f"its host {host.name} has no worker: none was ever seen"
     if host.stopped_at is not None:

@@ -22,7 +22,7 @@ from bridge.operations.service import Service
 from workflows.model.ids import root_of
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 from workflows.model.states import FAILING
-from workflows.policy.hosts import HostSeen, way_back
+from workflows.policy.hosts import HostSeen
 
 LATELY, RUNNING = 8, 20
 AT_ONCE = 1000
@@ -220,7 +220,7 @@ def _hosts(service: Service, places: Places) -> list[Item]:
     for name, place in places.items():
         host = seen.get(name, HostSeen(name))
         jobs = stored.host_jobs(service.store, name, time.time())
-        made.append(Item(place, host=AbsentHost(name, hosts.reason(host), way_back(name), tuple(jobs))))
+        made.append(Item(place, host=AbsentHost(name, hosts.reason(host), hosts.way_on(host), tuple(jobs))))
     return made
 
 

@@ -14,6 +14,8 @@ class HostSeen:
     seen_at: float | None = None
     stopped_at: float | None = None
     """Its worker ended in order, and has not come back."""
+    held: str = ""
+    """Why its worker starts nothing."""
 
 
 def lacks_worker(host: HostSeen, now: float) -> bool:
@@ -29,3 +31,8 @@ def unseen(host: HostSeen, now: float) -> bool:
 def way_back(host: str) -> str:
     """What brings its worker back."""
     return f"on {host}: service daemon start"
+
+
+def way_to_room(host: str) -> str:
+    """What frees room on its disk."""
+    return f"on {host}: service gc"

@@ -46,5 +46,6 @@ hosts = Table(
     Column("started_at", Double, nullable=False),
     Column("seen_at", Double, nullable=False),
     Column("stopped_at", Double),
+    Column("held", Text, nullable=False, server_default=""),
 )
 """Each host's worker says every few seconds that it is there."""

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +21,8 @@ from bridge.operations import hosts, jobs
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
 from workflows.model.rows import EventRecord, JobRecord
-from workflows.policy.hosts import HostSeen, lacks_worker, way_back
+from workflows.model.states import JobState
+from workflows.policy.hosts import HostSeen
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -127,11 +127,11 @@ def _written(service: Service, values: Mapping[str, Any]) -> WrittenJob:
 
 
 def _standing_still(values: Mapping[str, Any]) -> dict[str, str]:
-    """Why it does, when its host has no worker."""
-    host = HostSeen(values["host"] or "", values["host_seen_at"], values["host_stopped_at"])
-    if values["host"] is None or values["ended_at"] is not None or not lacks_worker(host, time.time()):
+    """Why it does, when its host has no worker, or no room."""
+    host = HostSeen(values["host"] or "", values["host_seen_at"], values["host_stopped_at"], values["host_held"] or "")
+    if values["host"] is None or not hosts.stands_still(host, JobState(values["state"])):
         return {}
-    return {"reason": hosts.reason(host), "next": way_back(host.name)}
+    return {"reason": hosts.reason(host), "next": hosts.way_on(host)}
 
 
 def _links(service: Service, row: Mapping[str, Any]) -> Links:
