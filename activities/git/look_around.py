@@ -19,7 +19,7 @@ LONGEST_PATH = 4000
 """Bytes of a path below the work folder."""
 
 MOST_LEVELS = 400
-"""Of folders in folders, here and in commits."""
+"""Of folders in folders, here and in commits; the work folder is one."""
 
 RULES = (".gitignore", ".gitattributes", ".gitmodules")
 _INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
@@ -61,7 +61,7 @@ class Walk:
 
     def enter(self, path: str) -> None:
         """Go into this folder later."""
-        if len(os.fsencode(path)) > LONGEST_PATH or path.count("/") >= MOST_LEVELS:
+        if len(os.fsencode(path)) > LONGEST_PATH or path.count("/") + 2 > MOST_LEVELS:
             self.odd.append(Odd(path[:200] + "...", "it lies too deep"))
         else:
             self._next.append(f"{path}/")

@@ -205,11 +205,11 @@ class _Look:
             )
 
     def _take(self, folder: Folder, name: str, path: str, found: os.stat_result, row: Row | None) -> None:
-        self._count(found.st_size if found.st_size <= MOST_BYTES else 0)
         if any(ord(each) < 32 or ord(each) == 127 for each in name):
             self._seen.odd.append(Odd(path, "control characters in its name"))
         mode = self._mode(found, row)
         if stat.S_ISLNK(found.st_mode):
+            self._count(0)
             target = os.fsencode(os.readlink(name, dir_fd=folder.descriptor))
             self._is(path, self._repository.create_blob(target), mode, row)
             return
@@ -219,6 +219,7 @@ class _Look:
                 self._there.add(path)
                 self._seen.same[path] = row
                 return
+            self._count(found.st_size)
             os.lseek(source, 0, os.SEEK_SET)
             self._is(path, self._stored(source, path), mode, row)
 

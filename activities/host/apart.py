@@ -1,9 +1,9 @@
 """Work on what agents left, in processes apart: no thread of the worker is busy with it, and a deadline holds (N3).
 
 No library: the pools of `concurrent.futures` and `multiprocessing` are broken, or wait for ever, once a process of
-theirs is killed, which is how a deadline ends one here. A program of its own: `python -P apart.py MODULE` loads the
-module once, in the control group of the agents, and forks helpers. A helper works through one call after another; the
-kernel ends it with the worker, at its deadline, and first of all when memory runs out.
+theirs is killed, which is how a deadline ends one here. A program of its own loads a module once, in the control group
+of the agents, and forks helpers. A helper works through one call after another; the kernel ends it with the worker, at
+its deadline, and first of all when memory runs out.
 """
 
 import contextlib
@@ -22,9 +22,6 @@ from importlib import import_module
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
-
-if __name__ == "__main__":
-    sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from activities.boxes import control_group, kernel
 from activities.git.library import library
@@ -45,6 +42,9 @@ FILL_SECONDS = 900.0
 """Within which a work folder is filled, or has the work of others merged."""
 
 MARGIN_SECONDS = 10.0
+PROGRAM = "import sys; sys.path.append(sys.argv[1]); from activities.host import apart; apart.main(sys.argv[2])"
+"""What forks helpers; its arguments are where the service's packages are, and the module."""
+
 FIRST_TO_GO = b"900"
 """Of 1000: the kernel ends a helper rather than what forks it, or the worker."""
 
@@ -157,7 +157,7 @@ class _Pool:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-X", "utf8", str(Path(__file__).resolve()), module],
+                [sys.executable, "-P", "-X", "utf8", "-c", PROGRAM, str(Path(__file__).resolve().parents[2]), module],
                 env={**os.environ, **spawn.group_environment()},
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
@@ -222,15 +222,11 @@ def _pickled(error: Exception) -> bytes:
         return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
-def main() -> None:
+def main(module: str) -> None:
     """Load once what every helper needs, and keep the collector from copying it in each of them."""
     control_group.join()
-    import_module(sys.argv[1])
+    import_module(module)
     library()
     gc.collect()
     gc.freeze()
     _serve(socket.socket(fileno=0))
-
-
-if __name__ == "__main__":
-    main()

@@ -110,7 +110,9 @@ def keep_within(group: Group | None) -> None:
 
 
 def group_environment() -> dict[str, str]:
-    """The variable that tells a program of ours to `join` the agents' control group; empty where there is none."""
+    """The variable that tells a program of ours to `join` the agents' control group, which is there then."""
+    for group in _groups:
+        group.ensure()
     return _groups[0].environment if _groups else {}
 
 
@@ -167,8 +169,6 @@ def _isolated(
     program: Path, *arguments: str, stdin: int, stdout: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL
 ) -> "subprocess.Popen[bytes]":
     """One of our programs in a session of its own, with nothing of this process's environment and descriptors."""
-    for group in _groups:
-        group.ensure()
     return subprocess.Popen(
         [sys.executable, *ISOLATED, str(program.resolve()), *arguments],
         cwd="/",

@@ -101,6 +101,18 @@ def test_a_line_beyond_all_measure_is_passed_over_and_not_held(monkeypatch: pyte
         tracemalloc.stop()
 
 
+@pytest.mark.ruling("N3")
+def test_of_a_giant_file_the_beginning_and_the_end_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "MOST_READ", 2000)
+    monkeypatch.setattr(streams, "CHUNK", 100)
+    (tmp_path / "log").write_bytes(b"".join(b'{"number": %d}\n' % number for number in range(1000)))
+    read = [each["number"] for each in records(streams.chunks(tmp_path / "log"))]
+    assert read[0] == 0
+    assert read[-1] == 999
+    assert 100 < len(read) < 150
+    assert streams.left_out(tmp_path / "log") == (tmp_path / "log").stat().st_size - 2000
+
+
 def test_only_the_last_messages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "TEXT_LIMIT", 10)
     messages = Messages()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from activities.boxes.control_group import Group, made
+from activities.host import apart
 from activities.runs import spawn
 from tests.waiting import wait_for
 
@@ -19,11 +20,17 @@ def kept_within(limits: Mapping[str, int], jobs: Mapping[str, int] = NONE) -> It
     group = made(f"service-test-{secrets.token_hex(6)}", limits, jobs)
     if group is None or set(group.folders) < set(limits):
         pytest.skip("this account may make no control group here")
-    spawn.close()
+    _close()
     spawn.keep_within(group)
     try:
         yield group
     finally:
-        spawn.close()
+        _close()
         spawn.keep_within(None)
         wait_for(group.remove)  # the last processes of a run may still be about to end
+
+
+def _close() -> None:
+    """What forks for this process is started anew, in the group."""
+    apart.close()
+    spawn.close()

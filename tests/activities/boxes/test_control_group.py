@@ -9,6 +9,7 @@ import pytest
 from activities.boxes import control_group
 from activities.boxes.box import BoxKind
 from activities.boxes.control_group import CPU, MEMORY, PROCESSES, Group, bases, job_limits, limits, made
+from activities.host.apart import TooMuchError, apart
 from activities.runs import spawn
 from activities.runs.supervised_run import RunRequest, run
 from activities.runs.supervisor import EndKind
@@ -79,6 +80,13 @@ async def test_a_fork_server_that_cannot_enter_it_is_told(
     assert [each.getMessage().partition(" could ")[2] for each in caplog.records if "control group" in each.msg] == [
         "not enter its control group: nothing bounds its agents"
     ], "once, not for each run"
+
+
+@pytest.mark.ruling("N3")
+def test_who_works_through_what_agents_left_is_in_it(group: Group) -> None:
+    assert group.holds(apart(60, os.getpid))
+    with pytest.raises(TooMuchError):
+        apart(60, bytearray, 300 * MEGABYTE)
 
 
 async def test_one_that_is_in_it_is_not_told_of(world: World, group: Group, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.git import look_around, snapshot
 from activities.git.commit import commit_all
 from activities.git.merge import merge
 from activities.git.sweep import worth_keeping
@@ -395,6 +396,32 @@ class TestFiles:
         told = everything(repo, leg)
         assert sorted(each.split(":")[0] for each in told) == ["core", "readme.md"]
         assert run_git(repo, "diff", "--name-only", "main", leg.branch or "") == "x"
+
+    @pytest.mark.parametrize(("bound", "most"), [("MOST_NEW_FILES", 3), ("MOST_NEW_BYTES", 100)])
+    def test_more_files_or_bytes_than_are_taken_over_are_refused_with_the_way_out(
+        self, leg: Worktree, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
+    ) -> None:
+        for number in range(3):
+            (leg.path / f"{number}.txt").write_text("x")
+        look(leg)
+        monkeypatch.setattr(snapshot, bound, most)
+        (leg.path / "more.txt").write_text("x" * 200)
+        with pytest.raises(RefusedError, match="more new or changed files than are taken over") as caught:
+            look(leg)
+        assert "service job retry <job>" in caught.value.hint
+        with (leg.path / ".gitignore").open("a") as rules:
+            rules.write("more.txt\n1.txt\n2.txt\n")
+        assert [each for each in look(leg).touched if each != ".gitignore"] == ["0.txt"]
+
+    def test_folders_in_more_folders_than_commits_may_have_are_left_out(self, repo: Path, leg: Worktree) -> None:
+        levels = look_around.MOST_LEVELS - 1
+        (leg.path / "/".join("d" * levels)).mkdir(parents=True)
+        (leg.path / "/".join("d" * levels) / "there").touch()
+        (leg.path / "/".join("d" * levels) / "d").mkdir()
+        seen = look(leg)
+        assert f"{'d/' * levels}there" in seen.touched
+        assert [each.what for each in seen.odd] == ["it lies too deep"]
+        assert commit_all(leg, "job-1", "x", seen)
 
     def test_a_folder_without_end_is_given_up(self, leg: Worktree, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("activities.git.look_around.MOST_ENTRIES", 50)

@@ -57,6 +57,18 @@ class Host:
         return self
 
 
+@pytest.mark.ruling("N3")
+async def test_while_the_host_is_held_nothing_begins() -> None:
+    async with Host(slots()) as host:
+        await host.wants("a")
+        host.slots.hold("no room")
+        await host.wants("b")
+        assert host.runs == ["a"]
+        host.slots.hold("")
+        await host.settled()
+        assert host.runs == ["a", "b"]
+
+
 @pytest.mark.ruling("C8.limits")
 async def test_a_host_runs_no_more_than_it_has_places_for() -> None:
     async with Host(slots(jobs=2)) as host:

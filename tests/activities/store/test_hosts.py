@@ -28,6 +28,16 @@ def test_a_host_is_seen_stops_and_comes_back(store: Engine) -> None:
     assert hosts.every(store)[0].stopped_at is None, "another worker has taken its place"
 
 
+def test_why_a_host_starts_nothing_is_known_by_its_trees(store: Engine) -> None:
+    trees.begin(store, tree_input(root_job_id="job-aaaaaaaaaaaa"), "web-1", Records(jobs=(job("job-aaaaaaaaaaaa"),)))
+    hosts.see(store, "web-1", slots=4, started_at=1.0, held="no room")
+    assert (
+        hosts.of_trees(store, {"job-aaaaaaaaaaaa"})["job-aaaaaaaaaaaa"].held == hosts.every(store)[0].held == "no room"
+    )
+    hosts.see(store, "web-1", slots=4, started_at=1.0)
+    assert hosts.every(store)[0].held == ""
+
+
 def test_what_runs_is_counted_by_the_host_of_its_tree_and_a_host_never_seen_is_known_by_its_trees(
     store: Engine,
 ) -> None:

@@ -86,6 +86,25 @@ def test_attention_lists_a_host_that_jobs_wait_for_after_a_minute(
     assert f"web-1  1 job waits for it: {ROOT}\n  {absent.says}\n  {WAY_BACK}\n" in capsys.readouterr().out
 
 
+@pytest.mark.ruling("N3")
+def test_a_host_without_room_is_the_reason_of_what_waits_on_every_surface(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored.see(service.store, "web-1", slots=4, started_at=1.0, held="0.2 GiB are free")
+    waiting, running, _ = told(service)
+    assert (waiting.reason, waiting.next) == ("its host web-1 starts nothing: 0.2 GiB are free", "on web-1: service gc")
+    assert running.reason == ""
+    for read in (projections.job(service, ROOT), projections.Glances(service).job(ROOT)):
+        assert read is not None
+        assert json.loads(read.body)["reason"] == waiting.reason
+    [held] = attention.find(service).hosts
+    assert (held.says, held.next, held.waiting) == (waiting.reason, waiting.next, (ROOT,))
+    assert main(["job", "show", ROOT]) == 0
+    assert waiting.reason in capsys.readouterr().out
+    stored.see(service.store, "web-1", slots=4, started_at=1.0)
+    assert attention.find(service).hosts == ()
+
+
 def test_one_that_was_stopped_is_said_at_once_and_calls_for_attention_after_a_minute(service: Service) -> None:
     saw(service, 1)
     stored.stop(service.store, "web-1", started_at=1.0)
