@@ -52,6 +52,8 @@ class Ground:
     worktrees: Path
     prefix: str
     busy: Busy
+    worth_keeping: Callable[[Path, Path], str] = lambda repo, path: worth_keeping(repo, path)
+    """Why a work folder of the repository must stay."""
 
     @property
     def sides(self) -> Path:
@@ -93,7 +95,7 @@ def _worktrees(ground: Ground) -> Iterator[Leftover]:
     for name in sorted(known | there):
         if name.startswith(ground.prefix) and not ground.busy(name):
             path = ground.worktrees / name
-            yield Leftover(Kind.WORKTREE, str(path), worth_keeping(ground.repo, path))
+            yield Leftover(Kind.WORKTREE, str(path), ground.worth_keeping(ground.repo, path))
     if ground.trash.is_dir():
         put_away = (path for path in ground.trash.iterdir() if path.name.startswith(ground.prefix))
         yield from (Leftover(Kind.WORKTREE, str(path)) for path in sorted(put_away))
@@ -156,7 +158,7 @@ def _remove_worktree(ground: Ground, path: Path) -> str:
         return ""
 
     def unless() -> str:
-        return "a job works there now" if ground.busy(path.name) else worth_keeping(ground.repo, path)
+        return "a job works there now" if ground.busy(path.name) else ground.worth_keeping(ground.repo, path)
 
     return dispose(ground.repo, path, unless=unless)
 
@@ -186,7 +188,7 @@ def _held(ground: Ground, path: Path | None) -> str:
     if path is None or not path.exists():
         return ""
     swept = path.parent.resolve() == ground.worktrees.resolve() and not ground.busy(path.name)
-    if swept and not worth_keeping(ground.repo, path):
+    if swept and not ground.worth_keeping(ground.repo, path):
         return ""
     return f"checked out in {printable(str(path))}"
 

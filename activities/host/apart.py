@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from activities.boxes import control_group, kernel
+from activities.git import sweep
 from activities.git.library import library
 from activities.host.turns import out_of_turn
 from activities.runs import spawn
@@ -40,6 +41,9 @@ KEPT_SECONDS = 2.0
 
 FILL_SECONDS = 900.0
 """Within which a work folder is filled, or has the work of others merged."""
+
+LOOK_SECONDS = 120.0
+"""Within which a work folder is looked at, and what is in it committed."""
 
 MARGIN_SECONDS = 10.0
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from activities.host import apart; apart.main(sys.argv[2])"
@@ -81,6 +85,14 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
             return answer  # type: ignore[no-any-return]
         raise answer
     raise AssertionError
+
+
+def worth_keeping(repo: Path, path: Path) -> str:
+    """Why a work folder must stay, as `sweep.worth_keeping`; one that takes too much to look at does."""
+    try:
+        return apart(LOOK_SECONDS, sweep.worth_keeping, repo, path)
+    except TooMuchError as fault:
+        return f"it cannot be read: {fault.message}"
 
 
 def ready(function: Callable[..., object]) -> None:

@@ -77,10 +77,10 @@ class Room:
         def stop() -> None:
             ending.append(loop.create_task(runs.stop(run_dir, 0.0)))
 
-        def end() -> None:
+        def from_a_thread() -> None:
             loop.call_soon_threadsafe(stop)
 
-        writer = Writer(run_dir, (run_dir, cwd), claim.at, end, disk(run_dir.parent)[1])
+        writer = Writer(run_dir, (run_dir, cwd), claim.at, from_a_thread, disk(run_dir.parent)[1])
         self.writers.add(writer)
         try:
             end = await runs.follow(run_dir, claim, on_progress)

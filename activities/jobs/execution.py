@@ -12,7 +12,7 @@ from activities.agents.streams import left_out
 from activities.boxes.box import Box
 from activities.git import trash
 from activities.host import boxing
-from activities.host.apart import TooMuchError, apart
+from activities.host.apart import FILL_SECONDS, TooMuchError, apart
 from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.room import GIB
@@ -179,7 +179,10 @@ class Execution:
         box = boxing.box_of(self.context.home, self.context.settings, self.context.environ, wanted)
         if box is None:
             return launch, None
-        boxing.hand_over(box)
+        try:
+            apart(FILL_SECONDS, boxing.hand_over, box)
+        except TooMuchError as fault:
+            raise CannotLaunchError(f"the work folder cannot be handed to the agent: {fault.message}") from None
         return replace(launch, env=boxing.environment(box, launch.env)), box
 
     def read(self, begun: Begun, end: RunEnd) -> Executed:

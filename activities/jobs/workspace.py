@@ -10,10 +10,9 @@ from activities.git.commit import commit_all
 from activities.git.library import kept_open
 from activities.git.merge import merge
 from activities.git.registered import lent
-from activities.git.sweep import worth_keeping
 from activities.git.worktree_changes import Diff, capture_diff, look, touched_files
 from activities.git.worktrees import Worktree
-from activities.host.apart import FILL_SECONDS, TooMuchError, apart
+from activities.host.apart import FILL_SECONDS, LOOK_SECONDS, TooMuchError, apart, worth_keeping
 from activities.host.attempt import with_way_out
 from activities.host.context import Context
 from activities.jobs.dependencies import needed
@@ -24,9 +23,6 @@ from workflows.contract.models import Action, ServiceResult
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobRun
 from workflows.policy.observation import Observation, Touched, observe
-
-LOOK_SECONDS = 120.0
-"""Within which a work folder is looked at, and what is in it committed."""
 
 _NO_REF = re.compile(r"\.(?=\.|/|$|lock(?:/|$))|(?<=/)\.")
 
@@ -190,14 +186,7 @@ def settle(context: Context, run: JobRun, row: AttemptRow) -> None:
     path = Path(row.worktree)
     with contextlib.suppress(ServiceError, OSError):
         repo = repos.path_of(context.store, run.repo)
-        worktrees.dispose(repo, path, unless=lambda: _worth_keeping(repo, path) if row.branch else "")
-
-
-def _worth_keeping(repo: Path, path: Path) -> str:
-    try:
-        return apart(LOOK_SECONDS, worth_keeping, repo, path)
-    except TooMuchError as fault:
-        return f"it cannot be read: {said(fault)}"
+        worktrees.dispose(repo, path, unless=lambda: worth_keeping(repo, path) if row.branch else "")
 
 
 def _name(run: JobRun) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from activities.git import sweep as ground_level
 from activities.git.sweep import Ground, Leftover
 from activities.git.worktrees import worktree_prefix
+from activities.host.apart import worth_keeping
 from activities.runs.supervised_run import Claim
 from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
@@ -55,7 +56,11 @@ def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:
     if repo.host != service.settings.host:
         return Swept(repo.name, (), removed=False, problem=f"it is on the host {repo.host}: sweep it there")
     ground = Ground(
-        Path(repo.path), service.home.worktrees, worktree_prefix(repo.name), lambda name: is_busy(service, name)
+        Path(repo.path),
+        service.home.worktrees,
+        worktree_prefix(repo.name),
+        lambda name: is_busy(service, name),
+        worth_keeping,
     )
     try:
         found = ground_level.leftovers(ground)

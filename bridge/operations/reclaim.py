@@ -19,6 +19,7 @@ from activities.git import sweep
 from activities.git.own_side import side_of
 from activities.git.sweep import Ground, Kind, Leftover
 from activities.git.worktrees import worktree_prefix
+from activities.host.apart import worth_keeping
 from activities.runs import old_runs
 from activities.runs.run_folders import Key
 from activities.store import attempts, old_artifacts
@@ -154,7 +155,7 @@ def _worktrees(service: Service, ended: Over) -> Iterator[Thing]:
         return not ended.has(leftovers.root_in(name)) or leftovers.is_busy(service, name)
 
     for repo in (each for each in repos.every(service) if each.host == service.settings.host):
-        ground = Ground(Path(repo.path), service.home.worktrees, worktree_prefix(repo.name), busy)
+        ground = Ground(Path(repo.path), service.home.worktrees, worktree_prefix(repo.name), busy, worth_keeping)
         found = []
         with suppress(ServiceError):  # a checkout that is gone: `service doctor` says so
             found = [each for each in sweep.leftovers(ground) if each.kind is Kind.WORKTREE and not each.keep]

@@ -68,7 +68,7 @@ def test_below_half_the_floor_who_wrote_most_is_ended_and_nobody_else_unless_mor
     settings = WorkerSection(free_disk=2.0)
     disk.free = GIB + 1
     held.look(tmp_path, settings)
-    assert not any(each.reason for each in (small, large, idle))
+    assert [each.reason for each in (small, large, idle)] == ["", "", ""]
     disk.free = GIB - 1
     held.look(tmp_path, settings)
     assert large.reason.startswith(
@@ -78,7 +78,7 @@ def test_below_half_the_floor_who_wrote_most_is_ended_and_nobody_else_unless_mor
     held.writers.discard(large)
     disk.free -= GIB // 8
     held.look(tmp_path, settings)
-    assert not small.reason, "what was written until the first was gone"
+    assert [small.reason] == [""], "what was written until the first was gone"
     disk.free -= GIB // 4
     held.look(tmp_path, settings)
     assert small.reason
