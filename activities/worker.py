@@ -23,7 +23,7 @@ from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
 from activities.housekeeping import end_orphans, keep_room, keep_tidy, keep_true, seen
-from activities.jobs import workspace
+from activities.jobs import execution
 from activities.jobs.record_tree import TreeRecorder
 from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
@@ -133,7 +133,7 @@ async def serve(home: Home) -> None:
     own = settings.worker
     all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
     spawn.keep_within(control_group.made(group_name(home), all_jobs, each))
-    await asyncio.to_thread(apart.ready, workspace.collected)
+    await asyncio.to_thread(apart.ready, execution.__name__)
     client = await connect(home, settings)
     await cluster.require(client)
     context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))

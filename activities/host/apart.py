@@ -36,8 +36,8 @@ T = TypeVar("T")
 MEMORY = 4 << 30
 """Bytes that a helper may take for itself, also where there are no control groups."""
 
-KEPT_SECONDS = 2.0
-"""A call that takes longer leaves its turn to others, and its helper is not used again: it may have grown."""
+SLOW_SECONDS = 2.0
+"""A call that takes longer leaves its turn to others; a helper that worked as long is not used again, it has grown."""
 
 FILL_SECONDS = 900.0
 """Within which a work folder is filled, or has the work of others merged."""
@@ -69,7 +69,7 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
         began = time.monotonic()
         helper = _pool.taken(function.__module__)
         try:
-            good, answer = _answered(helper, call, seconds)
+            good, answer, worked = _answered(helper, call, seconds)
         except (EOFError, OSError):
             _pool.gone(helper)
             if time.monotonic() - began >= seconds:
@@ -80,7 +80,7 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
         except BaseException:
             helper.close()
             raise
-        _pool.back(helper, kept=time.monotonic() - began < KEPT_SECONDS)
+        _pool.back(helper, kept=worked < SLOW_SECONDS)
         if good:
             return answer  # type: ignore[no-any-return]
         raise answer
@@ -95,9 +95,9 @@ def worth_keeping(repo: Path, path: Path) -> str:
         return f"it cannot be read: {fault.message}"
 
 
-def ready(function: Callable[..., object]) -> None:
-    """Have a helper that has loaded the function's module."""
-    _pool.back(_pool.taken(function.__module__), kept=True)
+def ready(module: str) -> None:
+    """Have what forks helpers load the module, in which most of the functions are."""
+    _pool.back(_pool.taken(module), kept=True)
 
 
 def close() -> None:
@@ -105,13 +105,14 @@ def close() -> None:
     _pool.close()
 
 
-def _answered(helper: "Connection[Any, Any]", call: bytes, seconds: float) -> tuple[bool, Any]:
+def _answered(helper: "Connection[Any, Any]", call: bytes, seconds: float) -> tuple[bool, Any, float]:
+    """Whether it returned, what it returned or raised, and how long the helper's processor worked on it."""
     helper.send_bytes(call)
-    if not helper.poll(KEPT_SECONDS):
+    if not helper.poll(SLOW_SECONDS):
         with out_of_turn():
             if not helper.poll(seconds + MARGIN_SECONDS):  # it is stopped, or waits for a disk
                 raise EOFError
-    answer: tuple[bool, Any] = helper.recv()
+    answer: tuple[bool, Any, float] = helper.recv()
     return answer
 
 
@@ -215,28 +216,31 @@ def _be_helper(channel: socket.socket, connection: "Connection[Any, Any]") -> No
 def _work_through(connection: "Connection[Any, Any]") -> None:
     """One call. The timer's signal is handled by nobody: it ends this process, whatever it is doing."""
     seconds, function, args, kwargs = connection.recv()
+    began = time.process_time()
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    answer: Any
     try:
-        answer = pickle.dumps((True, function(*args, **kwargs)))
+        good, answer = True, function(*args, **kwargs)
     except (RecursionError, MemoryError) as error:
         what = "is nested too deeply" if isinstance(error, RecursionError) else "takes too much memory"
-        answer = pickle.dumps((False, TooMuchError(f"it {what} to be worked through")))
+        good, answer = False, TooMuchError(f"it {what} to be worked through")
     except Exception as error:
-        answer = _pickled(error)
-    connection.send_bytes(answer)
+        good, answer = False, _picklable(error)
+    connection.send((good, answer, time.process_time() - began))
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _pickled(error: Exception) -> bytes:
+def _picklable(error: Exception) -> Exception:
     try:
-        return pickle.dumps((False, error))
+        pickle.dumps(error)
     except Exception:
-        return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def main(module: str) -> None:
     """Load once what every helper needs, and keep the collector from copying it in each of them."""
-    control_group.join()
+    control_group.told().enter()
     import_module(module)
     library()
     gc.collect()

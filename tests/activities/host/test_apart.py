@@ -89,7 +89,7 @@ def test_helpers_whose_forker_was_killed_are_replaced() -> None:
 async def test_who_waits_long_for_a_helper_keeps_nobody_from_a_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helpers, "KEPT_SECONDS", 0.05)
+    monkeypatch.setattr(helpers, "SLOW_SECONDS", 0.05)
     pids = [tmp_path / str(number) for number in range(2 * turns.AT_ONCE)]
     held = [asyncio.create_task(in_turn(apart, 600.0, wait_until, tmp_path / "go", pid)) for pid in pids]
     try:
