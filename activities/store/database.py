@@ -36,7 +36,7 @@ from activities.settings.home import Home
 from workflows.model.errors import ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; a test compares it with what alembic finds."""
 
 
