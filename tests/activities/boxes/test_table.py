@@ -1,0 +1,94 @@
+"""The manual's table of boxes says what the attacks come to, and all of them (ruling N2)."""
+
+from activities.boxes.box import Network
+from activities.boxes.probes import PROBES
+from activities.host.boxing import network_of
+from activities.settings.model import RuntimeSection, Settings
+from tests.activities.boxes.attacks import (
+    ATTACKS,
+    BESIDE_TCP,
+    FAMILIES,
+    KERNEL,
+    LEFT_BY_BWRAP,
+    LEFT_BY_LANDLOCK,
+    METADATA,
+)
+from tests.written import ROOT
+
+PAGE = (ROOT / "cli/topics/boxes.md").read_text()
+SET_UID = "make a program for others that runs as the service"
+OF_THE_WORKER = {
+    *("write the memory of the worker", "take a descriptor of the worker", "compare with the worker"),
+    *("read the environment of the worker", "read the memory of the worker", "signal the worker"),
+}
+HELD_UP = {
+    *("limit the worker", "tie the worker to a processor", "have the worker run last", "slow the worker down"),
+    "let the worker's disk wait",
+}
+ROWS = {
+    "read the bridge's token": {
+        *("read the bridge's token", "read the store", "read a key of ssh", "read another job's work"),
+        *("read the run's own folder", "reach the root of process 1", "use a descriptor that was left open"),
+    },
+    "write the operator's checkout": {
+        *("write another job's work", "write the operator's checkout", "write the service's home"),
+        *("write what is only lent", "write beside everything"),
+    },
+    "change modes, owners": METADATA.keys() - {SET_UID},
+    "make a program that runs as the service": {SET_UID},
+    "make a read-only folder writable": {"make what is lent writable again"},
+    "read the worker's environment": OF_THE_WORKER,
+    "limit the worker": HELD_UP,
+    "use a socket in the file system": {LEFT_BY_LANDLOCK},
+    "use an abstract socket": {"speak to an abstract socket"},
+    "reach this machine's loopback": {"speak to a service on loopback", *BESIDE_TCP},
+    "speak over other families": FAMILIES.keys(),
+    "attach shared memory": {
+        *("read shared memory of other programs", "attach System V shared memory", "use the keys of the service"),
+    },
+    "use what the kernel has": KERNEL.keys() - OF_THE_WORKER - HELD_UP,
+    "widen what its control group": {"change a control group"},
+}
+"""How a row begins, and the attacks it stands for: `test_attacks` and `test_accounts` make them."""
+
+LEAKS = {
+    "see which processes there are": "see a host process",
+    "see the machine's connections": "see the host's connections",
+}
+"""Rows that a probe stands for: `test_probes` finds that Landlock leaves them."""
+
+
+def cells(row: str) -> tuple[str, str, str]:
+    [line] = [line for line in PAGE.splitlines() if line.startswith(f"| {row}")]
+    *_, bwrap, landlock, none, _ = (cell.strip() for cell in line.split("|"))
+    return bwrap, landlock, none
+
+
+def test_every_attack_has_its_row() -> None:
+    assert ATTACKS.keys() == set().union(*ROWS.values())
+
+
+def test_a_row_says_no_where_its_attacks_fail_and_names_what_is_left() -> None:
+    for row, attacks in ROWS.items():
+        bwrap, landlock, none = cells(row)
+        assert bwrap.startswith("no"), row
+        assert ("a log of its own run" in bwrap) is (LEFT_BY_BWRAP in attacks), row
+        assert landlock.startswith("no") is (LEFT_BY_LANDLOCK not in attacks), row
+        assert none == ("no" if attacks == {"change a control group"} else "yes"), row
+
+
+def test_what_landlock_is_known_to_leak_is_not_denied() -> None:
+    for row, probe in LEAKS.items():
+        assert probe in PROBES
+        assert cells(row) == ("no", "yes", "yes"), row
+
+
+def test_the_defaults_are_those_of_the_settings() -> None:
+    section = RuntimeSection()
+    assert (section.box, Settings().temporal.by_hand) == ("auto", "auto")
+    assert "| `box` | `auto` (the default): `bwrap`, else `landlock`, if it was tried" in PAGE
+    for runtime in ("shell", "runtime_a"):
+        assert network_of(section, runtime)[0] is Network.MODEL
+    assert "| `network` | `model` (the default)" in PAGE
+    assert network_of(section, "shell")[1] == ("*",)
+    assert '`shell` and scripts reach `*` unless `network = "model"` is set' in PAGE
