@@ -4,6 +4,10 @@ tells it where things are.
 All of them work without a box: that is tested too, so that none is harmless by mistake.
 """
 
+from collections.abc import Mapping
+
+from activities.boxes.box import BoxKind, Network
+
 PREAMBLE = """
 import ctypes, fcntl, glob, json, mmap, os, resource, signal, socket, struct, sys, time
 world = json.loads(os.environ["WORLD"])
@@ -205,3 +209,36 @@ LEFT_BY_LANDLOCK = "speak to a socket in the file system"
 
 LEFT_BY_BWRAP = "change the mode of a log of the run"
 """A service that is not root hands its program a log of its own account. Everything around it is private."""
+
+EACH_IN_TURN = """
+for name, script in {attacks!r}.items():
+    pid, end = os.fork(), time.monotonic() + 20
+    if pid == 0:
+        try:
+            def got(): print("worked:", name, flush=True)
+            exec(script)
+        finally: os._exit(0)
+    while not os.waitpid(pid, os.WNOHANG)[0]:
+        if time.monotonic() > end: os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+print("all were tried", flush=True)
+"""
+
+
+def all_of(attacks: Mapping[str, str]) -> str:
+    """A program that makes them all, and prints which worked."""
+    return PREAMBLE + EACH_IN_TURN.format(attacks=dict(attacks))
+
+
+def that_worked(printed: str) -> set[str]:
+    assert "all were tried" in printed
+    return {line.partition(": ")[2] for line in printed.splitlines() if line.startswith("worked: ")}
+
+
+def left(kind: BoxKind, network: Network, *, same_account: bool) -> tuple[set[str], set[str]]:
+    """The attacks that a box is known not to hold back, and those that it may not on some machines."""
+    known = {LEFT_BY_BWRAP if kind is BoxKind.BWRAP else LEFT_BY_LANDLOCK} if same_account else set()
+    if network is not Network.FULL:
+        return known, set()
+    shared = {"attach System V shared memory"} if same_account and kind is BoxKind.LANDLOCK else set()
+    return known | {"speak to a service on loopback"} | shared, {*FAMILIES, *BESIDE_TCP}

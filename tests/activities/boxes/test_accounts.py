@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,15 @@ from activities.boxes.machine import Machine
 from activities.runs import records, supervisor
 from activities.runs.records import Kind
 from activities.runs.supervised_run import mark_of
-from tests.activities.boxes.attacks import ATTACKS, LEFT_BY_BWRAP, LEFT_BY_LANDLOCK, PREAMBLE
+from tests.activities.boxes.attacks import (
+    ATTACKS,
+    LEFT_BY_BWRAP,
+    LEFT_BY_LANDLOCK,
+    PREAMBLE,
+    all_of,
+    left,
+    that_worked,
+)
 from tests.activities.boxes.metadata import LONG_PROGRAMS, METADATA_WORKS, PROGRAMS
 from tests.activities.boxes.world import PYTHON, SOMEBODY, World, built
 
@@ -99,6 +108,18 @@ def test_it_fails_for_an_account_without_rights(there: World, theirs: Machine, k
     assert ("got" in printed) is (attack == (LEFT_BY_LANDLOCK if kind is BoxKind.LANDLOCK else LEFT_BY_BWRAP))
     assert not any(there.tmp.rglob("planted"))
     assert end["survivors"] == 0
+
+
+@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
+@pytest.mark.parametrize("network", [Network.MODEL, Network.FULL])
+def test_all_of_them_fail_with_every_network_but_for_what_is_known(
+    there: World, theirs: Machine, kind: BoxKind, network: Network
+) -> None:
+    box = replace(box_of(there, theirs, kind, there.tmp / "lent"), network=network)
+    printed, end = play(there, box, all_of({name: ATTACKS[name] for name in ATTACKS if name not in NOT_ASKED}))
+    known, some = left(kind, network, same_account=True)
+    assert that_worked(printed) - some == known, end["error"]
+    assert not any(there.tmp.rglob("planted"))
 
 
 @pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])

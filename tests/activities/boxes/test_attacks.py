@@ -19,6 +19,9 @@ from tests.activities.boxes.attacks import (
     METADATA,
     NOT_EVERYWHERE,
     PREAMBLE,
+    all_of,
+    left,
+    that_worked,
 )
 from tests.activities.boxes.metadata import METADATA_WORKS
 from tests.activities.boxes.world import World, put_key, why_not
@@ -60,6 +63,17 @@ async def test_it_fails_in_a_box(world: World, kind: BoxKind, attack: str) -> No
         started_anew(first=takes_first(described(box, ("true",))))
     left = kind is BoxKind.LANDLOCK and box.uid is None and attack == LEFT_BY_LANDLOCK
     assert await worked(world, box, attack) is left
+
+
+@pytest.mark.parametrize("network", [Network.MODEL, Network.FULL])
+async def test_all_of_them_fail_with_every_network_but_for_what_is_known(
+    world: World, kind: BoxKind, network: Network
+) -> None:
+    box = world.box(kind, network)
+    end = await world.play(box, all_of({name: ATTACKS[name] for name in ATTACKS if "keys" not in name}))
+    known, some = left(kind, network, same_account=box.uid is None)
+    assert that_worked(end.stdout.read_text()) - some == known, end.stderr.read_text()
+    assert not any(world.tmp.rglob("planted"))
 
 
 @pytest.mark.parametrize("attack", METADATA | KERNEL)
