@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
+from starlette.types import Scope
 
 from bridge.http import connections
 from bridge.http.wire import held_open
@@ -184,6 +185,13 @@ def test_one_token_cannot_hold_every_connection(
 ) -> None:
     """A stream too many is refused with what to do; other tokens are served, and what ends makes room."""
     monkeypatch.setattr(held_open, "MOST", 3)
+    counted, count = list[str](), held_open.HeldOpen._count
+
+    def counting(all_held: held_open.HeldOpen, scope: Scope) -> str:
+        counted.append(caller := count(all_held, scope))
+        return caller
+
+    monkeypatch.setattr(held_open.HeldOpen, "_count", counting)
     seeds.paused(service)
     live, other = listening(service), named_tokens.add(service.home, "other", "read")
     stream = {**bearer(service), "Accept": "text/event-stream"}
@@ -193,14 +201,10 @@ def test_one_token_cannot_hold_every_connection(
         for line in open_ones:
             line.sendall(request(path, stream))
 
-        def refusal() -> str:
-            """An empty one where the call is served: those before it are not all there yet."""
-            with client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=stream) as answer:
-                return answer.read().decode() if answer.status_code == 429 else ""
-
-        wait_for(refusal, "the fourth is refused")
-        assert json.loads(refusal())["code"] == "too_many_streams"
-        assert "3 " in json.loads(refusal())["error"]
+        wait_for(lambda: len(counted) == 3, "all three are held")
+        refusal = client.get(f"/v1/jobs/{seeds.ROOT}/events", headers=stream)
+        assert (refusal.status_code, refusal.json()["code"]) == (429, "too_many_streams")
+        assert "3 " in refusal.json()["error"]
         assert client.get("/v1/jobs", headers=bearer(service)).status_code == 200, "what does not stay open is served"
         with client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=stream | bearer_of(other)) as answer:
             assert answer.status_code == 200
