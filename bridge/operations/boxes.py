@@ -84,6 +84,7 @@ def _in_use(
     account = f", as account {there.uid}" if there.uid is not None else ""
     if leaks:
         says = f"{whose}{account}: your settings name it, and in it a program can {', '.join(leaks)}"
-        return Finding("box", Level.WARNING, says, there.remedy)
+        fix = there.remedy if there.lacks(BoxKind.BWRAP, network) else f"remove box from [runtimes.{names[0]}]"
+        return Finding("box", Level.WARNING, says, fix)
     wide = "; all of the network is open, this machine's loopback too" if network is Network.FULL else ""
     return Finding("box", Level.OK, f"{whose}{account}: {len(probes.PROBES)} ways out were tried, none leads out{wide}")

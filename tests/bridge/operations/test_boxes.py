@@ -55,7 +55,7 @@ def test_a_box_that_does_not_hold_is_wrong_unless_it_is_named(home: Home, proofs
     home.config.write_text('[runtimes.shell]\nbox = "landlock"\n')
     proofs.append(leaks)
     [(level, says, fix)] = said(home)
-    assert (level, fix) == (Level.WARNING, GOOD.remedy)
+    assert (level, fix) == (Level.WARNING, "remove box from [runtimes.shell]")
     assert says == "landlock, network model, for shell: your settings name it, and in it a program can read a key"
 
 
