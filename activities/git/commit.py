@@ -1,5 +1,9 @@
 """Keeping what an agent left uncommitted (ruling I1)."""
 
+from collections.abc import Mapping
+from textwrap import wrap
+from types import MappingProxyType
+
 from activities.git import branches
 from activities.git.branches import faults_said
 from activities.git.command import printable
@@ -12,8 +16,14 @@ from activities.git.worktrees import Worktree
 from activities.redaction.redacted import redacted
 from workflows.model.errors import RefusedError
 
+NONE: Mapping[str, str] = MappingProxyType({})
+SUBJECT, BODY = 72, 2000
+"""Characters of a commit's message."""
 
-def commit_all(worktree: Worktree, job_id: str, subject: str, seen: Seen | None = None) -> str | None:
+
+def commit_all(
+    worktree: Worktree, job_id: str, summary: str, seen: Seen | None = None, trailers: Mapping[str, str] = NONE
+) -> str | None:
     """Commit everything but ignored files on the job's branch, and return its head; None when the job changed nothing.
 
     The agent's own commits stay. Call it when the run is over. Repositories that the agent made inside the work folder
@@ -22,13 +32,21 @@ def commit_all(worktree: Worktree, job_id: str, subject: str, seen: Seen | None 
     seen = seen or look(worktree)
     if seen.refused is not None:
         raise seen.refused
-    message = f"{redacted(' '.join(subject.split()))[:200] or job_id}\n\nService-Job: {job_id}\n"
-    head = _committed(worktree, seen, message)
+    head = _committed(worktree, seen, message(summary or job_id, {"Job": job_id, **trailers}))
     _bring_home(worktree, seen, head)
     return None if head == worktree.base else head
 
 
-def _committed(worktree: Worktree, seen: Seen, message: str) -> str:
+def message(summary: str, trailers: Mapping[str, str]) -> str:
+    """Write the summary as a commit's subject, whole below it where it is longer, and the trailers (ruling I1)."""
+    text = " ".join(redacted(summary).split())
+    subject = text if len(text) <= SUBJECT else f"{text[: SUBJECT - 1].rpartition(' ')[0] or text[: SUBJECT - 1]}…"
+    body = [] if subject == text else ["\n".join(wrap(text[:BODY], SUBJECT))]
+    told = (f"{name}: {' '.join(redacted(value).split())}" for name, value in trailers.items() if value)
+    return "\n\n".join([subject, *body, "\n".join(told)]) + "\n"
+
+
+def _committed(worktree: Worktree, seen: Seen, said: str) -> str:
     with faults_said(worktree.path):
         repository = opened(side_of(worktree.path))
         try:
@@ -38,7 +56,7 @@ def _committed(worktree: Worktree, seen: Seen, message: str) -> str:
             if str(before.tree_id) == seen.tree and not merging:
                 return seen.head
             parents, who = [before.id, *(pygit2.Oid(hex=each) for each in merging)], signature()
-            text = message.encode("utf-8", "replace").decode()
+            text = said.encode("utf-8", "replace").decode()
             return str(repository.create_commit(None, who, who, text, pygit2.Oid(hex=seen.tree), parents))
         finally:
             let_go(repository)

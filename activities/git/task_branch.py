@@ -23,7 +23,7 @@ class Contribution:
 
     @property
     def message(self) -> str:
-        return f"Merge leg {self.leg} ({self.branch})\n\nService-Job: {self.job_id}\n"
+        return f"Merge leg {self.leg} ({self.branch})\n\nJob: {self.job_id}\n"
 
 
 @dataclass(frozen=True)

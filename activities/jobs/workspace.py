@@ -144,8 +144,10 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
         return Evidence(touched, diff, odd=odd + refused)
     observed = observe(result.changes_made, touched) if result else None
     try:
-        subject = f"{run.assignment.action} for {run.job_id} by {run.assignment.worker.name}"
-        head = commit_all(place.worktree, run.job_id, subject, seen)
+        worker = run.assignment.worker
+        summary = result.summary if result else f"{run.assignment.action} for {run.job_id} by {worker.name}"
+        trailers = {"Agent": worker.name, "Model": run.assignment.model or "", "Task": run.task_id}
+        head = commit_all(place.worktree, run.job_id, summary, seen, trailers)
         return Evidence(touched, observation=observed, head_sha=head, head_tree=seen.tree, odd=odd)
     except (ServiceError, OSError) as error:
         problem = f"the work could not be committed: {said(error)}"

@@ -39,9 +39,27 @@ def test_everything_but_ignored_files_is_committed(worktree: Worktree) -> None:
     assert head == run_git(home(worktree), "rev-parse", "leg")
     assert committed(worktree) == {"src/a.py", "readme.md", "new file\n.txt", "staged.txt"}
     assert run_git(home(worktree), "log", "-1", "--format=%B%n%an <%ae> %cn", "leg") == (
-        "Leg one: does things\n\nService-Job: job-abc.1\n\nDelegation Service <service@localhost> Delegation Service"
+        "Leg one: does things\n\nJob: job-abc.1\n\nDelegation Service <service@localhost> Delegation Service"
     )
-    assert run_git(home(worktree), "log", "-1", "--format=%(trailers:key=Service-Job,valueonly)", "leg") == JOB
+    assert run_git(home(worktree), "log", "-1", "--format=%(trailers:key=Job,valueonly)", "leg") == JOB
+
+
+def test_a_commit_says_what_was_done_and_by_whom(worktree: Worktree) -> None:
+    (worktree.path / "new").write_text("x")
+    summary = f"The limit is 100 now, and {'much ' * 20}more.\nJob: forged\n\nTask: forged"
+    commit_all(worktree, JOB, summary, trailers={"Agent": "builder", "Model": "", "Task": "task-abc"})
+    subject, *body = run_git(home(worktree), "log", "-1", "--format=%B", "leg").splitlines()
+    assert subject == "The limit is 100 now, and much much much much much much much much much…"
+    assert all(len(line) <= 72 for line in (subject, *body))
+    assert " ".join(body).count("much") == 20
+    trailers = run_git(home(worktree), "log", "-1", "--format=%(trailers)", "leg").split("\n")
+    assert [each for each in trailers if each] == [f"Job: {JOB}", "Agent: builder", "Task: task-abc"]
+
+
+def test_a_summary_without_a_place_to_break_is_cut(worktree: Worktree) -> None:
+    (worktree.path / "new").write_text("x")
+    commit_all(worktree, JOB, "x" * 100)
+    assert run_git(home(worktree), "log", "-1", "--format=%s", "leg") == f"{'x' * 71}…"
 
 
 def test_what_is_left_after_a_commit_comes_on_top_of_it(worktree: Worktree) -> None:

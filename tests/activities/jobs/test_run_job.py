@@ -97,7 +97,9 @@ async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_cl
     assert sorted(outcome.touched_files) == ["limiter.py", "new.py"]
     assert outcome.head_sha == git(stage.repo, "rev-parse", branch).strip()
     assert git(stage.repo, "show", f"{branch}:limiter.py") == "limit = 2\n"
-    assert "Service-Job: job-0123456789ab" in git(stage.repo, "log", "-1", "--format=%B", branch)
+    message = git(stage.repo, "log", "-1", "--format=%B", branch).split("\n")
+    assert message[0] == "s"
+    assert {"Job: job-0123456789ab", "Agent: scripted", "Task: task-1"} <= {*message}
     assert git(stage.repo, "status", "--porcelain") == ""
     observed = (kept(stage, outcome).payload or {})["result_observation"]
     assert [claim["grade"] for claim in observed["claims"]] == ["observed", "reported"]
