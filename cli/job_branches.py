@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bridge.operations.diffs import JobDiff
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Leg = Annotated[str, typer.Argument(metavar="LEG", help="The job id of an implement leg.")]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
 
 MERGE = "TO MERGE IT"
@@ -44,28 +43,39 @@ _COLOURS = (("diff ", 1), ("+++", 1), ("---", 1), ("@@", 36), ("+", 32), ("-", 3
 
 
 def merge(
-    legs: Annotated[list[str], typer.Argument(metavar="LEG...", help="Job ids of implement legs, in merge order.")],
+    legs: Annotated[
+        list[str],
+        typer.Argument(metavar="JOB...", help="Job ids of implement legs, in merge order; a root stands for all."),
+    ],
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Also what was decided against, by the leg or by who checked it.")
     ] = False,
+    into_mine: Annotated[
+        bool, typer.Option("--into-mine", help="Then merge the task's branch into the branch you have checked out.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Merge what legs did into the branch of their task; all of them, or none. No checkout is touched."""
+    """Merge what legs did into the branch of their task: all of them, or none. Only --into-mine touches a checkout."""
     from dataclasses import asdict
 
     from bridge.operations import merges
     from bridge.operations.service import Service
     from cli.words import signed
 
-    done = merges.merge(Service.locate(), legs, actor=signed(), anyway=anyway)
+    service = Service.locate()
+    done = merges.merge(service, legs, actor=signed(), anyway=anyway)
+    taken = merges.into_checkout(service, done.repo, done.task_branch) if into_mine else ""
     if json:
-        say_json(asdict(done))
+        say_json(asdict(done) | {"into_mine": taken or None})
         return
     for job_id in done.already:
         say(f"{job_id} is already merged into {done.task_branch}")
     for job_id in done.merged:
         say(f"{job_id} is merged into {done.task_branch}")
-    say(f"take it over: git -C {done.path} merge {done.task_branch}")
+    if taken:
+        say(f"{done.task_branch} {taken} in {done.path}", f"remove its branches: service job drop {legs[0]}")
+    else:
+        say(f"take it over: git -C {done.path} merge {done.task_branch}")
 
 
 def gate(
@@ -124,18 +134,26 @@ def _row(leg: "LegBranch") -> tuple[str, ...]:
 
 
 def drop(
-    leg: Leg,
+    leg: Annotated[str, typer.Argument(metavar="JOB", help="The job id of an implement leg; a root stands for all.")],
     force: Annotated[bool, typer.Option("--force", help="Also when its commits are merged nowhere.")] = False,
     json: Json = False,
 ) -> None:
-    """Remove a leg's branch. It stays until its work is merged, or you say --force."""
+    """Remove a leg's branch, or all of a tree. It stays until its work is merged, or you say --force."""
     from dataclasses import asdict
 
     from bridge.operations import merges
     from bridge.operations.service import Service
     from cli.words import signed
 
-    gone = merges.drop(Service.locate(), leg, actor=signed(), force=force)
+    service = Service.locate()
+    if merges.is_tree(service, leg):
+        all_gone = merges.drop_tree(service, leg, actor=signed(), force=force)
+        if json:
+            say_json({"dropped": [asdict(each) for each in all_gone]})
+            return
+        say(*(f"{each.branch} is dropped; it was at {each.head_sha}" for each in all_gone))
+        return
+    gone = merges.drop(service, leg, actor=signed(), force=force)
     if json:
         say_json(asdict(gone))
         return

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import branches as git
+from activities.git import command as program
 from activities.git.task_branch import Contribution, Merged, TaskBranchConflict, merge_all
 from activities.store import branches as stored
 from bridge.operations import branches, jobs
@@ -16,11 +17,15 @@ from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageE
 from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.states import JobState, WaitsFor
 
+SHOWN = 3
+"""Branches that a refusal names."""
+
 
 @dataclass(frozen=True)
 class MergedLegs:
     """What a merge did: legs that are in the task branch now, and those that were already."""
 
+    repo: str
     task_branch: str
     head: str
     path: str
@@ -40,10 +45,12 @@ class Dropped:
 
 
 def merge(service: Service, job_ids: Sequence[str], *, actor: str, anyway: bool = False) -> MergedLegs:
-    """Merge legs into the branch of their task, in the order given: all of them or, with a reason, none.
+    """Merge legs into the branch of their task, in the order given: all of them or, with a reason, none. A job that has
+    no branch of its own, as a coordinator, stands for all legs of its tree that can be merged.
 
     What was decided against, by the leg or by who checked it, is merged only `anyway`, and that is told (ruling L10).
     """
+    job_ids = [leg for job_id in job_ids for leg in _ready(service, job_id)]
     wanted = [_writer(service, job_id) for job_id in dict.fromkeys(job_ids)]
     if len({job.root_job_id for job in wanted}) > 1:
         raise UsageError(f"{wanted[0].job_id} and the others are of several trees", "one `service job merge` for each")
@@ -62,12 +69,31 @@ def merge(service: Service, job_ids: Sequence[str], *, actor: str, anyway: bool 
         stored.tell(service.store, BranchEventKind.MERGED, leg.job_id, event, message)
     fresh = {each.job_id for each in done.fresh} if done else set()
     return MergedLegs(
+        repo=tree.repo,
         task_branch=tree.task_branch,
         head=done.head if done else tree.head or "",
         path=str(path),
         merged=tuple(leg.job_id for leg in legs if leg.job_id in fresh),
         already=tuple(leg.job_id for leg in legs if leg.job_id not in fresh),
     )
+
+
+def is_tree(service: Service, job_id: str) -> bool:
+    """Whether the job stands for its tree: a root that has no branch of its own."""
+    job = jobs.get(service, job_id)
+    return job.action is not Action.IMPLEMENT and job.job_id == job.root_job_id
+
+
+def _ready(service: Service, job_id: str) -> list[str]:
+    """The job, or the legs of the tree of a root that writes nothing itself, in the order they were dispatched."""
+    if not is_tree(service, job_id):
+        return [job_id]
+    legs = branches.of_tree(service, job_id).legs
+    ready = [leg.job_id for leg in legs if leg.merge_command and not leg.objection]
+    there = [leg.job_id for leg in legs if leg.state is BranchState.MERGED]
+    if not ready and not there:
+        raise RefusedError(f"no leg of {job_id} can be merged", f"service job branches {job_id}")
+    return ready or there
 
 
 def _refuse_objected(legs: Sequence[LegBranch], task: TaskRecord, job_ids: Sequence[str]) -> None:
@@ -195,3 +221,66 @@ def drop(service: Service, job_id: str, *, actor: str, force: bool) -> Dropped:
     stored.tell(service.store, BranchEventKind.DROPPED, job_id, event, message)
     git.delete(path, leg.branch, tip)
     return Dropped(job_id, leg.branch, tip, str(path), merged)
+
+
+def drop_tree(service: Service, job_id: str, *, actor: str, force: bool) -> list[Dropped]:
+    """Remove every branch of a tree, that of its task too, or none: what is merged nowhere takes `force`."""
+    tree = branches.of_tree(service, job_id)
+    path = Path(branches.checkout(service, tree.repo).path)
+    legs = [leg for leg in tree.legs if leg.exists]
+    if busy := [leg.job_id for leg in tree.legs if leg.state in {BranchState.RUNNING, BranchState.WAITING}]:
+        raise RefusedError(f"{busy[0]} still works on its branch", f"service job kill {tree.root_job_id}")
+    if not legs and tree.head is None:
+        raise NotFoundError(f"{tree.root_job_id} has no branch (any more)", f"service job branches {tree.root_job_id}")
+    kept = [leg.branch for leg in legs if leg.state is BranchState.UNMERGED]
+    if tree.head and not git.contains(path, "HEAD", tree.head):
+        kept.append(tree.task_branch)
+    if kept and not force:
+        raise RefusedError(
+            f"{len(kept)} branch(es) of {tree.root_job_id} have commits that are merged nowhere; dropping loses them: "
+            f"{', '.join(kept[:SHOWN])}{', …' if len(kept) > SHOWN else ''}",
+            Commands(
+                f"service job merge {tree.root_job_id} --into-mine", f"service job drop {tree.root_job_id} --force"
+            ),
+        )
+    for branch in (*(leg.branch for leg in legs), tree.task_branch):
+        if where := git.checkout_of(path, branch):
+            raise RefusedError(f"{branch} is checked out in {where}", f"git -C {where} switch -")
+    gone = [drop(service, leg.job_id, actor=actor, force=force) for leg in legs]
+    return [*gone, *([_drop_task_branch(service, path, tree, tree.head, actor)] if tree.head else [])]
+
+
+def _drop_task_branch(service: Service, path: Path, tree: Branches, head: str, actor: str) -> Dropped:
+    branch, merged = tree.task_branch, git.contains(path, "HEAD", head)
+    event = BranchEvent(actor=actor, branch=branch, head_sha=head, task_branch=branch, merged=merged)
+    message = f"{actor} dropped {branch} ({'merged' if merged else 'not merged'}); it was at {head}"
+    stored.tell(service.store, BranchEventKind.DROPPED, tree.root_job_id, event, message)
+    git.delete(path, branch, head)
+    return Dropped(tree.root_job_id, branch, head, str(path), merged)
+
+
+def into_checkout(service: Service, repo: str, task_branch: str) -> str:
+    """Take the branch of a task over into the operator's own branch, by their own git; how that was done.
+
+    A checkout with uncommitted changes is refused, and a conflict leaves it as it was.
+    """
+    path = Path(branches.checkout(service, repo).path)
+    if changed := program.git(path, "status", "--porcelain", "--untracked-files=no").splitlines():
+        raise RefusedError(
+            f"{path} has {len(changed)} changed file(s) that are not committed, so nothing is merged into it",
+            Commands(f"git -C {path} commit", f"git -C {path} stash", f"git -C {path} merge {task_branch}"),
+        )
+    before = program.line(path, "rev-parse", "HEAD")
+    try:
+        program.git(path, "merge", "--no-edit", task_branch)
+    except program.GitError as error:
+        files = program.all_printable(program.paths(program.git(path, "diff", "--name-only", "--diff-filter=U", "-z")))
+        if files:
+            program.git(path, "merge", "--abort")
+        why = f"it conflicts in {', '.join(files)}" if files else str(error)
+        raise RefusedError(
+            f"{task_branch} is not merged into {path}: {why}; the checkout is as it was",
+            f"git -C {path} merge {task_branch}",
+        ) from None
+    after, theirs = program.line(path, "rev-parse", "HEAD"), program.line(path, "rev-parse", task_branch)
+    return "was there already" if after == before else "fast-forwarded" if after == theirs else "merged"

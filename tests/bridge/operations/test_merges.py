@@ -15,7 +15,7 @@ from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, V, reviewed
 from tests.bridge.seeds import ROOT
-from workflows.model.errors import RefusedError
+from workflows.model.errors import NotFoundError, RefusedError
 from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("L10", "I5")
@@ -35,6 +35,97 @@ def refusal(tree: Reviewed, *job_ids: str) -> RefusedError:
         merge(tree, *job_ids)
     assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == "", "nothing was merged"
     return refused.value
+
+
+def test_a_root_stands_for_all_of_its_legs_that_can_be_merged(tree: Reviewed) -> None:
+    tree.write(2, a={"decision": "changes_requested"})
+    assert merge(tree, ROOT) == (B,)
+    tree.write(3)
+    assert merge(tree, ROOT) == (A,)
+    assert merge(tree, ROOT) == (), "all of it is there already"
+
+
+def test_a_root_without_anything_to_merge_says_so(tree: Reviewed) -> None:
+    tree.write(
+        2, a={"decision": "failed", "state": JobState.FAILED}, b={"decision": "failed", "state": JobState.FAILED}
+    )
+    no = refusal(tree, ROOT)
+    assert (no.message, no.hint) == (f"no leg of {ROOT} can be merged", f"service job branches {ROOT}")
+
+
+class TestIntoMine:
+    """The branch of a task is taken over into the operator's own."""
+
+    def taken(self, tree: Reviewed) -> str:
+        done = merges.merge(tree.service, [ROOT], actor="ann")
+        return merges.into_checkout(tree.service, done.repo, done.task_branch)
+
+    def test_it_is_fast_forwarded_or_merged_and_then_there(self, tree: Reviewed) -> None:
+        assert self.taken(tree) == "fast-forwarded"
+        assert run_git(tree.repo, "rev-parse", "main") == run_git(tree.repo, "rev-parse", TASK_BRANCH)
+        assert self.taken(tree) == "was there already"
+
+    def test_a_branch_that_went_on_is_merged(self, tree: Reviewed) -> None:
+        commit_file(tree.repo, "mine.txt", "mine\n")
+        assert self.taken(tree) == "merged"
+        assert run_git(tree.repo, "status", "--porcelain") == ""
+        assert (tree.repo / "mine.txt").exists()
+
+    def test_uncommitted_changes_are_refused_with_what_to_do(self, tree: Reviewed) -> None:
+        commit_file(tree.repo, "mine.txt", "mine\n")
+        (tree.repo / "mine.txt").write_text("changed\n")
+        with pytest.raises(RefusedError) as refused:
+            self.taken(tree)
+        assert "has 1 changed file(s) that are not committed" in refused.value.message
+        assert f"git -C {tree.repo} stash" in refused.value.hint
+        run_git(tree.repo, "stash")
+        run_git(tree.repo, "merge", "-q", "--no-edit", TASK_BRANCH)  # the last command that was named
+
+    def test_a_conflict_leaves_the_checkout_as_it_was(self, tree: Reviewed) -> None:
+        file = run_git(tree.repo, "diff", "--name-only", tree.base, tree.heads["a"]).splitlines()[0]
+        head = commit_file(tree.repo, file, "something else\n")
+        with pytest.raises(RefusedError) as refused:
+            self.taken(tree)
+        assert f"it conflicts in {file}; the checkout is as it was" in refused.value.message
+        assert run_git(tree.repo, "rev-parse", "HEAD") == head
+        assert run_git(tree.repo, "status", "--porcelain") == ""
+
+
+class TestDropOfATree:
+    def test_what_is_merged_nowhere_takes_force(self, tree: Reviewed) -> None:
+        merges.merge(tree.service, [A], actor="ann")
+        with pytest.raises(RefusedError) as refused:
+            merges.drop_tree(tree.service, ROOT, actor="ann", force=False)
+        assert f"2 branch(es) of {ROOT} have commits that are merged nowhere" in refused.value.message
+        assert refused.value.hint.split("\n     ") == [
+            f"service job merge {ROOT} --into-mine",
+            f"service job drop {ROOT} --force",
+        ]
+        assert len(run_git(tree.repo, "branch", "--list", "service/*").splitlines()) == 3
+        gone = merges.drop_tree(tree.service, ROOT, actor="ann", force=True)
+        assert [each.merged for each in gone] == [True, False, False]
+        assert run_git(tree.repo, "branch", "--list", "service/*") == ""
+
+    def test_a_tree_at_work_or_a_branch_in_use_loses_none(self, tree: Reviewed) -> None:
+        run_git(tree.repo, "switch", "-q", f"service/{B}-b")
+        with pytest.raises(RefusedError) as refused:
+            merges.drop_tree(tree.service, ROOT, actor="ann", force=True)
+        assert "is checked out in" in refused.value.message
+        run_git(tree.repo, "switch", "-q", "-")
+        tree.write(2, b={"decision": None, "state": JobState.RUNNING})
+        with pytest.raises(RefusedError) as refused:
+            merges.drop_tree(tree.service, ROOT, actor="ann", force=True)
+        assert refused.value.hint == f"service job kill {ROOT}"
+        assert len(run_git(tree.repo, "branch", "--list", "service/*").splitlines()) == 2
+
+    def test_what_was_taken_over_goes_at_a_word(self, tree: Reviewed) -> None:
+        done = merges.merge(tree.service, [ROOT], actor="ann")
+        merges.into_checkout(tree.service, done.repo, done.task_branch)
+        gone = merges.drop_tree(tree.service, ROOT, actor="ann", force=False)
+        assert [each.branch for each in gone][-1] == TASK_BRANCH
+        assert run_git(tree.repo, "branch", "--list", "service/*") == ""
+        with pytest.raises(NotFoundError):
+            merges.drop_tree(tree.service, ROOT, actor="ann", force=False)
 
 
 @pytest.mark.parametrize("decision", ["implemented", "approved", None])
