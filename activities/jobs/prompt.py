@@ -3,15 +3,19 @@
 from collections.abc import Iterable
 
 from activities.host.context import Context
+from activities.runtimes.table import program_of
 from activities.sealing import seal_key
+from activities.settings.model import RuntimeSection
 from activities.store import agents
 from workflows.contract.explain import explain_contract
 from workflows.model.briefs import ContinuationBrief
 from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobRun
+from workflows.model.states import Continuation
 from workflows.model.workers import Worker
 from workflows.policy.prompts.render import render_continuation, wanted_digests
 from workflows.policy.prompts.task import Artifact, render_task
+from workflows.policy.prompts.team import Installed, render_team
 
 
 def prompt_of(context: Context, run: JobRun) -> str:
@@ -28,9 +32,22 @@ def _prompt_of(context: Context, run: JobRun) -> str:
         template = (run.assignment.worker.template or "").strip()
         root = str(context.artifacts.root)
         text = render_continuation(run.brief, bodies, root, seed=seed_of(context, run), template=template)
-        return f"{text.strip()}\n\n{explain_contract()}"
+        return "\n\n".join(filter(None, (text.strip(), _team(context, run), explain_contract())))
     instructions = context.artifacts.read(run.assignment.prompt)
-    return render_task(run, instructions, explain_contract(), _artifact(context, run), seed=seed_of(context, run))
+    contract = "\n\n".join(filter(None, (_team(context, run), explain_contract())))
+    return render_task(run, instructions, contract, _artifact(context, run), seed=seed_of(context, run))
+
+
+def _team(context: Context, run: JobRun) -> str:
+    """List whom the job may delegate to; empty for one that may not."""
+    if run.assignment.worker.ephemeral or run.continuation is Continuation.FINALIZE:
+        return ""
+    sections, installed = context.settings.runtimes, []
+    for name in context.settings.configured_runtimes:
+        section = sections.get(name, RuntimeSection())
+        if program := program_of(name, section.adapter):
+            installed.append(Installed(name, program.name, section.default_model, program.builds_with))
+    return render_team(agents.routable(context.store, run.repo), installed)
 
 
 def seed_of(context: Context, run: JobRun, what: str = "task") -> str:
