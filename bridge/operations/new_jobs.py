@@ -6,6 +6,7 @@ from pathlib import Path
 
 from activities.runtimes.table import DRIVEN, PROGRAMS, program_of
 from activities.store import jobs as stored_jobs
+from activities.store import trees as stored_trees
 from activities.store.repos import Repo
 from bridge.operations import agents, bound, repos, trees
 from bridge.operations.service import Service
@@ -80,8 +81,12 @@ class Orchestrated:
     """What its result must be read with; empty when nothing."""
 
 
-async def orchestrate(service: Service, new: NewRecipe, token: str | None = None) -> Orchestrated:
-    """Start a tree whose legs the recipe makes; no agent need be registered."""
+async def orchestrate(
+    service: Service, new: NewRecipe, token: str | None = None, root: str | None = None
+) -> Orchestrated:
+    """Start a tree whose legs the recipe makes; one that was started under this id before is found again."""
+    if root and (kept := stored_trees.get(service.store, root)):
+        return Orchestrated(root, kept.start.caveat)
     goal = _checked(service, new.goal)
     runtimes = _runtimes(service, new.runtimes)
     # The policy under which each runtime's program can run a build; a script does as it likes.
@@ -99,7 +104,7 @@ async def orchestrate(service: Service, new: NewRecipe, token: str | None = None
         autonomy_policy=AutonomyPolicy.READ_ONLY,
     )
     binding = await bound.bound(service, repo, new.pull_request, new.issue, token)
-    tree = _tree(service, worker, Action.ASK, goal, repo, legs)
+    tree = _tree(service, worker, Action.ASK, goal, repo, legs, root)
     asked = tree.assignment.model_copy(update=binding.fields)
     tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes), "assignment": asked})
     return Orchestrated(await trees.start(service, tree, repo.host), tree.caveat)

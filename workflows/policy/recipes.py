@@ -75,6 +75,8 @@ def expand(
             slices = _each(SLICES, 2, count, lambda _, part: _producer(goal, runtimes[0], part))
             return (*slices, _verifier(goal, check, policy, slices))
         case Recipe.VERIFIER:
+            if count is not None:
+                raise UsageError("the recipe verifier has one producer: leave `legs` out", "service orchestrate --help")
             producer = _producer(goal, runtimes[0], None)
             return (producer, _verifier(goal, check, policy, (producer,)))
 

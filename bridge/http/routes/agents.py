@@ -1,11 +1,11 @@
-"""Asking agents (ruling J7)."""
+"""Starting work: asking an agent, and the built-in recipes (ruling J7)."""
 
 from fastapi import APIRouter, Request
 
 from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.parameters import IdempotencyKey
 from bridge.http.wire.repeatable import created, repeatable
-from bridge.http.wire.schemas import AskAnswer, AskRequest
+from bridge.http.wire.schemas import AskAnswer, AskRequest, OrchestrateAnswer, OrchestrateRequest
 from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
@@ -15,26 +15,59 @@ from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.model.errors import NotFoundError, RefusedError
 
+STARTS = errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY)
+
 
 def router(service: Service) -> APIRouter:
     made = APIRouter(route_class=StrictRoute, tags=["agents"])
 
-    @made.post(
-        "/v1/agents/{name}/ask",
-        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ASK),
-    )
+    @made.post("/v1/agents/{name}/ask", responses=STARTS, openapi_extra=needs(Scope.ASK))
     async def ask_agent(
         name: str, body: AskRequest, request: Request, idempotency_key: IdempotencyKey = None
     ) -> AskAnswer:
         """Ask an agent in the background; the same gates as `service agent ask`."""
-        new = new_jobs.NewJob(agent=name, action=Action.ASK, **body.model_dump())
+        return await _start(service, Action.ASK, name, body, request, idempotency_key)
+
+    @made.post("/v1/agents/{name}/review", responses=STARTS, openapi_extra=needs(Scope.ACT))
+    async def review_with_agent(
+        name: str, body: AskRequest, request: Request, idempotency_key: IdempotencyKey = None
+    ) -> AskAnswer:
+        """Have an agent review a repository; the same gates as `service agent review`."""
+        return await _start(service, Action.REVIEW, name, body, request, idempotency_key)
+
+    @made.post("/v1/agents/{name}/implement", responses=STARTS, openapi_extra=needs(Scope.ACT))
+    async def implement_with_agent(
+        name: str, body: AskRequest, request: Request, idempotency_key: IdempotencyKey = None
+    ) -> AskAnswer:
+        """Have an agent change a repository, on a branch of its own; the same gates as `service agent implement`."""
+        return await _start(service, Action.IMPLEMENT, name, body, request, idempotency_key)
+
+    @made.post("/v1/orchestrate", responses=STARTS, openapi_extra=needs(Scope.ACT))
+    async def orchestrate(
+        body: OrchestrateRequest, request: Request, idempotency_key: IdempotencyKey = None
+    ) -> OrchestrateAnswer:
+        """Start a built-in recipe of several throwaway workers, as `service orchestrate` does."""
+        new = new_jobs.NewRecipe(**body.model_dump() | {"runtimes": tuple(body.runtimes)})
 
         async def start(root: str | None) -> Answer:
-            return {"job_id": await new_jobs.start(service, new, root)}
+            started = await new_jobs.orchestrate(service, new, root=root)
+            return {"job_id": started.job_id, "caveat": started.caveat}
 
-        answer = AskAnswer(**await repeatable(service, request, body, idempotency_key, trees.new_root_id, start))
-        created(request, answer.job_id)
-        return answer
+        answer = await repeatable(service, request, body, idempotency_key, trees.new_root_id, start)
+        created(request, answer["job_id"])
+        return OrchestrateAnswer(**answer)
 
     return made
+
+
+async def _start(
+    service: Service, action: Action, name: str, body: AskRequest, request: Request, key: str | None
+) -> AskAnswer:
+    new = new_jobs.NewJob(agent=name, action=action, **body.model_dump())
+
+    async def start(root: str | None) -> Answer:
+        return {"job_id": await new_jobs.start(service, new, root)}
+
+    answer = AskAnswer(**await repeatable(service, request, body, key, trees.new_root_id, start))
+    created(request, answer.job_id)
+    return answer

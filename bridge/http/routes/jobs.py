@@ -1,12 +1,14 @@
-"""Jobs and trees: looked at, waited for, followed, resumed, ended (rulings J6, J9)."""
+"""Jobs and trees: looked at, waited for, followed, resumed, ended, run again, merged (rulings J6, J9)."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from secrets import token_hex
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from activities.git.task_branch import TaskBranchConflict
 from bridge.http.routes.event_stream import look, resumed_at, stream
 from bridge.http.wire import held_open, projections
 from bridge.http.wire.call import CHANNEL, call_of
@@ -34,22 +36,27 @@ from bridge.http.wire.parameters import (
 from bridge.http.wire.projections import WrittenJob
 from bridge.http.wire.repeatable import repeatable
 from bridge.http.wire.schemas import (
+    DropAnswer,
+    DropRequest,
     EventList,
     Gate,
     Job,
     JobList,
     KillAnswer,
     KillRequest,
+    MergeAnswer,
+    MergeRequest,
     PublishAnswer,
     PublishRequest,
     ResumeAnswer,
     ResumeRequest,
+    RetryAnswer,
     Tree,
 )
 from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import PlainRoute, StrictRoute
 from bridge.machine.named_tokens import Scope
-from bridge.operations import gate, jobs, publish, trees
+from bridge.operations import gate, jobs, merges, publish, trees
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.resume import resume
 from bridge.operations.service import Service
@@ -66,6 +73,7 @@ def router(service: Service) -> APIRouter:
     _add_job(made, service, held)
     _add_looks(made, service, held)
     _add_orders(made, service)
+    _add_branches(made, service)
     return made
 
 
@@ -190,6 +198,17 @@ def _add_orders(made: APIRouter, service: Service) -> None:
         return _killed(await act(lambda: trees.kill(service, job_id, actor=actor, immediate=now)))
 
     @made.post(
+        "/v1/jobs/{job_id}/retry",
+        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def retry_job(job_id: JobId, request: Request) -> RetryAnswer:
+        """Run a failed job again; a tree it blocked goes on from there. One that runs is refused."""
+        actor = call_of(request.scope).signed
+        retried = await act(lambda: trees.retry(service, job_id, actor=actor))
+        return RetryAnswer(job_id=retried.job_id, reopened=retried.reopened)
+
+    @made.post(
         "/v1/jobs/{job_id}/publish",
         responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
         openapi_extra=needs(Scope.ACT),
@@ -210,6 +229,28 @@ def _add_orders(made: APIRouter, service: Service) -> None:
         return _killed(await act(lambda: trees.dismiss(service, job_id, actor=actor)))
 
 
+def _add_branches(made: APIRouter, service: Service) -> None:
+    @made.post(
+        "/v1/jobs/{job_id}/merge",
+        responses=errors(NotFoundError, RefusedError, TaskBranchConflict, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def merge_job(job_id: JobId, request: Request, body: MergeRequest | None = None) -> MergeAnswer:
+        """Merge a leg, and others behind it, into the branch of their task: all of them, or none."""
+        wanted, actor = body or MergeRequest(), call_of(request.scope).signed
+        return await act(lambda: asyncio.to_thread(_merged, service, (job_id, *wanted.then), actor, wanted.anyway))
+
+    @made.post(
+        "/v1/jobs/{job_id}/drop",
+        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def drop_job(job_id: JobId, request: Request, body: DropRequest | None = None) -> DropAnswer:
+        """Remove a leg's branch: a merged one, or any by `force`."""
+        force, actor = body is not None and body.force, call_of(request.scope).signed
+        return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
+
+
 def _killed(killed: trees.Killed) -> KillAnswer:
     unmerged = [leg.branch for leg in killed.unmerged]
     return KillAnswer(root_job_id=killed.root_job_id, over=killed.over, unmerged_branches=unmerged)
@@ -223,6 +264,18 @@ def _gate(service: Service, job_id: str, pull_request: int | None) -> Gate:
 def _published(service: Service, job_id: str, actor: str, base: str | None) -> PublishAnswer:
     found = publish.publish(service, job_id, actor=actor, base=base)
     return projections.hidden(service, PublishAnswer.model_validate(found, from_attributes=True))
+
+
+def _merged(service: Service, job_ids: Sequence[str], actor: str, anyway: bool) -> MergeAnswer:
+    done = merges.merge(service, job_ids, actor=actor, anyway=anyway)
+    return MergeAnswer(
+        task_branch=done.task_branch, head=done.head, merged=list(done.merged), already=list(done.already)
+    )
+
+
+def _dropped(service: Service, job_id: str, actor: str, force: bool) -> DropAnswer:
+    gone = merges.drop(service, job_id, actor=actor, force=force)
+    return DropAnswer(job_id=gone.job_id, branch=gone.branch, head_sha=gone.head_sha, merged=gone.merged)
 
 
 def _page(service: Service, wanted: jobs.JobFilter) -> JobList:

@@ -28,8 +28,9 @@ from workflows.model.errors import ServiceError, UnreachableError, UsageError
 
 TOKENS = (
     "What is in `bridge.token` in the service home, which may do everything, or a token of a name and a scope: "
-    "`read` looks; `ask` also starts work; `act` also carries people's decisions. Each operation names the scope it "
-    "takes. An agent of the service is refused orders whatever token it shows."
+    "`read` looks; `ask` also asks agents and runs pipelines; `act` also starts any other work and carries people's "
+    "decisions. Each operation names the scope it takes. An agent of the service is refused orders whatever token it "
+    "shows."
 )
 
 Responses = dict[int | str, dict[str, Any]]

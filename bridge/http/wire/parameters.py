@@ -8,7 +8,8 @@ from workflows.model.states import JobState
 from workflows.pipeline.plan import RunState
 
 LARGEST = 2**31 - 1
-_JOB = {"pattern": r"^job-[0-9a-v]{12}(\.[1-9][0-9]{0,3})?$"}
+JOB_PATTERN = r"^job-[0-9a-v]{12}(\.[1-9][0-9]{0,3})?$"
+_JOB = {"pattern": JOB_PATTERN}
 
 
 def _one_of(states: type[JobState] | type[RunState]) -> dict[str, Any]:

@@ -100,7 +100,8 @@ def _without(text: str, paths: Iterable[str | None]) -> str:
 @lru_cache(maxsize=64)
 def _pattern(paths: tuple[str, ...]) -> re.Pattern[str]:
     quoted = (re.escape(_quoted(path)) for path in sorted(paths, key=len, reverse=True))
-    return re.compile(rf"(?<![\w.-])(?:{'|'.join(quoted)})(?![\w-])")
+    # `-task-`: the worktree beside a checkout in which a conflict is resolved (`branches.by_hand`).
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(quoted)})(?:(?![\w-])|(?=-task-))")
 
 
 @lru_cache(maxsize=1024)

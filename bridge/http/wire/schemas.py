@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.runtimes.table import RUNTIMES
-from bridge.http.wire.parameters import LARGEST
+from bridge.http.wire.parameters import JOB_PATTERN, LARGEST
 from bridge.operations.pipeline_runs import RunLine
 from bridge.operations.reviews import ReviewView
 from workflows.contract.strings import BOUNDS
@@ -14,6 +14,7 @@ from workflows.model import spend
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
+from workflows.policy.recipes import Recipe
 from workflows.policy.verbs import Verb
 
 
@@ -71,6 +72,27 @@ class AskAnswer(BaseModel):
     job_id: str = Field(examples=["job-0c5e2v7q9a3k"])
 
 
+class OrchestrateRequest(Belonging):
+    """A goal for a built-in recipe of several workers."""
+
+    recipe: Annotated[Recipe, Field(strict=False)]
+    goal: str = Field(min_length=1, json_schema_extra={"pattern": r"\S"}, examples=["Limit the rate per customer."])
+    repo: str = Field(min_length=1, max_length=BOUNDS["repo"].characters, examples=["acme/shop"])
+    runtimes: list[Annotated[str, Field(min_length=1, max_length=32)]] = Field(
+        default=[], max_length=32, description="All that are configured when left out.", examples=[["runtime_a"]]
+    )
+    legs: int | None = Field(
+        default=None, ge=1, le=LARGEST, description="How many parallel legs; a verifier takes none.", examples=[3]
+    )
+
+
+class OrchestrateAnswer(BaseModel):
+    """The root of a recipe's tree."""
+
+    job_id: str = Field(examples=["job-0c5e2v7q9a3k"])
+    caveat: str = Field(description="What its result must be read with; empty when nothing.")
+
+
 class ResumeRequest(Body):
     """What a person says to a pause (ruling F4)."""
 
@@ -109,6 +131,46 @@ class KillAnswer(BaseModel):
     root_job_id: str
     over: bool
     unmerged_branches: list[str]
+
+
+class RetryAnswer(BaseModel):
+    """A job that runs again."""
+
+    job_id: str
+    reopened: bool = Field(description="Its tree was over, and has been opened again.")
+
+
+class MergeRequest(Body):
+    """How a leg is merged into the branch of its task (ruling I5)."""
+
+    then: list[Annotated[str, Field(json_schema_extra={"pattern": JOB_PATTERN})]] = Field(
+        default=[], max_length=256, description="Legs of its tree to merge behind it, in order: all of them, or none."
+    )
+    anyway: bool = Field(default=False, description="Also what was decided against; recorded with who said so.")
+
+
+class MergeAnswer(BaseModel):
+    """The branch of the task, and the legs that are in it."""
+
+    task_branch: str
+    head: str
+    merged: list[str] = Field(description="By this call.")
+    already: list[str] = Field(description="Before it.")
+
+
+class DropRequest(Body):
+    """How a leg's branch is removed."""
+
+    force: bool = Field(default=False, description="Also when its commits are merged nowhere.")
+
+
+class DropAnswer(BaseModel):
+    """A branch that was removed, and the commit it pointed at."""
+
+    job_id: str
+    branch: str
+    head_sha: str
+    merged: bool
 
 
 class Gate(BaseModel):

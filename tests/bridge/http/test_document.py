@@ -18,7 +18,13 @@ from workflows.model.errors import ServiceError
 pytestmark = pytest.mark.ruling("J9")
 PAGE = ROOT / "cli/topics/errors.md"
 FREE = {"/healthz", "/readyz"}
-STARTS = {"/v1/agents/{name}/ask", "/v1/pipelines/{name}/run"}
+STARTS = {
+    "/v1/agents/{name}/ask",
+    "/v1/agents/{name}/implement",
+    "/v1/agents/{name}/review",
+    "/v1/orchestrate",
+    "/v1/pipelines/{name}/run",
+}
 
 
 @pytest.fixture
@@ -39,6 +45,9 @@ def test_the_endpoints_of_the_spec_and_of_the_ruling_are_there(document: dict[st
         "POST /v1/memory/recall",
         "GET /v1/jobs/{job_id}",
         "POST /v1/agents/{name}/ask",
+        "POST /v1/agents/{name}/implement",
+        "POST /v1/agents/{name}/review",
+        "POST /v1/orchestrate",
         "GET /v1/jobs",
         "GET /v1/runs",
         "GET /v1/jobs/{job_id}/tree",
@@ -48,6 +57,9 @@ def test_the_endpoints_of_the_spec_and_of_the_ruling_are_there(document: dict[st
         "POST /v1/jobs/{job_id}/resume",
         "POST /v1/jobs/{job_id}/kill",
         "POST /v1/jobs/{job_id}/dismiss",
+        "POST /v1/jobs/{job_id}/drop",
+        "POST /v1/jobs/{job_id}/merge",
+        "POST /v1/jobs/{job_id}/retry",
         "POST /v1/jobs/{job_id}/publish",
         "POST /v1/runs/{run_id}/cancel",
     }

@@ -36,6 +36,14 @@ include-operation-id = "ask_agent"
 parameters = {{ name = "scout" }}
 
 [[operations]]
+include-operation-id = ["review_with_agent", "implement_with_agent"]
+parameters = {{ name = "scout" }}
+
+[[operations]]
+include-operation-id = "retry_job"
+checks.not_a_server_error.expected-statuses = ["2xx", "4xx", "503"]
+
+[[operations]]
 include-operation-id = "run_pipeline"
 parameters = {{ name = "made-up" }}
 
@@ -50,7 +58,7 @@ max_response_time = 60
 allow-x00 = false
 """
 """What cannot be made up: places in lists, which only the page before tells; names that are registered; and U+0000,
-which no text may hold and the document does not say at every one."""
+which no text may hold and the document does not say at every one. No worker runs here, so a retry is answered 503."""
 
 
 @pytest.mark.ruling("J1", "J9")

@@ -139,6 +139,80 @@ class TestAsk:
             assert again.status_code == 200, "it recovers without a restart"
 
 
+@pytest.mark.ruling("J7", "J9")
+class TestOtherStarts:
+    @pytest.mark.parametrize("action", ["review", "implement"])
+    async def test_a_review_and_an_implementation_start_once_for_a_key(
+        self, with_temporal: Service, action: str
+    ) -> None:
+        from activities.store import agents
+        from workflows.contract.models import AutonomyPolicy
+        from workflows.model.workers import Worker
+
+        capable = Worker(name="mason", runtime="shell", command=("cat",), capabilities=("review", "implement"))
+        capable = capable.model_copy(update={"autonomy_policy": AutonomyPolicy.WORKSPACE_WRITE})
+        agents.add(with_temporal.store, capable, ("acme/shop",))
+        async with caller(with_temporal) as client:
+            refused = await client.post(f"/v1/agents/scout/{action}", json=BODY)
+            answers = [
+                await client.post(f"/v1/agents/mason/{action}", json=BODY, headers={"Idempotency-Key": "k"})
+                for _ in range(2)
+            ]
+            assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
+            assert answers[0].json() == answers[1].json()
+            told = (await client.get(f"/v1/jobs/{answers[0].json()['job_id']}")).json()
+        assert (refused.status_code, f"scout cannot {action}" in refused.json()["error"]) == (409, True)
+        assert (told["action"], told["agent"]) == (action, "mason")
+        assert started(with_temporal) == [told["job_id"]]
+
+    @pytest.fixture
+    def with_runtime(self, with_temporal: Service) -> Service:
+        config = with_temporal.home.config
+        config.write_text(config.read_text() + '[runtimes.runtime_a]\nadapter = "script"\ncommand = ["cat"]\n')
+        return Service(with_temporal.home)
+
+    async def test_a_recipe_starts_once_for_a_key_and_tells_its_caveat(self, with_runtime: Service) -> None:
+        body = {"recipe": "verifier", "goal": "Make it faster", "repo": "acme/shop", "runtimes": ["runtime_a"]}
+        async with caller(with_runtime) as client:
+            answers = [
+                await client.post("/v1/orchestrate", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2)
+            ]
+            assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
+        assert answers[0].json() == answers[1].json()
+        assert "not independent" in answers[0].json()["caveat"]
+        assert started(with_runtime) == [answers[0].json()["job_id"]]
+
+    async def test_a_recipe_that_was_started_under_an_id_is_found_again(self, with_runtime: Service) -> None:
+        """A call that died before it was answered comes again; nobody starts a second tree."""
+        from workflows.policy.recipes import Recipe
+
+        new, root = new_jobs.NewRecipe(Recipe.VERIFIER, "Make it faster", "acme/shop"), trees.new_root_id()
+        first = await new_jobs.orchestrate(with_runtime, new, root=root)
+        assert await new_jobs.orchestrate(with_runtime, replace(new, repo="acme/none"), root=root) == first
+        assert started(with_runtime) == [root]
+
+    @pytest.mark.parametrize(
+        ("change", "status", "why"),
+        [
+            ({"recipe": "cake"}, 400, "recipe must be 'review-panel', 'decompose-and-verify' or 'verifier'"),
+            ({"repo": None}, 400, "repo must be"),
+            ({"repo": "acme/none"}, 404, "no repository acme/none"),
+            ({"goal": " "}, 400, "the message is empty"),
+            ({"legs": 7, "recipe": "review-panel"}, 400, "this recipe has 1 to 6 legs, not 7"),
+            ({"legs": 2}, 400, "the recipe verifier has one producer: leave `legs` out"),
+            ({"runtimes": ["runtime_b"]}, 400, "runtime_b is not configured; configured: runtime_a"),
+        ],
+    )
+    async def test_a_recipe_that_cannot_be_is_refused(
+        self, with_runtime: Service, change: dict[str, Any], status: int, why: str
+    ) -> None:
+        body = {"recipe": "verifier", "goal": "Make it faster", "repo": "acme/shop"} | change
+        async with caller(with_runtime) as client:
+            answer = await client.post("/v1/orchestrate", json=body)
+        assert (answer.status_code, why in answer.json()["error"]) == (status, True), answer.text
+        assert started(with_runtime) == []
+
+
 @pytest.mark.ruling("J9")
 class TestIdempotency:
     async def test_the_same_key_with_the_same_body_is_answered_the_same_and_starts_once(
@@ -243,6 +317,12 @@ class TestOrders:
             ("kill", {}, 404),
             ("kill", {"now": 1}, 400),
             ("dismiss", {}, 404),
+            ("retry", {}, 404),
+            ("merge", {}, 404),
+            ("merge", {"then": ["job"]}, 404),
+            ("merge", {"anyway": 1}, 400),
+            ("drop", {"force": True}, 404),
+            ("drop", {"now": True}, 400),
         ],
     )
     async def test_a_job_that_is_not_there_takes_none(

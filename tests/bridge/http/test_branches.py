@@ -1,0 +1,97 @@
+"""`POST /v1/jobs/JOB/merge`, `/drop` and `/retry`: the operations of `service job`, by HTTP (rulings J9, I5, L10)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from activities.settings.home import Home
+from bridge.http.app import create_app
+from bridge.machine import named_tokens
+from bridge.operations import trees
+from bridge.operations.service import Service
+from tests.activities.git.conftest import run_git
+from tests.bridge import seeds
+from tests.bridge.conftest import bearer
+from tests.bridge.http.conftest import BASE, PLENTY
+from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, reviewed
+
+pytestmark = pytest.mark.ruling("J9", "I5", "L10")
+
+
+@pytest.fixture
+def tree(home: Home, tmp_path: Path) -> Iterator[Reviewed]:
+    home.config.write_text(PLENTY)
+    made = reviewed(Service(home), tmp_path)
+    yield made
+    made.service.store.dispose()
+
+
+async def post(service: Service, path: str, body: dict[str, Any] | None = None, token: str = "") -> httpx.Response:
+    app = httpx.ASGITransport(create_app(service))
+    shown = {"Authorization": f"Bearer {token}"} if token else bearer(service)
+    async with httpx.AsyncClient(transport=app, base_url=BASE, headers=shown) as client:
+        return await client.post(f"/v1/jobs/{path}", json=body)
+
+
+async def test_legs_are_merged_in_order_all_or_none_and_twice_is_once(tree: Reviewed) -> None:
+    answers = [await post(tree.service, f"{A}/merge", {"then": [B]}) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
+    head = run_git(tree.repo, "rev-parse", TASK_BRANCH)
+    assert answers[0].json() == {"task_branch": TASK_BRANCH, "head": head, "merged": [A, B], "already": []}
+    assert answers[1].json() == {"task_branch": TASK_BRANCH, "head": head, "merged": [], "already": [A, B]}
+
+
+async def test_it_is_recorded_under_the_token_s_name(tree: Reviewed) -> None:
+    await post(tree.service, f"{A}/merge", token=named_tokens.add(tree.service.home, "ann", "act"))
+    from activities.store import events
+
+    (told,) = [each for each in events.of_tree(tree.service.store, seeds.ROOT) if each.kind == "branch_merged"]
+    assert told.message.startswith("ann (bridge) merged ")
+
+
+async def test_what_was_decided_against_is_merged_only_anyway(tree: Reviewed) -> None:
+    tree.write(2, a={"decision": "changes_requested"})
+    refused = await post(tree.service, f"{A}/merge")
+    assert (refused.status_code, refused.json()["code"]) == (409, "refused")
+    assert f"service job merge {A} --anyway" in refused.json()["error"]
+    assert (await post(tree.service, f"{A}/merge", {"anyway": True})).json()["merged"] == [A]
+
+
+async def test_a_conflict_has_its_code_and_names_no_path_of_this_machine(tree: Reviewed) -> None:
+    run_git(tree.repo, "checkout", "-q", "-b", TASK_BRANCH, tree.base)
+    (tree.repo / "a.txt").write_text("another\n")
+    run_git(tree.repo, "add", "a.txt")
+    run_git(tree.repo, "commit", "-q", "-m", "another")
+    run_git(tree.repo, "checkout", "-q", "main")
+    refused = await post(tree.service, f"{A}/merge")
+    assert (refused.status_code, refused.json()["code"]) == (409, "merge_conflict")
+    assert "conflicts with" in refused.json()["error"]
+    assert str(tree.repo) not in refused.text
+
+
+async def test_a_branch_is_dropped_once_it_is_merged_or_by_force(tree: Reviewed) -> None:
+    await post(tree.service, f"{A}/merge")
+    gone = await post(tree.service, f"{A}/drop")
+    branch = {"branch": f"service/{A}-a", "head_sha": tree.heads["a"]}
+    assert gone.json() == {"job_id": A, "merged": True} | branch
+    assert (await post(tree.service, f"{A}/drop")).status_code == 404
+    refused = await post(tree.service, f"{B}/drop")
+    assert (refused.status_code, f"service job drop {B} --force" in refused.text) == (409, True)
+    assert (await post(tree.service, f"{B}/drop", {"force": True})).json()["merged"] is False
+
+
+@pytest.mark.ruling("D4")
+async def test_a_retry_says_whether_its_tree_was_opened_again(tree: Reviewed, monkeypatch: pytest.MonkeyPatch) -> None:
+    ordered: list[tuple[str, str]] = []
+
+    async def retry(_: Service, job_id: str, *, actor: str) -> trees.Retried:
+        ordered.append((job_id, actor))
+        return trees.Retried(job_id, reopened=True)
+
+    monkeypatch.setattr(trees, "retry", retry)
+    answer = await post(tree.service, f"{B}/retry")
+    assert (answer.status_code, answer.json()) == (200, {"job_id": B, "reopened": True})
+    assert ordered == [(B, "bridge")]
