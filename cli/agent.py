@@ -129,6 +129,7 @@ def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], js
 Message = Annotated[str, typer.Argument(help="What to do; `-` reads it from standard input.")]
 Model = Annotated[str, typer.Option(help="Model for this job.")]
 Effort = Annotated[str, typer.Option(help="Effort for this job.")]
+OnRuntime = Annotated[str, typer.Option("--runtime", help="Another runtime than the agent's own, for this job.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Follow the job to its end.")]
 
 
@@ -139,13 +140,14 @@ def ask(
     repo: RepoName,
     model: Model = "",
     effort: Effort = "",
+    runtime: OnRuntime = "",
     pr: Pr = None,
     issue: Issue = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Ask an agent a question about a repository."""
-    _start(_new(name, "ask", message, repo, model, effort, pr, issue), wait, json)
+    _start(_new(name, "ask", message, repo, (model, effort, runtime), (pr, issue)), wait, json)
 
 
 @app.command()
@@ -155,13 +157,14 @@ def review(
     repo: RepoName,
     model: Model = "",
     effort: Effort = "",
+    runtime: OnRuntime = "",
     pr: Pr = None,
     issue: Issue = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Have an agent review a repository."""
-    _start(_new(name, "review", message, repo, model, effort, pr, issue), wait, json)
+    _start(_new(name, "review", message, repo, (model, effort, runtime), (pr, issue)), wait, json)
 
 
 @app.command()
@@ -171,31 +174,29 @@ def implement(
     repo: RepoName,
     model: Model = "",
     effort: Effort = "",
+    runtime: OnRuntime = "",
     pr: Pr = None,
     issue: Issue = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Have an agent change a repository, on a branch of its own."""
-    _start(_new(name, "implement", message, repo, model, effort, pr, issue), wait, json)
+    _start(_new(name, "implement", message, repo, (model, effort, runtime), (pr, issue)), wait, json)
 
 
 def _new(
-    name: str, action: str, message: str, repo: str, model: str, effort: str, pr: int | None, issue: int | None
+    name: str,
+    action: str,
+    message: str,
+    repo: str,
+    means: tuple[str, str, str],
+    belongs_to: tuple[int | None, int | None],
 ) -> "NewJob":
     from bridge.operations.new_jobs import NewJob
     from cli.piped import text_of
 
-    return NewJob(
-        agent=name,
-        action=action,
-        message=text_of(message),
-        repo=repo,
-        model=model or None,
-        effort=effort or None,
-        pull_request=pr,
-        issue=issue,
-    )
+    model, effort, runtime = (each or None for each in means)
+    return NewJob(name, action, text_of(message), repo, model, effort, runtime, *belongs_to)
 
 
 def _start(new: "NewJob", wait: bool, json: bool) -> None:

@@ -60,6 +60,8 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("agent ask scout hi --repo acme/x", 4, "no repository acme/x"),
         ("agent implement scout hi --repo acme/shop", 3, "scout cannot implement; it can ask, review"),
         ("agent ask scout '' --repo acme/shop", 2, "the message is empty"),
+        ("agent ask scout hi --repo acme/shop --runtime codex", 2, "'codex' is no runtime for scout"),
+        ("agent review scout hi --repo acme/shop --runtime runtime_c", 3, "runtime_c is not configured"),
         ("agent ask scout hi", 2, "Missing option"),
         ("agent ask scout hi --repo acme/shop", 5, "Temporal cannot be reached at 127.0.0.1:1"),
         ("job show x", 2, "'x' is not a job id"),
