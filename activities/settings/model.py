@@ -256,7 +256,7 @@ GITHUB = "https://api.github.com"
 TOKENS = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")
 """How GitHub's tokens begin."""
 
-COMMANDS = ("resume", "status", "ask", "review", "implement", "kill")
+COMMANDS = ("resume", "status", "ask", "review", "implement", "kill", "retry")
 
 
 class Github(Section):
@@ -276,7 +276,7 @@ class Github(Section):
     """The registered repositories it serves; empty: all whose GitHub name is known."""
     comments: Literal["all", "pauses", "never"] = "all"
     """What is written: a comment that tells how a tree stands, pauses and ends; only what asks people; nothing."""
-    commands: list[Literal["resume", "status", "ask", "review", "implement", "kill"]] = ["resume", "status"]
+    commands: list[Literal["resume", "status", "ask", "review", "implement", "kill", "retry"]] = ["resume", "status"]
     """What people with write access may order in comments."""
     check: bool = False
     """Whether the merge gate's verdict is the check `service/gate` on the head of a tree's pull request."""

@@ -19,7 +19,7 @@ from workflows.github.comment import Comment
 from workflows.github.facts import COMMENT
 from workflows.github.marks import marked
 from workflows.github.request import task_from_comment
-from workflows.github.said import Kill, Resume, Said, Start, Status, Unknown
+from workflows.github.said import Kill, Resume, Retry, Said, Start, Status, Unknown
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.orders import ResumeOrder, signed
@@ -60,6 +60,8 @@ def carry_out(session: Session, asked: Asked, said: Said) -> Awaitable[Did]:
             return _resume(session, asked, said)
         case Kill():
             return _kill(session, asked, said)
+        case Retry():
+            return _retry(session, asked, said)
         case Start():
             return _start(session, asked, said)
         case Status():
@@ -72,9 +74,9 @@ async def is_for_us(session: Session, asked: Asked, said: Said) -> bool:
     """It does not speak to another service: what may not be done is refused by the one that would do it."""
     try:
         match said:
-            case Resume(job=job) | Kill(job=job) if job:
+            case Resume(job=job) | Kill(job=job) | Retry(job=job) if job:
                 await _job(session, asked, job)
-            case Resume() | Kill() | Status():
+            case Resume() | Kill() | Retry() | Status():
                 return bool(await asyncio.to_thread(_threads, session, asked.row))
             case Start():
                 await asyncio.to_thread(_repo_of, session, asked.row.github)
@@ -105,6 +107,12 @@ async def _kill(session: Session, asked: Asked, said: Kill) -> Did:
     job = await _job(session, asked, said.job) if said.job else await _only_tree(session, asked)
     killed = await trees.kill(session.service, job, actor=signed(asked.comment.author, COMMENT), immediate=False)
     return Did(f"{killed.root_job_id} is being ended", job)
+
+
+async def _retry(session: Session, asked: Asked, said: Retry) -> Did:
+    job, by = await _job(session, asked, said.job), signed(asked.comment.author, COMMENT)
+    retried = await trees.retry(session.service, job, actor=by, request_id=asked.request_id)
+    return Did(f"{retried.job_id} runs again", job)
 
 
 async def _start(session: Session, asked: Asked, said: Start) -> Did:

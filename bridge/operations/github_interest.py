@@ -16,10 +16,15 @@ def served(service: Service) -> list[Repo]:
 
 
 def of_interest(service: Service) -> set[str]:
-    """Those with a tree that is not over; with a pull request whose head is checked; all, while comments start work."""
+    """Those with a tree that is not over; with a pull request whose head is checked; all, while comments start work.
+
+    Where comments may retry, those with a blocked tree too.
+    """
     found = {each.github for each in threads.open_ones(service.store)}
     if STARTING & {*service.settings.github.commands}:
         found |= {repo.github for repo in served(service)}
+    if "retry" in service.settings.github.commands:
+        found |= {each.github for each in threads.blocked_ones(service.store)}
     if service.settings.github.check:
         found |= {each.github for each in threads.watched(service.store)}
     return found

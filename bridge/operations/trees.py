@@ -127,14 +127,17 @@ def _refuse_over(service: Service, root: str) -> None:
         raise RefusedError(over, f"service job tree {root}")
 
 
-async def retry(service: Service, job_id: str, *, actor: str) -> Retried:
-    """Run a failed job again, opening its tree again where that has closed blocked (ruling D4)."""
+async def retry(service: Service, job_id: str, *, actor: str, request_id: str = "") -> Retried:
+    """Run a failed job again, opening its tree again where that has closed blocked (ruling D4).
+
+    A tree that is open takes the same request once.
+    """
     root = jobs.get(service, job_id).root_job_id
     client = await client_of(service)
     handle, order = client.get_workflow_handle_for(DelegationTree.run, root), Retry(actor=actor, job_id=job_id)
     try:
         with translated():
-            await handle.execute_update(DelegationTree.retry, order, rpc_timeout=RPC_TIMEOUT)
+            await handle.execute_update(DelegationTree.retry, order, id=request_id or None, rpc_timeout=RPC_TIMEOUT)
         return Retried(job_id, reopened=False)
     except DeclinedError as no:
         raise RefusedError(no.message, f"service job tree {job_id}") from None

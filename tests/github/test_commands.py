@@ -11,7 +11,7 @@ from tests.depth import cases
 from workflows.contract.inert import inert
 from workflows.contract.models import Action
 from workflows.github.commands import LONGEST, MOST, commands_in
-from workflows.github.said import Kill, Resume, Said, Start, Status, Unknown
+from workflows.github.said import Kill, Resume, Retry, Said, Start, Status, Unknown
 
 JOB = "job-0123456789ab"
 RETRY = Resume("", "retry")
@@ -38,6 +38,8 @@ FORMS: dict[str, tuple[Said, ...]] = {
     "/service\tresume  retry\t now ": (Resume("", "retry", "now"),),
     "/service kill": (Kill(),),
     f"/service kill {JOB}": (Kill(JOB),),
+    f"/service retry {JOB}.2": (Retry(f"{JOB}.2"),),
+    "/service retry": (Retry(""),),
     "/service status please": (Status(),),
     "/service ask scout why is it slow?\n```\ntrace\n```": (
         Start(Action.ASK, "scout", "why is it slow?\n```\ntrace\n```"),

@@ -8,7 +8,7 @@ from workflows.contract.models import Action
 from workflows.github.comment import Comment, why_ignored
 from workflows.github.marks import holds_mark, marked, marker
 from workflows.github.permitted import refusal, silent
-from workflows.github.said import ALLOWED, COMMANDS, Kill, Resume, Said, Start, Status, Unknown
+from workflows.github.said import ALLOWED, COMMANDS, Kill, Resume, Retry, Said, Start, Status, Unknown
 
 COMMENT = Comment(
     id=7,
@@ -99,6 +99,7 @@ ALL: tuple[Said, ...] = (
     Start(Action.REVIEW, "scout", "it"),
     Start(Action.IMPLEMENT, "scout", "it"),
     Kill(),
+    Retry("job-x"),
     Status(),
 )
 
@@ -134,12 +135,16 @@ class TestPermitted:
         assert refusal(Resume("", ""), "write", ALLOWED) == (
             "the verb is missing: write `/service resume` and one of `answer`, `retry`, `continue`, `abort`, `extend`"
         )
+        assert refusal(Retry("job-x"), "write", ALLOWED).startswith(
+            "`/service retry` is not allowed in comments here: type `service job retry JOB` on the command line"
+        )
+        assert refusal(Retry(""), "write", COMMANDS) == "the job is missing: write `/service retry JOB`"
         missing = refusal(Start(Action.ASK, "scout", ""), "write", COMMANDS)
         assert missing.endswith("write `/service ask AGENT` and the text behind")
 
     @pytest.mark.ruling("L11")
     def test_nothing_that_was_written_is_repeated(self) -> None:
-        strange = (Unknown("@everyone"), Kill("@everyone"), Start(Action.ASK, "@everyone", ""))
+        strange = (Unknown("@everyone"), Kill("@everyone"), Retry("@everyone"), Start(Action.ASK, "@everyone", ""))
         for said in strange:
             for permission in ("write", "@everyone"):
                 assert "everyone" not in refusal(said, permission, ALLOWED)

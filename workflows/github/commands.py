@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from workflows.contract.models import Action
-from workflows.github.said import COMMANDS, Kill, Resume, Said, Start, Status, Unknown
+from workflows.github.said import COMMANDS, Kill, Resume, Retry, Said, Start, Status, Unknown
 from workflows.github.spoken import read_lines
 from workflows.policy.verbs import Verb
 from workflows.policy.whole_answers import nearest
@@ -72,9 +72,10 @@ def _said(line: str, below: Sequence[str]) -> Said | None:
         case Action.ASK | Action.REVIEW | Action.IMPLEMENT:
             agent, rest = _first(rest)
             return Start(Action(word), agent, _text(rest, below)) if _plain(agent) else None
-        case "kill":
+        case "kill" | "retry":
             job, _ = _first(rest)
-            return Kill(job) if _plain(job) else None
+            said_of = Kill if word == "kill" else Retry
+            return said_of(job) if _plain(job) else None
         case "status":
             return Status()
         case _:

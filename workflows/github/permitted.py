@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from workflows.github.said import Kill, Resume, Said, Start, Status, Unknown
+from workflows.github.said import Kill, Resume, Retry, Said, Start, Status, Unknown
 from workflows.policy.verbs import Verb
 
 MAY_COMMAND = frozenset({"admin", "maintain", "write"})
@@ -41,7 +41,7 @@ def _unknown(said: Unknown, allowed: Collection[str]) -> str:
     return f"`/service` knows no such command: here it takes {known or 'none'}"
 
 
-def _elsewhere(said: Resume | Start | Kill | Status) -> str:
+def _elsewhere(said: Resume | Start | Kill | Retry | Status) -> str:
     """The same on the command line; nothing of what was written is repeated."""
     match said:
         case Resume():
@@ -50,15 +50,19 @@ def _elsewhere(said: Resume | Start | Kill | Status) -> str:
             return f"service agent {said.word} AGENT"
         case Kill():
             return "service job kill JOB"
+        case Retry():
+            return "service job retry JOB"
         case Status():
             return "service job list"
 
 
-def _incomplete(said: Resume | Start | Kill | Status) -> str:
+def _incomplete(said: Resume | Start | Kill | Retry | Status) -> str:
     match said:
         case Resume(verb=""):
             return f"the verb is missing: write `/service resume` and one of {', '.join(f'`{each}`' for each in Verb)}"
         case Start(agent="") | Start(text=""):
             return f"the agent or what it should do is missing: write `/service {said.word} AGENT` and the text behind"
+        case Retry(job=""):
+            return "the job is missing: write `/service retry JOB`"
         case _:
             return ""

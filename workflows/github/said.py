@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from workflows.contract.models import Action
 
-COMMANDS = ("resume", "ask", "review", "implement", "kill", "status")
+COMMANDS = ("resume", "ask", "review", "implement", "kill", "retry", "status")
 """The words that may follow `/service`, and that `[github].commands` may allow."""
 
 ALLOWED = ("resume", "status")
@@ -56,6 +56,18 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
+class Retry:
+    """`/service retry <job>`: the failed job runs again, as by `service job retry`."""
+
+    job: str
+
+    @property
+    def word(self) -> str:
+        """What stands behind `/service`."""
+        return "retry"
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """`/service status`"""
 
@@ -73,4 +85,4 @@ class Unknown:
     nearest: str = ""
 
 
-Said = Resume | Start | Kill | Status | Unknown
+Said = Resume | Start | Kill | Retry | Status | Unknown

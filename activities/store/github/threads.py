@@ -7,6 +7,7 @@ from sqlalchemy import Engine, Select, func, select, update
 
 from activities.store import schema
 from activities.store.database import insert_new
+from workflows.model.states import TaskState
 
 table, jobs, repos, events = schema.github_threads, schema.jobs, schema.repos, schema.events
 
@@ -73,6 +74,12 @@ def get(engine: Engine, root: str) -> Thread | None:
 def open_ones(engine: Engine) -> list[Thread]:
     """Trees that can still be told of, the oldest first."""
     return _read(engine, select(table).where(table.c.over.is_(False)).order_by(table.c.bound_at))
+
+
+def blocked_ones(engine: Engine) -> list[Thread]:
+    """Trees that go on only by a retry."""
+    query = select(table).join(schema.tasks, schema.tasks.c.root_job_id == table.c.root_job_id)
+    return _read(engine, query.where(schema.tasks.c.state == TaskState.BLOCKED))
 
 
 def of_number(engine: Engine, github: str, number: int) -> list[Thread]:

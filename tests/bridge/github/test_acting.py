@@ -7,6 +7,7 @@ import pytest
 
 from activities.store.github import account, comments, reading
 from bridge.github import orders
+from bridge.operations import trees
 from bridge.operations.resume import Verdict
 from bridge.operations.service import Service
 from tests.bridge import seeds
@@ -15,6 +16,7 @@ from tests.contract.redaction_table import TOKENS
 from workflows.github.marks import marked
 from workflows.model.errors import RefusedError, UnreachableError
 from workflows.model.orders import ResumeOrder
+from workflows.model.states import TaskState
 
 ROOT, OTHER = seeds.ROOT, "job-0123456789cd"
 ANSWER = "/service resume answer\ncolor: dark red\nand deep"
@@ -327,6 +329,51 @@ async def test_what_the_settings_do_not_allow_is_refused(office: Office, said: l
     await heard(office)
     assert answers(office, number) == [f"comment-{comment}-refusal"]
     assert "[github]" in office.hub.bodies(number)[-1]
+
+
+class TestRetry:
+    @pytest.fixture
+    def settings(self) -> str:
+        return 'commands = ["retry"]'
+
+    @pytest.fixture
+    def retried(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
+        """The jobs that run again, by whose order, under which request."""
+        ordered: list[tuple[str, str, str]] = []
+
+        async def retry(_: Service, job_id: str, *, actor: str, request_id: str = "") -> trees.Retried:
+            ordered.append((job_id, actor, request_id))
+            return trees.Retried(job_id, reopened=True)
+
+        monkeypatch.setattr(trees, "retry", retry)
+        return ordered
+
+    @pytest.mark.ruling("L4", "D4")
+    async def test_a_leg_of_a_blocked_tree_runs_again(
+        self, office: Office, retried: list[tuple[str, str, str]]
+    ) -> None:
+        """A blocked tree is over for its comments; its repository is looked at while they may retry."""
+        number = office.hub.pull()
+        bind(office, number)
+        over = seeds.task(state=TaskState.BLOCKED, revision=2, reason="leg a failed", ended_at=2.0)
+        seeds.write(office.service, over, seeds.event(2, kind="task_blocked"))
+        await office.turns()
+        comment = office.hub.comment(as_="ann", number=number, body=f"/service retry {ROOT}.1")
+        office.hub.comment(as_="bob", number=number, body=f"/service retry {ROOT}.1")
+        await heard(office)
+        assert retried == [(f"{ROOT}.1", "ann (comment)", f"comment-{comment}-0")]
+        assert office.hub.reactions(comment) == [("helper", "eyes"), ("helper", "+1")]
+
+    @pytest.mark.ruling("L4", "L5")
+    async def test_a_job_of_another_thread_does_not(self, office: Office, retried: list[tuple[str, str, str]]) -> None:
+        number, elsewhere = office.hub.pull(), office.hub.pull("other-topic")
+        bind(office, number)
+        bind(office, elsewhere, OTHER)
+        await office.turns()
+        office.hub.comment(as_="ann", number=elsewhere, body=f"/service retry {ROOT}")
+        await heard(office)
+        assert retried == []
+        assert "discussed elsewhere" in office.hub.bodies(elsewhere)[-1]
 
 
 @pytest.mark.ruling("L7")
