@@ -1,0 +1,58 @@
+"""The manual's table of surfaces names every operation of every surface, and no other (rulings F6, J9)."""
+
+import re
+
+import pytest
+from fastapi.routing import APIRoute
+
+from activities.settings.home import Home
+from bridge.http.app import create_app
+from bridge.http.dashboard.pages import ACTIONS, PAGES
+from bridge.http.wire.webhook import PATH as WEBHOOK
+from bridge.operations.service import Service
+from cli import manual
+from cli.permitted import INSTEAD, SERVED
+from workflows.github.said import COMMANDS
+
+pytestmark = pytest.mark.ruling("F6", "J9", "K6")
+PROBES = {"GET /healthz", "GET /readyz", f"POST {WEBHOOK}"}
+HIDDEN = {"completion candidates"}
+CELLS = ("command line", "HTTP", "page", "comment")
+
+
+def named(text: str) -> set[str]:
+    return set(re.findall(r"`([^`]+)`", text))
+
+
+def section() -> str:
+    return manual.text("commands").partition("## On which surface\n")[2]
+
+
+def column(heading: str) -> set[str]:
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section().splitlines() if line[:1] == "|"]
+    at = rows[0].index(heading)
+    assert rows[0][1:] == list(CELLS)
+    return {name for row in rows[2:] for name in named(row[at])}
+
+
+def test_each_endpoint_stands_in_it(home: Home) -> None:
+    service = Service(home)
+    routers = [each.original_router for each in create_app(service).routes if hasattr(each, "original_router")]
+    routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+    service.store.dispose()
+    served = {f"{method} {route.path}" for route in routes for method in route.methods or ()}
+    assert column("HTTP") == served - PROBES
+
+
+def test_each_page_and_each_of_its_buttons_stands_in_it() -> None:
+    assert column("page") == {each.path for each in PAGES} | {each.path for each in ACTIONS}
+
+
+def test_each_command_of_a_comment_stands_in_it() -> None:
+    assert column("comment") == set(COMMANDS)
+
+
+def test_each_command_stands_in_it_or_is_said_to_be_on_the_command_line_alone() -> None:
+    alone = named(section().partition("On the command line alone:")[2])
+    assert column("command line") & alone == set()
+    assert column("command line") | alone == (SERVED | {*INSTEAD}) - HIDDEN
