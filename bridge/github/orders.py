@@ -1,7 +1,6 @@
 """One command of a comment, carried out by the operation that every other surface uses (rulings F6, L4)."""
 
 import asyncio
-import re
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from activities.store import repos
 from activities.store.github import comments, threads
 from activities.store.github.comments import CommentRow
 from activities.store.github.threads import Thread
+from bridge.github.pauses import Pauses, open_then
 from bridge.github.session import Session
 from bridge.operations import new_jobs, rounds, trees
 from bridge.operations.new_jobs import NewJob
@@ -25,9 +25,6 @@ from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.orders import ResumeOrder, signed
 from workflows.model.rows import RoundRecord
 from workflows.model.states import TaskState
-
-_PAUSE = re.compile(r"(job-[0-9a-z]+).*-r[0-9]+-pause")
-"""The mark of a comment that tells of a pause; while it is open, the comment says what to write."""
 
 
 class NotOursError(Exception):
@@ -88,19 +85,33 @@ async def is_for_us(session: Session, asked: Asked, said: Said) -> bool:
 
 
 async def _resume(session: Session, asked: Asked, said: Resume) -> Did:
-    job = await _job(session, asked, said.job) if said.job else await _only_round(session, asked)
+    job, number = await _meant(session, asked, said.job)
     order = ResumeOrder(
         actor=asked.comment.author,
         channel=COMMENT,
         job_id=job,
         verb=said.verb,
         text=said.text,
+        round=number,
         partial=said.partial,
         other=said.other,
         request_id=asked.request_id,
     )
     verdict = await resume(session.service, order)
     return Did(verdict.message, job)
+
+
+async def _meant(session: Session, asked: Asked, named: str) -> tuple[str, int | None]:
+    """The job, and the round of it that was open when the comment was written."""
+    if named:
+        job = await _job(session, asked, named)
+        found = await open_then(session, asked.row, [ids.root_of(job) or job])
+        return job, _round_of(job, found)
+    here = await asyncio.to_thread(_threads, session, asked.row)
+    if not here:
+        raise NotOursError
+    only = _only_round(asked, await open_then(session, asked.row, [each.root_job_id for each in here]))
+    return only.coordinator_id, only.number
 
 
 async def _kill(session: Session, asked: Asked, said: Kill) -> Did:
@@ -160,27 +171,23 @@ async def _is_anothers(session: Session, asked: Asked, root: str) -> bool:
     return any((marked(each.body) or "").startswith(root) for each in thread)
 
 
-async def _another_asks(session: Session, asked: Asked) -> bool:
-    """Another service has a pause open here, as its comment tells."""
-    thread = await api.comments_of(session.client, asked.row.github, asked.row.number, 0.0)
-    told = ((_PAUSE.fullmatch(marked(each.body) or ""), each.body) for each in thread)
-    others = {mark[1] for mark, body in told if mark and f"/service resume {mark[1]}" in body}
-    return any([await asyncio.to_thread(stored_jobs.task_of, session.store, root) is None for root in others])
-
-
-async def _only_round(session: Session, asked: Asked) -> str:
-    """The coordinator of the only round that is open here."""
-    here, found = await asyncio.to_thread(_open_rounds, session, asked.row)
-    if len(found) == 1:
-        if await _another_asks(session, asked):
-            raise RefusedError("several pauses are open here: name the job", "\n".join(found[0].commands[:1]))
-        return found[0].coordinator_id
-    if not here:
+def _only_round(asked: Asked, found: Pauses) -> RoundRecord:
+    """The only round that was open here."""
+    if len(found.mine) == 1 and not found.others:
+        return found.mine[0]
+    if found.mine:
+        raise RefusedError("several pauses were open here when this was written: name the job", found.lines)
+    if found.others:
         raise NotOursError
-    if not found:
-        raise RefusedError("nothing that is discussed here waits for a person")
-    lines = "\n".join(each.commands[0] for each in found if each.commands)
-    raise RefusedError("several pauses are open here: name the job", lines)
+    raise RefusedError(f"nothing on #{asked.row.number} waited for a person when this was written", found.lines)
+
+
+def _round_of(job_id: str, found: Pauses) -> int | None:
+    """The number of the round that the job stands for; None leaves it to the tree to say why not."""
+    mine = rounds.meant_by(job_id, list(found.mine))
+    if not mine and found.now:
+        raise RefusedError(f"nothing of {job_id} waited for a person when this was written", found.lines)
+    return mine[0].number if len(mine) == 1 else None
 
 
 async def _only_tree(session: Session, asked: Asked) -> str:
@@ -195,11 +202,6 @@ async def _only_tree(session: Session, asked: Asked) -> str:
     if not going_on:
         raise RefusedError("nothing that is discussed here goes on: there is nothing to end")
     raise RefusedError(f"several trees go on here: name one of {', '.join(going_on)}")
-
-
-def _open_rounds(session: Session, row: CommentRow) -> tuple[list[Thread], list[RoundRecord]]:
-    here = _threads(session, row)
-    return here, [each for thread in here for each in rounds.open_of(session.service, thread.root_job_id)]
 
 
 def _threads(session: Session, row: CommentRow) -> list[Thread]:

@@ -331,6 +331,41 @@ async def test_what_the_settings_do_not_allow_is_refused(office: Office, said: l
     assert "[github]" in office.hub.bodies(number)[-1]
 
 
+@pytest.mark.ruling("L4", "F4")
+@pytest.mark.parametrize("job", ["", f"{ROOT} "])
+async def test_an_answer_is_for_the_round_that_was_open_when_it_was_written(
+    office: Office, said: list[ResumeOrder], job: str
+) -> None:
+    """Nobody listened for a while; meanwhile another answer came, and the tree asks again."""
+    number = office.hub.pull()
+    await waiting(office, number)
+    office.hub.comment(as_="ann", number=number, body=f"/service resume {job}answer red")
+    now = time.time()
+    over = {"end": "answered", "closed": "answered", "closed_at": now + 5, "opened_at": now - 9, "revision": 2}
+    seeds.write(office.service, seeds.round_(**over))
+    again = {"round_id": f"{ROOT}-r2", "number": 2, "opened_at": now + 9, "expires_at": now + 99}
+    seeds.write(office.service, seeds.round_(**again), seeds.event(3, kind="round_opened"))
+    await heard(office)
+    assert [(order.job_id, order.round) for order in said] == [(ROOT, 1)]
+
+
+@pytest.mark.ruling("L4", "F4")
+@pytest.mark.parametrize("job", ["", f"{ROOT} "])
+async def test_an_answer_to_what_was_not_asked_yet_is_refused(
+    office: Office, said: list[ResumeOrder], job: str
+) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    office.hub.comment(as_="ann", number=number, body=f"/service resume {job}answer red")
+    later = {"opened_at": time.time() + 9, "expires_at": time.time() + 99}
+    seeds.write(office.service, seeds.round_(**later), seeds.event(2, kind="round_opened"))
+    await heard(office)
+    assert said == []
+    assert "waited for a person when this was written" in office.hub.bodies(number)[-1]
+    assert f"/service resume {ROOT} answer" in office.hub.bodies(number)[-1]
+
+
 class TestRetry:
     @pytest.fixture
     def settings(self) -> str:

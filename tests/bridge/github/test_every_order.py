@@ -131,7 +131,7 @@ async def test_one_that_github_shows_late_is_not_missed(office: Office, monkeypa
     monkeypatch.setattr(orders, "resume", tree.resume)
     play = Play(office, number)
     bind(office, number, queued_at=time.time() - 600)
-    asked = seeds.round_(opened_at=time.time(), expires_at=time.time() + 60)
+    asked = seeds.round_(opened_at=time.time() - 500, expires_at=time.time() + 60)
     seeds.write(office.service, asked, seeds.event(2, kind="round_opened"))
     await office.turns()
     play.write()

@@ -1,5 +1,6 @@
 """Two services on one repository, with an account each or with one for both: each keeps to its own trees (L3 to L6)."""
 
+import asyncio
 import shutil
 import time
 from collections import Counter
@@ -102,13 +103,67 @@ async def test_the_job_may_not_be_left_out_while_both_have_a_round_open(two: Two
     """Else each would take the answer for its own; by the lines that are said, each is answered."""
     await two.told("/service resume answer red")
     assert two.said == []
-    assert all("several pauses are open here" in body for body in two.hub.bodies(two.number) if "-refusal -->" in body)
+    assert all("several pauses were open here" in body for body in two.hub.bodies(two.number) if "-refusal -->" in body)
     over = {"opened_at": 1.0, "expires_at": 2.0, "end": "answered", "closed": "ann answered", "closed_at": 2.0}
     second = two.offices[1]
     seeds.write(second.service, seeds.round_(TWO, **over, revision=2), seeds.event(3, TWO, kind="round_closed"))
     await two.hear()
+    await a_second()
     await two.told("/service resume answer blue")
     assert [(job, text) for _, job, text in two.said] == [(ONE, "blue")]
+
+
+async def a_second() -> None:
+    """GitHub tells times in whole seconds: what follows is told as later."""
+    await asyncio.sleep(1.1)
+
+
+def close(office: Office, root: str) -> None:
+    """Its round is over, by an answer that was given elsewhere."""
+    over = {"opened_at": 1.0, "expires_at": 2.0, "end": "answered", "closed": "ann answered", "closed_at": time.time()}
+    seeds.write(office.service, seeds.round_(root, **over, revision=2), seeds.event(3, root, kind="round_closed"))
+
+
+async def test_both_judge_a_comment_by_what_was_open_when_it_was_written(two: Two) -> None:
+    """The second comes to it when the first one's round is over: to it the answer would now be its own."""
+    two.hub.comment(as_="ann", number=two.number, body="/service resume answer red")
+    first, second = two.offices
+    await a_second()
+    reading.want(first.session.store)
+    await first.turns()
+    close(first, ONE)
+    await first.turns()
+    reading.want(second.session.store)
+    await second.turns()
+    assert two.said == []
+    refusals = [body for body in two.hub.bodies(two.number) if "-refusal" in body]
+    assert refusals
+    assert all("several pauses were open here" in body for body in refusals)
+
+
+async def test_a_pause_that_was_told_later_is_not_what_a_comment_means(two: Two) -> None:
+    second = two.offices[1]
+    close(second, TWO)
+    await two.hear()
+    await a_second()
+    two.hub.comment(as_="ann", number=two.number, body="/service resume answer red")
+    await a_second()
+    later = {"round_id": f"{TWO}-r2", "number": 2, "opened_at": time.time() + 5, "expires_at": time.time() + 60}
+    seeds.write(second.service, seeds.round_(TWO, **later), seeds.event(4, TWO, kind="round_opened"))
+    await second.turns()
+    await two.hear()
+    assert [(job, text) for _, job, text in two.said] == [(ONE, "red")]
+    assert two.answers() == []
+
+
+async def test_who_waits_for_nobody_leaves_an_answer_to_the_one_that_does(two: Two) -> None:
+    second = two.offices[1]
+    close(second, TWO)
+    await two.hear()
+    await a_second()
+    await two.told("/service resume answer red")
+    assert [(job, text) for _, job, text in two.said] == [(ONE, "red")]
+    assert two.answers() == []
 
 
 async def test_each_reports_its_own(two: Two) -> None:

@@ -1,0 +1,75 @@
+"""The pauses that were open on a thread when a comment was written: what its commands are judged by (ruling L4).
+
+Services on one thread act at times of their own. Judged by what is open then, one of them would take for its own
+answer what another refused.
+"""
+
+import asyncio
+import re
+from dataclasses import dataclass
+
+from activities.github import api
+from activities.github.models import Comment
+from activities.store import jobs as stored_jobs
+from activities.store.github.comments import CommentRow
+from bridge.github.session import Session
+from bridge.operations import rounds
+from workflows.github.facts import pause_id
+from workflows.github.marks import marked
+from workflows.model.rows import RoundRecord
+
+_PAUSE = re.compile(r"(job-[0-9a-z]+).*-r[0-9]+-pause")
+"""The mark of a comment that tells of a pause; while it is open, the comment says what to write."""
+
+SECOND = 1.0
+"""GitHub tells times in whole seconds."""
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """The rounds that a comment can mean."""
+
+    mine: tuple[RoundRecord, ...]
+    others: frozenset[str]
+    """The roots of other services' trees."""
+    now: tuple[RoundRecord, ...]
+    """Those of ours that are open now, for the lines to write instead."""
+
+    @property
+    def lines(self) -> str:
+        """What to write, with the job."""
+        return "\n".join(each.commands[0] for each in self.now if each.commands)
+
+
+async def open_then(session: Session, row: CommentRow, roots: list[str]) -> Pauses:
+    """The pauses of these trees, and of other services, that were open when the comment was written.
+
+    Where any was told on the thread by then, those alone: people answer what they have read.
+    """
+    thread = await api.comments_of(session.client, row.github, row.number, 0.0)
+    told = {mark: each for each in thread if (mark := marked(each.body)) and each.created_at <= row.created_at}
+    return await asyncio.to_thread(_judged, session, row, roots, told)
+
+
+def _judged(session: Session, row: CommentRow, roots: list[str], told: dict[str, Comment]) -> Pauses:
+    every = [each for root in roots for each in rounds.of_tree(session.service, root)]
+    mine = [each for each in every if _was_open(each, row, told)]
+    others = frozenset(
+        found[1]
+        for mark, comment in told.items()
+        if (found := _PAUSE.fullmatch(mark)) and _told_as_open(found[1], comment, row)
+        if stored_jobs.task_of(session.store, found[1]) is None
+    )
+    read = [each for each in mine if pause_id(each.round_id) in told]
+    now = tuple(each for each in every if each.end is None)
+    return Pauses(tuple(read if read or others else mine), others, now)
+
+
+def _was_open(each: RoundRecord, row: CommentRow, told: dict[str, Comment]) -> bool:
+    begun = each.opened_at < row.created_at + SECOND or pause_id(each.round_id) in told
+    return begun and (each.closed_at is None or each.closed_at > row.created_at)
+
+
+def _told_as_open(root: str, comment: Comment, row: CommentRow) -> bool:
+    """It says what to write; or it did, for it was changed since."""
+    return f"/service resume {root}" in comment.body or comment.updated_at > row.created_at
