@@ -4,21 +4,23 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from activities.github import api
 from activities.github.client import GithubError
 from activities.github.models import Comment
 from activities.redaction.kept_secrets import without_words
+from activities.redaction.redacted import redacted
 from activities.store.github import account, comments, facts, threads
 from activities.store.github.comments import CommentRow
 from activities.store.github.facts import FactRow
 from bridge.github import orders
 from bridge.github.orders import Asked, NotOursError
 from bridge.github.session import Session
-from workflows.github.commands import commands_in
+from workflows.github.commands import spoken_in
 from workflows.github.comment import Comment as Written
 from workflows.github.comment import why_ignored
 from workflows.github.facts import FactKind, comment_fact_id
@@ -42,6 +44,14 @@ class Outcome:
     """Lines to write in place of what was refused."""
     reports: list[str]
     job_id: str | None = None
+    lines: list[str] = field(default_factory=list)
+    """What each refusal is about."""
+    stranger: bool = False
+    """Of somebody who may command nothing: their words are not repeated."""
+
+    def refuse(self, why: str, line: str) -> None:
+        self.refused.append(why)
+        self.lines.append("" if self.stranger else redacted(line))
 
 
 async def act(session: Session) -> list[str]:
@@ -84,11 +94,12 @@ def _why_not(session: Session, row: CommentRow, comment: Comment | None) -> str:
 
 
 async def _carried_out(session: Session, row: CommentRow, comment: Comment, permission: str) -> Outcome:
-    outcome, told = Outcome([], [], [], []), written(comment)
-    for number, said in enumerate(commands_in(told.body)):
-        asked = Asked(row, told, f"comment-{row.comment_id}-{number}")
+    outcome, told = Outcome([], [], [], [], stranger=permission not in MAY_COMMAND), written(comment)
+    for number, spoken in enumerate(spoken_in(told.body)):
+        asked, said = Asked(row, told, f"comment-{row.comment_id}-{number}"), spoken.said
         if why := refusal(said, permission, session.settings.commands):
-            outcome.refused += [why] if await orders.is_for_us(session, asked, said) else []
+            if await orders.is_for_us(session, asked, said):
+                outcome.refuse(why, spoken.line)
             continue
         try:
             did = await orders.carry_out(session, asked, said)
@@ -97,14 +108,14 @@ async def _carried_out(session: Session, row: CommentRow, comment: Comment, perm
         except UnreachableError:
             raise
         except ServiceError as error:
-            outcome.refused.append(error.message)
+            outcome.refuse(error.message, spoken.line)
             outcome.instead += _lines(error.hint)
             continue
         except (GithubError, SQLAlchemyError):
             raise
         except Exception:
             log.exception("a fault of ours with comment %d", row.comment_id)
-            outcome.refused.append("it could not be carried out for a fault of the service, whose log says more")
+            outcome.refuse("it could not be carried out for a fault of the service, whose log says more", spoken.line)
             continue
         outcome.done.append(did.says)
         outcome.reports += [did.report] if did.report else []
@@ -125,13 +136,28 @@ def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
         _declare(session, row, FactKind.APPLIED)
     if outcome.reports:
         _declare(session, row, FactKind.REPORT, "\n".join(outcome.reports))
-    if outcome.refused and not silent(facts.refusals(store, row.github, row.number, time.time() - HOUR)):
-        refused = Refused(why=tuple(outcome.refused), instead=tuple(outcome.instead))
+    if outcome.refused and not _is_silent(store, row, stranger=outcome.stranger):
+        refused = Refused(
+            why=tuple(outcome.refused),
+            instead=tuple(outcome.instead),
+            lines=tuple(outcome.lines),
+            stranger=outcome.stranger,
+        )
         _declare(session, row, FactKind.REFUSAL, refused.model_dump_json())
     state = comments.REFUSED if outcome.refused else comments.DONE if outcome.done else comments.IGNORED
     said = "; ".join([*outcome.done, *outcome.refused]) or "for another service"
     comments.acted(store, row.comment_id, state, said, outcome.job_id)
     return said
+
+
+def _is_silent(store: Engine, row: CommentRow, *, stranger: bool) -> bool:
+    """Strangers are answered once on a thread; people who may command, so often an hour, whatever strangers wrote."""
+    told = facts.refusals(store, row.github, row.number)
+    to_strangers = {each.fact_id for each in told if each.text and Refused.model_validate_json(each.text).stranger}
+    if stranger:
+        return bool(to_strangers)
+    since = time.time() - HOUR
+    return silent(sum(each.at >= since and each.fact_id not in to_strangers for each in told))
 
 
 def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") -> None:

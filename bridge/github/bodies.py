@@ -42,7 +42,7 @@ def _answer(session: Session, fact: FactRow) -> str:
     if fact.kind == FactKind.REPORT:
         return report(fact.fact_id, [_tree(session, root) for root in fact.text.split()])
     refused = Refused.model_validate_json(fact.text)
-    return refusal(fact.fact_id, who, refused.why, refused.instead)
+    return refusal(fact.fact_id, who, refused.why, refused.instead, refused.lines)
 
 
 def _tree(session: Session, root: str) -> BoundTree:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from workflows.contract.models import Action
+from workflows.github.commands import spoken_in
 from workflows.github.comment import Comment, why_ignored
 from workflows.github.marks import holds_mark, marked, marker
 from workflows.github.permitted import refusal, silent
@@ -152,3 +153,11 @@ class TestPermitted:
     @pytest.mark.ruling("L6")
     def test_after_five_refusals_an_hour_it_falls_silent(self) -> None:
         assert [silent(count) for count in (0, 4, 5, 6)] == [False, False, True, True]
+
+    @pytest.mark.ruling("L6")
+    def test_one_command_is_read_with_its_line(self) -> None:
+        body = "hello\n/service status  please\nand more\n/service kill"
+        assert [(each.line, each.said) for each in spoken_in(body)] == [
+            ("/service status  please", Status()),
+            ("/service kill", Kill()),
+        ]

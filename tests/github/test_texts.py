@@ -174,6 +174,11 @@ def test_a_refusal_says_what_is_open_and_what_to_write() -> None:
         "```", "",
         "<!-- service:comment-7-refusal -->",
     ]  # fmt: skip
+    meant = ["/service resme `retry` @everyone " + "x" * 200]
+    quoting = refusal("comment-7-refusal", "jo", ["no such command"], lines=meant)
+    shown = f"- `/\u200bservice resme 'retry' @\u200beveryone {'x' * 126}…`: no such command"
+    assert shown in lines(quoting)
+    assert commands_in(quoting) == ()
     refused = event(3, EventKind.RESUME_REFUSED, message="no such round", actor="jo", channel="comment")
     text = texts(tree(rounds=(ask(),), events=(refused,)))[FactKind.REFUSAL]
     assert "- no such round" in text

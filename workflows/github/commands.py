@@ -12,6 +12,7 @@ nobody is taken at a word that they could not see.
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from workflows.contract.models import Action
 from workflows.github.said import COMMANDS, Kill, Resume, Retry, Said, Start, Status, Unknown
@@ -35,19 +36,32 @@ _ARGUMENTS = re.compile(rf"{_ARGUMENT}(?:[ \t]+{_ARGUMENT})+")
 _FLAGS = {"--partial", "--other"}
 
 
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A command, and the line it begins on."""
+
+    line: str
+    said: Said
+
+
 def commands_in(body: str) -> tuple[Said, ...]:
     """What the comment commands, in its order."""
+    return tuple(each.said for each in spoken_in(body))
+
+
+def spoken_in(body: str) -> tuple[Spoken, ...]:
+    """Return the commands of a comment, each with its line, in their order."""
     lines = _LINE_END.split(body) if len(body) <= LONGEST else []
     wanted = [number for number, line in enumerate(lines) if _COMMAND.match(line) and not _hides(line)]
     if not wanted:
         return ()
     reading = read_lines(lines, wanted)
     ends = [*reading.spoken[1:], len(lines)]
-    found: list[Said] = []
+    found: list[Spoken] = []
     for start, end in zip(reading.spoken[:MOST], ends, strict=False):
         below = [lines[number] for number in range(start + 1, end) if number not in reading.hidden]
         said = _said(lines[start], below)
-        found += [said] if said else []
+        found += [Spoken(lines[start], said)] if said else []
     return tuple(found)
 
 

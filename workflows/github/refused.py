@@ -7,4 +7,8 @@ class Refused(Wire):
     """A sentence for each command that was refused, and lines of ours that can be written in their place."""
 
     why: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    """The line that each sentence is about; none of a stranger's."""
+    stranger: bool = False
+    """The comment is of somebody who may command nothing."""
     instead: tuple[str, ...] = ()

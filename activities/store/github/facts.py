@@ -150,11 +150,11 @@ def drop(engine: Engine, fact_id: str) -> None:
         connection.execute(update(table).where(mine).values(state=DROPPED))
 
 
-def refusals(engine: Engine, github: str, number: int, since: float) -> int:
-    """How many refusals a thread was given since."""
-    mine = (table.c.github == github, table.c.number == number, table.c.kind == "refusal", table.c.at >= since)
+def refusals(engine: Engine, github: str, number: int) -> list[FactRow]:
+    """The refusals of a thread."""
+    mine = (table.c.github == github, table.c.number == number, table.c.kind == "refusal")
     with engine.connect() as connection:
-        return int(connection.execute(select(func.count()).where(*mine)).scalar_one())
+        return [FactRow(**row._mapping) for row in connection.execute(select(table).where(*mine))]
 
 
 def _change(engine: Engine, fact_id: str, values: dict[str, Any]) -> None:

@@ -300,6 +300,25 @@ async def test_what_the_tree_refuses_is_said_with_the_lines_to_write(
     assert office.hub.reactions(comment) == [("helper", "eyes")]
 
 
+@pytest.mark.ruling("L6", "N7")
+async def test_a_refusal_quotes_the_line_it_is_about(office: Office, said: list[ResumeOrder]) -> None:
+    """Of several commands; a stranger's words are not repeated, and nobody's secrets are."""
+    number, secret = office.hub.pull(), TOKENS["GitHub personal"]
+    await waiting(office, number)
+    body = f"/service resume answer red\n\n/service frobnicate the @core {secret}\n/service kill {ROOT}"
+    office.hub.comment(as_="ann", number=number, body=body)
+    await heard(office)
+    refusal = office.hub.bodies(number)[-1]
+    assert "- `/\u200bservice frobnicate the @\u200bcore [redacted]`: " in refusal
+    assert f"- `/\u200bservice kill {ROOT}`: `/\u200bservice kill` is not allowed" in refusal
+    assert "answer red" not in refusal
+    assert secret not in refusal
+    office.hub.comment(as_="bob", number=number, body="/service status of my own words")
+    await heard(office)
+    assert "only people who may write" in office.hub.bodies(number)[-1]
+    assert "of my own words" not in office.hub.bodies(number)[-1]
+
+
 @pytest.mark.ruling("N7")
 async def test_what_is_refused_is_said_without_its_secrets(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     number, secret = office.hub.pull(), TOKENS["GitHub personal"]

@@ -1,21 +1,30 @@
 """Why a command was not carried out, and what to write instead."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from workflows.contract.lines import Lines
-from workflows.github.texts.parts import Part, comment, item, line, to_copy
+from workflows.github.texts.parts import Part, code, comment, item, line, to_copy
 
 ANSWER_BYTES = 10_000
+QUOTED = 160
+"""Characters of the line that a refusal is about."""
 
 
-def refusal(fact_id: str, who: str, whys: Sequence[str], commands: Sequence[str] = ()) -> str:
-    """A sentence for each command of the comment that was refused; `commands` are lines to copy, ours only."""
-    lines: Lines = []
-    for each in whys:
-        lines += item("", each, 1_000)
+def refusal(
+    fact_id: str, who: str, whys: Sequence[str], commands: Sequence[str] = (), lines: Sequence[str] = ()
+) -> str:
+    """A sentence for each command that was refused, with its line; `commands` are lines to copy, ours only."""
+    said: Lines = []
+    for about, why in zip_longest(lines, whys, fillvalue=""):
+        said += item(f"{code(_cut(about))}: " if about else "", why, 1_000)
     head = f"Not carried out, what {line(who, 60) or 'somebody'} wrote:"
     instead = ["Write instead, in a comment of its own:", "", *to_copy(map(as_comment, commands))] if commands else []
-    return comment(fact_id, [Part([head, "", *lines], ANSWER_BYTES, ""), Part(instead, ANSWER_BYTES, "")])
+    return comment(fact_id, [Part([head, "", *said], ANSWER_BYTES, ""), Part(instead, ANSWER_BYTES, "")])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}…"
 
 
 def as_comment(command: str) -> str:
