@@ -222,9 +222,7 @@ def _declined(error: gidgethub.HTTPException) -> GithubError:
     said = str(error)[:300]
     wait = _number(headers.get("retry-after"))
     if status == 401:
-        return UnknownAccountError(
-            f"the account of [github] is refused: GitHub answers 401: {said}", now + REFUSED_WAIT
-        )
+        return UnknownAccountError(f"{account.REFUSED}: GitHub answers 401: {said}", now + REFUSED_WAIT)
     if status in {403, 429}:
         if wait is not None:
             return LimitedError(f"GitHub wants to be left alone for {wait:g} s", now + wait)

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Engine,
     Select,
     String,
+    and_,
     bindparam,
     case,
     cast,
@@ -26,6 +27,7 @@ from sqlalchemy import (
 )
 
 from activities.store import schema
+from activities.store.github.account import REFUSED
 from workflows.github.facts import FactState
 from workflows.model.branch_events import BranchEventKind
 from workflows.model.event_kinds import EventKind
@@ -226,8 +228,9 @@ def _unwritten() -> Select[Any]:
 
 
 def _unreached() -> Select[Any]:
-    """The account, when GitHub has been away or refused it for long, and something is to be read or written."""
+    """The account: as soon as GitHub refuses it, or once it has been away for long while something is to be done."""
     written = select(facts.c.fact_id).where(facts.c.state == FactState.OPEN.value).exists()
     read = select(threads.c.root_job_id).where(threads.c.over.is_(False)).exists()
     query = _place(Kind.GITHUB, account.c.failing_since, literal(ACCOUNT, String))
-    return query.where(account.c.failing_since < bindparam("late"), or_(written, read))
+    refused = account.c.failing_since.is_not(None) & account.c.problem.startswith(REFUSED, autoescape=True)
+    return query.where(or_(refused, and_(account.c.failing_since < bindparam("late"), or_(written, read))))

@@ -20,7 +20,7 @@ async def look(session: Session) -> None:
     try:
         found = await api.whoami(session.client)
     except DeclinedError as error:
-        why = f"the account of [github] is refused: {error}"
+        why = f"{account.REFUSED}: {error}"
         raise LimitedError(why, time.time() + REFUSED_SECONDS) from None
     kind = "app" if session.client.is_app else "user"
     await asyncio.to_thread(

@@ -9,7 +9,7 @@ from activities.store.github import account
 from activities.store.github.facts import FactRow
 from bridge.github.bodies import body_of
 from bridge.github.session import Session
-from bridge.github.wrote import APART, Later, Needless, Never, Wrote
+from bridge.github.wrote import APART, Gone, Later, Needless, Wrote
 from workflows.github.facts import FactKind
 from workflows.github.marks import marked
 from workflows.model.digests import digest
@@ -51,7 +51,8 @@ async def _edit(session: Session, fact: FactRow, there: str, body: str, said: st
         made = await api.edit_comment(session.client, fact.github, there, body)
     except DeclinedError as error:
         if error.status == 404:
-            raise Never("somebody deleted the comment; it is not written again") from None
+            await api.issue(session.client, fact.github, fact.number)  # declined too where all of it cannot be seen
+            raise Gone("somebody deleted the comment; it is not written again") from None
         raise
     return Wrote(str(made.id), made.html_url, said)
 
@@ -75,6 +76,7 @@ async def reaction(session: Session, fact: FactRow) -> Wrote:
         made = await api.react(session.client, fact.github, fact.subject, REACTIONS[FactKind(fact.kind)])
     except DeclinedError as error:
         if error.status == 404:
-            raise Never("the comment is gone") from None
+            await api.issue(session.client, fact.github, fact.number)
+            raise Gone("the comment is gone") from None
         raise
     return Wrote(str(made.id))

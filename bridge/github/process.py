@@ -18,6 +18,7 @@ from activities.github.account import credentials
 from activities.github.client import Client
 from activities.host import worker_identity
 from activities.settings import ready
+from activities.store.github import account
 from activities.temporal import RPC_TIMEOUT, connect
 from bridge.github.desk import Desk
 from bridge.github.session import Session
@@ -49,6 +50,7 @@ async def serve(service: Service) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await asyncio.to_thread(account.ask_anew, service.store)
     async with Client(service.store, known, settings.github.api_url) as client, AsyncExitStack() as stack:
         desk = Desk(Session(service, client))
         ours = settings.temporal.task_queue

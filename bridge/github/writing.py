@@ -12,7 +12,7 @@ from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
 from bridge.github import checks, posting, pulls
 from bridge.github.session import Session
-from bridge.github.wrote import APART, Later, Needless, Never, Wrote
+from bridge.github.wrote import APART, Gone, Later, Needless, Never, Wrote
 from workflows.github.facts import FactKind
 from workflows.policy.waits import doubled
 
@@ -65,6 +65,9 @@ async def _write(session: Session, fact: FactRow) -> list[str]:
     except Later as later:
         await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, later.until, str(later))
         return []
+    except Gone as gone:
+        await asyncio.to_thread(facts.note, session.store, fact.fact_id, state=facts.DROPPED, error=str(gone))
+        return [f"{fact.kind} on {fact.where} is left: {gone}"]
     except (DeclinedError, Never) as error:
         final = isinstance(error, Never) or error.status in FOR_GOOD
         return await asyncio.to_thread(_declined, session, fact, str(error), final=final)

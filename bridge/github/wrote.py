@@ -29,5 +29,9 @@ class Needless(Exception):  # noqa: N818
     """What it would tell is over, and was never told: it need not be written any more."""
 
 
+class Gone(Exception):  # noqa: N818
+    """A person deleted the comment it is about: it is left so, and nobody has to look."""
+
+
 class Never(Exception):  # noqa: N818
     """It cannot be written; a person has to look."""

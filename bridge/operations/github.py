@@ -167,6 +167,7 @@ def sync(
             f"nothing of {github} is read now: no tree of it waits or runs for a pull request or issue",
             "service github status",
         )
+    account.ask_anew(service.store)
     for each in wanted:
         reading.want(service.store, each.github)
     names, asked = {each.github for each in wanted}, time.time()

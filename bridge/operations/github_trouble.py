@@ -46,4 +46,5 @@ def _unwritten(rows: list[FactRow]) -> Trouble:
 def _unreached(service: Service) -> Trouble:
     known = account.read(service.store)
     since = clock(known.failing_since) if known.failing_since else "a while"
-    return Trouble(ACCOUNT, f"{known.problem or 'GitHub gives no answer'}; since {since}", (STATUS, "service doctor"))
+    ways = ("service doctor", "service github sync") if known.refused else (STATUS, "service doctor")
+    return Trouble(ACCOUNT, f"{known.problem or 'GitHub gives no answer'}; since {since}", ways)

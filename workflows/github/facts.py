@@ -40,7 +40,7 @@ class FactState(StrEnum):
     FAILED = "failed"
     """It can never be written; a person has to look."""
     DROPPED = "dropped"
-    """A person has said that it need not be."""
+    """A person has said that it need not be, or deleted the comment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from activities.store.database import insert_new
 table, requests = schema.github_account, schema.github_requests
 NAME = "github"
 KEPT_HOURS = 24 * 30
+REFUSED = "the account of [github] is refused"
+"""How the problem begins that only a person can put right."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Account:
     wrote_at: float = 0.0
     checks_refused: bool = False
     """It may not make check runs: the verdict is a commit status then."""
+
+    @property
+    def refused(self) -> bool:
+        """GitHub does not know the account (any more)."""
+        return self.problem.startswith(REFUSED)
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,12 @@ def note(engine: Engine, **values: Any) -> None:
     with engine.begin() as connection:
         insert_new(connection, table, [{"name": NAME, **asdict(Account())}])
         connection.execute(update(table).where(table.c.name == NAME).values(**values))
+
+
+def ask_anew(engine: Engine) -> None:
+    """Ask GitHub at once whether it knows an account it refused: somebody may have put it right. Limits stay."""
+    if read(engine).refused:
+        note(engine, blocked_until=None)
 
 
 def count(engine: Engine, github: str, *, free: bool, wrote: bool) -> None:

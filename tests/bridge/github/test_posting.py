@@ -15,6 +15,8 @@ from bridge.github import posting, writing
 from bridge.github.bodies import Body, body_of
 from bridge.github.desk import Desk
 from bridge.github.session import Session
+from bridge.github.telling import is_news
+from bridge.operations import github as operations
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
 from workflows.github.marks import marked, marker
@@ -105,7 +107,47 @@ async def test_a_comment_that_a_person_deleted_is_not_written_again(office: Offi
     assert _marks(office, number) == [f"{ROOT}-e2-end"]
     kept = facts.get(office.session.store, f"{ROOT}-status")
     assert kept is not None
-    assert (kept.state, kept.error) == (facts.FAILED, "somebody deleted the comment; it is not written again")
+    assert (kept.state, kept.error) == (facts.DROPPED, "somebody deleted the comment; it is not written again")
+    assert facts.failed(office.session.store) == [], "nobody has to look at what a person did on purpose"
+
+
+@pytest.mark.ruling("L6")
+async def test_a_command_that_was_deleted_before_its_reaction_is_nobody_s_trouble(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    gone = office.hub.comment(as_="ann", number=number, body="/service status")
+    office.hub.delete_comment(gone)
+    row = facts.FactRow(f"comment-{gone}-taken", "taken", "", "acme/tool", number, str(gone))
+    facts.declare(office.session.store, [row])
+    await office.turns()
+    assert facts.failed(office.session.store) == []
+
+
+@pytest.mark.ruling("L8")
+async def test_a_refused_account_is_asked_again_at_once_when_somebody_put_it_right(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a restart or `service github sync`; what GitHub says of limits is waited for all the same."""
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    good, store = office.session.client.oauth_token, office.session.store
+    office.session.client.oauth_token = "ghp_taken_back"
+    reading.want(store)
+    await office.turn()
+    refused = account.read(store)
+    assert (refused.refused, (refused.blocked_until or 0) > time.time() + 200) == (True, True)
+    office.session.client.oauth_token = good
+    monkeypatch.setattr(operations, "process", lambda _: 1)
+    synced = operations.sync(office.service, None, retry=False, drop=False, wait=0.0)
+    assert synced.problem == ""
+    assert is_news(office.service)
+    await office.turns()
+    assert (account.read(store).problem, account.read(store).blocked_until) == ("", None)
+    account.note(store, blocked_until=time.time() + 300, problem="the quota is used up", failing_since=time.time())
+    account.ask_anew(store)
+    assert account.read(store).blocked_until
 
 
 @pytest.mark.ruling("L8")

@@ -65,6 +65,15 @@ def test_what_has_no_number_yet_goes_by_its_repository(home: Home) -> None:
     assert (trouble.about, trouble.says) == (SHOP, f"publish could not be written on {SHOP}: GitHub answers 403: no")
 
 
+def test_an_account_that_is_refused_is_told_of_at_once(home: Home) -> None:
+    """Only a person can put it right."""
+    service = Service(home)
+    account.note(service.store, failing_since=time.time(), problem=f"{account.REFUSED}: GitHub answers 401: no")
+    [trouble] = troubles(service)
+    assert trouble.says.startswith("the account of [github] is refused: GitHub answers 401: no; since ")
+    assert trouble.next == ("service doctor", "service github sync")
+
+
 @pytest.mark.parametrize(
     ("minutes", "waits", "listed"),
     [(11, "fact", True), (9, "fact", False), (11, "tree", True), (11, "nothing", False), (None, "fact", False)],
