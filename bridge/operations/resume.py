@@ -28,6 +28,7 @@ from bridge.operations.temporal import (
     translated,
 )
 from workflows.contract.strings import fitted
+from workflows.github.facts import COMMENT
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
 from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
@@ -46,6 +47,9 @@ PATIENCE = timedelta(seconds=4)
 
 CATCHES_UP = 15.0
 """Seconds that a tree whose worker died as it wrote a round's rows has to come to that round again."""
+
+_ASKS_BACK = ASKS_BACK | {COMMENT}
+"""A refused comment is answered by a reply. To a tree a comment is lenient: its replayed history has such answers."""
 
 _OVER = frozenset({TaskState.DONE, TaskState.CANCELLED})
 
@@ -88,7 +92,7 @@ def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | 
 def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
     """The tree's own verdict, given here too: where no worker is, nobody could ask back later (ruling F5)."""
     mine = rounds.meant_by(order.job_id, found)
-    if order.verb != Verb.ANSWER or order.channel not in ASKS_BACK or len(mine) != 1:
+    if order.verb != Verb.ANSWER or order.channel not in _ASKS_BACK or len(mine) != 1:
         return
     meant = mine[0]
     if order.round not in (None, meant.number) or not meant.digest.startswith(order.digest) or not meant.questions:

@@ -28,8 +28,12 @@ FORMS: dict[str, tuple[Said, ...]] = {
     "/service resume answer \"color: red\" 'size: L'": (Resume("", "answer", "color: red\nsize: L"),),
     "/service resume answer --partial color: red": (Resume("", "answer", "color: red", partial=True),),
     "/service resume answer 'color: rot' --partial --other": (
-        Resume("", "answer", "'color: rot'", partial=True, other=True),
+        Resume("", "answer", "color: rot", partial=True, other=True),
     ),
+    "/service resume answer 'color: it'\"'\"'s red'": (Resume("", "answer", "color: it's red"),),
+    "/service resume answer 'quite red' I think": (Resume("", "answer", "'quite red' I think"),),
+    "/service resume answer 'quite red'": (Resume("", "answer", "'quite red'"),),
+    "/service resume answer 'color: red": (Resume("", "answer", "'color: red"),),
     "/service resume retry with --partial": (Resume("", "retry", "with --partial"),),
     "/service resume extend 12h\nthank you": (Resume("", "extend", "12h"),),
     "/service resume": (Resume("", ""),),

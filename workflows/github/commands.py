@@ -10,6 +10,7 @@ nobody is taken at a word that they could not see.
 """
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ _PLAIN = re.compile(r"[!-~]*")
 _JOINERS = "\u200c\u200d"
 _ARGUMENT = r"(?:\"[^\"]*\"|'[^']*')"
 _ARGUMENTS = re.compile(rf"{_ARGUMENT}(?:[ \t]+{_ARGUMENT})+")
+_NAMED = re.compile(r"[\w.-]{1,64}: ")
 _FLAGS = {"--partial", "--other"}
 
 
@@ -126,10 +128,16 @@ def _flags(rest: str) -> tuple[str, set[str]]:
 
 
 def _one_a_line(rest: str) -> str:
-    """`"a: x" 'b: y'`, as the command line is told it, is two answers."""
-    if not _ARGUMENTS.fullmatch(rest):
+    """`"a: x" 'b: y'`, as the command line is told it, is two answers; so a refusal's line can be copied."""
+    if _ARGUMENTS.fullmatch(rest):
+        return "\n".join(each[1:-1] for each in re.findall(_ARGUMENT, rest))
+    if not rest.startswith(("'", '"')):
         return rest
-    return "\n".join(each[1:-1] for each in re.findall(_ARGUMENT, rest))
+    try:
+        words = shlex.split(rest)
+    except ValueError:
+        return rest
+    return "\n".join(words) if all(map(_NAMED.match, words)) else rest
 
 
 def _first(text: str) -> tuple[str, str]:

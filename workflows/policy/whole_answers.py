@@ -12,7 +12,7 @@ Asks = Mapping[str, Sequence[str]]
 """The questions of a round by id, with the choices each suggests."""
 
 ASKS_BACK = frozenset({"cli", "bridge", "dashboard"})
-"""The channels whose surface shows a refusal to the person who typed; behind a comment or a signal nobody sees it."""
+"""The channels on which a tree takes an answer whole. Of a comment that is asked before it is sent (`resume`)."""
 
 CLOSE = 0.7
 SHOWN = 200

@@ -1,5 +1,6 @@
 """A desk of the product's on the small GitHub of the tests, with trees whose rows a test writes; no Temporal."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,13 +12,17 @@ from activities.github.account import Credentials
 from activities.github.client import Client
 from activities.settings.home import Home
 from activities.store import repos, schema
-from activities.store.github import account
+from activities.store.github import account, reading
+from bridge.github import orders
 from bridge.github.desk import Desk
 from bridge.github.session import Session
+from bridge.operations.resume import Verdict
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.github.conftest import hub as hub
 from tests.github.hub import Hub
+from workflows.github.marks import marked
+from workflows.model.orders import ResumeOrder
 from workflows.temporal.github_calls import Turn
 
 
@@ -77,3 +82,36 @@ def bind(office: Office, number: int, root: str = seeds.ROOT, **fields: object) 
     """A tree that was started for this pull request, and runs."""
     told = seeds.event(1, root, kind="tree_started")
     seeds.write(office.service, seeds.task(root), seeds.job(root, pull_request=number, **fields), told)
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[ResumeOrder]:
+    """What reached the tree; it takes everything."""
+    taken: list[ResumeOrder] = []
+
+    async def resume(_: Service, order: ResumeOrder) -> Verdict:
+        taken.append(order)
+        return Verdict("recorded", applied=True)
+
+    monkeypatch.setattr(orders, "resume", resume)
+    return taken
+
+
+async def waiting(office: Office, number: int, root: str = seeds.ROOT) -> None:
+    """A tree of this pull request that asks people, and all that is told of it."""
+    bind(office, number, root)
+    asked = seeds.round_(root, opened_at=time.time(), expires_at=time.time() + 60)
+    seeds.write(office.service, asked, seeds.event(2, root, kind="round_opened"))
+    await office.turns()
+
+
+async def heard(office: Office) -> None:
+    """Comments are looked at now, and all that follows is written."""
+    reading.want(office.session.store)
+    await office.turns()
+
+
+def answers(office: Office, number: int) -> list[str]:
+    """What our comments tell beside the tree's own."""
+    marks = [marked(each["body"]) or "" for each in office.hub.comments(number) if each["user"]["login"] == "helper"]
+    return [mark for mark in marks if not mark.startswith("job-")]

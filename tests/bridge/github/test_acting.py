@@ -7,52 +7,14 @@ import pytest
 
 from activities.store.github import account, comments, reading
 from bridge.github import orders
-from bridge.operations import trees
-from bridge.operations.resume import Verdict
-from bridge.operations.service import Service
 from tests.bridge import seeds
-from tests.bridge.github.conftest import Office, bind
+from tests.bridge.github.conftest import Office, answers, bind, heard, waiting
 from tests.contract.redaction_table import TOKENS
-from workflows.github.marks import marked
 from workflows.model.errors import RefusedError, UnreachableError
 from workflows.model.orders import ResumeOrder
-from workflows.model.states import TaskState
 
 ROOT, OTHER = seeds.ROOT, "job-0123456789cd"
 ANSWER = "/service resume answer\ncolor: dark red\nand deep"
-
-
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[ResumeOrder]:
-    """What reached the tree; it takes everything."""
-    taken: list[ResumeOrder] = []
-
-    async def resume(_: Service, order: ResumeOrder) -> Verdict:
-        taken.append(order)
-        return Verdict("recorded", applied=True)
-
-    monkeypatch.setattr(orders, "resume", resume)
-    return taken
-
-
-async def waiting(office: Office, number: int, root: str = ROOT) -> None:
-    """A tree of this pull request that asks people, and all that is told of it."""
-    bind(office, number, root)
-    asked = seeds.round_(root, opened_at=time.time(), expires_at=time.time() + 60)
-    seeds.write(office.service, asked, seeds.event(2, root, kind="round_opened"))
-    await office.turns()
-
-
-async def heard(office: Office) -> None:
-    """Comments are looked at now, and all that follows is written."""
-    reading.want(office.session.store)
-    await office.turns()
-
-
-def answers(office: Office, number: int) -> list[str]:
-    """What our comments tell beside the tree's own."""
-    marks = [marked(each["body"]) or "" for each in office.hub.comments(number) if each["user"]["login"] == "helper"]
-    return [mark for mark in marks if not mark.startswith("job-")]
 
 
 @pytest.mark.ruling("L4", "L5", "L6", "F7")
@@ -348,86 +310,6 @@ async def test_what_the_settings_do_not_allow_is_refused(office: Office, said: l
     await heard(office)
     assert answers(office, number) == [f"comment-{comment}-refusal"]
     assert "[github]" in office.hub.bodies(number)[-1]
-
-
-@pytest.mark.ruling("L4", "F4")
-@pytest.mark.parametrize("job", ["", f"{ROOT} "])
-async def test_an_answer_is_for_the_round_that_was_open_when_it_was_written(
-    office: Office, said: list[ResumeOrder], job: str
-) -> None:
-    """Nobody listened for a while; meanwhile another answer came, and the tree asks again."""
-    number = office.hub.pull()
-    await waiting(office, number)
-    office.hub.comment(as_="ann", number=number, body=f"/service resume {job}answer red")
-    now = time.time()
-    over = {"end": "answered", "closed": "answered", "closed_at": now + 5, "opened_at": now - 9, "revision": 2}
-    seeds.write(office.service, seeds.round_(**over))
-    again = {"round_id": f"{ROOT}-r2", "number": 2, "opened_at": now + 9, "expires_at": now + 99}
-    seeds.write(office.service, seeds.round_(**again), seeds.event(3, kind="round_opened"))
-    await heard(office)
-    assert [(order.job_id, order.round) for order in said] == [(ROOT, 1)]
-
-
-@pytest.mark.ruling("L4", "F4")
-@pytest.mark.parametrize("job", ["", f"{ROOT} "])
-async def test_an_answer_to_what_was_not_asked_yet_is_refused(
-    office: Office, said: list[ResumeOrder], job: str
-) -> None:
-    number = office.hub.pull()
-    bind(office, number)
-    await office.turns()
-    office.hub.comment(as_="ann", number=number, body=f"/service resume {job}answer red")
-    later = {"opened_at": time.time() + 9, "expires_at": time.time() + 99}
-    seeds.write(office.service, seeds.round_(**later), seeds.event(2, kind="round_opened"))
-    await heard(office)
-    assert said == []
-    assert "waited for a person when this was written" in office.hub.bodies(number)[-1]
-    assert f"/service resume {ROOT} answer" in office.hub.bodies(number)[-1]
-
-
-class TestRetry:
-    @pytest.fixture
-    def settings(self) -> str:
-        return 'commands = ["retry"]'
-
-    @pytest.fixture
-    def retried(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
-        """The jobs that run again, by whose order, under which request."""
-        ordered: list[tuple[str, str, str]] = []
-
-        async def retry(_: Service, job_id: str, *, actor: str, request_id: str = "") -> trees.Retried:
-            ordered.append((job_id, actor, request_id))
-            return trees.Retried(job_id, reopened=True)
-
-        monkeypatch.setattr(trees, "retry", retry)
-        return ordered
-
-    @pytest.mark.ruling("L4", "D4")
-    async def test_a_leg_of_a_blocked_tree_runs_again(
-        self, office: Office, retried: list[tuple[str, str, str]]
-    ) -> None:
-        """A blocked tree is over for its comments; its repository is looked at while they may retry."""
-        number = office.hub.pull()
-        bind(office, number)
-        over = seeds.task(state=TaskState.BLOCKED, revision=2, reason="leg a failed", ended_at=2.0)
-        seeds.write(office.service, over, seeds.event(2, kind="task_blocked"))
-        await office.turns()
-        comment = office.hub.comment(as_="ann", number=number, body=f"/service retry {ROOT}.1")
-        office.hub.comment(as_="bob", number=number, body=f"/service retry {ROOT}.1")
-        await heard(office)
-        assert retried == [(f"{ROOT}.1", "ann (comment)", f"comment-{comment}-0")]
-        assert office.hub.reactions(comment) == [("helper", "eyes"), ("helper", "+1")]
-
-    @pytest.mark.ruling("L4", "L5")
-    async def test_a_job_of_another_thread_does_not(self, office: Office, retried: list[tuple[str, str, str]]) -> None:
-        number, elsewhere = office.hub.pull(), office.hub.pull("other-topic")
-        bind(office, number)
-        bind(office, elsewhere, OTHER)
-        await office.turns()
-        office.hub.comment(as_="ann", number=elsewhere, body=f"/service retry {ROOT}")
-        await heard(office)
-        assert retried == []
-        assert "discussed elsewhere" in office.hub.bodies(elsewhere)[-1]
 
 
 @pytest.mark.ruling("L7")

@@ -1,0 +1,160 @@
+"""Which pause an answer in a comment is for, whether it is whole, and retries by comment (rulings F4, F5, L4)."""
+
+import time
+from typing import Any
+
+import pytest
+
+from activities.store.github import comments
+from bridge.operations import trees
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from tests.bridge.github.conftest import Office, answers, bind, heard, waiting
+from workflows.model.orders import ResumeOrder
+from workflows.model.rows import QuestionRecord
+from workflows.model.states import TaskState
+
+ROOT, OTHER = seeds.ROOT, "job-0123456789cd"
+
+
+@pytest.mark.ruling("L4", "F4")
+@pytest.mark.parametrize("job", ["", f"{ROOT} "])
+async def test_an_answer_is_for_the_round_that_was_open_when_it_was_written(
+    office: Office, said: list[ResumeOrder], job: str
+) -> None:
+    """Nobody listened for a while; meanwhile another answer came, and the tree asks again."""
+    number = office.hub.pull()
+    await waiting(office, number)
+    office.hub.comment(as_="ann", number=number, body=f"/service resume {job}answer red")
+    now = time.time()
+    over: dict[str, Any] = {
+        "end": "answered",
+        "closed": "answered",
+        "closed_at": now + 5,
+        "opened_at": now - 9,
+        "revision": 2,
+    }
+    seeds.write(office.service, seeds.round_(**over))
+    again: dict[str, Any] = {"round_id": f"{ROOT}-r2", "number": 2, "opened_at": now + 9, "expires_at": now + 99}
+    seeds.write(office.service, seeds.round_(**again), seeds.event(3, kind="round_opened"))
+    await heard(office)
+    assert [(order.job_id, order.round) for order in said] == [(ROOT, 1)]
+
+
+@pytest.mark.ruling("L4", "F4")
+@pytest.mark.parametrize("job", ["", f"{ROOT} "])
+async def test_an_answer_to_what_was_not_asked_yet_is_refused(
+    office: Office, said: list[ResumeOrder], job: str
+) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    office.hub.comment(as_="ann", number=number, body=f"/service resume {job}answer red")
+    later: dict[str, Any] = {"opened_at": time.time() + 9, "expires_at": time.time() + 99}
+    seeds.write(office.service, seeds.round_(**later), seeds.event(2, kind="round_opened"))
+    await heard(office)
+    assert said == []
+    assert "waited for a person when this was written" in office.hub.bodies(number)[-1]
+    assert f"/service resume {ROOT} answer" in office.hub.bodies(number)[-1]
+
+
+QUESTIONS = (
+    QuestionRecord(id="store", prompt="which?", choices=("redis", "it's in memory"), job_id=ROOT),
+    QuestionRecord(id="limit", prompt="how many?", job_id=ROOT),
+)
+
+
+@pytest.mark.ruling("F5.whole", "L6")
+@pytest.mark.parametrize(
+    ("text", "why", "line"),
+    [
+        ("store: redis", "nothing answers `limit`", "'store: redis' \"limit: <text>\""),
+        ("redis", "several questions are open", '"store: <text>" "limit: <text>"'),
+        ("store: redis\nLimit: 5", "did you mean `limit`?", "'store: redis' 'limit: 5'"),
+        ("store: big\nlimit: 5", "`big` is none of the choices of `store`", "\"store: <text>\" 'limit: 5'"),
+        ("--partial store: big", "`big` is none of the choices of `store`", '"store: <text>" "limit: <text>"'),
+        ("--other store: big", "nothing answers `limit`", '"store: <text>" "limit: <text>"'),
+    ],
+)
+async def test_an_answer_that_is_not_whole_is_refused_with_the_complete_line(
+    office: Office, text: str, why: str, line: str
+) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    asked = seeds.round_(questions=QUESTIONS, opened_at=time.time(), expires_at=time.time() + 60)
+    seeds.write(office.service, asked, seeds.event(2, kind="round_opened"))
+    await office.turns()
+    comment = office.hub.comment(as_="ann", number=number, body=f"/service resume answer {text}")
+    await heard(office)
+    assert answers(office, number) == [f"comment-{comment}-refusal"]
+    refusal = office.hub.bodies(number)[-1]
+    assert why in refusal
+    assert f"\n/service resume {ROOT} answer {line}\n" in refusal
+
+
+@pytest.mark.ruling("F5.whole")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--partial store: redis",
+        "--other store: big\nlimit: 5",
+        "--partial --other store: big",
+        "'store: redis' 'limit: 5'",
+    ],
+)
+async def test_what_is_meant_goes_on_to_the_tree(office: Office, text: str) -> None:
+    """There is no Temporal here: it is let through, and waits."""
+    number = office.hub.pull()
+    bind(office, number)
+    asked = seeds.round_(questions=QUESTIONS, opened_at=time.time(), expires_at=time.time() + 60)
+    seeds.write(office.service, asked, seeds.event(2, kind="round_opened"))
+    await office.turns()
+    comment = office.hub.comment(as_="ann", number=number, body=f"/service resume answer {text}")
+    await heard(office)
+    assert answers(office, number) == []
+    assert comments.get(office.session.store, comment).state == comments.TAKEN  # type: ignore[union-attr]
+
+
+class TestRetry:
+    @pytest.fixture
+    def settings(self) -> str:
+        return 'commands = ["retry"]'
+
+    @pytest.fixture
+    def retried(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
+        """The jobs that run again, by whose order, under which request."""
+        ordered: list[tuple[str, str, str]] = []
+
+        async def retry(_: Service, job_id: str, *, actor: str, request_id: str = "") -> trees.Retried:
+            ordered.append((job_id, actor, request_id))
+            return trees.Retried(job_id, reopened=True)
+
+        monkeypatch.setattr(trees, "retry", retry)
+        return ordered
+
+    @pytest.mark.ruling("L4", "D4")
+    async def test_a_leg_of_a_blocked_tree_runs_again(
+        self, office: Office, retried: list[tuple[str, str, str]]
+    ) -> None:
+        """A blocked tree is over for its comments; its repository is looked at while they may retry."""
+        number = office.hub.pull()
+        bind(office, number)
+        over = seeds.task(state=TaskState.BLOCKED, revision=2, reason="leg a failed", ended_at=2.0)
+        seeds.write(office.service, over, seeds.event(2, kind="task_blocked"))
+        await office.turns()
+        comment = office.hub.comment(as_="ann", number=number, body=f"/service retry {ROOT}.1")
+        office.hub.comment(as_="bob", number=number, body=f"/service retry {ROOT}.1")
+        await heard(office)
+        assert retried == [(f"{ROOT}.1", "ann (comment)", f"comment-{comment}-0")]
+        assert office.hub.reactions(comment) == [("helper", "eyes"), ("helper", "+1")]
+
+    @pytest.mark.ruling("L4", "L5")
+    async def test_a_job_of_another_thread_does_not(self, office: Office, retried: list[tuple[str, str, str]]) -> None:
+        number, elsewhere = office.hub.pull(), office.hub.pull("other-topic")
+        bind(office, number)
+        bind(office, elsewhere, OTHER)
+        await office.turns()
+        office.hub.comment(as_="ann", number=elsewhere, body=f"/service retry {ROOT}")
+        await heard(office)
+        assert retried == []
+        assert "discussed elsewhere" in office.hub.bodies(elsewhere)[-1]
