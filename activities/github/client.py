@@ -85,6 +85,8 @@ class Client(GitHubAPI):
         self._token_until = 0.0
         self.poll_interval = 0.0
         """What the last answer wants between two polls."""
+        self.requests = 0
+        """So many were sent so far."""
         self.was_free = False
         """The last answer was one that GitHub did not have to send again."""
 
@@ -187,6 +189,7 @@ class Client(GitHubAPI):
     async def _request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> tuple[int, Mapping[str, str], bytes]:
+        self.requests += 1
         answer = await self._http.request(method, url, headers=dict(headers), content=body)
         self.was_free = answer.status_code == httpx.codes.NOT_MODIFIED
         self.poll_interval = _number(answer.headers.get("x-poll-interval")) or 0.0

@@ -48,24 +48,21 @@ def again(session: Session, thread: Thread) -> None:
             facts.again(session.store, fact.fact_id)
 
 
-async def look(session: Session, github: str) -> int:
-    """See where the heads of pull requests are, and what a merge queue asks; how many requests that took."""
+async def look(session: Session, github: str) -> None:
+    """See where the heads of pull requests are, and what a merge queue asks."""
     store = session.store
     mine = await asyncio.to_thread(threads.watched, store, github) if session.settings.check else []
     if not mine:
-        return 0
+        return
     heads: dict[int, str | None] = {each.number: each.head.sha for each in await api.open_pulls(session.client, github)}
-    asked = 1
     for number in {each.number for each in mine} - heads.keys():
         found = await api.pull(session.client, github, number)  # closed, or one of very many
         heads[number] = found.head.sha if found.state == "open" else None
-        asked += 1
     await asyncio.to_thread(_saw, session, mine, heads)
     for ref in await api.queued(session.client, github):
         tried = queued_number(ref.ref)
         if tried is not None and tried in heads:
             await asyncio.to_thread(_queue, session, github, tried, ref.object.sha)
-    return asked + 1
 
 
 def _saw(session: Session, mine: list[Thread], heads: Mapping[int, str | None]) -> None:

@@ -55,16 +55,17 @@ async def read(session: Session) -> list[str]:
 async def _read_one(session: Session, known: Reading) -> list[str]:
     """Its new comments, and what else is to be watched there; then it is left alone for a while."""
     store, began = session.store, time.time()
-    asked, taken = 1, 0
+    before, taken = session.client.requests, 0
     try:
         found = await api.comments_since(session.client, known.github, known.since)
         if not session.client.was_free:
             taken = await asyncio.to_thread(_take, session, known, found)
-        asked += await checks.look(session, known.github)
+        await checks.look(session, known.github)
     except DeclinedError as no:
         await asyncio.to_thread(_leave, session, known, str(no))
         return [f"{known.github} cannot be read: {no}"]
     since = max([known.since, *(each.updated_at - LATE_SECONDS for each in found)])
+    asked = session.client.requests - before
     wait = max(session.settings.poll, FREE_SECONDS * asked, session.client.poll_interval)
     seen = {"since": since, "polled_at": began, "next_at": time.time() + wait, "error": ""}
     await asyncio.to_thread(lambda: reading.note(store, known.github, **seen))

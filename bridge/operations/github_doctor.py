@@ -63,9 +63,9 @@ def _asked(service: Service, known: Credentials) -> Iterator[Finding]:
     try:
         seen = ask(service, known, names)
     except UnknownAccountError as error:
-        yield _finding(Level.WRONG, str(error), f"put a valid one in place, then: {RESTART}")
+        yield _finding(Level.WRONG, str(error), _renew(service))
     except DeclinedError as error:
-        yield _finding(Level.WRONG, f"the account is refused: {error}", f"put a valid one in place, then: {RESTART}")
+        yield _finding(Level.WRONG, f"the account is refused: {error}", _renew(service))
     except LimitedError as error:
         yield _finding(Level.WARNING, f"{error}, until {clock(error.until)}", STATUS)
         yield from _seen_last(service)
@@ -77,6 +77,14 @@ def _asked(service: Service, known: Credentials) -> Iterator[Finding]:
         if not names:
             fix = "service repo add OWNER/NAME PATH --github OWNER/NAME"
             yield _finding(Level.WARNING, "no repository that it serves has a name on GitHub", fix)
+
+
+def _renew(service: Service) -> str:
+    """The command for an account that is refused: a GitHub App has no token to put in place."""
+    settings = service.settings.github
+    app = "put app_id, installation_id and private_key_file of [github] right"
+    what = app if settings.app_id else f"put a valid token into {settings.token_env}"
+    return f"{what}, then: {RESTART}"
 
 
 def _told(service: Service, seen: Seen) -> Iterator[Finding]:

@@ -331,6 +331,20 @@ async def test_what_has_not_changed_is_asked_for_free_and_at_most_three_times_a_
 
 
 @pytest.mark.ruling("L7")
+async def test_each_page_of_comments_counts_against_the_poll(office: Office) -> None:
+    """Three pages without news are three free requests: that is a minute's worth."""
+    number = office.hub.pull()
+    await waiting(office, number)
+    for at in range(205):
+        office.hub.comment(as_="ann", number=number, body=f"words {at}")
+    await heard(office)
+    await heard(office)
+    known = reading.of(office.session.store, "acme/tool")
+    assert known is not None
+    assert known.next_at - known.polled_at > 55
+
+
+@pytest.mark.ruling("L7")
 async def test_nothing_is_asked_of_a_repository_where_nothing_can_be_answered(office: Office) -> None:
     office.hub.pull()
     await office.turns()

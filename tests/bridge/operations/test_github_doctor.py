@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.github.client import UnknownAccountError
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.store import repos
@@ -98,6 +99,26 @@ def test_an_app_is_asked_for_what_its_installation_was_granted(
     assert list(asked) == ["comments and commands need pull_requests: write", "the check needs checks: write"]
     key.chmod(0o644)
     assert any("open to others" in each for each in said(service, Level.WRONG))
+
+
+def test_an_app_that_is_refused_is_told_of_its_key_and_not_of_a_token(
+    home: Home, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "key.pem"
+    key.write_text(private_key())
+    key.chmod(0o600)
+
+    def refused(*_: object) -> None:
+        raise UnknownAccountError("the account of [github] is refused: GitHub answers 401", 0.0)
+
+    monkeypatch.setattr(github_doctor, "ask", refused)
+    app = f'app_id = "4242"\ninstallation_id = "1"\nprivate_key_file = "{key}"'
+    fixes = [each.fix for each in found(made(home, hub, "", app)) if each.level is Level.WRONG]
+    put_right = "put app_id, installation_id and private_key_file of [github] right"
+    assert fixes == [f"{put_right}, then: {github_doctor.RESTART}"]
+    monkeypatch.setenv("DESK_TOKEN", "ghp_nobody")
+    fixes = [each.fix for each in found(made(home, hub)) if each.level is Level.WRONG]
+    assert fixes == [f"put a valid token into DESK_TOKEN, then: {github_doctor.RESTART}"]
 
 
 def test_without_the_token_it_tells_what_the_process_saw_and_asks_nothing(home: Home, hub: Hub) -> None:
