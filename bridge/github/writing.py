@@ -13,7 +13,7 @@ from activities.store.github.facts import FactRow
 from bridge.github import checks, posting, pulls
 from bridge.github.session import Session
 from bridge.github.wrote import APART, Gone, Later, Needless, Never, Wrote
-from workflows.github.facts import FactKind
+from workflows.github.facts import FactKind, status_id
 from workflows.policy.waits import doubled
 
 log = logging.getLogger(__name__)
@@ -85,6 +85,9 @@ def _written(session: Session, fact: FactRow, wrote: Wrote) -> None:
     facts.written(session.store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest=said)
     if wrote.more:
         facts.again(session.store, fact.fact_id)
+    status = facts.get(session.store, status_id(fact.root_job_id))
+    if fact.kind == FactKind.PUBLISH and wrote.url != fact.url and status and status.state == facts.DONE:
+        facts.again(session.store, status.fact_id)
 
 
 def _declined(session: Session, fact: FactRow, why: str, *, final: bool = False) -> list[str]:

@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 from activities.store import attempts, branches, events, jobs, repos, rounds, trees
+from activities.store.github import facts
 from bridge.operations.service import Service
 from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
 from workflows.github.bound import OVER, BoundTree, last_job
+from workflows.github.facts import FactKind
 from workflows.model.branch_events import BranchEventKind
 from workflows.model.rows import JobRecord
 
@@ -35,6 +37,8 @@ def bound_tree(service: Service, root: str) -> BoundTree | None:
             event.branch for kind, _, event in branches.told(store, root) if kind is BranchEventKind.MERGED
         ),
     )
+    published = [each.url for each in facts.of_root(store, root) if each.kind == FactKind.PUBLISH and each.url]
+    tree = replace(tree, published=tuple(published))
     last = last_job(tree) if task.state in OVER else None
     return replace(tree, result=result_of(service, last)) if last else tree
 

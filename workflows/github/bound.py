@@ -34,6 +34,9 @@ class BoundTree:
     answered: frozenset[str] = frozenset()
     """The sentences with which comments were refused as they were read: the tree's own event says the same again."""
 
+    published: tuple[str, ...] = ()
+    """The addresses of the pull requests its work became."""
+
     @property
     def root(self) -> str:
         """The root's job id."""

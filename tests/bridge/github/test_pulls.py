@@ -13,13 +13,15 @@ from activities.github.client import AwayError, Client
 from activities.github.models import Pull
 from activities.settings.home import Home
 from activities.store.github import facts
-from bridge.github import publishing, pulls
+from bridge.github import publishing, pulls, writing
+from bridge.github.bodies import body_of
 from bridge.github.wrote import Later, Never, Wrote
 from bridge.operations import publish
 from tests.bridge import seeds
 from tests.bridge.published import FACT, LEGS, SHOP, TASK_BRANCH, Scene, scene
 from tests.bridge.seeds import ROOT
 from workflows.contract.models import Action
+from workflows.github.facts import status_id
 from workflows.github.marks import marker
 from workflows.model.states import JobState, TaskState
 
@@ -92,6 +94,23 @@ async def test_the_result_is_its_text_and_harmless(tree: Scene) -> None:
     shown = publish.current(tree.service, ROOT)
     assert shown is not None
     assert (shown.state, shown.url, shown.commit, shown.says) == ("done", found["html_url"], commit, "")
+
+
+@pytest.mark.ruling("L3", "L9")
+async def test_it_names_the_thread_it_was_asked_for_on_and_is_named_there(tree: Scene) -> None:
+    tree.task()
+    tree.run(pull_request=7)
+    status = facts.FactRow(status_id(ROOT), "status", ROOT, SHOP, 7, state=facts.DONE, github_id="1", digest="old")
+    facts.declare(tree.service.store, [status])
+    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    await push(tree)
+    with tree.session() as session:
+        assert await writing.write_one(session) == [f"wrote publish on {SHOP}#7"]
+        again = facts.get(tree.service.store, status_id(ROOT))
+        assert again is not None
+        assert again.state == facts.OPEN, "its comment is written anew"
+        assert f"Published as {said(tree)['html_url']}" in body_of(session, again).text
+    assert "asked for on #7" in said(tree)["body"]
 
 
 @pytest.mark.ruling("L11")

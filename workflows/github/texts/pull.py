@@ -65,4 +65,6 @@ def _result(told: Told) -> list[str]:
 
 def _footer(told: Told) -> str:
     where = told.page or code(f"service job tree {told.task.root_job_id}")
-    return f"The work of {code(told.job.job_id)}: {where}"
+    number = told.job.pull_request or told.job.issue
+    asked = f", asked for on #{number}" if number else ""
+    return f"The work of {code(told.job.job_id)}{asked}: {where}"
