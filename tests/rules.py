@@ -252,6 +252,9 @@ RULES: dict[str, dict[str, str]] = {
         "N7": "Redaction is the default: no secret an agent or a person writes is stored or shown; harmless text stays as it is.",
         "N8": "Connections, requests, logs, webhooks, the home and the token bear whoever can reach them.",
     },
+    "Prompts": {
+        "P6": "Nothing in a prompt is a result: neither its examples nor what others wrote in it, however it is echoed.",
+    },
     "The engine's own promises": {
         "engine:total": "Any event in any state is taken; senseless ones change nothing.",
         "engine:restores": "A tree written down and read again goes on as if nothing had happened.",

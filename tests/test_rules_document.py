@@ -12,7 +12,7 @@ DOCUMENT = ROOT / "workflows/RULES.md"
 DOCUMENTS = ("workflows/RULES.md", "workflows/README.md", "workflows/tree/README.md")
 SOURCES = ("workflows", "activities", "bridge", "cli", "tests")
 
-NUMBER = r"[A-N]\d{1,2}\b"
+NUMBER = r"[A-P]\d{1,2}\b"
 PARAGRAPH = re.compile(rf"^\*\*({NUMBER}(?:\.\w+)?)\*\* ", re.MULTILINE)
 CITED = re.compile(rf"[Rr]ulings? ({NUMBER}(?:(?:,| and| to)\s+{NUMBER})*)|\(({NUMBER}(?:, {NUMBER})*)\)")
 FILE = re.compile(r"`((?:workflows|activities|bridge|cli|tests)/[\w/.-]+)`")

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from activities.runs.regular_files import NotRegularError, opened, size_of
-from workflows.contract.locate import KEY, locate
+from workflows.contract.locate import KEY
+from workflows.contract.parse import candidates
 from workflows.contract.strings import MOST_TOKENS
 from workflows.model.spend import Usage
 
@@ -122,7 +123,7 @@ class Messages:
     def text(self) -> bytes:
         """The last message that holds a result, else the last: what went before it is commentary."""
         last = self._kept[-1] if self._kept else ""
-        said = next((each for each in reversed(self._kept) if KEY in each and locate(each)), last)
+        said = next((each for each in reversed(self._kept) if KEY in each and candidates(each)), last)
         return said.encode("utf-8", "replace")
 
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from activities.agents.adapter import Adapter, CannotLaunchError, Launch, ProgramCall, ProgramReport
@@ -83,6 +84,8 @@ class Execution:
     resumption: Resumption = field(default_factory=Resumption)
     lent: tuple[Path, ...] = ()
     """Folders that the work folder's repository reads; a box lets it."""
+    _prompts: list[str] = field(default_factory=list)
+    """Every prompt that the attempt's program was given; a repair knows the first one too."""
 
     def first(self, prompt: str) -> Begun:
         """Start the program, unless it runs already."""
@@ -117,6 +120,7 @@ class Execution:
 
     def _begin(self, suffix: str, prompt: str, session: str | None) -> Begun:
         home = self.context.home.runtimes / self.run.assignment.worker.runtime
+        self._prompts.append(prompt)
         call = ProgramCall(self._shown(), prompt.encode(), session, self._dir(suffix), self.cwd, home)
         try:
             launch, box = self._launch(call)
@@ -191,10 +195,10 @@ class Execution:
         if isinstance(begun.claim, CannotLaunchError):
             fault = Blocker(BlockerKind.PROGRAM, begun.claim.message, hint=begun.claim.hint)
             return Executed(end, ProgramReport(b"", Usage(), fault=fault), "")
-        first_time = begun.suffix != REPAIR
+        reader = partial(read_result, prompt="\n".join(self._prompts), after_repair=begun.suffix == REPAIR)
         kept = branch_name(self.run) is not None
         try:
-            executed = apart(READ_SECONDS, _read, self.adapter, call, end, kept=kept, first_time=first_time)
+            executed = apart(READ_SECONDS, _read, self.adapter, call, end, kept=kept, reader=reader)
         except TooMuchError as error:
             executed = Executed(end, _unread(f"what the agent left cannot be read: {error.message}"), "")
         report = executed.report
@@ -221,7 +225,9 @@ class Execution:
         return sessions.spent(self.context.store, runtime, session, turn, report.usage, fresh=fresh)
 
 
-def _read(adapter: Adapter, call: ProgramCall, end: RunEnd, *, kept: bool, first_time: bool) -> Executed:
+def _read(
+    adapter: Adapter, call: ProgramCall, end: RunEnd, *, kept: bool, reader: Callable[[bytes], Accepted | Rejected]
+) -> Executed:
     """In a process apart: what a program left is its agent's, of any size and shape."""
     boxing.take_back(call.cwd, kept=kept)
     try:
@@ -229,8 +235,8 @@ def _read(adapter: Adapter, call: ProgramCall, end: RunEnd, *, kept: bool, first
         report = adapter.read(call, end)
     except NotRegularError as error:
         return Executed(end, _unread(f"what the agent printed is lost: {error}"), "")
-    looked_for = end.kind is EndKind.EXITED and report.fault is None
-    result = read_result(report.text, after_repair=not first_time) if looked_for else None
+    spoke = end.kind is EndKind.EXITED and report.fault is None
+    result = reader(report.text) if spoke else None
     return Executed(end, report, stderr, left_out(end.stdout), result)
 
 

@@ -2,6 +2,7 @@
 
 from pydantic import JsonValue
 
+from workflows.contract.examples import PLACEHOLDERS
 from workflows.contract.scope import Scope, kind
 
 KNOWN_KEYS = ("path", "command", "summary", "result", "exit_code")
@@ -28,4 +29,8 @@ def read_evidence(scope: Scope, name: str) -> list[JsonValue]:
             scope.fault(place, "must not be blank")
         elif isinstance(entry, dict) and not any(isinstance(each, str) and each.strip() for each in entry.values()):
             scope.fault(place, f"must have at least one string value, such as {' or '.join(KNOWN_KEYS[:3])}")
+        else:
+            texts = entry.values() if isinstance(entry, dict) else (entry,)
+            for left in (each for each in texts if isinstance(each, str) and each in PLACEHOLDERS):
+                scope.placeholder(place, left)
     return entries

@@ -5,49 +5,19 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from workflows.contract.canonical import canonical
+from workflows.contract.examples import DELEGATING, MINIMAL
 from workflows.contract.locate import KEY
 from workflows.contract.models import (
-    Action,
     Decision,
     Delegation,
     Ephemeral,
     FailurePolicy,
     HumanQuestion,
-    Runtime,
     ServiceResult,
     SynthesisRule,
 )
 from workflows.contract.schema import schema
 from workflows.contract.wording import MEANINGS, TIERS
-
-MINIMAL = ServiceResult(
-    decision=Decision.IMPLEMENTED,
-    summary="Added the retry limit and a test for it.",
-    changes_made=({"path": "src/client.py", "summary": "stops after 5 attempts"},),
-    tests_run=({"command": "pytest tests/test_client.py", "result": "12 passed"},),
-)
-DELEGATING = ServiceResult(
-    decision=Decision.APPROVED,
-    summary="The plan is ready: one implementation, then an independent check.",
-    delegations=(
-        Delegation(
-            id="build",
-            agent="backend",
-            action=Action.IMPLEMENT,
-            prompt="Add a rate limiter to src/api.py, with tests. Return implemented when they pass.",
-            timeout="1h30m",
-        ),
-        Delegation(
-            id="check",
-            ephemeral=Ephemeral(runtime=Runtime.RUNTIME_B, role="verifier"),
-            action=Action.REVIEW,
-            prompt="Run the tests yourself. Return changes_requested with findings on any failure, else approved.",
-            deps=("build",),
-            synthesis_rule=SynthesisRule.VERIFY,
-        ),
-    ),
-)
 
 _INTRO = f"""## How to end this job
 
@@ -91,6 +61,7 @@ def explain_contract() -> str:
         _fields("ephemeral", definitions, Ephemeral),
         _fields("Each entry of human_questions", definitions, HumanQuestion),
         _RULES,
+        "Replace everything in angle brackets of these examples; what is left of it is refused.\n",
         _example("The least", MINIMAL),
         _example("With delegations", DELEGATING),
     ]
@@ -128,6 +99,5 @@ def _listed(title: str, meanings: Mapping[Any, str]) -> str:
     return "\n".join([f"{title}:", *(f"- {value}: {meaning}" for value, meaning in meanings.items())]) + "\n"
 
 
-def _example(title: str, result: ServiceResult) -> str:
-    told = {name: value for name, value in canonical(result).items() if value != []}
-    return f"{title}:\n\n{json.dumps({KEY: told})}\n"
+def _example(title: str, result: dict[str, object]) -> str:
+    return f"{title}:\n\n{json.dumps({KEY: result})}\n"

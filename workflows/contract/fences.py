@@ -9,9 +9,11 @@ import hashlib
 from collections.abc import Callable
 from itertools import count
 
+from workflows.contract.patterns import compiled
 from workflows.contract.visible import one_line, visible
 
 _MARK_LENGTH = 12
+_MARK = compiled(rf"data-([0-9a-f]{{{_MARK_LENGTH}}})")
 _INLINE_LIMIT = 300
 _BY_LIMIT = 120
 
@@ -55,6 +57,11 @@ def written(seed: str, write: Callable[[Fences], str]) -> str:
         if fences.stand_alone(text):
             return text
     raise AssertionError("there is always another mark")
+
+
+def marks(text: str) -> set[str]:
+    """Return the marks of all prompts of which a line of a block stands in this text."""
+    return set(_MARK.findall(text))
 
 
 def inline(text: str) -> str:

@@ -1,10 +1,15 @@
 """From raw agent output to a result or to everything that is wrong with it: the one entry point (rulings A1 to A5)."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
+from workflows.contract.examples import DELEGATING, MINIMAL
 from workflows.contract.faults import Fault
-from workflows.contract.locate import KEY, Broken, locate
+from workflows.contract.fences import marks
+from workflows.contract.locate import KEY, Broken, Candidate, locate
 from workflows.contract.models import ServiceResult
 from workflows.contract.notices import Notice
 from workflows.contract.validate import Verdict, validate
@@ -25,10 +30,13 @@ class Rejected:
     faults: tuple[Fault, ...]
 
 
-def read_result(output: str | bytes, *, after_repair: bool = False) -> Accepted | Rejected:
-    """The last valid result of an output, or the faults of the last candidate. Rulings A1, A3, A4."""
+def read_result(output: str | bytes, *, prompt: str = "", after_repair: bool = False) -> Accepted | Rejected:
+    """Return the last valid result of an output, or the faults of the last candidate. Rulings A1, A3, A4.
+
+    In an output that repeats its `prompt`, objects that stand in the prompt are no candidates. Ruling P6.
+    """
     text = output if isinstance(output, str) else output.decode("utf-8", "surrogateescape")
-    found = locate(text)
+    found = candidates(text, prompt)
     verdicts = [
         Verdict((Fault("", each.message),), None) if isinstance(each, Broken) else validate(each.value)
         for each in found
@@ -39,6 +47,31 @@ def read_result(output: str | bytes, *, after_repair: bool = False) -> Accepted 
             later = len(found) - 1 - valid[-1]
             return Accepted(result, (*_ambiguity(len(valid), later), *_dropped(verdicts[valid[-1]].faults)))
     return Rejected(verdicts[-1].faults if verdicts else (_nothing_found(text),))
+
+
+def candidates(text: str, prompt: str = "") -> tuple[Candidate | Broken, ...]:
+    """Locate the objects of an output that are neither an example nor an echo of its prompt. Rulings A1, P6.
+
+    Who is asked for a certain object may return it: it is an echo only beside the prompt's own mark.
+    """
+    repeats = not marks(text).isdisjoint(marks(prompt))
+    echoes = _EXAMPLES | ({_written(each.value) for each in _whole(prompt)} if repeats else set())
+    return tuple(each for each in locate(text) if isinstance(each, Broken) or _written(each.value) not in echoes)
+
+
+def _whole(text: str) -> Iterator[Candidate]:
+    return (each for each in locate(text) if isinstance(each, Candidate))
+
+
+def _written(value: dict[str, JsonValue]) -> str:
+    """Return one text for equal objects; one nested too deeply is refused whatever it is."""
+    try:
+        return json.dumps(value, sort_keys=True)
+    except RecursionError:
+        return ""
+
+
+_EXAMPLES = frozenset(json.dumps({KEY: each}, sort_keys=True) for each in (MINIMAL, DELEGATING))
 
 
 def _ambiguity(valid: int, later: int) -> tuple[Notice, ...]:
@@ -62,5 +95,8 @@ def _dropped(faults: Sequence[Fault]) -> tuple[Notice, ...]:
 def _nothing_found(text: str) -> Fault:
     if not text.strip():
         return Fault("", "the output is empty; end with one JSON object that has the key service_result")
+    if any(_whole(text)):
+        again = "the output repeats its prompt and holds no result of its own"
+        return Fault("", f"{again}; end with one JSON object that has the key {KEY}, filled in")
     near = f"; the text {KEY} occurs, but not as the key of a JSON object" if KEY in text else ""
     return Fault("", f"the output holds no JSON object with the key {KEY}{near}")

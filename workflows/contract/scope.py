@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
+from workflows.contract.examples import PLACEHOLDERS
 from workflows.contract.faults import Fault, Faults, member, nearest, quoted
 from workflows.contract.hygiene import unclean
 from workflows.contract.locate import Members
@@ -65,7 +66,13 @@ class Scope:
             return None
         if of and (sentence := too_long(of, value)):
             self.fault(name, sentence)
+        if value in PLACEHOLDERS:
+            self.placeholder(name, value)
         return value
+
+    def placeholder(self, name: str, value: str) -> None:
+        """Note a text that an example left for its writer to replace. Ruling P6."""
+        self.fault(name, f"{quoted(value)} is a placeholder of the example: put your own text in its place")
 
     def choice(self, name: str, of: type[Choice], *, required: bool = False) -> Choice | None:
         """Exactly one of the allowed values. Ruling A7."""

@@ -1,0 +1,33 @@
+"""The examples of the contract, with placeholders that `validate` refuses (ruling P6): an echo of one is no result."""
+
+from workflows.contract.models import Action, Runtime, SynthesisRule
+
+DECISION = "<decision>"
+SUMMARY = "<what you did and found, in a few sentences>"
+_PART, _CHECK = "<what this job has to do, complete>", "<what this job has to check, and how>"
+_FILE, _CHANGE, _COMMAND, _OUTPUT = "<file>", "<what changed in it>", "<command>", "<how it ended>"
+
+PLACEHOLDERS = frozenset({SUMMARY, _PART, _CHECK, _FILE, _CHANGE, _COMMAND, _OUTPUT})
+"""Texts that a writer replaces. `<decision>` is refused as every unknown decision is."""
+
+MINIMAL: dict[str, object] = {
+    "decision": DECISION,
+    "summary": SUMMARY,
+    "changes_made": [{"path": _FILE, "summary": _CHANGE}],
+    "tests_run": [{"command": _COMMAND, "result": _OUTPUT}],
+}
+DELEGATING: dict[str, object] = {
+    "decision": DECISION,
+    "summary": SUMMARY,
+    "delegations": [
+        {"id": "build", "agent": "backend", "action": Action.IMPLEMENT, "prompt": _PART, "timeout": "1h30m"},
+        {
+            "id": "check",
+            "ephemeral": {"runtime": Runtime.RUNTIME_B, "role": "verifier"},
+            "action": Action.REVIEW,
+            "prompt": _CHECK,
+            "deps": ["build"],
+            "synthesis_rule": SynthesisRule.VERIFY,
+        },
+    ],
+}
