@@ -253,6 +253,7 @@ RULES: dict[str, dict[str, str]] = {
         "N8": "Connections, requests, logs, webhooks, the home and the token bear whoever can reach them.",
     },
     "Prompts": {
+        "P4": "Who cannot delegate is told the result alone; no prompt names a command that agents are refused.",
         "P6": "Nothing in a prompt is a result: neither its examples nor what others wrote in it, however it is echoed.",
     },
     "The engine's own promises": {

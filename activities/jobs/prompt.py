@@ -32,16 +32,27 @@ def _prompt_of(context: Context, run: JobRun) -> str:
         template = (run.assignment.worker.template or "").strip()
         root = str(context.artifacts.root)
         text = render_continuation(run.brief, bodies, root, seed=seed_of(context, run), template=template)
-        return "\n\n".join(filter(None, (text.strip(), _team(context, run), explain_contract())))
+        return f"{text.strip()}\n\n{_ending(context, run)}"
     instructions = context.artifacts.read(run.assignment.prompt)
-    contract = "\n\n".join(filter(None, (_team(context, run), explain_contract())))
-    return render_task(run, instructions, contract, _artifact(context, run), seed=seed_of(context, run))
+    return render_task(run, instructions, _ending(context, run), _artifact(context, run), seed=seed_of(context, run))
+
+
+def contract_of(run: JobRun) -> str:
+    """Return the contract that applies to a run: of a job that can't delegate, the result alone (ruling P4)."""
+    return explain_contract(leaf=_is_leaf(run))
+
+
+def _is_leaf(run: JobRun) -> bool:
+    at_the_cap = run.leaf or (run.brief is not None and run.brief.budget.depth >= run.brief.budget.depth_cap)
+    return at_the_cap or run.continuation is Continuation.FINALIZE or run.assignment.worker.ephemeral
+
+
+def _ending(context: Context, run: JobRun) -> str:
+    return contract_of(run) if _is_leaf(run) else f"{_team(context, run)}\n\n{contract_of(run)}"
 
 
 def _team(context: Context, run: JobRun) -> str:
-    """List whom the job may delegate to; empty for one that may not."""
-    if run.assignment.worker.ephemeral or run.continuation is Continuation.FINALIZE:
-        return ""
+    """List whom the job may delegate to."""
     sections, installed = context.settings.runtimes, []
     for name in context.settings.configured_runtimes:
         section = sections.get(name, RuntimeSection())

@@ -1,4 +1,6 @@
 import json
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from tests.depth import cases
 from workflows.contract.canonical import canonical_json
 from workflows.contract.explain import explain_contract
 from workflows.contract.locate import KEY
-from workflows.contract.models import Delegation, Ephemeral, HumanQuestion, ServiceResult, Tier
+from workflows.contract.models import Decision, Delegation, Ephemeral, HumanQuestion, ServiceResult, Tier
 from workflows.contract.validate import validate
 from workflows.contract.wording import MEANINGS, TIERS
 
@@ -105,4 +107,24 @@ class TestExplanation:
         assert "once more on a deep model" in text
 
     def test_it_is_short(self) -> None:
-        assert len(explain_contract().encode()) < 6_656
+        assert len(explain_contract().encode()) <= 6_144
+
+    @pytest.mark.ruling("P4")
+    def test_a_leaf_is_told_the_result_alone(self) -> None:
+        text = explain_contract(leaf=True)
+        assert len(text.encode()) <= 2_500
+        assert "This job can't delegate: leave `delegations` out, what is in it is never run." in text
+        named = {name for name in ServiceResult.model_fields if f"\n- {name} (" in text}
+        assert named == ServiceResult.model_fields.keys() - {"delegations", "artifact_body"}
+        assert all(f"\n- {value}: " in text for value in Decision)
+        assert "children" not in text
+        assert "ephemeral" not in text
+
+    @pytest.mark.ruling("P4")
+    @pytest.mark.parametrize(("name", "leaf"), [("coordinator", False), ("leaf", True)])
+    def test_its_whole_text(self, name: str, leaf: bool) -> None:
+        """`GOLDEN=write` writes the files anew."""
+        text, golden = explain_contract(leaf=leaf), Path(__file__).parent / "golden" / f"{name}.md"
+        if os.environ.get("GOLDEN") == "write":
+            golden.write_text(text, encoding="utf-8")
+        assert text == golden.read_text(encoding="utf-8")

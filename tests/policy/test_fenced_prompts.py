@@ -1,5 +1,6 @@
 """Whatever the parts of a prompt say, the prompt is the one that was meant: every builder, any text."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -8,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cli.permitted import INSTEAD, SERVED
 from tests.depth import cases
 from tests.fenced import blocks, frame
+from workflows.contract.explain import explain_contract
 from workflows.contract.faults import Fault
 from workflows.contract.fences import Fences, written
 from workflows.contract.models import Action, Delegation
@@ -70,7 +73,9 @@ def task(text: str) -> str:
     return render_task(run, f"I{text}", "(the contract)", Artifact((text or "x",), f"B{text}", "/brief.md"))
 
 
-def continuation(text: str, flavour: Continuation = Continuation.ANSWERED) -> str:
+def continuation(
+    text: str, flavour: Continuation = Continuation.ANSWERED, correction: Correction = Correction.PREFLIGHT
+) -> str:
     leg = BriefLeg(
         id="a", job_id=f"{ROOT}.1", worker=text or "x", action=Action.IMPLEMENT, state=JobState.SUCCEEDED,
         summary=f"S{text}", findings=f"F{text}", reason=f"R{text}", phase=f"P{text}", branch=f"service/{text}",
@@ -78,7 +83,7 @@ def continuation(text: str, flavour: Continuation = Continuation.ANSWERED) -> st
     )  # fmt: skip
     delegation = Delegation(id="b", agent=f"x{text}", action=Action.ASK, prompt=f"D{text}")
     brief = ContinuationBrief(
-        flavour=flavour, correction=Correction.PREFLIGHT, goal=Text(inline=f"g{text}"),
+        flavour=flavour, correction=correction, goal=Text(inline=f"g{text}"),
         assignment=Text(inline=f"a{text}"),
         parent_job_id=ROOT, answers=(Answer(id="q", question=f"q{text}", text=f"w{text}", leg="a"),),
         guidance=f"u{text}",
@@ -106,6 +111,10 @@ def recipe_leg(text: str, recipe: Recipe, number: int) -> str:
 BUILDERS: dict[str, Callable[[str], str]] = {
     "task": task,
     **{f"continuation {each}": partial(continuation, flavour=each) for each in Continuation},
+    **{
+        f"corrective {each}": partial(continuation, flavour=Continuation.CORRECTIVE, correction=each)
+        for each in Correction
+    },
     "repair": lambda text: repair_prompt([Fault("a", f"a is wrong: {text}".partition("\n")[0][:12])], f"x{text}"),
     "stage": lambda text: stage_prompt("Look.", {"k": text, "l": f"l{text}"}),
     "memory": remembered,
@@ -115,6 +124,7 @@ BUILDERS: dict[str, Callable[[str], str]] = {
         for recipe, number in ((Recipe.VERIFIER, 0), (Recipe.VERIFIER, 1), (Recipe.REVIEW_PANEL, 2))
     },
 }
+COMMAND = re.compile(r"\bservice (?=([a-z-]+(?: [a-z-]+)?))")
 
 
 @pytest.mark.parametrize("builder", BUILDERS.values(), ids=BUILDERS)
@@ -153,3 +163,22 @@ def test_a_question_cannot_answer_itself() -> None:
         ("you, in an earlier attempt", r"Which?\nThe answer: all of them"),
         ("a person with a say in this task", "only one"),
     ]
+
+
+def commands(prompt: str) -> set[str]:
+    """Every command of the table that a prompt names, in whatever sentence."""
+    named = COMMAND.findall(prompt)
+    return {*named, *(each.partition(" ")[0] for each in named)} & (SERVED | INSTEAD.keys())
+
+
+def test_commands_are_found_wherever_they_stand() -> None:
+    text = "`service job merge job-1` or service resume and service job show: the service command"
+    assert commands(text) == {"job merge", "resume", "job show"}
+
+
+@pytest.mark.ruling("P4")
+@pytest.mark.parametrize("name", [*BUILDERS, "contract", "leaf contract"])
+def test_no_prompt_names_a_command_that_agents_are_refused(name: str) -> None:
+    contracts = {"contract": False, "leaf contract": True}
+    prompt = explain_contract(leaf=contracts[name]) if name in contracts else BUILDERS[name]("harmless")
+    assert commands(prompt) <= SERVED

@@ -3,9 +3,9 @@
 from workflows.contract.models import Action, Runtime, SynthesisRule
 
 DECISION = "<decision>"
-SUMMARY = "<what you did and found, in a few sentences>"
-_PART, _CHECK = "<what this job has to do, complete>", "<what this job has to check, and how>"
-_FILE, _CHANGE, _COMMAND, _OUTPUT = "<file>", "<what changed in it>", "<command>", "<how it ended>"
+SUMMARY = "<what you did and found>"
+_PART, _CHECK = "<what to do, complete>", "<what to check, and how>"
+_FILE, _CHANGE, _COMMAND, _OUTPUT = "<file>", "<what changed>", "<command>", "<how it ended>"
 
 PLACEHOLDERS = frozenset({SUMMARY, _PART, _CHECK, _FILE, _CHANGE, _COMMAND, _OUTPUT})
 """Texts that a writer replaces. `<decision>` is refused as every unknown decision is."""

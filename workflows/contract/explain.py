@@ -1,7 +1,7 @@
 """The contract as an agent reads it, generated from the models and the schema (spec: The result object)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -25,19 +25,24 @@ End your last message with exactly one JSON object of this shape, and write noth
 
 {{"{KEY}": {{...}}}}
 
-It is read by a program. Every key below is matched exactly; any other key is refused, and so are misspelt values. Leave
-out what you do not need. Be truthful and brief, and never write a secret anywhere in it.
+A program reads it: keys and values are matched exactly, and any other is refused. Leave out what you do not need. Be
+truthful and brief, and never write a secret in it.
 """
 
+_OF_DELEGATIONS = ("delegations", "artifact_body")
+_LEAF = "This job can't delegate: leave `delegations` out, what is in it is never run.\n"
+
 _RULES = """Rules:
-- ids: 1 to 64 letters, digits, ".", "_", "-", beginning with a letter or digit.
-- Jobs without deps run at once and in parallel; a job with deps runs when all of them succeeded. No cycles.
-- When all are over you are asked once more, with their outcomes, to bring the work together.
+- ids: 1 to 64 letters, digits, ".", "_", "-"; first a letter or digit.
+- A review with nothing to flag is approved, never skipped.
+"""
+_DELEGATION_RULES = """\
+- Delegations of a blocked or failed result are not run.
+- Jobs without deps run at once and in parallel. No cycles.
+- When all are over you are asked again, with their outcomes, to bring the work together.
 - An ephemeral worker that implements needs autonomy_policy workspace-write or danger-full-access.
-- quorum: only with synthesis_rule quorum, from 1 to the number of delegations.
-- A review with nothing to flag is approved, never skipped. Delegations of a blocked or failed result are not run.
-- Durations are a number and a unit, largest first: d h m s ms. A bare number is refused.
-- Set human_questions only when you cannot go on without a person.
+- quorum: at least 1, at most the number of delegations.
+- Durations have units, largest first: d h m s ms. A bare number is refused.
 """
 _CASCADE = """\
 Start on the cheapest plausible tier. When you are asked again, issue what ended blocked or failed (or a quorum that
@@ -46,33 +51,39 @@ was not met) once more on a deep model.
 
 
 @cache
-def explain_contract() -> str:
-    """What to return and how, in prose and two examples; part of every agent's prompt."""
+def explain_contract(*, leaf: bool = False) -> str:
+    """Describe the result in prose and examples: the end of every prompt. A leaf is told of no delegations (P4)."""
     definitions = schema()["$defs"]
+    delegating = () if leaf else _delegating(definitions)
     parts = [
         _INTRO,
-        _fields(f"Inside {KEY}", definitions, ServiceResult),
+        _LEAF if leaf else "",
+        _fields(f"Inside {KEY}", definitions, ServiceResult, left_out=_OF_DELEGATIONS if leaf else ()),
         _values("decision", Decision),
+        *delegating,
+        _fields("Each entry of human_questions", definitions, HumanQuestion),
+        _RULES if leaf else _RULES + _DELEGATION_RULES,
+        _example("Replace all that is in angle brackets; else it is refused. The least", MINIMAL),
+        "" if leaf else _example("With delegations", DELEGATING),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _delegating(definitions: dict[str, Any]) -> tuple[str, ...]:
+    return (
         _fields("Each entry of delegations (exactly one of agent and ephemeral)", definitions, Delegation),
         _values("failure_policy, when this job fails", FailurePolicy),
         _values("synthesis_rule", SynthesisRule),
-        _listed("Tiers to choose a model by (advice; model itself takes a name that its runtime knows)", TIERS)
-        + _CASCADE,
+        _listed("Tiers to choose a model by (model takes a name that its runtime knows)", TIERS) + _CASCADE,
         _fields("ephemeral", definitions, Ephemeral),
-        _fields("Each entry of human_questions", definitions, HumanQuestion),
-        _RULES,
-        "Replace everything in angle brackets of these examples; what is left of it is refused.\n",
-        _example("The least", MINIMAL),
-        _example("With delegations", DELEGATING),
-    ]
-    return "\n".join(parts)
+    )
 
 
-def _fields(title: str, definitions: dict[str, Any], model: type[Any]) -> str:
+def _fields(title: str, definitions: dict[str, Any], model: type[Any], left_out: Sequence[str] = ()) -> str:
     own = definitions[model.__name__]
     required = own["required"]
     lines = [f"{title}:"]
-    for name, node in own["properties"].items():
+    for name, node in ((name, node) for name, node in own["properties"].items() if name not in left_out):
         need = ", required" if name in required else ""
         lines.append(f"- {name} ({_type(node, definitions)}{need}): {node['description']}")
     return "\n".join(lines) + "\n"

@@ -13,12 +13,15 @@ _MARGIN = 64_000
 """Bytes looked at before the cut, so that a secret across it is still seen whole."""
 
 
-def repair_prompt(faults: Sequence[Fault], previous_output: str | bytes, *, seed: str = "") -> str:
-    """The faults, the required shape, and the end of the previous output as fenced data. Ruling A5."""
-    return written(seed, lambda fences: _whole(faults, *_tail(previous_output), fences))
+def repair_prompt(
+    faults: Sequence[Fault], previous_output: str | bytes, *, contract: str | None = None, seed: str = ""
+) -> str:
+    """Write the faults, the contract, and the end of the previous output as fenced data. Ruling A5."""
+    shape = contract or explain_contract()
+    return written(seed, lambda fences: _whole(faults, shape, *_tail(previous_output), fences))
 
 
-def _whole(faults: Sequence[Fault], previous: str, left_out: int, fences: Fences) -> str:
+def _whole(faults: Sequence[Fault], contract: str, previous: str, left_out: int, fences: Fences) -> str:
     wrong = "\n".join(one_line(fault.message) for fault in faults)
     cut = f", without its first {left_out} bytes" if left_out else ""
     return f"""Your result was not accepted. The rest of your work stands: do not redo it, only send the result again.
@@ -29,7 +32,7 @@ What is wrong with it, one fault per line:
 
 Answer with the corrected JSON object and nothing else. Change what the faults name and keep the rest as it was.
 
-{explain_contract()}
+{contract}
 Your previous output{cut}. {fences.meaning()}
 
 {fences.block(previous, "you, in the run before")}

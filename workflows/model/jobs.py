@@ -37,6 +37,8 @@ class JobRun(Wire):
     branch_deps: tuple[str, ...] = ()
     """Branches whose work this job must see, in merge order (rulings I1, I2)."""
     shared_worktree: str | None = None
+    leaf: bool = False
+    """A leg at the depth cap: it may not delegate."""
 
 
 class JobOutcome(Wire):

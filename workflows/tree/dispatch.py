@@ -210,6 +210,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         artifact_digest=batch.artifact_digest if leg.artifacts else None,
         branch_deps=step.state.work_needed(chain, batch, leg),
         shared_worktree=leg.worktree,
+        leaf=depth >= tree.settings.bounds.max_delegation_depth,
     )
 
 

@@ -9,7 +9,8 @@ from tests.assigned import changed
 from tests.fenced import blocks, frame
 from tests.tree.simulator import World, delegation, tree_input
 from workflows.contract.explain import explain_contract
-from workflows.model.settings import TreeSettings
+from workflows.model.settings import Bounds, TreeSettings
+from workflows.model.states import Continuation
 from workflows.model.texts import Text
 from workflows.model.workers import Worker
 
@@ -48,6 +49,36 @@ def test_a_leg_is_handed_the_body_it_names_and_no_other_is_and_both_are_told_the
     assert ("the job that delegated this one", "the plan of the whole") in blocks(handed)
     assert "the plan of the whole" not in other
     assert all(prompt.endswith(explain_contract()) for prompt in (handed, other))
+
+
+@pytest.mark.ruling("P4")
+def test_who_cannot_delegate_is_told_the_result_alone(stage: Stage) -> None:
+    """A throwaway worker, a leg at the depth cap, the finalize; neither root nor other leg nor continuation."""
+    leaf = explain_contract(leaf=True)
+    tree = World(tree_input(settings=TreeSettings(bounds=Bounds(max_delegation_depth=2)), prompt=Text(inline="goal")))
+    tree.begin()
+    root = tree.last
+    tree.coordinator("approved", delegation("a", "lead"), delegation("b", ephemeral=True))
+    lead, throwaway = tree.flying.values()
+    tree.leg("a", "approved", delegation("deep"))
+    deep = tree.last
+    tree.kill()
+    for job_id in list(tree.flying):
+        tree.end(job_id)
+    runs = {"root": root, "lead": lead, "throwaway": throwaway, "deep": deep, "finalize": tree.last}
+    prompts = {name: prompt_of(stage.context, run) for name, run in runs.items()}
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert {name for name, prompt in prompts.items() if prompt.endswith(leaf)} == {"throwaway", "deep", "finalize"}
+    assert all(prompts[name].endswith(explain_contract()) for name in ("root", "lead"))
+
+
+@pytest.mark.ruling("P4")
+async def test_its_repair_is_told_so_too(stage: Stage) -> None:
+    run = stage.job("import sys; print(sys.stdin.read())")
+    worker = run.assignment.worker.model_copy(update={"ephemeral": True})
+    await stage.play(changed(run, worker=worker))
+    (prompt,) = stage.context.home.root.rglob("*repair*/prompt*")
+    assert explain_contract(leaf=True) in prompt.read_text()
 
 
 @pytest.mark.ruling("C6")

@@ -26,9 +26,8 @@ not see this one. A leg that failed may be issued again with a narrower prompt, 
 3. **It cannot go on** without something only the outside can give: return `blocked` and name it in `needs`.
 
 States, decisions and observed files are facts. Summaries are what agents say of themselves; where the two differ, \
-have it checked. Branches of succeeded implement legs stay unmerged until `service job merge <leg>`: each is listed \
-with its command. A person types it, or you where the `service` command can be reached from here; a branch stays until \
-it is merged or an operator drops it."""
+have it checked. Branches of succeeded implement legs stay unmerged until a person merges or drops them: say in your \
+summary which of them to merge, and in what order."""
 
 _PREFLIGHT = """\
 Your last set was **not dispatched**: nothing of it ran, and nothing of it will. The faults are listed above, and the \

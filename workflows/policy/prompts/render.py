@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 
 from workflows.contract.fences import Fences, cut, inline, written
-from workflows.contract.models import Action, Delegation
+from workflows.contract.models import Delegation
 from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief
-from workflows.model.states import Continuation, JobState
+from workflows.model.states import Continuation
 from workflows.model.texts import RefusedSet, Text
 from workflows.policy import bindings
 from workflows.policy.prices import dollars
@@ -166,8 +166,6 @@ def _facts(leg: BriefLeg) -> Iterator[tuple[str, str]]:
         yield "pull request", f"#{leg.pull_request}"
     if leg.branch:
         yield "branch", inline(leg.branch)
-        if leg.state is JobState.SUCCEEDED and leg.action is Action.IMPLEMENT:
-            yield "merged by", f"`service job merge {leg.job_id}`"
     if leg.touched_files:
         yield "observed files", ", ".join(inline(name) for name in leg.touched_files)
 
