@@ -127,9 +127,11 @@ def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], js
 
 
 Message = Annotated[str, typer.Argument(help="What to do; `-` reads it from standard input.")]
-Model = Annotated[str, typer.Option(help="Model for this job.")]
-Effort = Annotated[str, typer.Option(help="Effort for this job.")]
-OnRuntime = Annotated[str, typer.Option("--runtime", help="Another runtime than the agent's own, for this job.")]
+Model = Annotated[str | None, typer.Option(help="Model for this job.")]
+Effort = Annotated[str | None, typer.Option(help="Effort for this job.")]
+OnRuntime = Annotated[
+    str | None, typer.Option("--runtime", help="Another runtime than the agent's own, for this job.")
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Follow the job to its end.")]
 
 
@@ -138,9 +140,9 @@ def ask(
     name: Name,
     message: Message,
     repo: RepoName,
-    model: Model = "",
-    effort: Effort = "",
-    runtime: OnRuntime = "",
+    model: Model = None,
+    effort: Effort = None,
+    runtime: OnRuntime = None,
     pr: Pr = None,
     issue: Issue = None,
     wait: Wait = False,
@@ -155,9 +157,9 @@ def review(
     name: Name,
     message: Message,
     repo: RepoName,
-    model: Model = "",
-    effort: Effort = "",
-    runtime: OnRuntime = "",
+    model: Model = None,
+    effort: Effort = None,
+    runtime: OnRuntime = None,
     pr: Pr = None,
     issue: Issue = None,
     wait: Wait = False,
@@ -172,9 +174,9 @@ def implement(
     name: Name,
     message: Message,
     repo: RepoName,
-    model: Model = "",
-    effort: Effort = "",
-    runtime: OnRuntime = "",
+    model: Model = None,
+    effort: Effort = None,
+    runtime: OnRuntime = None,
     pr: Pr = None,
     issue: Issue = None,
     wait: Wait = False,
@@ -189,14 +191,13 @@ def _new(
     action: str,
     message: str,
     repo: str,
-    means: tuple[str, str, str],
+    means: tuple[str | None, str | None, str | None],
     belongs_to: tuple[int | None, int | None],
 ) -> "NewJob":
     from bridge.operations.new_jobs import NewJob
     from cli.piped import text_of
 
-    model, effort, runtime = (each or None for each in means)
-    return NewJob(name, action, text_of(message), repo, model, effort, runtime, *belongs_to)
+    return NewJob(name, action, text_of(message), repo, *means, *belongs_to)
 
 
 def _start(new: "NewJob", wait: bool, json: bool) -> None:

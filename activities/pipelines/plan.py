@@ -24,6 +24,7 @@ from workflows.pipeline.prompt import stage_prompt
 from workflows.pipeline.read import read
 from workflows.pipeline.stage_run import Script
 from workflows.policy.assignments import ephemeral_worker
+from workflows.policy.preflight import NO_AGENT, RUNTIME_NAMES
 
 
 class NotRunnableError(RefusedError):
@@ -177,6 +178,8 @@ def _worker(store: Engine, settings: Settings, definition: Definition, stage: Ag
     name = stage.agent or ""
     agent = agents.get(store, name)
     if agent is None:
+        if name in {*RUNTIME_NAMES, *settings.runtimes}:
+            raise NotRunnableError(f"{where}: {name} {NO_AGENT}", f"service agent add NAME --runtime {name}")
         raise NotRunnableError(f"{where}: no agent {name}", f"service agent add {name} --runtime RUNTIME")
     try:
         agent.check(stage.action, definition.repo or "")

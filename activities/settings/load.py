@@ -64,7 +64,10 @@ def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
         settings = Settings.model_validate(_over(written, overrides))
     except ValidationError as error:
         faults = "\n".join(first([_sentence(fault, environ) for fault in error.errors()]))
-        raise SettingsError(faults, f"edit {home.config}, then: service config check") from None
+        variables = {_variable(fault, environ) for fault in error.errors()}
+        edit = f"edit {home.config}, then: service config check"
+        hint = f"unset {' '.join(sorted(variables))}" if all(variables) else edit
+        raise SettingsError(faults, hint) from None
     _learn_secrets(home, settings, environ)
     in_force = toml.flattened(settings.model_dump(mode="json"))
     as_typed = {path: given for path, given in toml.flattened(written).items() if path in in_force}
@@ -110,13 +113,18 @@ def _from_environment(name: str, text: str, section: str, key: str) -> object:
     return int(text)
 
 
+def _variable(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
+    """Return the environment variable that set the value at fault, if one did."""
+    return next((name for name, where in ENVIRONMENT.items() if name in environ and where == fault["loc"]), "")
+
+
 def _sentence(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
     text = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     if not fault["loc"]:  # two sections that do not fit together: it names them itself
         return text
     *section, key = [str(part) for part in fault["loc"]]
     where = f"[{'.'.join(section)}].{key}" if section else f"[{key}]"
-    where = next((name for name in ENVIRONMENT if name in environ and ENVIRONMENT[name] == (*section, key)), where)
+    where = _variable(fault, environ) or where
     if fault["type"] == "extra_forbidden":
         near = difflib.get_close_matches(key, _known_keys(section), n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; known here: {', '.join(_known_keys(section))}"

@@ -15,6 +15,7 @@ from bridge.operations.texts import bounded, bounded_or_none
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.workers import SessionScope, Worker
+from workflows.policy.preflight import NO_AGENT, RUNTIME_NAMES
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -56,6 +57,8 @@ def get(service: Service, name: str) -> Agent:
     agent = stored.get(service.store, name)
     if agent is None:
         known = ", ".join(agent.worker.name for agent in stored.every(service.store)) or "none"
+        if name in {*RUNTIME_NAMES, *service.settings.runtimes}:
+            raise NotFoundError(f"{name} {NO_AGENT}; known: {known}", f"service agent add NAME --runtime {name}")
         raise NotFoundError(f"no agent {name}; known: {known}", f"service agent add {name} --runtime RUNTIME")
     return agent
 

@@ -65,11 +65,18 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     agent.check(new.action, repo.name)
     worker = _on_runtime(service, agent.worker, new.runtime)
     tree = _tree(service, worker, Action(new.action), message, repo, root=root)
-    model, effort = bounded_or_none("model", "model", new.model), bounded_or_none("effort", "effort", new.effort)
+    model, effort = _named("model", new.model), _named("effort", new.effort)
     binding = await bound.bound(service, repo, new.pull_request, new.issue, token)
     means = {"model": model, "effort": effort} | binding.fields
     tree = tree.model_copy(update={"assignment": tree.assignment.model_copy(update=means)})
     return await trees.start(service, tree, repo.host)
+
+
+def _named(option: str, text: str | None) -> str | None:
+    """Return a bounded option; an empty one is a slip, such as a shell variable that is not set."""
+    if text is not None and not text.strip():
+        raise UsageError(f"--{option} is empty: name one, or leave --{option} out")
+    return bounded_or_none(option, option, text)
 
 
 @dataclass(frozen=True)

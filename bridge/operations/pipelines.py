@@ -101,6 +101,7 @@ async def run(
     """
     from bridge.operations import pipeline_workflows
 
+    get(service, name)
     checked = check_payload({} if payload is None else payload)
     if run_id is not None and not ids.is_run_id(run_id):
         raise UsageError(f"{run_id!r} is not a run id; they look like prun-0c5e2v7q9a3k")

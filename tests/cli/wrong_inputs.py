@@ -17,6 +17,7 @@ WRONG: list[tuple[str, int, str]] = [
     ("agent ask nobody hi --repo acme/shop", NOT_FOUND, "no agent nobody"),
     ("agent add ü --runtime shell --command cat", USAGE, "'ü' is not an agent name"),
     ("agent add a --runtime shell --command cat --autonomy maybe", USAGE, "'maybe' is not an autonomy policy"),
+    ("agent show shell", NOT_FOUND, "shell is the name of a runtime, not of an agent"),
     ("agent remove nobody", NOT_FOUND, "no agent nobody"),
     ("attention --nonsense", USAGE, "No such option: --nonsense"),
     ("backup", USAGE, "Missing argument 'FOLDER'"),

@@ -140,6 +140,7 @@ def test_every_fault_is_reported_at_once_with_the_nearest_key() -> None:
         (of(stage(), schedule={"interval": "1h", "timezone": "UTC"}), "schedule.timezone is only of use with cron"),
         (of(*(stage(id=f"s{n}") for n in range(MOST_STAGES + 1))), f"stages are more than {MOST_STAGES}"),
         (of(stage(retry=11)), 'stages[0] (id "a"): retry must be at most 10'),
+        (of(stage(retry=10**30)), 'stages[0] (id "a"): retry must be at most 10'),
         ("name: a\nname: b\nstages: [{id: a, kind: shell, command: x}]", "name is given more than once"),
         ("- 1", "a pipeline must be an object, not an array"),
         ("a: &x [1]\nb: *x", "this is not valid YAML: aliases are not allowed (line 2, column 4)"),
@@ -204,3 +205,12 @@ def test_what_a_stage_belongs_to_is_read_strictly(fields: dict[str, object], fau
 def test_a_shell_stage_belongs_to_what_its_run_belongs_to() -> None:
     [fault] = faults(json.dumps({"name": "n", "stages": [stage(pull_request=7)]}))
     assert 'unknown key "pull_request"' in fault
+
+
+@pytest.mark.ruling("K1")
+@pytest.mark.parametrize("format_", Format)
+def test_a_number_of_too_many_digits_is_refused_in_words_of_ours(format_: Format) -> None:
+    long = "1" + "0" * 5_000
+    text = f"retry: {long}" if format_ is Format.YAML else f"retry = {long}"
+    with pytest.raises(DefinitionError, match=rf"^this is not valid {format_.upper()}: a number has too many digits"):
+        read(text, format_)

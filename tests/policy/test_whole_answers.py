@@ -76,10 +76,15 @@ def test_an_id_of_nothing_is_refused_unless_it_is_meant_as_text() -> None:
     faults, _ = refused("store: redis\nlimit: 5\ncolour: red")
     assert faults.startswith("`colour` is no question (a line that belongs to the answer above it begins with a blank)")
     assert taken("store: redis\nlimit: 5\ncolour: red", partial=True)
-    faults, lines = refused("colour: red", ONE)
-    assert faults.startswith("`colour` is no question")
-    assert lines == [f"service resume {JOB} answer 'store: colour: red'"]
     assert taken("red\ncolour: red", ONE), "a bare body is one answer"
+
+
+@pytest.mark.ruling("F5", "F5.whole")
+@pytest.mark.parametrize("said", ["Note: keep it small", "colour: red", "Note:\n- keep it small\n- todo: later"])
+def test_a_bare_answer_to_the_only_question_may_begin_with_a_word_and_a_colon(said: str) -> None:
+    assert taken(said, ONE)
+    assert parse(said, list(ONE)).by_id == {"store": said}
+    assert refused(f"store: redis\n{said}", ONE)[0].startswith(f"`{said.partition(':')[0]}` is no question")
 
 
 @pytest.mark.ruling("F5.whole")

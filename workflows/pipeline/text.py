@@ -75,4 +75,5 @@ def parse(text: str, format_: Format) -> JsonValue:
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         raise ValueError(f"this is not valid YAML: {error.problem or error}{place}") from None
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        raise ValueError(f"this is not valid {format_.upper()}: {' '.join(str(error).split())[:300]}") from None
+        why = "a number has too many digits" if "int_max_str_digits" in str(error) else " ".join(str(error).split())
+        raise ValueError(f"this is not valid {format_.upper()}: {why[:300]}") from None

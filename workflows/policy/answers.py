@@ -44,8 +44,13 @@ def strange_ids(body: str, ids: Sequence[str]) -> tuple[str, ...]:
     A bare body is one answer: of it only the beginning counts.
     """
     lines = list(_lines(clean(body)))
-    bare = len(ids) == 1 and not any(head["id"] in ids for line in lines if (head := _HEAD.fullmatch(line)))
-    return _unmatched([line for line in lines[: 1 if bare else None] if not line[:1].isspace()], ids)
+    return _unmatched([line for line in lines[: 1 if is_bare(body, ids) else None] if not line[:1].isspace()], ids)
+
+
+def is_bare(body: str, ids: Sequence[str]) -> bool:
+    """The body names no id and answers the only question there is."""
+    lines = _lines(clean(body))
+    return len(ids) == 1 and not any(head["id"] in ids for line in lines if (head := _HEAD.fullmatch(line)))
 
 
 def with_ids(body: str, names: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from workflows.model.refusals import Refusal
 from workflows.model.settings import TreeSettings
 from workflows.model.workers import Worker
 
+NO_AGENT = "is the name of a runtime, not of an agent"
 RUNTIME_NAMES = frozenset({*(each.value for each in Runtime), "shell"})
 ALTERNATIVE = 'or use "ephemeral": {"runtime": ...} instead of "agent" for a throwaway worker'
 
@@ -54,7 +55,7 @@ def _faults(
 def _registered(name: str, action: Action, agents: Mapping[str, Worker], settings: TreeSettings) -> Iterator[str]:
     agent = agents.get(name)
     if agent is None and (name in {*RUNTIME_NAMES, *settings.runtimes, *settings.configured_runtimes}):
-        yield f'"{name}" is the name of a runtime, not of an agent: name a registered agent, or an ephemeral worker'
+        yield f'"{name}" {NO_AGENT}: name a registered agent, or an ephemeral worker'
         return
     if agent is None:
         yield f'agent "{name}" is unknown or not allowed on this repository'

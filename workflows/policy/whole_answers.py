@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from workflows.model.refusals import Refusal, ResumeFault
-from workflows.policy.answers import Answers, one_line, parse, strange_ids, with_ids
+from workflows.policy.answers import Answers, is_bare, one_line, parse, strange_ids, with_ids
 
 Asks = Mapping[str, Sequence[str]]
 """The questions of a round by id, with the choices each suggests."""
@@ -60,7 +60,7 @@ def _strange(text: str, asks: Asks, meant: Meant) -> Iterator[str]:
         near = nearest(name, list(asks))
         if near:
             yield f"`{name}` is no question, did you mean `{near}`?"
-        elif not meant.partial:
+        elif not meant.partial and not is_bare(text, list(asks)):
             yield f"`{name}` is no question (a line that belongs to the answer above it begins with a blank)"
 
 

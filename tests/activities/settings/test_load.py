@@ -188,8 +188,11 @@ def test_every_limit_that_may_be_overridden_reaches_the_tree(home: Home) -> None
 
 
 def test_a_value_of_the_environment_that_is_out_of_range_is_named_by_its_variable(home: Home) -> None:
-    with pytest.raises(SettingsError, match=r"^SERVICE_BRIDGE_PORT should be less than or equal to 65535, not 65536"):
+    with pytest.raises(
+        SettingsError, match=r"^SERVICE_BRIDGE_PORT should be less than or equal to 65535, not 65536"
+    ) as e:
         load_settings(home, {"SERVICE_BRIDGE_PORT": "65536"})
+    assert e.value.hint == "unset SERVICE_BRIDGE_PORT"
     home.config.write_text("[bridge]\nport = 65536\n")
     with pytest.raises(SettingsError, match=r"^\[bridge\].port should be"):
         load_settings(home, {"SERVICE_TEMPORAL_PORT": "7"})

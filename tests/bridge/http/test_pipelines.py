@@ -103,7 +103,7 @@ class TestRun:
         answer = await call.post(RUN.format(name))
         assert (answer.status_code, why in answer.json()["error"]) == (status, True), answer.text
         bad = await call.post(RUN.format(name), json={"payload": {"BAD": "x"}})
-        assert bad.status_code == 400, "the words are looked at first"
+        assert bad.status_code == (404 if more is None else 400), "the words are looked at before what may run"
 
     async def test_a_stage_that_no_agent_may_run_is_no_active_run(
         self, service: Service, call: httpx.AsyncClient, path: str
@@ -116,6 +116,10 @@ class TestRun:
         answer = await call.post(RUN.format("crew"))
         assert (answer.status_code, answer.json()["code"]) == (400, "pipeline_not_runnable")
         assert "stage look of crew: no agent nobody" in answer.json()["error"]
+        named = text.replace("agent: nobody", "agent: runtime_a")
+        pipelines.put(service.store, read(named, Format.YAML), named, Format.YAML)
+        answer = await call.post(RUN.format("crew"))
+        assert "stage look of crew: runtime_a is the name of a runtime, not of an agent" in answer.json()["error"]
 
     @pytest.mark.ruling("C6")
     async def test_a_stage_whose_template_does_not_exist_cannot_be_run(
