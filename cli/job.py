@@ -7,7 +7,7 @@ import typer
 from cli import job_branches, job_publish
 from cli.drawing.tables import Column
 from cli.job_tables import HEADINGS, REVIEW_HEADINGS, link_of
-from cli.output import say, say_json, say_table
+from cli.output import say, say_document, say_json, say_table
 from cli.web import Web, address_of, open_page
 
 if TYPE_CHECKING:
@@ -102,6 +102,22 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
     say(*in_words(detail, address_of(service, dashboard.page_of_record(detail.job))))
     for way in ways:
         say("", *way_out_in_words(way))
+
+
+@app.command()
+def prompt(
+    job_id: JobId,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Of this attempt; the last one unless named.")] = None,
+    json: Json = False,
+) -> None:
+    """Print what a job's program was told, without secrets. For people."""
+    from dataclasses import asdict
+
+    from bridge.operations import output
+    from bridge.operations.service import Service
+
+    told = output.prompt(Service.locate(), job_id, attempt)
+    say_json(asdict(told)) if json else say_document(told.prompt)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import Any
 PAGED = {
     *("agent list", "agent show", "attention", "config show", "daemon install", "doctor"),
     *("github comment-preview", "github status"),
-    *("job branches", "job events", "job list", "job reviews", "job show", "job tree"),
+    *("job branches", "job events", "job list", "job prompt", "job reviews", "job show", "job tree"),
     *("memory list", "memory recall", "memory show", "pipeline list", "pipeline runs", "pipeline show"),
     *("repo list", "repo sweep", "result render", "result schema", "runtime check", "runtime list", "spend"),
 }

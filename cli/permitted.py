@@ -85,6 +85,7 @@ INSTEAD = {
     "job merge": SAY,
     "job note": SAY,
     "job open": SAY,
+    "job prompt": _LOOK,
     "job publish": SAY,
     "job retry": SAY,
     "memory add": _PROPOSE,

@@ -255,6 +255,7 @@ RULES: dict[str, dict[str, str]] = {
     "Prompts": {
         "P4": "Who cannot delegate is told the result alone; no prompt names a command that agents are refused.",
         "P6": "Nothing in a prompt is a result: neither its examples nor what others wrote in it, however it is echoed.",
+        "P7.shown": "People are shown what a job was told, by attempt, without secrets.",
     },
     "The engine's own promises": {
         "engine:total": "Any event in any state is taken; senseless ones change nothing.",

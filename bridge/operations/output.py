@@ -1,14 +1,16 @@
-"""What the agent of a job prints, or printed: as long as its files are kept, and on the host where it ran."""
+"""What a job's program was told and prints: as long as its files are kept, and on the host where it ran."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.redaction.redacted import redacted
 from activities.runs.output import last_lines
-from activities.runs.regular_files import size_of
+from activities.runs.regular_files import NotRegularError, content_of, size_of
 from activities.runs.status import newest_program
 from activities.store import attempts as stored_runs
 from bridge.operations import jobs
 from bridge.operations.service import Service
+from workflows.model.errors import NotFoundError, RefusedError
 
 
 @dataclass(frozen=True)
@@ -39,3 +41,44 @@ def of_job(service: Service, job_id: str, limit: int) -> Output:
     except FileNotFoundError:
         return Output(problem="nothing yet" if job.ended_at is None else "it is not kept any more")
     return Output(last_lines(file, limit), size_of(file), str(file))
+
+
+PROMPT_FILES = ("prompt", "prompt.md")
+"""For standard input, and for a program that reads it from a file."""
+MOST_OF_A_PROMPT = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Told:
+    """The prompt of one attempt, without secrets."""
+
+    job_id: str
+    attempt: int
+    prompt: str
+
+
+def prompt(service: Service, job_id: str, attempt: int | None = None) -> Told:
+    """Return the prompt of an attempt, or of the last one; raise `NotFoundError` if there is none to show."""
+    job = jobs.get(service, job_id)
+    runs = {run.attempt: run for run in stored_runs.of_job(service.store, job.job_id)}
+    look = f"service job show {job.job_id}"
+    if not runs:
+        raise NotFoundError(
+            f"{job.job_id} has not begun yet" if job.ended_at is None else f"{job.job_id} never ran", look
+        )
+    run = runs.get(max(runs) if attempt is None else attempt)
+    if run is None:
+        raise NotFoundError(f"{job.job_id} has no attempt {attempt}; its attempts: {', '.join(map(str, runs))}", look)
+    if run.host != service.settings.host:
+        raise RefusedError(
+            f"attempt {run.attempt} ran on the host {run.host}", f"on {run.host}: service job prompt {job.job_id}"
+        )
+    for file in PROMPT_FILES:
+        try:
+            text = content_of(Path(run.run_dir) / file, MOST_OF_A_PROMPT).decode(errors="replace")
+        except FileNotFoundError:
+            continue
+        except NotRegularError as error:
+            raise RefusedError(str(error), look) from None
+        return Told(job.job_id, run.attempt, redacted(text))
+    raise NotFoundError(f"the prompt of attempt {run.attempt} is not kept any more ([worker].keep_runs)", look)

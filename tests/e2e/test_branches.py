@@ -19,6 +19,7 @@ def test_branches_are_listed_merged_once_and_dropped(script: Script) -> None:
     job = script.ask()
     task = script.until_over(job)["task"]
     assert "service job merge" not in script.prompt(f"{job}.3"), "agents are refused it"
+    assert script.service("job", "prompt", f"{job}.3").stdout == script.prompt(f"{job}.3")
     service, repo = script.service, script.service.repo
     listed = service.json("job", "branches", f"{job}.2")
     assert [(each["leg"], each["state"], each["ahead"], each["files"]) for each in listed["legs"]] == [

@@ -1,0 +1,81 @@
+"""`service job prompt`: what a job was told, for people."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from activities.store import attempts, database, schema
+from bridge.operations.service import Service
+from cli.main import main
+from tests.bridge import seeds
+from tests.contract.redaction_table import TOKENS
+
+pytestmark = pytest.mark.ruling("P7.shown")
+JOB = f"{seeds.ROOT}.1"
+TOKEN = TOKENS["GitHub personal"]
+
+
+@pytest.fixture
+def service(home: Home, tmp_path: Path) -> Service:
+    """A job with two attempts: the second one's program reads its prompt from a file."""
+    service = Service(home)
+    seeds.write(service, seeds.task(), seeds.job(seeds.ROOT), seeds.job(JOB))
+    for number, file in ((1, "prompt"), (2, "prompt.md")):
+        folder = tmp_path / f"run-{number}"
+        folder.mkdir()
+        (folder / file).write_text(f"# Job\n\nattempt {number} with {TOKEN}\n")
+        row = {"job_id": JOB, "attempt": number, "host": service.settings.host, "run_dir": str(folder), "started_at": 1}
+        with service.store.begin() as connection:
+            database.insert_one(connection, schema.runs, row)
+    return service
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["job", "prompt", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_it_is_that_of_the_last_attempt_without_secrets(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, JOB)
+    assert text.startswith("# Job\n\nattempt 2 with ")
+    assert TOKEN not in text
+    assert "attempt 1 with" in printed(capsys, JOB, "--attempt", "1")
+
+
+def test_json_names_the_attempt(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    said = json.loads(printed(capsys, JOB, "--json"))
+    assert (said["job_id"], said["attempt"]) == (JOB, 2)
+    assert said["prompt"].startswith("# Job\n\nattempt 2 with ")
+    assert TOKEN not in said["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        ([JOB, "--attempt", "3"], 4, f"{JOB} has no attempt 3; its attempts: 1, 2"),
+        ([seeds.ROOT], 4, f"{seeds.ROOT} has not begun yet"),
+        (["job-ffffffffffff"], 4, "no job job-ffffffffffff"),
+        ([JOB, "--attempt", "0"], 2, "Invalid value"),
+    ],
+)
+def test_what_cannot_be_shown_says_why(
+    service: Service, capsys: pytest.CaptureFixture[str], words: list[str], code: int, says: str
+) -> None:
+    assert main(["job", "prompt", *words]) == code
+    assert says in capsys.readouterr().err
+
+
+def test_a_prompt_that_is_gone_or_elsewhere_says_so(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = attempts.of_job(service.store, JOB)
+    (Path(second.run_dir) / "prompt.md").unlink()
+    assert main(["job", "prompt", JOB]) == 4
+    assert "the prompt of attempt 2 is not kept any more" in capsys.readouterr().err
+    (Path(second.run_dir) / "prompt").symlink_to(Path(first.run_dir) / "prompt")
+    assert main(["job", "prompt", JOB]) == 3
+    assert "is a link" in capsys.readouterr().err
+    with service.store.begin() as connection:
+        connection.execute(schema.runs.update().values(host="elsewhere"))
+    assert main(["job", "prompt", JOB]) == 3
+    assert "attempt 2 ran on the host elsewhere" in capsys.readouterr().err
