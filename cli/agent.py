@@ -129,9 +129,7 @@ def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], js
 Message = Annotated[str, typer.Argument(help="What to do; `-` reads it from standard input.")]
 Model = Annotated[str | None, typer.Option(help="Model for this job.")]
 Effort = Annotated[str | None, typer.Option(help="Effort for this job.")]
-OnRuntime = Annotated[
-    str | None, typer.Option("--runtime", help="Another runtime than the agent's own, for this job.")
-]
+OnRuntime = Annotated[str | None, typer.Option("--runtime", help="Another runtime than the agent's own, for this job.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Follow the job to its end.")]
 
 

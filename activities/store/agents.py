@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, delete, insert, select
+from sqlalchemy import Engine, bindparam, delete, insert, select
 
 from activities.store import schema
 from activities.store.database import insert_new, rows_with
@@ -53,7 +53,9 @@ def every(engine: Engine) -> list[Agent]:
 
 def routable(engine: Engine, repo: str) -> tuple[Worker, ...]:
     """The agents allowed on a repository, by name: what preflight checks a delegation against (ruling C6)."""
-    return tuple(agent.worker for agent in _read(engine) if repo in agent.repos)
+    with engine.connect() as connection:
+        rows = connection.execute(_ROUTABLE, {"repo": repo})
+        return tuple(Worker.model_validate(dict(row._mapping)) for row in rows)
 
 
 def templates(engine: Engine) -> tuple[str, ...]:
@@ -79,6 +81,9 @@ def deny(engine: Engine, name: str, repo: str) -> None:
 
 
 _AGENTS = select(schema.agents).order_by(schema.agents.c.name)
+_ROUTABLE = _AGENTS.join(schema.agent_repos, schema.agent_repos.c.agent == schema.agents.c.name).where(
+    schema.agent_repos.c.repo == bindparam("repo")
+)
 _ALLOWED = select(schema.agent_repos).order_by(schema.agent_repos.c.repo)
 _ALLOWED_ONE = rows_with(schema.agent_repos.c.agent).order_by(schema.agent_repos.c.repo)
 
