@@ -60,7 +60,7 @@ class Shell:
 def _spent(stdout: Path) -> tuple[Usage, None, str | None]:
     """`{"type":"usage","input_tokens":N,"output_tokens":N,"model":"NAME"}`, one per line; `model` may be left out.
 
-    The model is the one that used most; without any, a shell agent's tokens cost nothing.
+    The model is the one that used most; without any, the job's own model prices the tokens (ruling K5).
     """
     read = written = 0
     used = Counter[str]()

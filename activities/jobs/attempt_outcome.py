@@ -59,6 +59,7 @@ def outcome(
         attempt=run.attempt,
         state=JobState.FAILED,
         usage=usage,
+        priced=True,
         branch=branch if evidence.head_sha else None,
         head_sha=evidence.head_sha,
         touched_files=tuple(map(without_words, evidence.touched.files[:TOUCHED_LIMIT])) if evidence.touched else (),

@@ -101,7 +101,26 @@ def test_a_budget_that_trips_on_a_guess_says_so() -> None:
     assert tripped.data == {"cost_usd": 6.0, "budget": 3.5, "price_assumed": True}
 
 
-def test_a_shell_agents_tokens_count_and_cost_nothing() -> None:
+def test_a_shell_agents_tokens_cost_what_its_model_costs_and_trip_the_budget() -> None:
+    shell = CODER.model_copy(update={"runtime": "shell"})
+    settings = KNOWN.model_copy(update={"bounds": Bounds(max_delegation_cost_usd=1.5)})
+    world = begun(settings, worker=LEAD.model_copy(update={"runtime": "shell"}), model="known")
+    world.coordinator("approved", delegation("a"), usage=MILLION, agents=(shell,), priced=True)
+    assert (world.state.cost_usd, world.state.price_assumed) == (1.0, False), "the model it was asked to use"
+    world.leg("a", usage=MILLION, priced=True)
+    assert (world.state.cost_usd, world.state.price_assumed) == (4.0, True), "the mid tier, as a guess"
+    world.coordinator("approved", delegation("b"), agents=(shell,), priced=True)
+    assert "delegation_cost_usd_exceeded" in world.kinds()
+
+
+def test_a_shell_agent_that_reports_no_tokens_costs_nothing() -> None:
+    world = begun(worker=LEAD.model_copy(update={"runtime": "shell"}), model="known")
+    world.coordinator("implemented", priced=True)
+    assert (world.state.cost_usd, world.state.price_assumed) == (0.0, False)
+
+
+def test_an_outcome_of_an_earlier_release_costs_what_it_cost_then() -> None:
+    """Its history is replayed: a budget must not trip now that did not trip then."""
     world = begun(worker=LEAD.model_copy(update={"runtime": "shell"}), model="known")
     agents = (CODER.model_copy(update={"runtime": "shell"}),)
     world.coordinator("approved", delegation("a"), usage=MILLION, agents=agents)

@@ -63,6 +63,8 @@ class JobOutcome(Wire):
     usage: Usage = Usage()
     model: str | None = None
     """The model that was really used, when its program says so; of several, the one that used most tokens."""
+    priced: bool = False
+    """Its tokens cost what their model costs, whatever its runtime (ruling K5). False: said by an earlier release."""
     session: str | None = None
     branch: str | None = None
     head_sha: str | None = None

@@ -12,7 +12,6 @@ from workflows.model.spend import Usage
 TIER = "tier:"
 """What a price of the settings begins with that is a whole tier's."""
 
-SHELL = "shell"
 _SUFFIX = re.compile(r"\[[^\]]*\]$")
 
 
@@ -27,14 +26,9 @@ class Cost:
 FREE = Cost(usd=0.0, assumed=False)
 
 
-def spent(usage: Usage, *, said: str | None, asked: str | None, runtime: str, overrides: Mapping[str, Price]) -> Cost:
-    """By the model the program said it used, else the one it was asked to use.
-
-    A shell agent pays for its tokens itself, or not at all: it costs nothing unless it says which model it used.
-    """
-    if not usage.total or (runtime == SHELL and not said):
-        return FREE
-    return cost(usage, said or asked, overrides)
+def spent(usage: Usage, *, said: str | None, asked: str | None, overrides: Mapping[str, Price]) -> Cost:
+    """Price tokens by the model the program said it used, else by the one it was asked to use; no tokens are free."""
+    return cost(usage, said or asked, overrides) if usage.total else FREE
 
 
 def cost(usage: Usage, model: str | None, overrides: Mapping[str, Price]) -> Cost:

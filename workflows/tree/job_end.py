@@ -9,7 +9,7 @@ from workflows.model.spend import Usage
 from workflows.model.states import FAILING, JobState
 from workflows.policy import bounds, kept
 from workflows.policy.decisions import ended_as
-from workflows.policy.prices import spent
+from workflows.policy.prices import FREE, Cost, spent
 from workflows.policy.retry_pause import pause
 from workflows.tree import dispatch, finalize, offers, rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
@@ -17,6 +17,9 @@ from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Dispatch
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
+
+
+SHELL = "shell"
 
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
@@ -54,8 +57,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
         state.first[outcome.job_id] = first
     tokens = outcome.usage
     used = Usage() + Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
-    prices = state.input.settings.prices
-    price = spent(used, said=outcome.model, asked=job.model, runtime=job.runtime, overrides=prices)
+    price = _price(step, outcome, used)
     state.usage, state.cost_usd = state.usage + used, state.cost_usd + price.usd
     state.price_assumed = state.price_assumed or price.assumed
     step.change(
@@ -78,6 +80,14 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     for notice in outcome.notices:
         step.notice(notice, outcome.job_id)
     return ended
+
+
+def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:
+    """Outcomes of earlier releases cost nothing where a shell agent named no model: they are replayed as they were."""
+    job = step.state.jobs[outcome.job_id]
+    if job.runtime == SHELL and not (outcome.priced or outcome.model):
+        return FREE
+    return spent(used, said=outcome.model, asked=job.model, overrides=step.state.input.settings.prices)
 
 
 def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:

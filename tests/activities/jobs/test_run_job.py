@@ -208,6 +208,12 @@ async def test_a_program_that_fails_is_not_repaired_even_with_a_good_result(stag
     assert times_run(stage) == 1
 
 
+@pytest.mark.ruling("K5")
+async def test_the_tokens_of_a_shell_agent_are_to_be_priced(stage: Stage) -> None:
+    outcome = await stage.play(stage.job('print(\'{"type":"usage","input_tokens":5}\')\n' + APPROVED))
+    assert (outcome.usage, outcome.model, outcome.priced) == (Usage(input_tokens=5), None, True)
+
+
 @pytest.mark.ruling("A11")
 @pytest.mark.parametrize(
     ("decision", "state"), [("blocked", "blocked"), ("failed", "failed"), ("skipped", "succeeded")]
