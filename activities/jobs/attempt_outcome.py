@@ -117,11 +117,15 @@ def payload(context: Context, verdict: Settled, evidence: Evidence) -> dict[str,
 
 
 def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
-    """What held it; why it failed, with the agent's last words; what a reader changed and lost."""
+    """What held it; why it failed, with the agent's last words; what a reader changed and lost.
+
+    The faults are those of the last result that was read: a repair that ends badly does not hide the first one's.
+    """
     found: dict[str, Any] = {"box": runs[-1].box} if runs and runs[-1].box else {}
-    if isinstance(verdict, Rejected):
-        found["faults"] = [redacted(fault.message) for fault in verdict.faults]
     if not isinstance(verdict, Accepted):
+        read = [run.result for run in runs if isinstance(run.result, Rejected)]
+        for rejected in read[-1:]:
+            found["faults"] = [redacted(fault.message) for fault in rejected.faults]
         for last in runs[-1:]:
             found["stderr"] = redacted(last.stderr)
             found["output"] = redacted_end(last.report.text.decode(errors="replace"), OUTPUT_LIMIT)

@@ -81,7 +81,7 @@ class JobAttempt:
         verdict = judge(executed, timeout, on_order=self.stopping)
         if isinstance(verdict, Rejected) and repair:
             if reason := same_output(first.report.text, executed.report.text):
-                verdict = Failure(reason)
+                verdict = Failure(f"{reason}: {redacted(verdict.faults[0].message)}")
         elif isinstance(verdict, Rejected) and not self.stopping:
             contract, seed = contract_of(self.run), seed_of(self.context, self.run, "repair")
             prompt = repair_prompt(verdict.faults, first.report.text, contract=contract, seed=seed)

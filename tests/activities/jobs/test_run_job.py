@@ -194,7 +194,20 @@ async def test_a_second_faulty_result_fails_with_every_fault(stage: Stage) -> No
 @pytest.mark.ruling("A5")
 async def test_a_repair_that_says_the_same_fails_with_that_reason(stage: Stage) -> None:
     outcome = await stage.play(stage.job("print('no result here')"))
-    assert outcome.reason == "the repair returned the same output, byte for byte, so its faults are the same"
+    fault = "the output holds no JSON object with the key service_result"
+    reason = "the repair returned the same output, byte for byte, so its faults are the same"
+    assert outcome.reason == f"{reason}: {fault}"
+    assert (kept(stage, outcome).diagnostics or {})["faults"] == [fault]
+
+
+@pytest.mark.ruling("A5")
+@pytest.mark.parametrize("then", ["time.sleep(60)", "sys.exit(3)"])
+async def test_a_repair_that_ends_badly_hides_no_fault_of_the_first_result(stage: Stage, then: str) -> None:
+    script = "import sys, time\nif 'decision is required' in sys.stdin.read():\n    " + then + "\n"
+    outcome = await stage.play(stage.job(script + "print('{\"service_result\": {}}')", timeout_seconds=6))
+    assert outcome.state is JobState.FAILED
+    faults = (kept(stage, outcome).diagnostics or {})["faults"]
+    assert faults == ["decision is required", "summary is required"]
 
 
 @pytest.mark.ruling("A5")
