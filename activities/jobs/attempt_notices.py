@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from activities.jobs.deferral import try_dir
+from activities.jobs.deferral import earlier_dirs, try_dir
 from activities.jobs.execution import AGAIN, AGAIN_REASON, FRESH, Executed
 from activities.jobs.resumption import Resumption
 from activities.jobs.workspace import Evidence
@@ -20,7 +20,7 @@ SHOWN, MOST = 5, 50
 
 def of_attempt(run: JobRun, row: AttemptRow, before: Sequence[Deferral], goes_on: Resumption) -> tuple[Notice, ...]:
     """Read from the folders of all its tries, so that it is told whatever became of the attempt."""
-    tries = [try_dir(row, before[:number]) for number in range(len(before) + 1)]
+    tries = (*earlier_dirs(row, before), try_dir(row, before))
     again = any(_started(each, AGAIN) for each in tries)
     lost = any(_started(each, FRESH) for each in tries)
     told = []

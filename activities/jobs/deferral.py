@@ -112,6 +112,11 @@ def try_dir(row: AttemptRow, before: Sequence[Deferral]) -> Path:
     return first.with_name(f"{first.name}.try{len(before) + 1}") if before else first
 
 
+def earlier_dirs(row: AttemptRow, before: Sequence[Deferral]) -> tuple[Path, ...]:
+    """The folders of the tries that were put off, oldest first."""
+    return tuple(try_dir(row, before[:number]) for number in range(len(before)))
+
+
 def note(before: Sequence[Deferral]) -> str:
     """What a later try that may write must know: the one before may have got somewhere."""
     if not before:

@@ -84,6 +84,8 @@ class Execution:
     resumption: Resumption = field(default_factory=Resumption)
     lent: tuple[Path, ...] = ()
     """Folders that the work folder's repository reads; a box lets it."""
+    earlier: tuple[Path, ...] = ()
+    """Folders of the tries of this attempt that were put off."""
     _prompts: list[str] = field(default_factory=list)
     """Every prompt that the attempt's program was given; a repair knows the first one too."""
 
@@ -112,11 +114,20 @@ class Execution:
 
     async def stop(self) -> None:
         """End whatever of this attempt still runs."""
-        for suffix in ("", FRESH, AGAIN, REPAIR):
-            await runs.stop(self._dir(suffix), self.context.settings.worker.stop_grace)
+        for run_dir in _runs_of(self.run_dir):
+            await runs.stop(run_dir, self.context.settings.worker.stop_grace)
 
     def _dir(self, suffix: str) -> Path:
         return self.run_dir.with_name(self.run_dir.name + suffix)
+
+    def _time_left(self) -> float | None:
+        """What the runs of this attempt that ended have left of its timeout; waits between them are not counted."""
+        limit = self.run.assignment.timeout_seconds
+        if limit is None:
+            return None
+        ends = (runs.read_end(each) for run_dir in (*self.earlier, self.run_dir) for each in _runs_of(run_dir))
+        took = (end.ended_at - end.started_at for end in ends if end and end.started_at and end.ended_at)
+        return max(0.0, limit - sum(took))
 
     def _begin(self, suffix: str, prompt: str, session: str | None) -> Begun:
         home = self.context.home.runtimes / self.run.assignment.worker.runtime
@@ -132,7 +143,7 @@ class Execution:
             prompt=launch.stdin,
             cwd=self.cwd,
             env=launch.env,
-            timeout_seconds=self.run.assignment.timeout_seconds,
+            timeout_seconds=self._time_left(),
             grace_seconds=self.context.settings.worker.stop_grace,
             box=box,
             most_bytes=self.context.settings.worker.job_disk * GIB,
@@ -223,6 +234,11 @@ class Execution:
         runtime, turn = self.run.assignment.worker.runtime, call.run_dir.name
         session = storable(report.session)
         return sessions.spent(self.context.store, runtime, session, turn, report.usage, fresh=fresh)
+
+
+def _runs_of(run_dir: Path) -> list[Path]:
+    """The folders of all runs that a try of an attempt may have."""
+    return [run_dir.with_name(run_dir.name + suffix) for suffix in ("", FRESH, AGAIN, REPAIR)]
 
 
 def _read(

@@ -181,7 +181,17 @@ class JobWork:
         run_dir = deferral.try_dir(row, before)
         goes_on = resumption(context, run, row)
         place = workspace.prepare(context, run, row, run_dir, goes_on.folder)
-        execution = Execution(context, self.adapter, run, place.worktree.path, run_dir, beat.see, goes_on, place.lent)
+        execution = Execution(
+            context,
+            self.adapter,
+            run,
+            place.worktree.path,
+            run_dir,
+            beat.see,
+            goes_on,
+            place.lent,
+            earlier=deferral.earlier_dirs(row, before),
+        )
         return JobAttempt(context, run, row, place, execution, before)
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> JobOutcome:

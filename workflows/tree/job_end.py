@@ -18,7 +18,6 @@ from workflows.tree.dispatch import Dispatch
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
 
-
 SHELL = "shell"
 
 

@@ -1,5 +1,6 @@
 """Stand-ins for the agent programs: they print what the real ones print, as the settings' command of a runtime."""
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from activities.agents.registry import adapters_of
 from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
+from activities.runs.supervised_run import read_end
 from tests.activities.jobs.conftest import Stage
 from tests.assigned import changed
 from tests.unboxed import unboxed
@@ -71,3 +73,17 @@ def calls(home: Path) -> int:
     """How often a stand-in was started."""
     path = home / "calls"
     return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def limit_of(run_dir: Path) -> float:
+    """The time that a run was given."""
+    return float(json.loads((run_dir / "spec.json").read_text().splitlines()[0])["timeout_seconds"])
+
+
+def lasted(run_dir: Path) -> float:
+    """The time that a run took, as its supervisor recorded it."""
+    end = read_end(run_dir)
+    assert end is not None
+    assert end.started_at is not None
+    assert end.ended_at is not None
+    return end.ended_at - end.started_at

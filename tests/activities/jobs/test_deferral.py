@@ -18,7 +18,7 @@ from activities.store.deferrals import Deferral
 from bridge.operations import jobs as shown
 from bridge.operations.service import Service
 from tests.activities.jobs.conftest import Stage, git
-from tests.activities.jobs.programs import a_job, calls, driving
+from tests.activities.jobs.programs import a_job, calls, driving, lasted, limit_of
 from tests.activities.store import rows
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.jobs import JobOutcome, JobRun
@@ -75,6 +75,16 @@ async def test_a_limit_puts_the_run_off_and_the_next_try_starts_the_program_anew
     assert sorted(path.name for path in stage.context.home.runs.iterdir()) == [first, f"{first}.try2"]
     assert calls(users_home) == 2
     assert await driven.play(job) == outcome
+
+
+@pytest.mark.ruling("A10")
+async def test_a_later_try_has_the_time_that_those_before_left_and_the_wait_is_not_counted(stage: Stage) -> None:
+    driven = limited(stage, "import time; time.sleep(0.5); " + LIMITED)
+    job = a_job(driven, "runtime_b", timeout_seconds=600)
+    await after(driven, job, await put_off(driven, job))
+    first, second = sorted(stage.context.home.runs.iterdir())
+    assert limit_of(second) == pytest.approx(limit_of(first) - lasted(first), abs=0.01)
+    assert lasted(first) > 0.4
 
 
 async def test_called_too_early_it_waits_on_and_starts_nothing(stage: Stage, users_home: Path) -> None:

@@ -23,6 +23,7 @@ from activities.runs.supervised_run import mark_of
 from activities.store import attempts, claims, repos
 from activities.store.claims import Offered
 from tests.activities.jobs.conftest import Stage, git
+from tests.activities.jobs.programs import lasted, limit_of
 from tests.assigned import changed
 from tests.unboxed import unboxed
 from tests.waiting import until
@@ -247,6 +248,16 @@ async def test_a_program_that_is_missing_is_named(stage: Stage) -> None:
 async def test_a_timeout_stops_the_program_and_says_so(stage: Stage) -> None:
     outcome = await stage.play(stage.job("import time; time.sleep(60)", timeout_seconds=0.5))
     assert (outcome.state, outcome.reason) == (JobState.FAILED, "the agent was stopped after its timeout of 500ms")
+
+
+@pytest.mark.ruling("A10")
+async def test_a_repair_has_the_time_that_its_first_run_left(stage: Stage) -> None:
+    script = "import sys, time\nif 'decision is required' in sys.stdin.read():\n    " + APPROVED
+    script += "time.sleep(0.5)\nprint('{\"service_result\": {}}')"
+    await stage.play(stage.job(script, timeout_seconds=600))
+    first, repair = sorted(stage.context.home.runs.iterdir())
+    assert limit_of(repair) == pytest.approx(limit_of(first) - lasted(first), abs=0.01)
+    assert lasted(first) > 0.4
 
 
 async def test_a_repository_that_moved_away_is_the_jobs_failure_with_the_way_out(stage: Stage) -> None:
