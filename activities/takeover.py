@@ -4,17 +4,22 @@ The server knows of each activity which process took it. Those that a dead proce
 behalf, and so offered again at once; a run is found again by its claim, so that nothing runs twice. And the steps of
 workflows that are still to come are no longer kept for the dead process first.
 
+Orders come first: a kill that was accepted while no worker lived is read before anything is offered again. So a worker
+polls for steps of trees while it takes over, and for jobs afterwards.
+
 Not found here: a workflow's task that the dead process was in the middle of. `calls.TASK_TIMEOUT` bounds that.
 """
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from functools import partial
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
-from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse, ResetStickyTaskQueueRequest
 from temporalio.client import Client
 from temporalio.client import WorkflowExecution as Execution
 from temporalio.exceptions import ApplicationError
@@ -22,11 +27,16 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host import worker_identity
 from activities.temporal import RPC_TIMEOUT
+from workflows.temporal.calls import ORDER
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 3.0
-"""No start waits longer for this: what is left then is taken over while the worker polls already."""
+LOOK_SECONDS = 5.0
+"""No start waits longer for this: what is left then is taken over while the worker polls already. A step that died with
+its worker is given out again within this time (`calls.TASK_TIMEOUT`), and one that was kept for it is sooner."""
+
+AGAIN_SECONDS = 0.1
+"""How soon a workflow is looked at again that has not read its orders."""
 
 TOGETHER = 16
 MOST = 2000
@@ -41,7 +51,7 @@ _RUNNING = "ExecutionStatus = 'Running' AND TaskQueue = '{}' AND (SvcState IS NU
 
 
 async def begun(client: Client, host: str, task_queue: str, kind: str = "") -> "asyncio.Task[int]":
-    """Begin to take over; done as a rule before the caller begins to poll, else it goes on meanwhile."""
+    """Begin to take over; done as a rule before the caller begins to poll for jobs, else it goes on meanwhile."""
     taking = asyncio.create_task(take_over(client, host, task_queue, kind))
     await asyncio.wait({taking}, timeout=LOOK_SECONDS)
     return taking
@@ -50,10 +60,10 @@ async def begun(client: Client, host: str, task_queue: str, kind: str = "") -> "
 async def take_over(client: Client, host: str, task_queue: str, kind: str = "") -> int:
     """Have offered again what dead processes of this host held; how many activities.
 
-    With a kind of workflow, those alone are looked at.
+    With a kind of workflow, those alone are looked at, and nobody has to poll for their steps meanwhile.
     """
     query = _RUNNING.format(task_queue) + (f" AND WorkflowType = '{kind}'" if kind else "")
-    given = _TakeOver(client, host)
+    given = _TakeOver(client, host, orders_first=not kind)
     try:
         await given.look(query)
     except (RPCError, RuntimeError) as error:
@@ -64,27 +74,45 @@ async def take_over(client: Client, host: str, task_queue: str, kind: str = "") 
 
 
 class _TakeOver:
-    def __init__(self, client: Client, host: str) -> None:
-        self._client, self._host = client, host
+    def __init__(self, client: Client, host: str, *, orders_first: bool) -> None:
+        self._client, self._host, self._orders_first = client, host, orders_first
         self._few = asyncio.Semaphore(TOGETHER)
         self.back = 0
 
     async def look(self, query: str) -> None:
-        found = self._client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT)
-        await asyncio.gather(*[self._of(each) async for each in found])
+        """Free all of them, have each read its orders, then offer again what they had begun; parents first."""
+        found = [each async for each in self._client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT)]
+        await asyncio.gather(*[self._each(each, self._free) for each in found])
+        if self._orders_first:
+            by_id = {each.id: each for each in found}
+            deadline = asyncio.get_running_loop().time() + LOOK_SECONDS
+            for generation in _generations(by_id):
+                await asyncio.gather(*[self._each(each, partial(self._orders_read, deadline)) for each in generation])
+        await asyncio.gather(*[self._each(each, self._give_all_back) for each in found])
 
-    async def _of(self, found: Execution) -> None:
+    async def _each(self, found: Execution, do: Callable[[Execution], Awaitable[None]]) -> None:
         async with self._few:
             try:
-                handle = self._client.get_workflow_handle(found.id, run_id=found.run_id)
-                described = await handle.describe(rpc_timeout=RPC_TIMEOUT)
-                for pending in described.raw_description.pending_activities:
-                    if self._is_left(pending):
-                        await self._give_back(found, pending)
-                await self._free(found)
+                await do(found)
             except RPCError as error:
                 if error.status is not RPCStatusCode.NOT_FOUND:  # it ended meanwhile
                     log.warning("%s is left to the server: %s", found.id, error)
+
+    async def _orders_read(self, deadline: float, found: Execution) -> None:
+        """Wait until a workflow has no step to take, and no order that waits for its turn (`Loop.order`)."""
+        while asyncio.get_running_loop().time() < deadline:
+            if not _reads(await self._describe(found)):
+                return
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _give_all_back(self, found: Execution) -> None:
+        for pending in (await self._describe(found)).pending_activities:
+            if self._is_left(pending):
+                await self._give_back(found, pending)
+
+    async def _describe(self, found: Execution) -> DescribeWorkflowExecutionResponse:
+        handle = self._client.get_workflow_handle(found.id, run_id=found.run_id)
+        return (await handle.describe(rpc_timeout=RPC_TIMEOUT)).raw_description
 
     async def _free(self, found: Execution) -> None:
         """Its next step goes to whoever polls, which costs a worker that lives one replay of its history."""
@@ -104,3 +132,21 @@ class _TakeOver:
         why = f"its worker died: {pending.last_worker_identity}"
         await handle.fail(ApplicationError(why, type=LOST, next_retry_delay=AT_ONCE), rpc_timeout=RPC_TIMEOUT)
         self.back += 1
+
+
+def _generations(found: Mapping[str, Execution]) -> list[list[Execution]]:
+    """Workflows by how many of their ancestors are among them: an order goes down from a parent to its children."""
+
+    def depth(each: Execution) -> int:
+        parent = found.get(each.parent_id or "")
+        return 1 + depth(parent) if parent is not None else 0
+
+    by_depth: dict[int, list[Execution]] = {}
+    for each in found.values():
+        by_depth.setdefault(depth(each), []).append(each)
+    return [by_depth[number] for number in sorted(by_depth)]
+
+
+def _reads(described: DescribeWorkflowExecutionResponse) -> bool:
+    waits = (each.activity_type.name == ORDER for each in described.pending_activities)
+    return described.HasField("pending_workflow_task") or any(waits)

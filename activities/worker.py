@@ -138,13 +138,14 @@ async def serve(home: Home) -> None:
     await cluster.require(client)
     context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))
     await end_orphans(context)
-    taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        for worker in workers(client, context):
-            await stack.enter_async_context(worker)
+        trees, agents = workers(client, context)
+        await stack.enter_async_context(trees)
+        taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
+        await stack.enter_async_context(agents)
         await stack.enter_async_context(seen(context))
         gc.freeze()  # what is loaded by now stays: the collector need not go through it again and again
         ready.say(home.worker_ready, loaded.reading.told())

@@ -1,6 +1,7 @@
 """Eight agents run, their worker is killed (-9): the next one has them all, before the server could miss anything."""
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -10,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from bridge.operations import jobs, new_jobs
+from activities.store import jobs as stored
+from bridge.operations import jobs, new_jobs, trees
 from bridge.operations.new_jobs import NewJob
 from bridge.operations.service import Service
 from tests.e2e.conftest import Installed, set_up
 from tests.e2e.killed_worker import KilledWorker, use_default_namespace
 from tests.temporal.server import serve
 from tests.waiting import until
+from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("engine:runs")]
@@ -27,6 +30,15 @@ echo ran >> "$PROOF.$SERVICE_JOB_ID"
 while [ ! -e "$PROOF.go" ]; do sleep 0.1; done
 echo '{"service_result": {"decision": "approved", "summary": "survived"}}'
 """
+SAID = {"decision": "approved", "summary": "shared out"}
+LEG = {"agent": "scout", "action": "ask"}
+LEGS = [LEG | {"id": f"leg-{n}", "prompt": f"look at {n}"} for n in range(AGENTS + 2)]
+LEAD = f"""\
+test "$SERVICE_CONTINUATION" = none || exec echo '{json.dumps({"service_result": SAID})}'
+echo '{json.dumps({"service_result": SAID | {"delegations": LEGS}})}'
+"""
+"""Hands out two legs more than run at once."""
+
 UNHURRIED = """
 from datetime import timedelta
 from activities import worker
@@ -58,6 +70,12 @@ class Running:
     def proof(self, job: str) -> Path:
         return self.installed.tmp / f"proof.{job}"
 
+    def legs(self, root: str) -> list[JobRecord]:
+        return [job for job in stored.tree(self.service.store, root) if job.delegation_id]
+
+    def began(self, job: JobRecord) -> bool:
+        return self.proof(job.job_id).exists()
+
     async def end_well(self) -> None:
         """Each went on where it was, and its command ran once."""
         (self.installed.tmp / "proof.go").touch()
@@ -72,6 +90,7 @@ class Running:
 async def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Running]:
     installed = await asyncio.to_thread(set_up, tmp_path)
     await asyncio.to_thread(installed.agent, "scout", AGENT)
+    await asyncio.to_thread(installed.agent, "lead", LEAD)
     with (installed.home / "config.toml").open("a") as config:
         config.write(f"[worker]\nmax_parallel_jobs = {AGENTS}\n")
     use_default_namespace(installed)
@@ -88,6 +107,23 @@ async def test_the_next_worker_takes_over_what_a_killed_one_held(running: Runnin
     worker.kill()
     await worker.start()
     await running.end_well()
+    worker.kill()
+
+
+@pytest.mark.ruling("B5", "G2")
+async def test_a_kill_that_came_while_no_worker_lived_is_read_before_queued_legs_begin(running: Running) -> None:
+    worker = KilledWorker(running.installed, running.address)
+    await worker.start()
+    root = await new_jobs.start(running.service, NewJob("lead", "ask", "share it out", "acme/shop"))
+    await until(lambda: sum(map(running.began, running.legs(root))) == AGENTS)
+    worker.kill()
+    await trees.kill(running.service, root, actor="ann", immediate=False)
+    (running.installed.tmp / "proof.go").touch()
+    await worker.start()
+    await until(lambda: jobs.tree(running.service, root).task.ended_at)
+    legs = running.legs(root)
+    assert len(legs) == AGENTS + 2
+    assert sum(map(running.began, legs)) == AGENTS
     worker.kill()
 
 

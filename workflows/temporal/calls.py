@@ -256,10 +256,14 @@ def writer_of(records: Records) -> str:
     return next((f"record {kind.value}" for kind in NAMING if kind in told), "record")
 
 
+ORDER = "record"
+"""The activity that an order waits behind; rows are written inside the workflow's task, by local activities."""
+
+
 async def mark(summary: str) -> None:
     """Writes nothing; what follows it has a place of its own in the history."""
     await workflow.execute_activity(
-        "record",
+        ORDER,
         Records(),
         start_to_close_timeout=timedelta(seconds=5),  # an order must not wait long for a worker that died with it
         retry_policy=RECORD_RETRIES,
