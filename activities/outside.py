@@ -114,11 +114,15 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
 
 def anew(start: TreeInput | None) -> str:
     """What starts the task again from its beginning."""
-    agent, repo = (start.assignment.worker.name, start.repo) if start else ("NAME", "OWNER/NAME")
-    belongs_to = bindings.options(start.assignment.pull_request, start.assignment.issue) if start else ""
-    if start and start.legs:
-        return f'service orchestrate {agent} "GOAL" --repo {repo}{belongs_to}'
-    return f'service agent ask {agent} "MESSAGE" --repo {repo}{belongs_to}'
+    if start is None:
+        return 'service agent ask NAME "MESSAGE" --repo OWNER/NAME'
+    asked = start.assignment
+    to = f"--repo {start.repo}{bindings.options(asked.pull_request, asked.issue)}"
+    if start.legs:
+        return f'service orchestrate {asked.worker.name} "GOAL" {to}'
+    if asked.worker.ephemeral:  # only a pipeline's stage begins with one
+        return "service pipeline run PIPELINE"
+    return f'service agent {asked.action} {asked.worker.name} "MESSAGE" {to}'
 
 
 async def ended(client: Client, workflow_id: str, root: str = "") -> Found | None:

@@ -119,7 +119,7 @@ def in_words(detail: "JobDetail", page: str = "") -> list[str]:
     from workflows.policy.prices import dollars
 
     job, task = detail.job, detail.task
-    waits = task if task and (task.state in WAITING or task.waits_for == "runs") else None
+    waits = task if task and (task.state in WAITING or task.waits_for in ("runs", "start")) else None
     stuck = waits or (task if job.state in ENDED_BADLY else None)
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""

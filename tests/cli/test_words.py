@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,9 @@ from bridge.operations.branches import BranchState, LegBranch
 from bridge.operations.jobs import JobDetail
 from cli.job_branches import _row
 from cli.words import clock, in_words, readable
+from tests import rows
 from tests.bridge import seeds
-from workflows.model.states import JobState
+from workflows.model.states import JobState, TaskState, WaitsFor
 
 
 @pytest.mark.parametrize(
@@ -63,3 +65,14 @@ def test_a_time_says_in_which_zone_it_is(zone: None, shown: str) -> None:
 def test_fields_of_programs_are_read_by_people(zone: None) -> None:
     fields = readable([("repos", ["a/b", "c/d"]), ("added_at", 1782907200.0), ("enabled", True)])
     assert list(fields) == [("repos", "a/b, c/d"), ("added_at", "2026-07-01 12:00:00 UTC"), ("enabled", True)]
+
+
+@pytest.mark.ruling("B3", "engine:outside")
+@pytest.mark.parametrize("state", [JobState.SUCCEEDED, JobState.CANCELLED])
+def test_a_job_of_a_deleted_tree_says_why_it_is_over_and_what_starts_it_anew(state: JobState) -> None:
+    anew = 'service agent implement dev "MESSAGE" --repo acme/shop'
+    left: dict[str, Any] = {"reason": "nobody knows", "next": anew, "waits_for": WaitsFor.START}
+    told = rows.task(state=TaskState.CANCELLED, **left)
+    said = "\n".join(map(str, in_words(JobDetail(seeds.job(state=state), told, None, None, None))))
+    assert "nobody knows" in said
+    assert anew in said

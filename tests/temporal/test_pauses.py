@@ -1,6 +1,7 @@
 """People speak to a tree: by update and signal, at once, too late, wrongly, while nobody works (rulings F1 to F9)."""
 
 import asyncio
+import time
 from datetime import timedelta
 
 import pytest
@@ -11,13 +12,15 @@ from tests.temporal.books import Books
 from tests.temporal.host import Handle, Host, Line, an_input, ended, name_of, script, serving, start
 from tests.temporal.orders import kill
 from tests.temporal.people import asking, details, human, listed, order, over, refusal, say, send, waits
-from tests.tree.simulator import delegation
+from tests.tree.simulator import World, delegation
 from tests.waiting import soon
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.states import JobState, TaskState
 from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.temporal import search
+from workflows.temporal.messages import TreeStart
 from workflows.temporal.notify import Notify
+from workflows.tree.events import TreeTakenUp
 
 TWO = (delegation("a"), delegation("b", deps=("a",)))
 
@@ -303,3 +306,22 @@ async def test_the_web_ui_lists_the_paused_trees_and_says_what_they_wait_for(cli
         await listed(client, queue, {})
         assert (await asks.describe()).typed_search_attributes.get(search.ATTENTION) is None
     assert {name_of(run) for run in host.runs} >= {"answered", "finalize", "normal"}
+
+
+@pytest.mark.ruling("F8", "engine:outside")
+async def test_a_tree_that_is_taken_up_late_waits_for_people_as_long_as_it_had_left(client: Client, queue: str) -> None:
+    host, lost_at = Host(asking({}, "root")), time.time() - timedelta(days=3).total_seconds()
+    world = World(an_input().model_copy(update={"created_at": lost_at})).begin()
+    world.coordinator("approved", human_questions=({"id": "q-root", "prompt": "which?"},))
+    order = TreeTakenUp(now=time.time(), actor="ann", why="terminated by hand", since=world.state.now)
+    lost = TreeStart(input=world.state.input, host=queue, state=world.state, taken_up=order)
+    async with serving(client, queue, host):
+        tree = await start(client, queue, lost)
+        await host.until(lambda: "tree_taken_up" in Books(host.written).kinds())
+        started = [
+            event.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta()
+            for event in (await tree.fetch_history()).events
+            if event.HasField("timer_started_event_attributes")
+        ]
+        await kill(tree)
+    assert min(started) > timedelta(hours=11), "half of a day, and nothing sooner"

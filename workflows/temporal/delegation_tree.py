@@ -60,7 +60,9 @@ class DelegationTree:
 
     @workflow.run
     async def run(self, start: TreeStart) -> c.CloseTree:
-        waiting = timers(self._state, workflow.time()) if start.state else ()
+        # The outage is no part of a pause: an order to take the tree up shifts its rounds by it (`retry.take_up`).
+        now = start.taken_up.since if start.taken_up else workflow.time()
+        waiting = timers(self._state, now) if start.state else ()
         life = self._live([*start.coordinators, *start.children, *waiting])
         closed = await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
         return await closing.close(closed, closed.task_state, closed.reason)
