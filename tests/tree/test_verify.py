@@ -7,6 +7,7 @@ from workflows.contract.models import Delegation
 from workflows.model.briefs import Correction
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, TaskState
+from workflows.policy.prompts.render import render_continuation
 from workflows.tree.commands import Record, RunCoordinator
 
 
@@ -80,6 +81,27 @@ def test_attempts_are_counted_per_root_never_reset_and_end_in_finalize() -> None
     assert [(run.brief.attempt, run.brief.attempts) for run in replans if run.brief] == [(1, 2), (2, 2)]
     assert "verify_replan_exhausted" in tree.kinds()
     assert tree.last.continuation is Continuation.FINALIZE
+
+
+@pytest.mark.ruling("E5", "E6")
+@pytest.mark.parametrize("limits", [Bounds(max_verify_replan_attempts=0), Bounds(max_delegation_total_jobs=2)])
+def test_a_finalize_that_no_replan_came_before_is_told_the_last_findings(limits: Bounds) -> None:
+    tree = World(tree_input(limits)).begin()
+    generation(tree, 1, "changes_requested")
+    brief = tree.last.brief
+    assert brief is not None
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert [leg.findings for leg in brief.legs] == ["", "x.py: the test fails"]
+    assert "x.py: the test fails" in render_continuation(brief, {})
+
+
+@pytest.mark.ruling("E6")
+def test_a_finalize_is_told_no_findings_of_a_verification_that_passed() -> None:
+    tree = World(tree_input(Bounds(max_delegation_total_jobs=2))).begin()
+    generation(tree, 1, "approved")
+    assert tree.last.brief is not None
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert not any(leg.findings for leg in tree.last.brief.legs)
 
 
 @pytest.mark.ruling("E5", "spec:limits.verify_replan")

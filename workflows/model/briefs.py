@@ -24,7 +24,7 @@ class BriefLeg(Wire):
     phase: str | None = None
     summary: str = ""
     findings: str = ""
-    """Only on verify legs of a failed verdict (ruling E5)."""
+    """Only on verify legs of a failed verdict (rulings E5, E6)."""
     pull_request: int | None = None
     branch: str | None = None
     touched_files: tuple[str, ...] = ()

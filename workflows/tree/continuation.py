@@ -5,7 +5,6 @@ What it is told becomes text in `policy/prompts/render`.
 
 from collections.abc import Iterator
 
-from workflows.contract.models import SynthesisRule
 from workflows.model.briefs import BriefLeg, ContinuationBrief
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobRun
@@ -14,6 +13,7 @@ from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState
 from workflows.model.texts import Text
 from workflows.policy import bindings, bounds
+from workflows.policy.synthesis import APPROVING
 from workflows.tree import finalize, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.state import Finalize
@@ -161,7 +161,6 @@ def _legs(step: Step, chain: Coordinator, flavour: Continuation) -> Iterator[Bri
 def _leg(step: Step, batch: Batch, named: Leg, *, with_findings: bool) -> BriefLeg:
     leg = batch.acting(named.id)
     job = step.state.jobs[leg.outcome_job_id or leg.job_id]
-    quoted = with_findings and SynthesisRule.VERIFY in leg.rules
     return BriefLeg(
         id=named.id,
         job_id=leg.job_id,
@@ -174,7 +173,7 @@ def _leg(step: Step, batch: Batch, named: Leg, *, with_findings: bool) -> BriefL
         decision=step.state.decision_of(leg),
         phase=named.assignment.phase,
         summary=job.summary,
-        findings=leg.findings if quoted else "",
+        findings=leg.findings if with_findings else "",
         pull_request=_made(step, job),
         branch=job.branch,
         touched_files=leg.touched_files,
@@ -209,6 +208,7 @@ def _job(step: Step, job: JobRecord, leg: Leg | None) -> BriefLeg:
         decision=last.decision,
         phase=job.phase,
         summary=last.summary,
+        findings=leg.findings if leg and last.decision not in APPROVING else "",
         pull_request=_made(step, last) or _made(step, job),
         branch=last.branch or job.branch,
         touched_files=leg.touched_files if leg else (),
