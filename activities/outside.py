@@ -26,14 +26,13 @@ from workflows.model.states import JobState
 from workflows.pipeline import ids
 from workflows.pipeline.plan import OPEN_RUNS
 from workflows.pipeline.records import RunRecord
-from workflows.policy import bindings
 from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.notify import Notify
 from workflows.temporal.seals import UnsealedError
-from workflows.tree.state import TreeInput, TreeState
+from workflows.tree.state import TreeState
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +43,9 @@ STOPPING = 60.0
 """So long after a job ended in the rows its agent may still be on its way out by itself."""
 
 RUNNING = "WorkflowType = 'DelegationTree' AND ExecutionStatus = 'Running'"
+UNKNOWN = 'service agent ask NAME "MESSAGE" --repo OWNER/NAME'
+"""What starts a tree anew of which not even its start is kept."""
+
 NOBODY = "Temporal has no workflow of it any more: it was deleted, or its namespace was lost"
 NO_REASON = "no reason was given"
 
@@ -101,7 +103,7 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
         return None
     tree = await asyncio.to_thread(trees.get, store, root)
     state = None if found.gone else await state_of(client, root)
-    again = anew(tree.start if tree else None)
+    again = tree.start.anew if tree else UNKNOWN
     rows = await asyncio.to_thread(jobs.close_lost, store, root, found.why, "" if state else again)
     if rows is None:
         return None
@@ -110,19 +112,6 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
         await asyncio.to_thread(trees.keep_interrupted, store, state, root)
     await _tell_people(client, task_queue, rows)
     return rows
-
-
-def anew(start: TreeInput | None) -> str:
-    """What starts the task again from its beginning."""
-    if start is None:
-        return 'service agent ask NAME "MESSAGE" --repo OWNER/NAME'
-    asked = start.assignment
-    to = f"--repo {start.repo}{bindings.options(asked.pull_request, asked.issue)}"
-    if start.legs:
-        return f'service orchestrate {asked.worker.name} "GOAL" {to}'
-    if asked.worker.ephemeral:  # only a pipeline's stage begins with one
-        return "service pipeline run PIPELINE"
-    return f'service agent {asked.action} {asked.worker.name} "MESSAGE" {to}'
 
 
 async def ended(client: Client, workflow_id: str, root: str = "") -> Found | None:

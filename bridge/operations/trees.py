@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
-from activities import outside
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored
 from activities.temporal import RPC_TIMEOUT
@@ -176,7 +175,7 @@ async def _take_up(service: Service, client: Client, root: str, actor: str) -> R
     if tree is None or tree.state is None or task is None:
         raise RefusedError(f"the tree {root} cannot go on: its state is not kept", f"service job tree {root}")
     if why_not := refuse_taking_up(tree.state):
-        raise RefusedError(why_not, outside.anew(tree.start))
+        raise RefusedError(why_not, tree.start.anew)
     now = time.time()
     order = TreeTakenUp(now=now, actor=actor, why=task.reason, since=task.ended_at or now)
     again = TreeStart(input=tree.start, host=tree.host, state=tree.state, taken_up=order)

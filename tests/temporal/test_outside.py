@@ -158,7 +158,7 @@ async def test_a_deleted_tree_ends_and_says_how_to_start_anew(host: PipelineHost
         assert (ended.state, ended.reason) == (TaskState.CANCELLED, outside.NOBODY)
         with pytest.raises(RefusedError) as refused:
             await trees.retry(host.service, root, actor="ann")
-        assert refused.value.hint == 'service agent ask dev "MESSAGE" --repo acme/shop'
+        assert refused.value.hint == "service agent ask dev 'ask a person' --repo acme/shop"
         with pytest.raises(RefusedError, match="nothing to end"):
             await trees.kill(host.service, root, actor="ann", immediate=False)
 

@@ -6,6 +6,7 @@ from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
 from workflows.model.texts import LongPrompt
 from workflows.policy.prompts.render import render_continuation, wanted_digests
+from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.tree.details import details
 from workflows.tree.events import KillRequested, TreeStarted
 from workflows.tree.reducer import reduce
@@ -109,6 +110,19 @@ def test_a_finalize_that_fails_leaves_the_task_blocked_for_good(decision: str | 
     assert tree.task_state() is TaskState.BLOCKED
     tree.retry(tree.state.root.job_id)
     assert tree.said[-1].kind == "retry_refused"
+
+
+@pytest.mark.ruling("B3", "G1")
+@pytest.mark.parametrize("decision", ["blocked", "failed", None])
+def test_a_finalize_that_ends_badly_is_told_and_stands_until_it_is_dismissed(decision: str | None) -> None:
+    tree = batch(delegation("a"), delegation("b"), bounds=Bounds(max_delegation_width=1))
+    tree.coordinator(decision)
+    [told] = [event for event in tree.events if event.kind == "task_blocked"]
+    assert (told.job_id, told.message) == (tree.last.job_id, tree.state.task.reason)
+    assert told.kind in TELLS_PEOPLE
+    assert tree.state.task.waits_for is WaitsFor.DISMISS
+    assert "service agent implement lead 'reach the goal' --repo repo" in tree.state.task.next
+    assert f"service job dismiss {ROOT}" in tree.state.task.next
 
 
 def nested(bounds: Bounds | None = None, **fields: object) -> World:

@@ -4,7 +4,7 @@ from workflows.model.payload import Payload
 
 
 class BlockPayload(Payload):
-    """The task is blocked; the job whose retry opens it again."""
+    """The task is blocked; the job whose retry opens it again, empty when none does."""
 
     retry: str
 

@@ -8,9 +8,13 @@ from temporalio.common import RetryPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
+    from workflows.model.event_kinds import EventKind
     from workflows.model.rows import Records, shifted
     from workflows.policy.told_to_people import TELLS_PEOPLE
     from workflows.temporal import calls
+
+FINALIZED_TELLS = "finalized-tells"
+"""A tree that an earlier release ran told nobody of a finalize that ended badly, and must not in a replay."""
 
 PATIENCE = timedelta(days=7)
 _RETRIES = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=10))
@@ -35,6 +39,9 @@ class Notify:
 async def tell_people(rows: Records, shift: int) -> None:
     """Each in a workflow of its own, named after the event as the store numbers it: told once, outliving its tree."""
     for event in (event for event in rows.events if event.kind in TELLS_PEOPLE):
+        finalized = event.kind == EventKind.TASK_BLOCKED and not event.data.get("retry")
+        if finalized and not workflow.patched(FINALIZED_TELLS):
+            continue
         stored = shifted(event, shift).event_id
         with suppress(WorkflowAlreadyStartedError):
             await workflow.start_child_workflow(

@@ -5,7 +5,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
 from workflows.model.refusals import Refusal
 from workflows.model.rounds import RoundEnd
-from workflows.model.rows import KILL, RETRY
+from workflows.model.rows import DISMISS, KILL, RETRY
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.tree import offers, rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
@@ -164,7 +164,10 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
         step.task(TaskState.DONE, _read_with(step, f"finalized: {finalize.reason}"))
     else:
         text = f"finalized ({finalize.reason}); the finalize job ended {job_state}: {reason}"
-        step.task(TaskState.BLOCKED, text, "a finalized tree takes no retry: start a new one")
+        way_out = f"a finalized tree takes no retry; to start it anew: {step.state.input.anew}; "
+        way_out += f"to be reminded of it no more: {DISMISS} {step.state.root_id}"
+        step.task(TaskState.BLOCKED, text, way_out, WaitsFor.DISMISS)
+        step.event(EventKind.TASK_BLOCKED, finalize.job_id or step.state.root_id, text, {"retry": ""})
 
 
 def block_task(step: Step, reason: str, job_id: str) -> None:

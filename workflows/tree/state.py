@@ -1,5 +1,6 @@
 """What a tree is started with, and its whole memory: one value that is stored, restored, and goes on as before."""
 
+import shlex
 from collections.abc import Iterator
 
 from workflows.contract.models import Decision, Delegation
@@ -12,7 +13,11 @@ from workflows.model.states import JobState, TaskState
 from workflows.model.texts import RefusedSet
 from workflows.model.wire import Memory, Wire
 from workflows.model.workers import Assignment
+from workflows.policy import bindings
 from workflows.tree.chains import Batch, Coordinator, Leg
+
+LONGEST_MESSAGE = 200
+"""Characters of a message that a command repeats."""
 
 
 class TreeInput(Wire):
@@ -32,6 +37,20 @@ class TreeInput(Wire):
     """A recipe's legs: dispatched at once in place of a first run of the root job."""
     caveat: str = ""
     """What its result must be read with: told as it starts, to whoever sums up, and with the end."""
+
+    @property
+    def anew(self) -> str:
+        """The command that starts it again from its beginning, with its message where that fits into a line."""
+        asked, message = self.assignment, self.assignment.prompt.inline or ""
+        fits = 0 < len(message) <= LONGEST_MESSAGE and message.isprintable()
+        to = f"--repo {self.repo}{bindings.options(asked.pull_request, asked.issue)}"
+        if self.legs:
+            goal = shlex.quote(message) if fits else '"GOAL"'
+            return f"service orchestrate {asked.worker.name} {goal} {to}"
+        if asked.worker.ephemeral:  # only a pipeline's stage begins with one
+            return "service pipeline run PIPELINE"
+        message = shlex.quote(message) if fits else '"MESSAGE"'
+        return f"service agent {asked.action} {asked.worker.name} {message} {to}"
 
 
 class Finalize(Memory):

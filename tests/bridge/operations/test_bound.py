@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from activities.outside import anew
 from activities.settings.home import Home
 from activities.store import agents
 from bridge.operations import bound, jobs, new_jobs, repos, trees
@@ -173,4 +172,4 @@ async def test_a_tree_that_is_lost_is_started_anew_for_the_same(
 ) -> None:
     with_scout(service, checkout)
     await new_jobs.start(service, new_jobs.NewJob("scout", "ask", "look", "acme/shop", issue=3))
-    assert anew(started[0]) == 'service agent ask scout "MESSAGE" --repo acme/shop --issue 3'
+    assert started[0].anew == "service agent ask scout look --repo acme/shop --issue 3"

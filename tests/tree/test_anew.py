@@ -1,0 +1,30 @@
+"""The command that starts a tree anew is the one it was started with."""
+
+import pytest
+
+from tests.tree.simulator import LEAD, delegation, tree_input
+from workflows.model.texts import Text
+from workflows.tree.state import TreeInput
+
+pytestmark = pytest.mark.ruling("B3", "engine:outside")
+
+
+@pytest.mark.parametrize(
+    ("start", "command"),
+    [
+        (tree_input(), "service agent implement lead 'reach the goal' --repo repo"),
+        (tree_input(action="review", pull_request=7), "service agent review lead 'reach the goal' --repo repo --pr 7"),
+        (
+            tree_input(worker=LEAD.model_copy(update={"name": "verifier"}), legs=(delegation("a"),)),
+            "service orchestrate verifier 'reach the goal' --repo repo",
+        ),
+        (tree_input(worker=LEAD.model_copy(update={"ephemeral": True})), "service pipeline run PIPELINE"),
+    ],
+)
+def test_each_kind_of_root(start: TreeInput, command: str) -> None:
+    assert start.anew == command
+
+
+@pytest.mark.parametrize("prompt", [Text(inline="a\nb"), Text(inline="x" * 201), Text(digest="0" * 64)])
+def test_a_message_that_fits_into_no_line_is_left_to_the_person(prompt: Text) -> None:
+    assert tree_input(prompt=prompt).anew == 'service agent implement lead "MESSAGE" --repo repo'
