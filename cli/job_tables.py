@@ -8,13 +8,13 @@ from cli.drawing.tables import Column
 HEADINGS = (
     "JOB",
     Column("STATE", look=of_state),
-    Column("ACTION", leaves=3),
-    Column("AGENT", least=8, leaves=1),
-    Column("REPO", least=16, leaves=5),
-    Column("DECISION", leaves=4, look=of_state),
-    Column("STARTED", leaves=2),
+    Column("ACTION", leaves=4),
+    Column("AGENT", least=8, leaves=2),
+    Column("REPO", least=16, leaves=6),
+    Column("DECISION", leaves=5, look=of_state),
+    Column("STARTED", leaves=3),
     Column("SUMMARY", least=16, plain=60),
-    Column("PREFLIGHT_FAILED:", least=17, leaves=6, plain=60),
+    Column("PREFLIGHT_FAILED:", least=17, leaves=1, plain=60),
 )
 REVIEW_HEADINGS = (
     "REVIEW",

@@ -39,6 +39,7 @@ deliveries, notifications, trees, hosts = schema.deliveries, schema.notification
 account, facts, threads = schema.github_account, schema.github_facts, schema.github_threads
 
 OVER = (TaskState.DONE.value, TaskState.CANCELLED.value)
+GOING_ON = (TaskState.OPEN.value, TaskState.AWAITING_HUMAN.value)
 OPERATOR = (WaitsFor.RETRY.value, WaitsFor.DISMISS.value)
 OPEN_JOBS = (JobState.QUEUED.value, JobState.RUNNING.value)
 ORDERS = (
@@ -190,7 +191,10 @@ def _blocked() -> Select[Any]:
 
 
 def _preflight() -> Select[Any]:
-    """A flag stands while its task goes on and no later job of its coordinator has handed out work (ruling C6)."""
+    """A flag stands while its task goes on and no later job of its coordinator has handed out work (ruling C6).
+
+    A blocked task stands there itself.
+    """
     flagged = select(jobs.c.job_id.label("flag"), jobs.c.root_job_id, jobs.c.job_id, literal_column("0").label("leg"))
     chain = flagged.where(jobs.c.preflight_failed.is_not(None)).cte("chain", recursive=True)
     later = jobs.alias("later")
@@ -199,7 +203,7 @@ def _preflight() -> Select[Any]:
     again = select(chain.c.flag, later.c.root_job_id, later.c.job_id, leg).join(later, follows)
     chain = chain.union(again.where(chain.c.leg == 0))
     handed_out = select(chain.c.flag).where(chain.c.leg == 1)
-    going_on = jobs.join(tasks, (tasks.c.root_job_id == jobs.c.root_job_id) & tasks.c.state.not_in(OVER))
+    going_on = jobs.join(tasks, (tasks.c.root_job_id == jobs.c.root_job_id) & tasks.c.state.in_(GOING_ON))
     query = _place(Kind.PREFLIGHT, jobs.c.queued_at, jobs.c.job_id).select_from(going_on)
     return query.where(jobs.c.preflight_failed.is_not(None), jobs.c.job_id.not_in(handed_out))
 

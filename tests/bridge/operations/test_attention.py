@@ -76,7 +76,13 @@ def test_a_preflight_flag_stands_until_a_later_set_of_its_coordinator_goes_throu
 @pytest.mark.ruling("C6", "B3")
 @pytest.mark.parametrize(
     ("state", "waits"),
-    [(TaskState.OPEN, True), (TaskState.AWAITING_HUMAN, True), (TaskState.DONE, False), (TaskState.CANCELLED, False)],
+    [
+        (TaskState.OPEN, True),
+        (TaskState.AWAITING_HUMAN, True),
+        (TaskState.BLOCKED, False),
+        (TaskState.DONE, False),
+        (TaskState.CANCELLED, False),
+    ],
 )
 def test_a_preflight_flag_ends_with_its_task(home: Home, state: TaskState, waits: bool) -> None:
     service = Service(home)

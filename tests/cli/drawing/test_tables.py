@@ -39,6 +39,15 @@ def test_it_has_all_of_them_where_there_is_room() -> None:
     assert width(row) <= 240
 
 
+@pytest.mark.ruling("C6")
+def test_on_80_columns_preflight_faults_are_shown_where_there_are_any() -> None:
+    flagged = (*ROW[:-1], "no agent `scuot`, did you mean `scout`?")
+    head, row, _ = shown(HEADINGS, [flagged, ROW], 80)
+    assert head.split()[-1] == "PREFLIGHT_FAILED:"
+    assert "no agent `scuot`" in row
+    assert "PREFLIGHT_FAILED:" not in shown(HEADINGS, [ROW], 80)[0], "nothing stands in it"
+
+
 def test_the_narrowest_keeps_what_a_job_is_and_how_it_is() -> None:
     head, row = shown(HEADINGS, [ROW], 45)
     assert head.split() == ["JOB", "STATE", "SUMMARY"]
