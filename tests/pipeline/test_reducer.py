@@ -189,7 +189,9 @@ def test_the_view_names_every_stage_and_cannot_be_dressed_up() -> None:
         (TaskState.DONE, Decision.SKIPPED, StageState.SUCCEEDED),
         (TaskState.DONE, Decision.CHANGES_REQUESTED, FAILED),
         (TaskState.DONE, None, FAILED),
-        (TaskState.BLOCKED, Decision.FAILED, BLOCKED),
+        (TaskState.BLOCKED, Decision.FAILED, FAILED),
+        (TaskState.BLOCKED, Decision.BLOCKED, BLOCKED),
+        (TaskState.BLOCKED, None, BLOCKED),
         (TaskState.CANCELLED, Decision.APPROVED, CANCELLED),
     ],
 )

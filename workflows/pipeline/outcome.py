@@ -7,7 +7,7 @@ from workflows.tree.commands import CloseTree
 
 
 def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:
-    """A task that is done succeeds if its decision is one the stage takes for a success."""
+    """A task that is done succeeds if its decision is one the stage takes for a success; `failed` fails the stage."""
     ended = StageOutcome(
         state=StageState.SUCCEEDED,
         decision=tree.decision,
@@ -26,5 +26,7 @@ def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:
             return ended.model_copy(update={"state": StageState.FAILED, "reason": reason})
         case TaskState.CANCELLED:
             return ended.model_copy(update={"state": StageState.CANCELLED, "reason": tree.reason})
+        case TaskState.BLOCKED if tree.decision is Decision.FAILED:  # a task has no failed state (ruling E7)
+            return ended.model_copy(update={"state": StageState.FAILED, "reason": tree.reason})
         case TaskState.BLOCKED | TaskState.OPEN | TaskState.AWAITING_HUMAN:
             return ended.model_copy(update={"state": StageState.BLOCKED, "reason": tree.reason})
