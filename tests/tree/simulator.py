@@ -262,7 +262,7 @@ class World:
 
     def resume(self, verb: str, text: str = "", job_id: str = ROOT, **fields: object) -> list[Command]:
         """Ann says something to a pause."""
-        base: dict[str, object] = {"now": self.now + 1, "actor": "ann", "channel": "cli"}
+        base: dict[str, object] = {"now": self.now + 1, "actor": "ann", "channel": "cli", "budgets": True}
         return self.feed(resume_requested(base | {"job_id": job_id, "verb": verb, "text": text} | fields))
 
     def open(self) -> list[RoundRecord]:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.tree.simulator import ROOT, World, delegation, done, tree_input
+from tests.tree.simulator import ROOT, World, delegation, done, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.settings import Bounds
@@ -87,8 +87,51 @@ def test_a_retry_that_would_cross_the_job_budget_is_refused_and_the_round_stays(
     assert "per-root job budget of 1" in refused.message
     assert (budget.kind, budget.data["cap"]) == ("delegation_budget_exceeded", 1)
     [still] = tree.open()
-    assert still.verbs == ("continue", "abort", "extend"), "what can never succeed is not offered"
-    assert not any("retry" in command for command in still.commands)
+    assert still.verbs == ("abort", "extend"), "what can never succeed is not offered"
+    assert not any("retry" in command or "continue" in command for command in still.commands)
+
+
+@pytest.mark.ruling("F3", "C3")
+def test_a_continue_for_whose_continuation_no_job_is_left_is_refused_and_the_round_stays() -> None:
+    tree = batch(human("a"), bounds=Bounds(max_delegation_total_jobs=1))
+    tree.leg("a", "failed")
+    tree.resume("continue")
+    refused, budget = tree.said[-2:]
+    assert (refused.kind, refused.data["why"]) == ("resume_refused", "no_room")
+    assert "a continue would exceed the per-root job budget of 1" in refused.message
+    assert budget.kind == "delegation_budget_exceeded"
+    assert len(tree.open()) == 1
+    tree.resume("abort")
+    assert tree.last.continuation is Continuation.FINALIZE
+
+
+@pytest.mark.ruling("F3", "C4")
+@pytest.mark.parametrize(
+    ("bounds", "kind"),
+    [
+        (Bounds(max_delegation_token_budget=10), "delegation_cost_exceeded"),
+        (Bounds(max_delegation_cost_usd=0.00001), "delegation_cost_usd_exceeded"),
+    ],
+)
+def test_a_retry_is_neither_offered_nor_taken_once_any_budget_is_spent(bounds: Bounds, kind: str) -> None:
+    tree = batch(human("a"), bounds=bounds)
+    tree.leg("a", "failed", usage=tokens(10))
+    [still] = tree.open()
+    assert still.verbs == ("continue", "abort", "extend"), "its continuation runs, and can sum up"
+    tree.resume("retry")
+    refused, budget = tree.said[-2:]
+    assert (refused.data["why"], budget.kind) == ("no_room", kind)
+    assert budget.message in refused.message
+    assert len(tree.open()) == 1
+
+
+@pytest.mark.ruling("F4")
+def test_an_order_that_an_earlier_release_took_is_taken_in_a_replay() -> None:
+    tree = batch(human("a"), bounds=Bounds(max_delegation_total_jobs=1))
+    tree.leg("a", "failed")
+    tree.resume("continue", budgets=False)
+    assert tree.open() == []
+    assert tree.last.continuation is Continuation.FINALIZE
 
 
 @pytest.mark.ruling("F3", "F4", "C3")

@@ -34,6 +34,10 @@ with workflow.unsafe.imports_passed_through():
     from workflows.tree.state import TreeState
 
 
+ROOM_FOR_ALL = "room-for-all-verbs"
+"""A tree that an earlier release ran took orders whose verb had no room, and has to do so again in a replay."""
+
+
 @workflow.defn
 class DelegationTree:
     """One tree: the root job and every continuation run in here, delegations as children."""
@@ -75,7 +79,7 @@ class DelegationTree:
     @workflow.signal(description="end a pause: answer, retry, continue, abort, extend")
     @takes_anything
     def resume(self, *said: object) -> None:
-        self._order(resume_requested(said, workflow.time(), by_hand=self._by_hand))
+        self._order(self._judged(resume_requested(said, workflow.time(), by_hand=self._by_hand)))
 
     @workflow.signal(description="what a host tells of this tree's jobs: begun, held up")
     @between_ours(HostReport)
@@ -107,7 +111,7 @@ class DelegationTree:
         self._calls += 1
         order = resume_requested(said, workflow.time(), waiting=self._calls, by_hand=self._by_hand)
         self._waiting.add(order.waiting)
-        self._order(order)
+        self._order(self._judged(order))
         await workflow.wait_condition(lambda: order.waiting in self._answers)
         self._waiting.discard(order.waiting)
         answer = self._answers.pop(order.waiting)
@@ -119,7 +123,7 @@ class DelegationTree:
     @takes_anything
     def _may_resume(self, *said: object) -> None:
         order = resume_requested(said, workflow.time(), waiting=1, by_hand=self._by_hand)
-        refusal = refuse_resume(self._state, order)
+        refusal = refuse_resume(self._state, order.model_copy(update={"budgets": True}))
         if refusal and refusal.kind not in {ResumeFault.DUPLICATE, ResumeFault.NO_ROOM}:  # these the reducer tells of
             raise _refused(refusal)
 
@@ -143,6 +147,9 @@ class DelegationTree:
         state = search.STATE.value_set(self._closed.task_state.value)
         workflow.upsert_search_attributes([state, search.ATTENTION.value_unset()])
         return self._closed
+
+    def _judged(self, order: e.ResumeRequested) -> e.ResumeRequested:
+        return order.model_copy(update={"budgets": workflow.patched(ROOM_FOR_ALL)})
 
     def _order(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
         self._loop.order(order, f"{type(order).__name__} by {order.actor}")

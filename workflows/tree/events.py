@@ -71,6 +71,8 @@ class ResumeRequested(Wire):
     """Why what was sent is no order; nothing else of it counts then."""
     waiting: int = 0
     """The number of the call that waits to be told what becomes of it; 0 when nobody does."""
+    budgets: bool = False
+    """Needs room for its verb. False in a replay: an earlier release looked at a retry and its jobs alone (F4)."""
 
     @property
     def actor(self) -> str:

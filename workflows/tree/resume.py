@@ -17,7 +17,7 @@ from workflows.model.states import JobState
 from workflows.policy import answers, bounds
 from workflows.policy.moments import clock
 from workflows.policy.verbs import Verb, duration
-from workflows.tree import finalize, job_end, resume_verdict, rounds
+from workflows.tree import finalize, job_end, resume_verdict, round_rows, rounds
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import AnswerOrder
 from workflows.tree.events import ResumeRequested
@@ -90,8 +90,7 @@ def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) 
         }
         step.event(EventKind.RESUME_REFUSED, job_id, refusal.message, {**who, **why})
     if refusal.kind == ResumeFault.NO_ROOM:
-        limits, used = step.state.input.settings.bounds, step.state.ledger()
-        over = bounds.jobs(limits, used, 1, "running a leg again")
+        over = round_rows.no_room(step.state, Verb(request.order.verb))
         if over is not None:
             step.refused(over, step.state.root_id)
 

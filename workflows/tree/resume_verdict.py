@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from workflows.contract.strings import fitted
 from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import Round
-from workflows.policy import bounds, whole_answers
+from workflows.policy import whole_answers
 from workflows.policy.answers import Answers, one_line
 from workflows.policy.moments import clock
 from workflows.policy.verbs import Verb, refuse_verb
@@ -58,7 +58,7 @@ def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Roun
         _other_round(state, chain, current, request)
         or refuse_verb(request.order.verb, request.order.text, current.kind, ids, _named(chain, current))
         or _not_whole(chain, current, request)
-        or _no_room(state, chain, current, request.order.verb)
+        or _no_room(state, chain, current, request)
     )
     return refusal or (chain, current, Verb(request.order.verb))
 
@@ -129,14 +129,14 @@ def _not_whole(chain: Coordinator, current: Round, request: ResumeRequested) -> 
     return whole_answers.refuse(request.order.text, asks, meant, chain.coordinator_id, _named(chain, current))
 
 
-def _no_room(state: TreeState, chain: Coordinator, current: Round, verb: str) -> Refusal | None:
-    """A retry that could run nothing at all changes nothing (ruling C3)."""
-    limits = state.input.settings.bounds
-    if verb != Verb.RETRY or bounds.jobs(limits, state.ledger(), 1, "") is None:
+def _no_room(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
+    """A verb that could not have its effect changes nothing (rulings C3, F4)."""
+    verb = Verb(request.order.verb)
+    over = round_rows.no_room(state, verb)
+    if over is None or not (request.budgets or (verb is Verb.RETRY and "cap" in over.data)):
         return None
-    cap = limits.max_delegation_total_jobs
-    message = f"a retry would exceed the per-root job budget of {cap}: {_named(chain, current)} can still be aborted"
-    return Refusal(ResumeFault.NO_ROOM, message, {"cap": cap})
+    message = f"{over.message}: {_named(chain, current)} can still be aborted"
+    return Refusal(ResumeFault.NO_ROOM, message, {"cap": over.data.get("cap")})
 
 
 def _named(chain: Coordinator, current: Round) -> str:

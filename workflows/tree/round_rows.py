@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from workflows.model.digests import digest
+from workflows.model.refusals import Refusal
 from workflows.model.rounds import Round, RoundKind
 from workflows.model.rows import FailingRecord, QuestionRecord, RoundRecord
 from workflows.policy import bounds
@@ -21,10 +22,17 @@ def open_rounds(state: TreeState) -> tuple[RoundRecord, ...]:
 
 
 def takes(state: TreeState, current: Round) -> tuple[Verb, ...]:
-    """The verbs that end or extend it, the likeliest first; not a retry for which no job is left (rulings C3, F4)."""
-    limits = state.input.settings.bounds
-    full = bounds.jobs(limits, state.ledger(), 1, "") is not None
-    return tuple(verb for verb in TAKES[current.kind] if verb is not Verb.RETRY or not full)
+    """The verbs that end or extend it, the likeliest first; none that could not have its effect (rulings C3, F4)."""
+    return tuple(verb for verb in TAKES[current.kind] if no_room(state, verb) is None)
+
+
+def no_room(state: TreeState, verb: Verb) -> Refusal | None:
+    """The bound that keeps a verb from its effect: a retry runs a leg, `continue` a continuation (rulings C3, C4)."""
+    limits, used = state.input.settings.bounds, state.ledger()
+    if verb not in {Verb.RETRY, Verb.CONTINUE}:
+        return None
+    over = bounds.jobs(limits, used, 1, f"a {verb}")
+    return over or (bounds.exhausted(limits, used) if verb is Verb.RETRY else None)
 
 
 def record(
