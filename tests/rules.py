@@ -252,6 +252,9 @@ RULES: dict[str, dict[str, str]] = {
         "N7": "Redaction is the default: no secret an agent or a person writes is stored or shown; harmless text stays as it is.",
         "N8": "Connections, requests, logs, webhooks, the home and the token bear whoever can reach them.",
     },
+    "Where work begins": {
+        "O1": "A tree has one base commit; nothing the operator does in mid-tree reaches it, and foreign commits are named.",
+    },
     "Prompts": {
         "P4": "Who cannot delegate is told the result alone; no prompt names a command that agents are refused.",
         "P6": "Nothing in a prompt is a result: neither its examples nor what others wrote in it, however it is echoed.",

@@ -79,6 +79,17 @@ def commit(repo: Path, revision: str) -> str | None:
         let_go(repository)
 
 
+def kind_of(repo: Path, revision: str) -> str:
+    """What a revision names: a commit, a tree, a blob or a tag; empty when it names nothing."""
+    repository = opened(repo)
+    try:
+        return str(repository.revparse_single(revision).type_str)
+    except (KeyError, ValueError, library().GitError):
+        return ""
+    finally:
+        let_go(repository)
+
+
 def tree_of(repo: Path, commit: str) -> str:
     """The files of a commit."""
     with reading(repo) as repository:

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from activities.git.library import RepositoryError
 from activities.git.locks import clear_ref_lock, held
 from activities.git.own_side import FOLDER, Place, lock_of, read_record, recorded, side_of
 from activities.git.registered import common_directory, git_directory
+from activities.git.remotes import remotes
 from activities.git.submodules import fill_all
 from workflows.contract.worktree_names import RULE, stays_below
 from workflows.model.errors import NotFoundError, RefusedError
@@ -164,6 +166,28 @@ def commit_of(repo: Path, revision: str) -> str:
         raise RepositoryError(f"the repository {printable(str(repo))} has no commit yet", hint)
     hint = f"git -C {printable(str(repo))} branch --all"
     raise NotFoundError(f"there is no commit {revision} in {printable(str(repo))}", hint)
+
+
+def base_of(repo: Path, ref: str) -> str:
+    """The commit that a person names as a base; a tag counts as its commit."""
+    if found := branches.commit(repo, ref):
+        return found
+    if kind := branches.kind_of(repo, ref):
+        hint = f"git -C {shlex.quote(printable(str(repo)))} show --stat {shlex.quote(ref)}"
+        raise RefusedError(f"{ref!r} is a {kind} in {printable(str(repo))}, not a commit", hint)
+    return commit_of(repo, ref)
+
+
+def begun_from(repo: Path, base: str, host: str, again: str) -> str:
+    """The base of a tree or a run, which its host may lack (ruling O1); without one, HEAD."""
+    if not base:
+        return commit_of(repo, "HEAD")
+    if found := branches.commit(repo, base):
+        return found
+    fetch = f"git -C {shlex.quote(str(repo))} fetch {next(iter(remotes(repo)), 'WHERE_IT_IS')} {base}"
+    where = f"{printable(str(repo))} on {host}"
+    message = f"the commit {base} that this work begins from is not in {where}"
+    raise NotFoundError(message, f"on {host}: {fetch}; then: {again}")
 
 
 def tip(repo: Path) -> str:

@@ -1,13 +1,18 @@
-"""What a tree or a run belongs to, checked and looked up: a pull request's head is fetched here (ruling L1)."""
+"""What a tree or a run belongs to and begins from, checked and looked up (rulings L1, O1)."""
 
+import re
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import pull_requests
+from activities.git import pull_requests, worktrees
 from activities.git.pull_requests import Source
 from activities.store.repos import Repo
-from workflows.model.errors import RefusedError
+from workflows.model.errors import RefusedError, UsageError
 from workflows.policy import bindings
+
+LONGEST_REF = 250
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True)
@@ -20,7 +25,7 @@ class Bound:
     web: str = ""
     """Where people see that repository; empty: on github.com."""
     base: str = ""
-    """The head of the pull request; empty for an issue, whose work starts from the tip."""
+    """The commit that the work begins from; empty while only its host can tell."""
 
     @property
     def fields(self) -> dict[str, int | str | None]:
@@ -53,3 +58,28 @@ def bound(
         raise RefusedError(f"{where}: its pull requests are fetched there", f"ssh {repo.host}")
     source = Source(Path(repo.path), repo.github, web)
     return replace(made, base=pull_requests.heads(source, (pull_request,), token)[pull_request])
+
+
+def based(found: Bound, repo: Repo, here: str, ref: str | None = None) -> Bound:
+    """Resolve the commit that the work begins from: `ref`, else a pull request's head, else HEAD (ruling O1).
+
+    HEAD of a checkout on another host is read there, by the first job.
+    """
+    if ref is not None:
+        return replace(found, base=_named(repo, here, ref))
+    if found.base or repo.host != here:
+        return found
+    return replace(found, base=worktrees.tip(Path(repo.path)))
+
+
+def _named(repo: Repo, here: str, ref: str) -> str:
+    if not ref.strip() or len(ref) > LONGEST_REF:
+        raise UsageError(f"the base {ref[:LONGEST_REF]!r} names no commit", "--base REF: a branch, a tag or a commit")
+    if repo.host == here:
+        return worktrees.base_of(Path(repo.path), ref)
+    if _COMMIT.fullmatch(ref):
+        return ref
+    where = f"the repository {repo.name} is on the host {repo.host}, not here"
+    told = f"git -C {shlex.quote(repo.path)} rev-parse --verify {shlex.quote(ref + '^{commit}')}"
+    hint = f"ssh {repo.host} {shlex.quote(told)}, and give what it prints as --base"
+    raise RefusedError(f"{where}: give the base as a whole commit id, not as {ref!r}", hint)

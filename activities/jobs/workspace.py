@@ -62,7 +62,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     repo = repos.path_of(context.store, run.repo)
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
-    base = row.base_sha or worktrees.commit_of(repo, _base(repo, run))
+    base = row.base_sha or _base(repo, run, context.host)
     attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=not run.branch_deps)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
     # For a writer also by an earlier try, whose work stays. A reader's later try begins anew, and so does one whose
@@ -197,6 +197,8 @@ def _name(run: JobRun) -> str:
     return worktrees.worktree_name(run.repo, f"{run.job_id}-{run.attempt}")
 
 
-def _base(repo: Path, run: JobRun) -> str:
-    branch = task_branch(run)
-    return branch if branches.tip(repo, branch) else run.assignment.base or "HEAD"
+def _base(repo: Path, run: JobRun, host: str) -> str:
+    """The tip of the task's branch, else the base of the tree, else what a tree of an earlier release finds: HEAD."""
+    if found := branches.tip(repo, task_branch(run)):
+        return found
+    return worktrees.begun_from(repo, run.assignment.base, host, f"service job retry {run.job_id}")

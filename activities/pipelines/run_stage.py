@@ -143,7 +143,9 @@ class StageWork:
         context, run = self.context, self.run
         pipeline_runs.stage_begins(context.store, run.row)
         repo = repos.path_of(context.store, run.repo)
-        base = row.base_sha or worktrees.commit_of(repo, run.base or "HEAD")
+        base = row.base_sha or worktrees.begun_from(
+            repo, run.base, context.host, f"service pipeline run {run.pipeline}"
+        )
         attempts.place(context.store, row, worktree=str(self._worktree), branch=None, base_sha=base)
         if not Claim.read(Path(row.run_dir)):
             worktree = apart(FILL_SECONDS, worktrees.add_detached, repo, self._worktree, base)

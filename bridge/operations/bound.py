@@ -1,9 +1,9 @@
-"""What trees belong to: a pull request or an issue (ruling L1)."""
+"""What trees belong to and begin from (rulings L1, O1)."""
 
 import asyncio
 from dataclasses import dataclass
 
-from activities.host.binding import Bound
+from activities.host.binding import Bound, based
 from activities.host.binding import bound as looked_up
 from activities.store import repos as stored_repos
 from activities.store.repos import Repo
@@ -14,13 +14,21 @@ from workflows.policy import bindings
 
 
 async def bound(
-    service: Service, repo: Repo, pull_request: int | None, issue: int | None, token: str | None = None
+    service: Service,
+    repo: Repo,
+    pull_request: int | None,
+    issue: int | None,
+    token: str | None = None,
+    base: str | None = None,
 ) -> Bound:
-    """The binding of work that is asked for now; with a pull request, its head is fetched."""
-    if pull_request is None and issue is None:
-        return Bound()
+    """The binding of work that is asked for now, with its base; the head of a pull request is fetched."""
     settings = service.settings
-    return await asyncio.to_thread(looked_up, repo, settings.host, pull_request, issue, token, settings.github.web)
+
+    def look() -> Bound:
+        found = looked_up(repo, settings.host, pull_request, issue, token, settings.github.web)
+        return based(found, repo, settings.host, base)
+
+    return await asyncio.to_thread(look)
 
 
 @dataclass(frozen=True)

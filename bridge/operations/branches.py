@@ -13,6 +13,7 @@ from activities.git.registered import common_directory
 from activities.store import attempts as stored_runs
 from activities.store import branches as told
 from activities.store import repos as stored_repos
+from activities.store import trees as stored_trees
 from activities.store.repos import Repo
 from bridge.operations import jobs
 from bridge.operations.jobs import Tree
@@ -85,6 +86,8 @@ class Branches:
     problem: str = ""
     way_on: str = ""
     """The command that ends the problem."""
+    base: str = ""
+    """The commit the tree began from; empty for trees of earlier releases (ruling O1)."""
 
 
 def checkout(service: Service, name: str) -> Repo:
@@ -118,7 +121,9 @@ def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branch
         look = _Look(service, tree, None, None)
         legs = tuple(look.at(job) for job in writers)
     known = stored_repos.get(service.store, tree.task.repo)
-    return Branches(root, tree.task.repo, known.path if known else "", name, head, legs, problem, way_on)
+    start = stored_trees.get(service.store, root)
+    base = start.start.assignment.base if start else ""
+    return Branches(root, tree.task.repo, known.path if known else "", name, head, legs, problem, way_on, base)
 
 
 class _Look:

@@ -38,6 +38,8 @@ class NewJob:
     pull_request: int | None = None
     issue: int | None = None
     """What its tree belongs to (ruling L1)."""
+    base: str | None = None
+    """What names the commit it begins from; the pull request's head or HEAD when left out (ruling O1)."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class NewRecipe:
     legs: int | None = None
     pull_request: int | None = None
     issue: int | None = None
+    base: str | None = None
 
 
 async def start(service: Service, new: NewJob, root: str | None = None, token: str | None = None) -> str:
@@ -66,7 +69,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     worker = _on_runtime(service, agent.worker, new.runtime)
     tree = _tree(service, worker, Action(new.action), message, repo, root=root)
     model, effort = _named("model", new.model), _named("effort", new.effort)
-    binding = await bound.bound(service, repo, new.pull_request, new.issue, token)
+    binding = await bound.bound(service, repo, new.pull_request, new.issue, token, new.base)
     means = {"model": model, "effort": effort} | binding.fields
     tree = tree.model_copy(update={"assignment": tree.assignment.model_copy(update=means)})
     return await trees.start(service, tree, repo.host)
@@ -110,7 +113,7 @@ async def orchestrate(
         capabilities=(Action.ASK, Action.REVIEW),
         autonomy_policy=AutonomyPolicy.READ_ONLY,
     )
-    binding = await bound.bound(service, repo, new.pull_request, new.issue, token)
+    binding = await bound.bound(service, repo, new.pull_request, new.issue, token, new.base)
     tree = _tree(service, worker, Action.ASK, goal, repo, legs, root)
     asked = tree.assignment.model_copy(update=binding.fields)
     tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes), "assignment": asked})

@@ -55,4 +55,7 @@ class Assignment(Wire):
     web: str = ""
     """Where people see that repository; empty: on github.com."""
     base: str = ""
-    """The commit it starts from while its task has no branch; empty: the tip it finds."""
+    """The base of its tree: the commit it begins from while its task has no branch (ruling O1).
+
+    Empty in trees of earlier releases, and until the first job on another host tells it: then HEAD of the checkout.
+    """

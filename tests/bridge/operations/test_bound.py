@@ -1,5 +1,6 @@
 """Repositories learn what they are called on GitHub, and trees what they belong to."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,13 +8,14 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store import agents
+from activities.store import repos as stored_repos
 from bridge.operations import bound, jobs, new_jobs, repos, trees
 from bridge.operations.jobs import JobFilter
 from bridge.operations.service import Service
-from tests.activities.git.conftest import make_repository, run_git
+from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
-from workflows.model.errors import RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 from workflows.model.workers import Worker
 from workflows.pipeline.records import RunRecord
 from workflows.policy.recipes import Recipe
@@ -123,13 +125,14 @@ class TestStarting:
         assert (asked.pull_request, asked.issue, asked.github, asked.base) == (7, None, "acme/shop", head)
         assert asked.web == ""
 
-    async def test_a_job_on_an_issue_starts_from_what_is_there(
+    async def test_a_job_on_an_issue_starts_from_what_is_checked_out(
         self, service: Service, checkout: Path, started: list[TreeInput]
     ) -> None:
         with_scout(service, checkout)
+        head = run_git(checkout, "rev-parse", "HEAD")
         await new_jobs.start(service, new_jobs.NewJob("scout", "ask", "look", "acme/shop", issue=3))
         [asked] = [tree.assignment for tree in started]
-        assert (asked.pull_request, asked.issue, asked.github, asked.base) == (None, 3, "acme/shop", "")
+        assert (asked.pull_request, asked.issue, asked.github, asked.base) == (None, 3, "acme/shop", head)
 
     async def test_so_does_a_recipe(
         self, service: Service, hub: Path, checkout: Path, started: list[TreeInput]
@@ -152,6 +155,98 @@ class TestStarting:
         with pytest.raises(UsageError, match="not to both"):
             await new_jobs.start(service, replace(look, pull_request=7, issue=3))
         assert started == []
+
+
+@pytest.mark.ruling("O1")
+class TestTheBase:
+    """A tree begins from one commit, which is resolved when it starts."""
+
+    LOOK = new_jobs.NewJob("scout", "ask", "look", "acme/shop")
+
+    @pytest.fixture
+    def first(self, service: Service, checkout: Path) -> str:
+        """The commit before the one that is checked out."""
+        with_scout(service, checkout)
+        first = run_git(checkout, "rev-parse", "HEAD")
+        commit_file(checkout, "more.txt", "more\n")
+        return first
+
+    async def test_it_is_what_is_checked_out_when_the_tree_starts(
+        self, service: Service, checkout: Path, first: str, started: list[TreeInput]
+    ) -> None:
+        await new_jobs.start(service, self.LOOK)
+        await new_jobs.orchestrate(service, new_jobs.NewRecipe(Recipe.REVIEW_PANEL, "Is it good?", "acme/shop"))
+        head = run_git(checkout, "rev-parse", "HEAD")
+        assert [tree.assignment.base for tree in started] == [head, head]
+
+    @pytest.mark.parametrize("ref", ["old", "v1", "v2", "HEAD~1", "{commit}", "{short}", "refs/heads/old"])
+    async def test_a_reference_is_resolved_to_its_commit(
+        self, service: Service, checkout: Path, first: str, started: list[TreeInput], ref: str
+    ) -> None:
+        run_git(checkout, "branch", "old", first)
+        run_git(checkout, "tag", "v1", first)
+        run_git(checkout, "tag", "-a", "-m", "second", "v2", first)
+        ref = ref.format(commit=first, short=first[:10])
+        await new_jobs.start(service, replace(self.LOOK, base=ref))
+        new = new_jobs.NewRecipe(Recipe.REVIEW_PANEL, "Is it good?", "acme/shop", base=ref)
+        await new_jobs.orchestrate(service, new)
+        assert [tree.assignment.base for tree in started] == [first, first]
+
+    async def test_it_goes_before_the_head_of_a_pull_request(
+        self, service: Service, hub: Path, first: str, started: list[TreeInput]
+    ) -> None:
+        propose(hub, 7, "a change")
+        await new_jobs.start(service, replace(self.LOOK, pull_request=7, base=first))
+        assert [(tree.assignment.pull_request, tree.assignment.base) for tree in started] == [(7, first)]
+
+    @pytest.mark.parametrize(
+        ("ref", "why"),
+        [
+            ("nowhere", "there is no commit nowhere in"),
+            ("-x", "there is no commit -x in"),
+            ("--help", "there is no commit --help in"),
+            ("a\0b", "there is no commit"),
+            ("\udcff", "there is no commit"),
+            ("0" * 40, "there is no commit 0000"),
+            ("HEAD^{tree}", "'HEAD^{tree}' is a tree in"),
+            ("HEAD:readme.md", "'HEAD:readme.md' is a blob in"),
+            ("of-a-tree", "'of-a-tree' is a tag in"),
+            ("", "the base '' names no commit"),
+            ("x" * 300, "names no commit"),
+        ],
+    )
+    async def test_what_names_no_commit_is_refused_and_nothing_starts(
+        self, service: Service, checkout: Path, first: str, started: list[TreeInput], ref: str, why: str
+    ) -> None:
+        run_git(checkout, "tag", "-a", "-m", "a tree", "of-a-tree", "HEAD^{tree}")
+        with pytest.raises(ServiceError) as refused:
+            await new_jobs.start(service, replace(self.LOOK, base=ref))
+        assert why in refused.value.message
+        assert started == []
+        assert str(checkout) in refused.value.hint or refused.value.hint.startswith("--base REF")
+        if refused.value.hint.startswith("git "):
+            run_git(checkout, *shlex.split(refused.value.hint)[3:])
+
+    async def test_a_commit_of_another_repository_is_refused(
+        self, service: Service, tmp_path: Path, first: str, started: list[TreeInput]
+    ) -> None:
+        other = make_repository(tmp_path / "other", own="other\n")
+        with pytest.raises(NotFoundError, match="there is no commit"):
+            await new_jobs.start(service, replace(self.LOOK, base=run_git(other, "rev-parse", "HEAD")))
+        assert started == []
+
+    async def test_on_another_host_it_is_a_commit_id(
+        self, service: Service, checkout: Path, first: str, started: list[TreeInput]
+    ) -> None:
+        stored_repos.put(service.store, "acme/shop", "/there/the shop", "far", "acme/shop")
+        await new_jobs.start(service, replace(self.LOOK, base=first))
+        await new_jobs.start(service, self.LOOK)
+        assert [tree.assignment.base for tree in started] == [first, ""]
+        with pytest.raises(RefusedError, match="give the base as a whole commit id, not as 'main'") as refused:
+            await new_jobs.start(service, replace(self.LOOK, base="main"))
+        assert refused.value.hint.startswith("ssh far ")
+        typed = shlex.split(shlex.split(refused.value.hint.partition(", and")[0])[2])
+        assert typed == ["git", "-C", "/there/the shop", "rev-parse", "--verify", "main^{commit}"]
 
 
 def test_jobs_are_found_by_what_they_belong_to_and_lead_there(service: Service, checkout: Path) -> None:

@@ -1,0 +1,75 @@
+"""The commit that a job begins from (ruling O1)."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from activities.store import attempts
+from tests.activities.jobs.conftest import Stage, git
+from workflows.contract.models import Action
+from workflows.model.jobs import JobOutcome
+from workflows.model.states import JobState
+
+pytestmark = pytest.mark.ruling("O1")
+
+SEES = (
+    "import json, os\n"
+    "print(json.dumps({'service_result': {'decision': 'approved', 'summary': ' '.join(sorted(os.listdir('.')))}}))\n"
+)
+
+
+def commit(repo: Path, name: str) -> str:
+    (repo / name).write_text(name)
+    git(repo, "add", name)
+    git(repo, "commit", "-q", "-m", f"add {name}")
+    return git(repo, "rev-parse", "HEAD").strip()
+
+
+def base_of(stage: Stage, outcome: JobOutcome) -> str | None:
+    run = attempts.get(stage.context.store, outcome.job_id, outcome.attempt)
+    return run.base_sha if run else None
+
+
+@pytest.mark.parametrize("action", list(Action))
+async def test_it_is_the_trees_whatever_is_checked_out(stage: Stage, action: Action) -> None:
+    base = git(stage.repo, "rev-parse", "HEAD").strip()
+    commit(stage.repo, "later.txt")
+    git(stage.repo, "checkout", "-q", "--orphan", "aside")
+    commit(stage.repo, "aside.txt")
+    script = SEES.replace("approved", "implemented" if action is Action.IMPLEMENT else "approved")
+    outcome = await stage.play(stage.job(script, action, base=base))
+    assert (outcome.state, outcome.summary) == (JobState.SUCCEEDED, ".git limiter.py")
+    assert base_of(stage, outcome) == base
+
+
+async def test_a_tree_of_an_earlier_release_begins_from_what_is_checked_out(stage: Stage) -> None:
+    head = commit(stage.repo, "later.txt")
+    outcome = await stage.play(stage.job(SEES))
+    assert outcome.summary == ".git later.txt limiter.py"
+    assert base_of(stage, outcome) == head
+
+
+async def test_what_people_put_on_the_tasks_branch_goes_before_it(stage: Stage) -> None:
+    base = git(stage.repo, "rev-parse", "HEAD").strip()
+    git(stage.repo, "checkout", "-q", "-b", "service/task-1")
+    head = commit(stage.repo, "theirs.txt")
+    git(stage.repo, "checkout", "-q", "main")
+    outcome = await stage.play(stage.job(SEES, base=base))
+    assert (outcome.summary, base_of(stage, outcome)) == (".git limiter.py theirs.txt", head)
+
+
+async def test_a_host_without_it_says_so_with_the_command(stage: Stage) -> None:
+    git(stage.tmp, "clone", "-q", str(stage.repo), "other")
+    base = commit(stage.tmp / "other", "other.txt")
+    git(stage.repo, "remote", "add", "team", str(stage.tmp / "other"))
+    refused = await stage.play(stage.job(SEES, base=base))
+    assert refused.state is JobState.FAILED
+    where = f"{stage.repo} on {stage.context.host}"
+    assert refused.reason.startswith(f"the commit {base} that this work begins from is not in {where}")
+    fetch = f"git -C {stage.repo} fetch team {base}"
+    assert refused.first == f"on {stage.context.host}: {fetch}; then: service job retry {refused.job_id}"
+    assert not list(stage.context.home.worktrees.glob("*"))
+    git(stage.tmp, *shlex.split(fetch)[1:])
+    outcome = await stage.play(stage.job(SEES, base=base, attempt=2))
+    assert outcome.summary == ".git limiter.py other.txt"

@@ -1,0 +1,90 @@
+"""A tree stands on the commit of its start, whatever its operator does to the checkout meanwhile (ruling O1)."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.store import attempts
+from tests.activities.git.conftest import commit_file, run_git
+from tests.e2e.conflicts import writes
+from tests.e2e.script import Script, leg, played
+
+pytestmark = pytest.mark.ruling("O1")
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
+    for script in played(tmp_path_factory.mktemp("base")):
+        commit_file(script.service.repo, "limiter.txt", "1\n")
+        yield script
+
+
+@pytest.fixture
+def repo(script: Script) -> Path:
+    """The checkout as it is before each test: on `main`, clean."""
+    run_git(script.service.repo, "checkout", "-q", "main")
+    return script.service.repo
+
+
+def plan(script: Script, name: str, **said: Any) -> None:
+    """What the next job of this name answers; those that run have read theirs."""
+    script.plans.joinpath(name).write_text(json.dumps(said))
+
+
+def until_running(script: Script, job: str) -> None:
+    script.service.wait_for(lambda: (script.plans / "prompts" / job).exists())
+
+
+def bases(script: Script, root: str) -> dict[str, str | None]:
+    """The commit that each job of a tree began from."""
+    store = script.service.seen.store
+    jobs = (job["job_id"] for job in script.tree(root)["jobs"])
+    return {job: run.base_sha for job in jobs for run in attempts.of_job(store, job)}
+
+
+def test_what_the_operator_does_in_mid_tree_reaches_no_job_and_no_branch(script: Script, repo: Path) -> None:
+    start = run_git(repo, "rev-parse", "HEAD")
+    script.answers(
+        none={"delegations": [leg("one"), leg("see", "review", deps=["one"])]},
+        one=writes(one_txt="1\n") | {"wait": "go.1"},
+        two=writes(two_txt="2\n") | {"wait": "go.2"},
+        three=writes(three_txt="3\n") | {"wait": "go.3"},
+    )
+    job = script.ask()
+    until_running(script, f"{job}.1")
+    plan(script, "normal", delegations=[leg("two"), leg("see", "review", deps=["two"])])
+    commit_file(repo, "secret.txt", "never to be published\n")
+    script.plans.joinpath("go.1").touch()
+    until_running(script, f"{job}.4")
+    plan(script, "normal", delegations=[leg("three"), leg("see", "review", deps=["three"])])
+    run_git(repo, "checkout", "-q", "-b", "aside", "HEAD~1")
+    commit_file(repo, "aside.txt", "x\n")
+    run_git(repo, "rebase", "-q", "main")
+    script.plans.joinpath("go.2").touch()
+    until_running(script, f"{job}.7")
+    script.plans.joinpath("normal").unlink()
+    run_git(repo, "reset", "-q", "--hard", "main")
+    script.plans.joinpath("go.3").touch()
+    assert script.until_over(job)["task"]["state"] == "done"
+
+    assert set(bases(script, job).values()) == {start}
+    service = script.service
+    listed = service.json("job", "branches", job)
+    legs = listed["legs"]
+    assert [each["leg"] for each in legs] == ["one", "two", "three"]
+    assert listed["base"] == start
+    for each in legs:
+        assert run_git(repo, "rev-list", "--count", f"{start}..{each['branch']}") == "1"
+        files = run_git(repo, "ls-tree", "--name-only", each["branch"]).split()
+        assert files == sorted(["limiter.txt", f"{each['leg']}.txt"])
+        assert service.json("job", "diff", each["job_id"])["base"] == start
+    service("job", "merge", *(each["job_id"] for each in legs))
+    task = script.tree(job)["task"]["task_id"]
+    assert run_git(repo, "ls-tree", "--name-only", f"service/{task}").split() == [
+        *("limiter.txt", "one.txt", "three.txt", "two.txt"),
+    ]
+    run_git(repo, "checkout", "-q", "main")
+    run_git(repo, "reset", "-q", "--hard", start)
