@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.belonging import Issue, Pr, token_here
+from cli.belonging import Base, Issue, Pr, token_here
 from cli.drawing.tables import Column
 from cli.output import say, say_fields, say_json, say_table, tell
 
@@ -143,11 +143,12 @@ def ask(
     runtime: OnRuntime = None,
     pr: Pr = None,
     issue: Issue = None,
+    base: Base = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Ask an agent a question about a repository."""
-    _start(_new(name, "ask", message, repo, (model, effort, runtime), (pr, issue)), wait, json)
+    _start(_new(name, "ask", message, repo, (model, effort, runtime), (pr, issue, base)), wait, json)
 
 
 @app.command()
@@ -160,11 +161,12 @@ def review(
     runtime: OnRuntime = None,
     pr: Pr = None,
     issue: Issue = None,
+    base: Base = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Have an agent review a repository."""
-    _start(_new(name, "review", message, repo, (model, effort, runtime), (pr, issue)), wait, json)
+    _start(_new(name, "review", message, repo, (model, effort, runtime), (pr, issue, base)), wait, json)
 
 
 @app.command()
@@ -177,11 +179,12 @@ def implement(
     runtime: OnRuntime = None,
     pr: Pr = None,
     issue: Issue = None,
+    base: Base = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Have an agent change a repository, on a branch of its own."""
-    _start(_new(name, "implement", message, repo, (model, effort, runtime), (pr, issue)), wait, json)
+    _start(_new(name, "implement", message, repo, (model, effort, runtime), (pr, issue, base)), wait, json)
 
 
 def _new(
@@ -190,7 +193,7 @@ def _new(
     message: str,
     repo: str,
     means: tuple[str | None, str | None, str | None],
-    belongs_to: tuple[int | None, int | None],
+    belongs_to: tuple[int | None, int | None, str | None],
 ) -> "NewJob":
     from bridge.operations.new_jobs import NewJob
     from cli.piped import text_of

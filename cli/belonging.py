@@ -1,4 +1,4 @@
-"""The options that say what work belongs to on GitHub (ruling L1)."""
+"""The options that say what work belongs to on GitHub and begins from (rulings L1, O1)."""
 
 import os
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +9,12 @@ if TYPE_CHECKING:
     from bridge.operations.service import Service
 
 Pr = Annotated[int | None, typer.Option("--pr", min=1, help="The pull request it belongs to: it starts from its head.")]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base", metavar="REF", help="The branch, tag or commit it starts from; what is checked out if left out."
+    ),
+]
 Issue = Annotated[int | None, typer.Option("--issue", min=1, help="The issue it belongs to.")]
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.belonging import Issue, Pr, token_here
+from cli.belonging import Base, Issue, Pr, token_here
 from cli.output import say, say_json, tell
 
 app = typer.Typer(help="Run a built-in recipe of several workers.", no_args_is_help=True, rich_markup_mode=None)
@@ -25,11 +25,12 @@ def review_panel(
     legs: Legs = None,
     pr: Pr = None,
     issue: Issue = None,
+    base: Base = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Several reviewers, each with one lens, on different runtimes."""
-    _start("review-panel", goal, repo, runtimes, legs, (pr, issue), wait, json)
+    _start("review-panel", goal, repo, runtimes, legs, (pr, issue, base), wait, json)
 
 
 @app.command(name="decompose-and-verify")
@@ -40,11 +41,12 @@ def decompose_and_verify(
     legs: Legs = None,
     pr: Pr = None,
     issue: Issue = None,
+    base: Base = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Parallel implementation legs, and a gate that verifies them."""
-    _start("decompose-and-verify", goal, repo, runtimes, legs, (pr, issue), wait, json)
+    _start("decompose-and-verify", goal, repo, runtimes, legs, (pr, issue, base), wait, json)
 
 
 @app.command()
@@ -54,11 +56,12 @@ def verifier(
     runtimes: Runtimes = "",
     pr: Pr = None,
     issue: Issue = None,
+    base: Base = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """One producer, and an independent check of its work."""
-    _start("verifier", goal, repo, runtimes, None, (pr, issue), wait, json)
+    _start("verifier", goal, repo, runtimes, None, (pr, issue, base), wait, json)
 
 
 def _start(
@@ -67,7 +70,7 @@ def _start(
     repo: str | None,
     runtimes: str,
     legs: int | None,
-    belongs_to: tuple[int | None, int | None],
+    belongs_to: tuple[int | None, int | None, str | None],
     wait: bool,
     json: bool,
 ) -> None:

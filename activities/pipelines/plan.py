@@ -2,13 +2,10 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
 
 from sqlalchemy import Engine
 
-from activities.git.worktrees import tip
-from activities.host.binding import Bound, bound
+from activities.host.binding import Bound, based, bound
 from activities.settings.model import Settings
 from activities.store import agents, pipelines, repos
 from activities.store.artifacts import Artifacts
@@ -48,6 +45,7 @@ def plan(
     payload: Mapping[str, str],
     pull_request: int | None = None,
     issue: int | None = None,
+    base: str | None = None,
     token: str | None = None,
 ) -> RunInput:
     """The pipeline as it is now; every agent as it is registered now, every pull request at its head of now.
@@ -58,13 +56,13 @@ def plan(
     definition = read(pipeline.definition, pipeline.format)
     repo = _repo(store, pipeline)
     bindings = _bindings(repo, settings, (pull_request, issue), definition, token)
-    ours = bindings[pull_request, issue]
+    ours = _based(bindings[pull_request, issue], repo, settings.host, base or definition.base)
     return RunInput(
         run_id=run_id,
         pipeline=name,
         repo=repo.name,
         host=repo.host,
-        base=ours.base or (_tip(repo) if repo.host == settings.host else ""),
+        base=ours.base,
         pull_request=ours.pull_request,
         issue=ours.issue,
         github=ours.github,
@@ -130,11 +128,17 @@ def _repo(store: Engine, pipeline: Pipeline) -> Repo:
     return repo
 
 
-def _tip(repo: Repo) -> str:
-    """What is checked out as the run is asked for: no stage sees another commit, whatever is committed meanwhile."""
-    with suppress(ServiceError):
-        return tip(Path(repo.path))
-    return ""  # its stages say what is wrong with the checkout
+def _based(run: Bound, repo: Repo, here: str, ref: str | None) -> Bound:
+    """One commit for all stages, whatever is committed meanwhile (ruling O1).
+
+    Without a `ref` the stages say what is wrong with the checkout.
+    """
+    try:
+        return based(run, repo, here, ref)
+    except ServiceError as fault:
+        if ref is None:
+            return run
+        raise NotRunnableError(fault.message, fault.hint) from None
 
 
 def _stage(

@@ -92,6 +92,7 @@ async def run(
     *,
     pull_request: int | None = None,
     issue: int | None = None,
+    base: str | None = None,
     token: str | None = None,
 ) -> str:
     """Start a run; its id. Either it exists in full, or nothing was recorded.
@@ -117,6 +118,7 @@ async def run(
         payload=checked,
         pull_request=pull_request,
         issue=issue,
+        base=base,
         token=token,
     )
     return await pipeline_workflows.start(service, start)

@@ -10,7 +10,7 @@ from activities.store import agents, repos
 from bridge.operations import pipeline_workflows, trees
 from bridge.operations.service import Service
 from cli.main import main
-from tests.activities.git.conftest import make_repository, run_git
+from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose, served
 from workflows.model.workers import Worker
 from workflows.pipeline.plan import RunInput
@@ -90,3 +90,25 @@ def test_without_it_nothing_is_and_it_says_what_to_do(
     assert "[github].token_env" in said
     assert "ssh" in said
     assert bases == []
+
+
+@pytest.mark.ruling("O1")
+@pytest.mark.parametrize("words", STARTING, ids=lambda words: " ".join(words[:2]))
+def test_every_command_that_starts_work_takes_a_base(
+    bases: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    checkout = tmp_path / "checkout"
+    first = run_git(checkout, "rev-parse", "HEAD")
+    run_git(checkout, "branch", "old")
+    commit_file(checkout, "more.txt", "more\n")
+    words = words[: words.index("--pr")]
+    assert main([*words, "--base", "old"]) == 0, capsys.readouterr().err
+    assert main(words) == 0, capsys.readouterr().err
+    assert bases == [first, run_git(checkout, "rev-parse", "HEAD")]
+    capsys.readouterr()
+    for wrong in ("nowhere", "-x", "HEAD^{tree}"):
+        assert main([*words, "--base", wrong]) != 0
+        said = capsys.readouterr().err
+        assert wrong in said
+        assert f"try: git -C {checkout} " in said
+    assert len(bases) == 2

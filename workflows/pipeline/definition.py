@@ -70,6 +70,8 @@ class Definition(Wire):
 
     name: str
     repo: str | None = None
+    base: str | None = None
+    """The branch, tag or commit that each run begins from, if not what is checked out (ruling O1)."""
     enabled: bool = True
     schedule: Schedule | None = None
     stages: tuple[Stage, ...]

@@ -24,6 +24,7 @@ MOST_BYTES = 256 * 1024
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_REF = re.compile(r"[^\s-]\S{0,249}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _CRON = re.compile(r"@(?:yearly|annually|monthly|weekly|daily|midnight|hourly)|\S+(?: +\S+){4,6}")
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
@@ -70,6 +71,7 @@ def _read_definition(scope: Scope) -> Clean:
     clean: Clean = {
         "name": _matching(scope, "name", _NAME, 'must be 1 to 64 letters, digits, ".", "_" or "-"', required=True),
         "repo": _matching(scope, "repo", _REPO, "must be OWNER/NAME"),
+        "base": _matching(scope, "base", _REF, "must be a branch, a tag or a commit"),
         "enabled": _boolean(scope, "enabled"),
         "schedule": _read_schedule(scope),
         "stages": _read_stages(scope),

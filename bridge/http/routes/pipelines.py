@@ -44,6 +44,7 @@ def router(service: Service) -> APIRouter:
                 run_id,
                 pull_request=wanted.pull_request,
                 issue=wanted.issue,
+                base=wanted.base,
             )
             return {"run_id": started}
 

@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from activities.host.binding import LONGEST_REF
 from activities.runtimes.table import RUNTIMES
 from bridge.http.wire.parameters import JOB_PATTERN, LARGEST
 from bridge.operations.pipeline_runs import RunLine
@@ -46,12 +47,19 @@ Number = Annotated[int | None, Field(ge=1, le=LARGEST)]
 
 
 class Belonging(Body):
-    """What work belongs to on GitHub: a pull request, an issue, or neither (ruling L1)."""
+    """What work begins from, and belongs to on GitHub: a pull request, an issue, or neither (rulings L1, O1)."""
 
     model_config = ConfigDict(json_schema_extra={"not": _BOTH})
 
     pull_request: Number = Field(default=None, description="The work starts from its head.", examples=[7])
     issue: Number = Field(default=None, description="In place of a pull request.")
+    base: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=LONGEST_REF,
+        description="The branch, tag or commit it starts from; else the pull request's head, or what is checked out.",
+        examples=["main"],
+    )
 
 
 class AskRequest(Belonging):

@@ -11,7 +11,7 @@ from activities.settings.model import Github, Settings
 from activities.store import agents, pipelines, repos
 from activities.store.artifacts import Artifacts
 from activities.store.database import open_store
-from tests.activities.git.conftest import make_repository, run_git
+from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose, served
 from workflows.model.errors import NotFoundError, UsageError
 from workflows.model.workers import Worker
@@ -46,7 +46,7 @@ class Desk:
     def registered(self, github: str, host: str = "") -> None:
         repos.put(self.store, "acme/shop", str(self.checkout), host or self.settings.host, github)
 
-    def plan(self, stages: str = STAGES, **belongs_to: int) -> RunInput:
+    def plan(self, stages: str = STAGES, **belongs_to: int | str) -> RunInput:
         pipelines.put(self.store, read(stages, Format.YAML), stages, Format.YAML)
         artifacts = Artifacts(self.home.artifacts)
         asked: dict[str, object] = {"name": "p", "run_id": "prun-1", "payload": {}, "token": self.token}
@@ -79,7 +79,7 @@ def test_without_one_the_run_starts_where_it_did(desk: Desk) -> None:
     start = desk.plan()
     assert (start.pull_request, start.issue, start.base) == (None, None, tip(desk.checkout))
     assert stages(start) == {
-        "ask": (None, None, "", ""),
+        "ask": (None, None, "", tip(desk.checkout)),
         "other": (8, None, "acme/shop", eight),
         "note": (None, 3, "acme/shop", ""),
     }
@@ -89,7 +89,7 @@ def test_a_run_of_an_issue_starts_from_the_tip(desk: Desk) -> None:
     propose(desk.hub, 8, "two")
     start = desk.plan(issue=12)
     assert (start.issue, start.github, start.base) == (12, "acme/shop", tip(desk.checkout))
-    assert stages(start)["ask"] == (None, 12, "acme/shop", "")
+    assert stages(start)["ask"] == (None, 12, "acme/shop", tip(desk.checkout))
 
 
 def test_a_repository_without_a_name_on_github_is_told_how_to_get_one(desk: Desk) -> None:
@@ -137,3 +137,38 @@ def test_a_token_opens_a_private_repository(desk: Desk) -> None:
             desk.plan(pull_request=7)
         desk.token = "t-1"
         assert desk.plan(pull_request=7).base == head
+
+
+@pytest.mark.ruling("O1")
+class TestTheBase:
+    @pytest.fixture
+    def first(self, desk: Desk) -> str:
+        """The commit before the one that is checked out, as `old`."""
+        first = tip(desk.checkout)
+        run_git(desk.checkout, "branch", "old")
+        commit_file(desk.checkout, "more.txt", "more\n")
+        return first
+
+    def test_it_is_what_is_asked_for_or_what_the_file_says(self, desk: Desk, first: str) -> None:
+        eight = propose(desk.hub, 8, "two")
+        for start in (desk.plan(base="old"), desk.plan(STAGES + "base: old\n"), desk.plan(STAGES, base=first[:12])):
+            assert start.base == first
+            assert [base for *_, base in stages(start).values()] == [first, eight, ""]
+        assert desk.plan(STAGES + "base: nowhere\n", base="old").base == first
+
+    def test_it_goes_before_the_head_of_the_runs_pull_request(self, desk: Desk, first: str) -> None:
+        propose(desk.hub, 7, "one"), propose(desk.hub, 8, "two")
+        start = desk.plan(pull_request=7, base="old")
+        assert (start.pull_request, start.base, stages(start)["ask"]) == (7, first, (7, None, "acme/shop", first))
+
+    @pytest.mark.parametrize("said", [{"base": "nowhere"}, {"stages": STAGES + "base: nowhere\n"}])
+    def test_what_names_no_commit_is_refused(self, desk: Desk, said: dict[str, str]) -> None:
+        propose(desk.hub, 8, "two")
+        with pytest.raises(NotRunnableError, match="there is no commit nowhere in") as refused:
+            desk.plan(**said)
+        assert refused.value.hint == f"git -C {desk.checkout} branch --all"
+
+    @pytest.mark.parametrize("base", ["-x", "a b", "7", "[old]"])
+    def test_what_is_no_name_is_a_fault_of_the_file(self, base: str) -> None:
+        with pytest.raises(UsageError, match="base"):
+            read(STAGES + f"base: {base}\n", Format.YAML)

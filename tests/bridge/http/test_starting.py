@@ -18,7 +18,7 @@ from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from bridge.operations import new_jobs, trees
 from bridge.operations.service import Service
-from tests.activities.git.conftest import make_repository
+from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller, scout
@@ -374,6 +374,12 @@ class TestWhatItBelongsTo:
             ({"pull_request": 0}, 400, "pull_request must be"),
             ({"issue": 2**31}, 400, "issue must be"),
             ({"issue": "3"}, 400, "issue must be"),
+            pytest.param({"base": "nowhere"}, 404, "there is no commit nowhere", marks=pytest.mark.ruling("O1")),
+            pytest.param({"base": "-x"}, 404, "there is no commit -x", marks=pytest.mark.ruling("O1")),
+            pytest.param({"base": "a\0b"}, 400, "holds U+0000", marks=pytest.mark.ruling("O1")),
+            pytest.param({"base": "HEAD^{tree}"}, 409, "is a tree in", marks=pytest.mark.ruling("O1")),
+            pytest.param({"base": ""}, 400, "base must be", marks=pytest.mark.ruling("O1")),
+            pytest.param({"base": "x" * 251}, 400, "base must be", marks=pytest.mark.ruling("O1")),
         ],
     )
     async def test_what_is_refused_starts_nothing_and_names_no_path(
@@ -384,6 +390,26 @@ class TestWhatItBelongsTo:
         assert (answer.status_code, why in answer.json()["error"]) == (status, True), answer.text
         assert str(tmp_path / "checkout") not in answer.text
         assert started(with_temporal) == []
+
+    @pytest.mark.ruling("O1")
+    async def test_a_job_and_a_run_from_a_commit_that_is_named(
+        self, with_temporal: Service, hub: Path, tmp_path: Path
+    ) -> None:
+        checkout = tmp_path / "checkout"
+        first = run_git(checkout, "rev-parse", "HEAD")
+        commit_file(checkout, "more.txt", "more\n")
+        path = seeds.register(with_temporal)
+        async with caller(with_temporal) as client:
+            answer = await client.post(ASK, json=BODY | {"base": "HEAD~1"})
+            run = await client.post(path, json={"base": "HEAD~1"})
+            refused = await client.post(path, json={"base": "nowhere"})
+        assert (answer.status_code, run.status_code, refused.status_code) == (200, 200, 400), answer.text + run.text
+        assert (await workflow(with_temporal, answer.json()["job_id"]))["assignment"]["base"] == first
+        connected = await Client.connect(with_temporal.settings.temporal.address)
+        handle = connected.get_workflow_handle(ids.workflow_id("nightly"))
+        begun = (await handle.fetch_history()).events[0].workflow_execution_started_event_attributes
+        assert f'"base":"{first}"' in begun.input.payloads[0].data.decode().replace(": ", ":")
+        await handle.terminate()
 
     async def test_a_repository_that_is_not_on_github(self, with_temporal: Service) -> None:
         async with caller(with_temporal) as client:
