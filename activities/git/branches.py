@@ -1,7 +1,7 @@
 """What a repository says of the branches that hold legs' work (rulings I1, I5). Nothing here touches a checkout."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -113,6 +113,26 @@ def holds_all(repository: "Repository", newer: str, older: str) -> bool:
     above = repository.revparse_single(newer).peel(library().Commit).id
     below = repository.revparse_single(older).peel(library().Commit).id
     return above == below or repository.descendant_of(above, below)
+
+
+def reached(repo: Path, head: str, hidden: Collection[str]) -> tuple[str, ...]:
+    """The commits that can be reached from `head` and from none of the hidden ones, newest first."""
+    with reading(repo) as repository:
+        pygit2 = library()
+        if pygit2.Oid(hex=head) not in repository:
+            return ()
+        walker = repository.walk(pygit2.Oid(hex=head), pygit2.enums.SortMode.TOPOLOGICAL)
+        for each in hidden:
+            if (known := pygit2.Oid(hex=each)) in repository:
+                walker.hide(known)
+        return tuple(str(each.id) for each in walker)
+
+
+def subjects(repo: Path, commits: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """The first line of each commit's message."""
+    with reading(repo) as repository:
+        found = ((each, repository.revparse_single(each).peel(library().Commit).message) for each in commits)
+        return tuple((each, next(iter(message.strip().splitlines()), "")) for each, message in found)
 
 
 def merge_base(repo: Path, one: str, other: str) -> str | None:

@@ -70,6 +70,14 @@ def of_job(engine: Engine, job_id: str) -> list[AttemptRow]:
         return [AttemptRow(**row._mapping) for row in connection.execute(query)]
 
 
+def of_tree(engine: Engine, root_job_id: str) -> list[AttemptRow]:
+    """Every attempt of every job of a tree."""
+    query = select(schema.runs).join(schema.jobs, schema.jobs.c.job_id == schema.runs.c.job_id)
+    query = query.where(schema.jobs.c.root_job_id == root_job_id)
+    with engine.connect() as connection:
+        return [AttemptRow(**row._mapping) for row in connection.execute(query)]
+
+
 def dependencies(engine: Engine, job_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, ...]]:
     """By job and delegation: the delegations of the same result that it depends on, as the last attempt said."""
     query = select(schema.runs.c.job_id, schema.runs.c.payload[("service_result", "delegations")].label("legs"))

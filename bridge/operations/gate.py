@@ -14,13 +14,14 @@ from activities.store import rounds as stored_rounds
 from activities.store.attempts import Given
 from bridge.operations import branches, jobs
 from bridge.operations.branches import Branches, BranchState, LegBranch
+from bridge.operations.foreign import ForeignCommitsError, refuse_foreign
 from bridge.operations.jobs import Tree
 from bridge.operations.service import Service
 from bridge.operations.verdicts import plans_of
 from workflows.contract.models import Action
 from workflows.github.gate import Verdict, judge
 from workflows.github.seen import Head, JobFacts, Look, Seen, Work
-from workflows.model.errors import ServiceError
+from workflows.model.errors import Commands, ServiceError
 from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
@@ -53,7 +54,10 @@ def of_tree(
     if tree.task.state is not TaskState.DONE:
         return judge(Seen(tree.task, tree.jobs, Head(f"service/{tree.task.task_id}"), rounds))
     found = found or branches.of_tree(service, root)
-    head = _head_of_pull(service, tree, pull_request, token if fetch else None, fetch) if pull_request else _head(found)
+    if pull_request:
+        head = _head_of_pull(service, tree, pull_request, token if fetch else None, fetch)
+    else:
+        head = _without_foreign(service, found, _head(found))
     given = attempts.given_in(service.store, root)
     seen = Seen(
         tree.task,
@@ -91,6 +95,19 @@ def _head(found: Branches) -> Head:
         return Head(found.task_branch, None, f"the branch {found.task_branch} is gone", f"service job branches {root}")
     wrote = "there is nothing to merge: no job of the tree left a branch; for a pull request it looked at, say which"
     return Head(found.task_branch, None, wrote, f"service job gate {root} --pr N")
+
+
+def _without_foreign(service: Service, found: Branches, head: Head) -> Head:
+    """The head, with what is foreign in it (ruling O1); on the task's branch stands what people put there."""
+    try:
+        for leg in found.legs:
+            if head.sha and leg.branch == head.name:
+                refuse_foreign(service, found, leg, "")
+    except ForeignCommitsError as foreign:
+        hint = foreign.hint
+        first = hint.each[0] if isinstance(hint, Commands) else hint
+        return replace(head, foreign=foreign.message, next=first)
+    return head
 
 
 def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, fetch: bool) -> Head:

@@ -10,6 +10,7 @@ from activities.git.task_branch import Contribution, Merged, TaskBranchConflict,
 from activities.store import branches as stored
 from bridge.operations import branches, jobs
 from bridge.operations.branches import Branches, BranchState, LegBranch
+from bridge.operations.foreign import refuse_foreign
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.model.branch_events import BranchEvent, BranchEventKind
@@ -58,6 +59,8 @@ def merge(service: Service, job_ids: Sequence[str], *, actor: str, anyway: bool 
     tree = branches.of_tree(service, wanted[0].job_id)
     legs = [_mergeable(tree, job) for job in wanted]
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
+    for leg in pending:
+        refuse_foreign(service, tree, leg, "; nothing was merged")
     if not anyway:
         _refuse_objected(pending, jobs.tree(service, tree.root_job_id).task, job_ids)
     done = _merge(path, tree, pending)

@@ -1,12 +1,13 @@
 """Which commit is the work of a tree or of a leg, and what its branch is called on GitHub (ruling L9)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from activities.git import branches as git
 from bridge.operations import branches, merges
 from bridge.operations.branches import Branches, BranchState, LegBranch
+from bridge.operations.foreign import refuse_foreign
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.publication import OURS
@@ -35,6 +36,10 @@ def work_of(service: Service, job: JobRecord) -> Work:
     if not work.branch.startswith(OURS):
         message = f"{work.branch or job.job_id} is no branch of the service: only {OURS}... is published"
         raise RefusedError(message, f"service job branches {job.root_job_id}")
+    if work.commit != tree.head:
+        for leg in tree.legs:
+            if leg.branch and work.commit in (leg.head_sha, git.tip(path, leg.branch)):
+                refuse_foreign(service, tree, replace(leg, head_sha=work.commit), "; nothing was published")
     return work
 
 

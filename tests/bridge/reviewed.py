@@ -4,13 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import update
+
 from activities.git.task_branch import Contribution, merge_all
-from activities.store import repos
+from activities.store import repos, schema
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
 from workflows.contract.models import Action
+from workflows.model.jobs import JobOutcome
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState, TaskState
 
@@ -45,6 +48,13 @@ class Reviewed:
         reads = {"action": Action.REVIEW, "decision": "approved", "revision": number}
         seeds.write(self.service, self.leg(V, "v", **(reads | fields.get("v", {}))))
 
+    def ran(self, job_id: str, name: str, head: str, given: list[str]) -> None:
+        """What a leg was given and left, instead of what it did."""
+        with self.service.store.begin() as connection:
+            values = {"given": given, "outcome": ended(job_id, head)}
+            connection.execute(update(schema.runs).where(schema.runs.c.job_id == job_id).values(**values))
+        self.heads[name] = head
+
     def merge(self, *names: str) -> str:
         """Merge legs as the service does."""
         legs = [Contribution(name, name, f"service/{name}", self.heads[name]) for name in names]
@@ -56,6 +66,10 @@ class Reviewed:
         head = commit_file(self.repo, file, "later\n")
         run_git(self.repo, "checkout", "-q", "main")
         return head
+
+
+def ended(job_id: str, head: str) -> dict[str, Any]:
+    return JobOutcome(job_id=job_id, state=JobState.SUCCEEDED, head_sha=head).model_dump(mode="json")
 
 
 def reviewed(service: Service, where: Path, **fields: Any) -> Reviewed:
@@ -73,7 +87,8 @@ def reviewed(service: Service, where: Path, **fields: Any) -> Reviewed:
     seeds.write(service, seeds.task(**(over | fields.pop("task", {}))), root)
     made.write(**fields)
     seeds.payload(service, ROOT, {"service_result": {"delegations": DELEGATIONS}})
-    seeds.payload(service, A, {}, base_sha=base, given=[], branch=f"service/{A}-a")
-    seeds.payload(service, B, {}, base_sha=base, given=[], branch=f"service/{B}-b")
+    for job_id, name in ((A, "a"), (B, "b")):
+        left = {"branch": f"service/{job_id}-{name}", "outcome": ended(job_id, heads[name]), "ended_at": 2.0}
+        seeds.payload(service, job_id, {}, base_sha=base, given=[], **left)
     seeds.payload(service, V, {}, base_sha=base, given=[heads["a"], heads["b"]])
     return made

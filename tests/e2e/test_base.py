@@ -81,6 +81,13 @@ def test_what_the_operator_does_in_mid_tree_reaches_no_job_and_no_branch(script:
         files = run_git(repo, "ls-tree", "--name-only", each["branch"]).split()
         assert files == sorted(["limiter.txt", f"{each['leg']}.txt"])
         assert service.json("job", "diff", each["job_id"])["base"] == start
+    run_git(repo, "checkout", "-q", legs[0]["branch"])
+    commit_file(repo, "by-hand.txt", "x\n", "put there by hand")
+    run_git(repo, "checkout", "-q", "main")
+    refused = service("job", "merge", *(each["job_id"] for each in legs), code=3).stderr
+    assert "put there by hand; nothing was merged" in refused
+    leave = refused.partition("try: ")[2].partition("#")[0].split()
+    run_git(repo, *leave[3:])
     service("job", "merge", *(each["job_id"] for each in legs))
     task = script.tree(job)["task"]["task_id"]
     assert run_git(repo, "ls-tree", "--name-only", f"service/{task}").split() == [

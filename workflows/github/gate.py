@@ -106,6 +106,8 @@ def _of_outcome(last: JobRecord, *, alone: bool) -> Iterator[_Reason]:
 
 def _of_head(seen: Seen) -> Iterator[_Reason]:
     head = seen.head
+    if head.foreign:
+        yield _Reason(head.foreign, head.next)
     if head.sha is None:
         yield _Reason(head.problem, head.next or f"service job branches {seen.task.root_job_id}", failing=False)
 

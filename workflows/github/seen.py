@@ -63,6 +63,8 @@ class Head:
     problem: str = ""
     """Why there is none, or why it cannot be seen."""
     next: str = ""
+    foreign: str = ""
+    """What is in it that is not of the tree, in a sentence (ruling O1)."""
 
 
 @dataclass(frozen=True)
