@@ -12,7 +12,7 @@ from activities.git.registered import common_directory, git_directory
 from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:
-    from pygit2 import Diff, DiffDelta, DiffFile, Repository
+    from pygit2 import Diff, DiffDelta, DiffFile, Oid, Repository
 
 MOST_COMPARED = 16 << 20
 """Bytes of a file that is compared line by line; a larger one counts as binary."""
@@ -126,6 +126,23 @@ def reached(repo: Path, head: str, hidden: Collection[str]) -> tuple[str, ...]:
             if (known := pygit2.Oid(hex=each)) in repository:
                 walker.hide(known)
         return tuple(str(each.id) for each in walker)
+
+
+def joined(side: Path, repo: Path, head: str, base: str) -> tuple[str, ...]:
+    """The commits beside `base` that new ones of `side` stand on and that the repository has already."""
+    oid = library().Oid
+    with reading(side) as new, reading(repo) as known:
+        waiting, seen, found = [oid(hex=head)], set["Oid"](), list[str]()
+        while waiting:
+            each = waiting.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            if each not in known:
+                waiting += new[each].peel(library().Commit).parent_ids
+            elif not holds_all(new, base, str(each)):
+                found.append(str(each))
+        return tuple(sorted(found))
 
 
 def subjects(repo: Path, commits: Iterable[str]) -> tuple[tuple[str, str], ...]:

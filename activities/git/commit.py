@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from textwrap import wrap
 from types import MappingProxyType
 
-from activities.git import branches
+from activities.git import branches, own_side
 from activities.git.branches import faults_said
 from activities.git.command import printable
 from activities.git.handing_over import hand_over
@@ -67,6 +67,8 @@ def _bring_home(worktree: Worktree, seen: Seen, head: str) -> None:
     if worktree.branch is None:
         return
     common, side = seen.common, side_of(worktree.path)
+    if own_side.joined(worktree.path) is None:
+        own_side.keep_joined(worktree.path, branches.joined(side, common, head, worktree.base))
     tip = branches.tip(common, worktree.branch) or worktree.base
     for each in {tip, seen.own} - {head}:
         if not branches.contains(side, head, each):

@@ -26,6 +26,7 @@ SPARSE = "info/sparse"
 ALTERNATES = "objects/info/alternates"
 
 _RECORD = "place.json"
+_JOINED = "joined.json"
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,23 @@ def record(path: Path, place: Place) -> None:
     fresh = side / f"{_RECORD}.new"
     fresh.write_text(json.dumps(told))
     fresh.replace(side / _RECORD)
+
+
+def joined(path: Path) -> tuple[str, ...] | None:
+    """Commits of the registered repository that the job's own stand on; None before they were looked for."""
+    kept = side_of(path) / _JOINED
+    return tuple(json.loads(kept.read_text())) if kept.exists() else None
+
+
+def keep_joined(path: Path, commits: Iterable[str] | None) -> None:
+    """Keep them, because later the job's own commits are in the repository too; None forgets them."""
+    kept = side_of(path) / _JOINED
+    if commits is None:
+        kept.unlink(missing_ok=True)
+        return
+    fresh = kept.with_suffix(".new")
+    fresh.write_text(json.dumps(list(commits)))
+    fresh.replace(kept)
 
 
 def recorded(path: Path) -> Place | None:

@@ -154,6 +154,7 @@ def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
     job_repository.furnish(repo, common, worktree.path, side_of(worktree.path), commit, worktree.branch)
     place = Place(repo, common, commit, worktree.branch, branches.tree_of(repo, commit))
     own_side.record(worktree.path, place)
+    own_side.keep_joined(worktree.path, None)
     return replace(worktree, base=commit)
 
 

@@ -132,6 +132,8 @@ def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> d
             found["end"] = last.end.kind.value
     if evidence.diff:
         found["discarded_diff"] = redacted(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
+    if evidence.joined:
+        found["joined"] = list(evidence.joined)
     return {name: storable_value(value) for name, value in found.items()}
 
 

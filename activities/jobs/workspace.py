@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import branches, worktrees
+from activities.git import branches, own_side, worktrees
 from activities.git.commit import commit_all
 from activities.git.library import kept_open
 from activities.git.merge import merge
@@ -49,6 +49,8 @@ class Evidence:
     head_tree: str | None = None
     odd: tuple[str, ...] = ()
     """What is in the work folder and was left out, or what a person should know of it."""
+    joined: tuple[str, ...] = ()
+    """Commits of the repository that it has merged in or stands on, beside what it began from (ruling O1)."""
     problem: str = ""
     """Why the work could not be kept on its branch; the worktree then stays as it is."""
 
@@ -148,7 +150,8 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
         summary = result.summary if result else f"{run.assignment.action} for {run.job_id} by {worker.name}"
         trailers = {"Agent": worker.name, "Model": run.assignment.model or "", "Task": run.task_id}
         head = commit_all(place.worktree, run.job_id, summary, seen, trailers)
-        return Evidence(touched, observation=observed, head_sha=head, head_tree=seen.tree, odd=odd)
+        joined = own_side.joined(place.worktree.path) or ()
+        return Evidence(touched, observation=observed, head_sha=head, head_tree=seen.tree, odd=odd, joined=joined)
     except (ServiceError, OSError) as error:
         problem = f"the work could not be committed: {said(error)}"
         return Evidence(touched, observation=observed, odd=odd, problem=problem)

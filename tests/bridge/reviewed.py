@@ -48,10 +48,11 @@ class Reviewed:
         reads = {"action": Action.REVIEW, "decision": "approved", "revision": number}
         seeds.write(self.service, self.leg(V, "v", **(reads | fields.get("v", {}))))
 
-    def ran(self, job_id: str, name: str, head: str, given: list[str]) -> None:
+    def ran(self, job_id: str, name: str, head: str, given: list[str], joined: list[str] | None = None) -> None:
         """What a leg was given and left, instead of what it did."""
         with self.service.store.begin() as connection:
-            values = {"given": given, "outcome": ended(job_id, head)}
+            said = {"joined": joined} if joined else {}
+            values = {"given": given, "outcome": ended(job_id, head), "diagnostics": said}
             connection.execute(update(schema.runs).where(schema.runs.c.job_id == job_id).values(**values))
         self.heads[name] = head
 

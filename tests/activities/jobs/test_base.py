@@ -2,9 +2,11 @@
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from activities.jobs import workspace
 from activities.store import attempts
 from tests.activities.jobs.conftest import Stage, git
 from workflows.contract.models import Action
@@ -73,3 +75,63 @@ async def test_a_host_without_it_says_so_with_the_command(stage: Stage) -> None:
     git(stage.tmp, *shlex.split(fetch)[1:])
     outcome = await stage.play(stage.job(SEES, base=base, attempt=2))
     assert outcome.summary == ".git limiter.py other.txt"
+
+
+GIT = "import os, subprocess\nwho = ('-c', 'user.name=a', '-c', 'user.email=a@example.invalid')\n"
+IMPLEMENTED = SEES.replace("approved", "implemented")
+
+
+def agent(*commands: str) -> str:
+    """An agent that writes a file, then has git do something."""
+    typed = "".join(f"subprocess.run(['git', *who, *{each.split()}], check=True)\n" for each in commands)
+    return GIT + "open('own.txt', 'w').write('x')\n" + typed + IMPLEMENTED
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ("merge -q main",),
+        ("add own.txt", "commit -qm own", "merge -q --no-edit main"),
+        ("add own.txt", "commit -qm own", "rebase -q main"),
+    ],
+)
+async def test_what_an_agent_takes_from_the_operators_branches_is_recorded(
+    stage: Stage, commands: tuple[str, ...]
+) -> None:
+    base = git(stage.repo, "rev-parse", "HEAD").strip()
+    later = commit(stage.repo, "later.txt")
+    outcome = await stage.play(stage.job(agent(*commands), Action.IMPLEMENT, base=base))
+    assert outcome.head_sha
+    assert joined(stage, outcome) == [later]
+
+
+async def test_nothing_is_recorded_of_what_it_made_itself(stage: Stage) -> None:
+    base = git(stage.repo, "rev-parse", "HEAD").strip()
+    commit(stage.repo, "later.txt")
+    commands = ("add own.txt", "commit -qm own", "checkout -q -b side", "commit --allow-empty -qm side")
+    outcome = await stage.play(stage.job(agent(*commands, "checkout -q -"), Action.IMPLEMENT, base=base))
+    assert outcome.head_sha
+    assert joined(stage, outcome) is None
+
+
+async def test_it_is_the_same_when_the_work_is_taken_in_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commits of the job are in the repository by then."""
+    base = git(stage.repo, "rev-parse", "HEAD").strip()
+    later = commit(stage.repo, "later.txt")
+    twice = workspace.collect
+
+    def collect(*asked: Any) -> workspace.Evidence:
+        first = twice(*asked)
+        git(stage.repo, "branch", "-D", str(asked[0].worktree.branch))
+        again = twice(*asked)
+        assert again.joined == first.joined
+        return again
+
+    monkeypatch.setattr(workspace, "collect", collect)
+    outcome = await stage.play(stage.job(agent("merge -q main"), Action.IMPLEMENT, base=base))
+    assert joined(stage, outcome) == [later]
+
+
+def joined(stage: Stage, outcome: JobOutcome) -> Any:
+    run = attempts.get(stage.context.store, outcome.job_id, outcome.attempt)
+    return (run.diagnostics or {}).get("joined") if run else None

@@ -157,6 +157,29 @@ def test_a_leg_that_saw_it_holds_it_too(tree: Reviewed) -> None:
     assert merges.merge(tree.service, [B], actor="ann").already == (B,)
 
 
+def test_what_an_agent_merged_in_itself_is_named(tree: Reviewed) -> None:
+    run_git(tree.repo, "checkout", "-q", LEG)
+    run_git(tree.repo, "merge", "-q", "--no-edit", "main")
+    run_git(tree.repo, "checkout", "-q", "main")
+    head, secret = run_git(tree.repo, "rev-parse", LEG), run_git(tree.repo, "rev-parse", "main")
+    tree.ran(A, "a", head, [], joined=[secret, tree.heads["b"]])
+    tree.write(2, a={"head_sha": head})
+    no = refused(tree, A)
+    assert f"holds a commit that is not of this tree: {secret[:7]} never to be published; nothing" in no.message
+    type_all(typed(no.hint))
+    assert merges.merge(tree.service, [A], actor="ann").already == (A,)
+
+
+def test_what_an_agent_merged_of_another_leg_is_the_trees(tree: Reviewed) -> None:
+    run_git(tree.repo, "checkout", "-q", LEG)
+    run_git(tree.repo, "merge", "-q", "--no-edit", f"service/{B}-b")
+    run_git(tree.repo, "checkout", "-q", "main")
+    head = run_git(tree.repo, "rev-parse", LEG)
+    tree.ran(A, "a", head, [], joined=[tree.heads["b"]])
+    tree.write(2, a={"head_sha": head})
+    assert merges.merge(tree.service, [A], actor="ann").merged == (A,)
+
+
 def test_a_branch_that_a_pipelines_stage_needs_is_the_runs(tree: Reviewed) -> None:
     run_git(tree.repo, "checkout", "-q", "-b", "service/stage", tree.base)
     stage = commit_file(tree.repo, "stage.txt", "x")
