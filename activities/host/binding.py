@@ -9,6 +9,7 @@ from activities.git import pull_requests, worktrees
 from activities.git.pull_requests import Source
 from activities.store.repos import Repo
 from workflows.model.errors import RefusedError, UsageError
+from workflows.model.workers import UNRESOLVED
 from workflows.policy import bindings
 
 LONGEST_REF = 250
@@ -25,7 +26,7 @@ class Bound:
     web: str = ""
     """Where people see that repository; empty: on github.com."""
     base: str = ""
-    """The commit that the work begins from; empty while only its host can tell."""
+    """The commit that the work begins from; UNRESOLVED where only its host can tell."""
 
     @property
     def fields(self) -> dict[str, int | str | None]:
@@ -67,9 +68,9 @@ def based(found: Bound, repo: Repo, here: str, ref: str | None = None) -> Bound:
     """
     if ref is not None:
         return replace(found, base=_named(repo, here, ref))
-    if found.base or repo.host != here:
+    if found.base:
         return found
-    return replace(found, base=worktrees.tip(Path(repo.path)))
+    return replace(found, base=worktrees.tip(Path(repo.path)) if repo.host == here else UNRESOLVED)
 
 
 def _named(repo: Repo, here: str, ref: str) -> str:

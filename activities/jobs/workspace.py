@@ -17,11 +17,12 @@ from activities.host.attempt import with_way_out
 from activities.host.context import Context
 from activities.jobs.dependencies import needed
 from activities.runs.supervised_run import Claim
-from activities.store import attempts, repos
+from activities.store import attempts, repos, trees
 from activities.store.attempts import AttemptRow
 from workflows.contract.models import Action, ServiceResult
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobRun
+from workflows.model.workers import UNRESOLVED
 from workflows.policy.observation import Observation, Touched, observe
 
 _NO_REF = re.compile(r"\.(?=\.|/|$|lock(?:/|$))|(?<=/)\.")
@@ -64,7 +65,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     repo = repos.path_of(context.store, run.repo)
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
-    base = row.base_sha or _base(repo, run, context.host)
+    base = row.base_sha or _base(context, repo, run)
     attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=not run.branch_deps)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
     # For a writer also by an earlier try, whose work stays. A reader's later try begins anew, and so does one whose
@@ -200,8 +201,11 @@ def _name(run: JobRun) -> str:
     return worktrees.worktree_name(run.repo, f"{run.job_id}-{run.attempt}")
 
 
-def _base(repo: Path, run: JobRun, host: str) -> str:
+def _base(context: Context, repo: Path, run: JobRun) -> str:
     """The tip of the task's branch, else the base of the tree, else what a tree of an earlier release finds: HEAD."""
     if found := branches.tip(repo, task_branch(run)):
         return found
-    return worktrees.begun_from(repo, run.assignment.base, host, f"service job retry {run.job_id}")
+    base = run.assignment.base
+    if base == UNRESOLVED:
+        base = trees.resolve_base(context.store, run.root_job_id, worktrees.tip(repo))
+    return worktrees.begun_from(repo, base, context.host, f"service job retry {run.job_id}")

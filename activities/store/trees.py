@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, update
+from sqlalchemy import Engine, select, update
 
 from activities.store import jobs, schema, writers
 from activities.store.database import insert_new, rows_with
 from workflows.model.rows import Records
+from workflows.model.workers import UNRESOLVED
 from workflows.tree.state import TreeInput, TreeState
 
 
@@ -26,6 +27,22 @@ def begin(engine: Engine, start: TreeInput, host: str, records: Records | None =
         insert_new(connection, schema.trees, [row])
         if records:
             jobs.write_within(connection, records)
+
+
+def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
+    """Record the base that a job found, and return it, or the one that another job of the tree recorded before."""
+    this = schema.trees.c.root_job_id == root_job_id
+    with engine.begin() as connection:
+        row = connection.execute(select(schema.trees.c.start).where(this).with_for_update()).one_or_none()
+        if row is None:
+            return found
+        start = TreeInput.model_validate(row.start)
+        if start.assignment.base != UNRESOLVED:
+            return start.assignment.base
+        resolved = start.assignment.model_copy(update={"base": found})
+        changed = start.model_copy(update={"assignment": resolved}).model_dump(mode="json")
+        connection.execute(update(schema.trees).where(this).values(start=changed))
+        return found
 
 
 def keep(engine: Engine, state: TreeState, host: str, run_id: str = "") -> None:

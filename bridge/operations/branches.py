@@ -24,6 +24,7 @@ from workflows.model.branch_events import BranchEventKind
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
+from workflows.model.workers import UNRESOLVED
 
 
 class BranchState(StrEnum):
@@ -122,7 +123,7 @@ def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branch
         legs = tuple(look.at(job) for job in writers)
     known = stored_repos.get(service.store, tree.task.repo)
     start = stored_trees.get(service.store, root)
-    base = start.start.assignment.base if start else ""
+    base = start.start.assignment.base.removeprefix(UNRESOLVED) if start else ""
     return Branches(root, tree.task.repo, known.path if known else "", name, head, legs, problem, way_on, base)
 
 

@@ -6,6 +6,9 @@ from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.texts import Text
 from workflows.model.wire import Wire
 
+UNRESOLVED = "HEAD"
+"""The base of a tree that was started on another host than the checkout's: its first job resolves it (ruling O1)."""
+
 
 class SessionScope(StrEnum):
     """How long an agent's program keeps its session (ruling K3)."""
@@ -57,5 +60,5 @@ class Assignment(Wire):
     base: str = ""
     """The base of its tree: the commit it begins from while its task has no branch (ruling O1).
 
-    Empty in trees of earlier releases, and until the first job on another host tells it: then HEAD of the checkout.
+    Empty in trees of earlier releases, whose jobs begin from HEAD of the checkout; UNRESOLVED until its first job.
     """

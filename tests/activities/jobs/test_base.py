@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from activities.jobs import workspace
-from activities.store import attempts
+from activities.store import attempts, trees
 from tests.activities.jobs.conftest import Stage, git
+from tests.assigned import changed
 from workflows.contract.models import Action
 from workflows.model.jobs import JobOutcome
 from workflows.model.states import JobState
+from workflows.model.workers import UNRESOLVED
+from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("O1")
 
@@ -75,6 +78,26 @@ async def test_a_host_without_it_says_so_with_the_command(stage: Stage) -> None:
     git(stage.tmp, *shlex.split(fetch)[1:])
     outcome = await stage.play(stage.job(SEES, base=base, attempt=2))
     assert outcome.summary == ".git limiter.py other.txt"
+
+
+async def test_what_another_host_left_open_is_what_its_first_job_finds(stage: Stage) -> None:
+    first = stage.job(SEES, base=UNRESOLVED)
+    start = TreeInput(
+        root_job_id=first.root_job_id,
+        task_id=first.task_id,
+        repo=first.repo,
+        assignment=first.assignment,
+        created_at=1.0,
+    )
+    trees.begin(stage.context.store, start, stage.context.host)
+    head = git(stage.repo, "rev-parse", "HEAD").strip()
+    bases = [base_of(stage, await stage.play(first))]
+    commit(stage.repo, "later.txt")
+    bases.append(base_of(stage, await stage.play(stage.job(SEES, base=UNRESOLVED, job_id=f"{first.job_id}.1"))))
+    assert bases == [head, head]
+    known = trees.get(stage.context.store, first.root_job_id)
+    assert known
+    assert known.start == changed(start, base=head)
 
 
 GIT = "import os, subprocess\nwho = ('-c', 'user.name=a', '-c', 'user.email=a@example.invalid')\n"

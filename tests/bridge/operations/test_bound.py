@@ -16,7 +16,7 @@ from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
-from workflows.model.workers import Worker
+from workflows.model.workers import UNRESOLVED, Worker
 from workflows.pipeline.records import RunRecord
 from workflows.policy.recipes import Recipe
 from workflows.tree.state import TreeInput
@@ -241,7 +241,7 @@ class TestTheBase:
         stored_repos.put(service.store, "acme/shop", "/there/the shop", "far", "acme/shop")
         await new_jobs.start(service, replace(self.LOOK, base=first))
         await new_jobs.start(service, self.LOOK)
-        assert [tree.assignment.base for tree in started] == [first, ""]
+        assert [tree.assignment.base for tree in started] == [first, UNRESOLVED]
         with pytest.raises(RefusedError, match="give the base as a whole commit id, not as 'main'") as refused:
             await new_jobs.start(service, replace(self.LOOK, base="main"))
         assert refused.value.hint.startswith("ssh far ")
