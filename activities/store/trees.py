@@ -29,6 +29,14 @@ def begin(engine: Engine, start: TreeInput, host: str, records: Records | None =
             jobs.write_within(connection, records)
 
 
+def base_of(engine: Engine, root_job_id: str) -> str:
+    """The base of a tree; empty in trees of earlier releases, and before it is resolved."""
+    query = select(schema.trees.c.start[("assignment", "base")].as_string())
+    with engine.connect() as connection:
+        base = connection.execute(query.where(schema.trees.c.root_job_id == root_job_id)).scalar_one_or_none()
+    return "" if base in (None, UNRESOLVED) else str(base)
+
+
 def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
     """Record the base that a job found, and return it, or the one that another job of the tree recorded before."""
     this = schema.trees.c.root_job_id == root_job_id

@@ -24,7 +24,6 @@ from workflows.model.branch_events import BranchEventKind
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
-from workflows.model.workers import UNRESOLVED
 
 
 class BranchState(StrEnum):
@@ -122,8 +121,7 @@ def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branch
         look = _Look(service, tree, None, None)
         legs = tuple(look.at(job) for job in writers)
     known = stored_repos.get(service.store, tree.task.repo)
-    start = stored_trees.get(service.store, root)
-    base = start.start.assignment.base.removeprefix(UNRESOLVED) if start else ""
+    base = stored_trees.base_of(service.store, root)
     return Branches(root, tree.task.repo, known.path if known else "", name, head, legs, problem, way_on, base)
 
 

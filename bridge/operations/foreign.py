@@ -64,7 +64,7 @@ def _with(tree: Branches, leg: LegBranch) -> list[str]:
 
 
 def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
-    """Newest first."""
+    """The commits of a head that are neither in the base nor of the tree nor on its task's branch, newest first."""
     rows = attempts.of_tree(service.store, tree.root_job_id)
     start = stored_trees.get(service.store, tree.root_job_id)
     of_run = len(start.start.branch_deps) if start else 0

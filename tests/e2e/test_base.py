@@ -95,3 +95,31 @@ def test_what_the_operator_does_in_mid_tree_reaches_no_job_and_no_branch(script:
     ]
     run_git(repo, "checkout", "-q", "main")
     run_git(repo, "reset", "-q", "--hard", start)
+
+
+def test_what_an_agent_merges_of_the_operators_work_is_named_and_not_merged(script: Script, repo: Path) -> None:
+    service, program = script.service, script.service.tmp / "merger.py"
+    program.write_text(MERGER)
+    words = ("--runtime", "shell", "--command", f"python3 {program}", "--repo", "acme/shop")
+    service("agent", "add", "merger", *words, "--capabilities", "implement", "--autonomy", "workspace-write")
+    start = run_git(repo, "rev-parse", "HEAD")
+    commit_file(repo, "secret.txt", "x\n", "never to be published")
+    job = service.json("agent", "implement", "merger", "do it", "--repo", "acme/shop", "--base", start)["job_id"]
+    script.until_over(job)
+    for verb in ("merge", "gate"):
+        refused = service("job", verb, job, code=3)
+        assert "holds a commit that is not of this tree: " in refused.stdout + refused.stderr
+        assert "never to be published" in refused.stdout + refused.stderr
+    hint = service("job", "merge", job, code=3).stderr.partition("try: ")[2]
+    run_git(repo, *hint.partition("#")[0].split()[3:])
+    assert service.json("job", "merge", job)["already"] == [job]
+    run_git(repo, "reset", "-q", "--hard", start)
+
+
+MERGER = """\
+import json, pathlib, subprocess
+pathlib.Path("own.txt").write_text("x")
+who = ("-c", "user.name=a", "-c", "user.email=a@example.invalid")
+subprocess.run(["git", *who, "merge", "-q", "main"], check=True)
+print(json.dumps({"service_result": {"decision": "implemented", "summary": "merged"}}))
+"""
