@@ -135,10 +135,10 @@ def _based(run: Bound, repo: Repo, here: str, ref: str | None) -> Bound:
     """
     try:
         return based(run, repo, here, ref)
-    except ServiceError as fault:
+    except ServiceError:
         if ref is None:
             return run
-        raise NotRunnableError(fault.message, fault.hint) from None
+        raise
 
 
 def _stage(

@@ -11,6 +11,7 @@ from activities.runtimes import programs
 from activities.settings.home import Home
 from bridge.operations.service import Service
 from cli.main import NOUNS, main
+from tests.activities.git.conftest import make_repository
 from tests.bridge import seeds
 from workflows.model.states import JobState, WaitsFor
 
@@ -19,8 +20,7 @@ pytestmark = pytest.mark.ruling("K6")
 
 @pytest.fixture
 def repo(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    path = tmp_path / "shop"
-    subprocess.run(["git", "init", "-q", str(path)], check=True)
+    path = make_repository(tmp_path / "shop")
     assert main(["repo", "add", "acme/shop", str(path)]) == 0
     capsys.readouterr()
     return path

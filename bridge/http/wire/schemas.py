@@ -57,6 +57,7 @@ class Belonging(Body):
         default=None,
         min_length=1,
         max_length=LONGEST_REF,
+        json_schema_extra={"pattern": r"\S"},
         description="The branch, tag or commit it starts from; else the pull request's head, or what is checked out.",
         examples=["main"],
     )

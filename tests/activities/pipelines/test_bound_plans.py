@@ -164,7 +164,7 @@ class TestTheBase:
     @pytest.mark.parametrize("said", [{"base": "nowhere"}, {"stages": STAGES + "base: nowhere\n"}])
     def test_what_names_no_commit_is_refused(self, desk: Desk, said: dict[str, str]) -> None:
         propose(desk.hub, 8, "two")
-        with pytest.raises(NotRunnableError, match="there is no commit nowhere in") as refused:
+        with pytest.raises(NotFoundError, match="there is no commit nowhere in") as refused:
             desk.plan(**said)
         assert refused.value.hint == f"git -C {desk.checkout} branch --all"
 

@@ -403,7 +403,7 @@ class TestWhatItBelongsTo:
             answer = await client.post(ASK, json=BODY | {"base": "HEAD~1"})
             run = await client.post(path, json={"base": "HEAD~1"})
             refused = await client.post(path, json={"base": "nowhere"})
-        assert (answer.status_code, run.status_code, refused.status_code) == (200, 200, 400), answer.text + run.text
+        assert (answer.status_code, run.status_code, refused.status_code) == (200, 200, 404), answer.text + run.text
         assert (await workflow(with_temporal, answer.json()["job_id"]))["assignment"]["base"] == first
         connected = await Client.connect(with_temporal.settings.temporal.address)
         handle = connected.get_workflow_handle(ids.workflow_id("nightly"))
