@@ -73,7 +73,7 @@ def merge(
     for job_id in done.merged:
         say(f"{job_id} is merged into {done.task_branch}")
     if taken:
-        say(f"{done.task_branch} {taken} in {done.path}", f"remove its branches: service job drop {legs[0]}")
+        say(f"{done.task_branch} {taken} in {done.path}", f"what is left of it: service job branches {legs[0]}")
     else:
         say(f"take it over: git -C {done.path} merge {done.task_branch}")
 

@@ -239,12 +239,12 @@ def drop_tree(service: Service, job_id: str, *, actor: str, force: bool) -> list
     if tree.head and not git.contains(path, "HEAD", tree.head):
         kept.append(tree.task_branch)
     if kept and not force:
+        takes_over, forced = f"service job merge {tree.root_job_id} --into-mine", f"service job drop {tree.root_job_id}"
+        helps = tree.task_branch in kept or any(leg.merge_command and not leg.objection for leg in legs)
         raise RefusedError(
             f"{len(kept)} branch(es) of {tree.root_job_id} have commits that are merged nowhere; dropping loses them: "
             f"{', '.join(kept[:SHOWN])}{', …' if len(kept) > SHOWN else ''}",
-            Commands(
-                f"service job merge {tree.root_job_id} --into-mine", f"service job drop {tree.root_job_id} --force"
-            ),
+            Commands(*([takes_over] if helps else []), f"service job branches {tree.root_job_id}", f"{forced} --force"),
         )
     for branch in (*(leg.branch for leg in legs), tree.task_branch):
         if where := git.checkout_of(path, branch):

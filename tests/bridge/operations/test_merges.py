@@ -99,12 +99,25 @@ class TestDropOfATree:
         assert f"2 branch(es) of {ROOT} have commits that are merged nowhere" in refused.value.message
         assert refused.value.hint.split("\n     ") == [
             f"service job merge {ROOT} --into-mine",
+            f"service job branches {ROOT}",
             f"service job drop {ROOT} --force",
         ]
         assert len(run_git(tree.repo, "branch", "--list", "service/*").splitlines()) == 3
         gone = merges.drop_tree(tree.service, ROOT, actor="ann", force=True)
         assert [each.merged for each in gone] == [True, False, False]
         assert run_git(tree.repo, "branch", "--list", "service/*") == ""
+
+    def test_what_was_decided_against_is_not_offered_to_be_merged(self, tree: Reviewed) -> None:
+        tree.write(2, b={"decision": "changes_requested"})
+        done = merges.merge(tree.service, [ROOT], actor="ann")
+        merges.into_checkout(tree.service, done.repo, done.task_branch)
+        with pytest.raises(RefusedError) as refused:
+            merges.drop_tree(tree.service, ROOT, actor="ann", force=False)
+        assert f"nowhere; dropping loses them: service/{B}-b" in refused.value.message
+        assert refused.value.hint.split("\n     ") == [
+            f"service job branches {ROOT}",
+            f"service job drop {ROOT} --force",
+        ]
 
     def test_a_tree_at_work_or_a_branch_in_use_loses_none(self, tree: Reviewed) -> None:
         run_git(tree.repo, "switch", "-q", f"service/{B}-b")
