@@ -143,7 +143,7 @@ def test_a_review_of_a_pull_request_from_its_start_to_its_merge(shop: Shop) -> N
     assert github.merge(number) == 405
 
     comment = github.comment(
-        as_="ann", number=number, body=f"Sure.\n\n/service resume {root} answer\ncolor: red,\nbut dark"
+        as_="ann", number=number, body=f"Sure.\n\n/service resume {root} answer --other\ncolor: red,\nbut dark"
     )
     shop.look()
     shop.wait_for(lambda: {content for _, content in github.reactions(comment)} == {"eyes", "+1"})
