@@ -13,7 +13,7 @@ from tests.temporal.host import Handle, Host, Line, an_input, ended, name_of, sc
 from tests.temporal.orders import kill
 from tests.temporal.people import asking, details, human, listed, order, over, refusal, say, send, waits
 from tests.tree.simulator import World, delegation
-from tests.waiting import soon
+from tests.waiting import soon, until
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.states import JobState, TaskState
 from workflows.policy.told_to_people import TELLS_PEOPLE
@@ -318,10 +318,18 @@ async def test_a_tree_that_is_taken_up_late_waits_for_people_as_long_as_it_had_l
     async with serving(client, queue, host):
         tree = await start(client, queue, lost)
         await host.until(lambda: "tree_taken_up" in Books(host.written).kinds())
-        started = [
-            event.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta()
-            for event in (await tree.fetch_history()).events
-            if event.HasField("timer_started_event_attributes")
-        ]
+        started: list[timedelta] = []
+
+        async def has_begun_one() -> bool:
+            events = (await tree.fetch_history()).events
+            timers = [
+                each.timer_started_event_attributes
+                for each in events
+                if each.HasField("timer_started_event_attributes")
+            ]
+            started[:] = [each.start_to_fire_timeout.ToTimedelta() for each in timers]
+            return bool(started)
+
+        await until(has_begun_one)
         await kill(tree)
     assert min(started) > timedelta(hours=11), "half of a day, and nothing sooner"
