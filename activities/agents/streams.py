@@ -51,7 +51,7 @@ def kept(path: Path) -> Iterator[bytes]:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """What is left out in the middle stands there as the end of a line."""
+    """The omitted middle is replaced by the end of a line."""
     with file:
         gap = os.fstat(file.fileno()).st_size - MOST_READ
         read = 0
@@ -65,7 +65,7 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def left_out(path: Path) -> int:
-    """How many bytes of what a run printed are not read."""
+    """Count the bytes of a run's output that are not read."""
     return max(0, size_of(path) - MOST_READ)
 
 

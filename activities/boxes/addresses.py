@@ -53,7 +53,7 @@ class Hop(Enum):
 
 
 def is_refused(address: str, *, written_out: bool) -> bool:
-    """Whether a host may not have this address. Ask at each connection: addresses of a machine change.
+    """Tell whether a host may not have this address. Ask at each connection: addresses of a machine change.
 
     A host that was written out may be in a local network. Services of this machine are named by 127.0.0.1 instead.
     """

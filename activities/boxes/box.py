@@ -61,7 +61,7 @@ class Box:
     program: str = "bwrap"
     """The bubblewrap that makes the box, where it takes one."""
     leaks: tuple[str, ...] = ()
-    """What a program in it can do on this machine although a box should prevent it."""
+    """Actions that a box should prevent and this one was found to allow on this machine."""
 
     def as_json(self) -> dict[str, Any]:
         """In the form that a run's specification holds."""

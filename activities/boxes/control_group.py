@@ -29,7 +29,7 @@ OWN = "own"
 """The group of the service's own processes: in the second version, one that holds groups has no members."""
 
 TOLD = "SERVICE_CONTROL_GROUP"
-"""The variable by which a program of ours is told of the group. No agent's program gets it."""
+"""Environment variable that passes the group to the service's programs. Agents do not get it."""
 
 MOST_PROCESSES = 8192
 WEIGHT, SHARES = 50, 4096
@@ -45,7 +45,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Group:
-    """The group of a host's agents. Without folders it is none, and nothing that is done with it does anything."""
+    """The group of a host's agents. Without folders every method is a no-op."""
 
     folders: Mapping[str, Path]
     """By what they limit: one and the same, or one in each of the hierarchies of the first version."""
@@ -56,12 +56,12 @@ class Group:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a program of ours is given, for `told`."""
+        """Environment that `told` reads in a program of the service."""
         folders = {controller: str(folder) for controller, folder in self.folders.items()}
         return {TOLD: json.dumps([folders, dict(self.limits), dict(self.jobs)])}
 
     def holds(self, pid: int) -> bool:
-        """Whether this is one of the service's own processes in it."""
+        """Tell whether the process is in the subgroup of the service's own processes."""
         with contextlib.suppress(OSError):
             return all(str(pid) in (each / OWN / MEMBERS).read_text().split() for each in self.folders.values())
         return False
@@ -134,12 +134,12 @@ class JobGroup:
 
     @property
     def watched(self) -> bool:
-        """Whether the kernel ends a part of it only, for want of memory, and the rest has to be ended."""
+        """Tell whether an out-of-memory kill leaves processes of the job that have to be ended."""
         return MEMORY in self.folders and not self._ends_as_one
 
     @property
     def kills(self) -> int:
-        """How many of its processes the kernel has ended for want of memory."""
+        """Count the out-of-memory kills in the group."""
         return sum(_count(self.folders[MEMORY] / name, "oom_kill") for name in KILL_FILES if MEMORY in self.folders)
 
     def ran_out(self) -> str:
