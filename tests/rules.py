@@ -254,8 +254,13 @@ RULES: dict[str, dict[str, str]] = {
     },
     "Where work begins": {
         "O1": "A tree has one base commit; nothing the operator does in mid-tree reaches it, and foreign commits are named.",
+        "O2": "A generation begins from the line: the base with the chain's work merged on in order of dispatch.",
+        "O3": "Work that conflicts is left off the line, told by an event and in the prompt, and resolved by a leg.",
+        "O4": "Every job's repository names `base`, `line` and `leg/<id>`.",
+        "O5": "A continuation goes on on the branch that its chain's own jobs wrote.",
     },
     "Prompts": {
+        "P2": "A prompt says where its job is: folder, commits, what is left off the line, names, what the box allows.",
         "P4": "Who cannot delegate is told the result alone; no prompt names a command that agents are refused.",
         "P6": "Nothing in a prompt is a result: neither its examples nor what others wrote in it, however it is echoed.",
         "P7.shown": "People are shown what a job was told, by attempt, without secrets.",

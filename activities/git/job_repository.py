@@ -1,22 +1,36 @@
 """The repository an agent works in: its own `.git`, with objects that are only lent to it (ruling N3).
 
-It has the references of the registered repository as they are now, so that an agent can look at other branches, and
-nothing else of it but settings that do no harm. Whatever the agent does to it, nobody else reads it but as data.
+It has the references of the registered repository as they are now, so that an agent can look at other branches, names
+for what the job begins from (ruling O4), and nothing else but settings that do no harm. Whatever the agent does to it,
+nobody else reads it but as data.
 """
 
 import os
 import shutil
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from activities.git import own_side
 from activities.git.registered import configuration, references
 
+NONE: Mapping[str, str] = MappingProxyType({})
 
-def furnish(repo: Path, common: Path, path: Path, side: Path, commit: str, branch: str | None = None) -> None:
+
+def furnish(
+    repo: Path,
+    common: Path,
+    path: Path,
+    side: Path,
+    commit: str,
+    branch: str | None = None,
+    names: Mapping[str, str] = NONE,
+) -> None:
     """Make the `.git` of a work folder, anew where there is one: on the branch, or at the commit on none."""
     folder, fresh = path / ".git", side / "given"  # made where no agent writes, then put there at once
     remove(fresh)
-    known = references(common)
+    given = {f"refs/heads/{name}": end for name, end in names.items()}
+    known = {name: end for name, end in references(common).items() if not _in_the_way(name, given)} | given
     if branch:
         known[f"refs/heads/{branch}"] = commit
     rows = [f"{each} {name}\n" for name, each in sorted(known.items())]
@@ -35,6 +49,11 @@ def furnish(repo: Path, common: Path, path: Path, side: Path, commit: str, branc
         shutil.copyfile(side / "index", fresh / "index")
     remove(folder)
     fresh.rename(folder)
+
+
+def _in_the_way(name: str, given: Collection[str]) -> bool:
+    """Whether git can't have a reference beside those that are given."""
+    return any(name == each or name.startswith(f"{each}/") or each.startswith(f"{name}/") for each in given)
 
 
 def remove(path: Path) -> None:

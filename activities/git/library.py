@@ -50,9 +50,9 @@ def library() -> ModuleType:
     return pygit2
 
 
-def signature() -> "Signature":
-    """Who makes the service's commits."""
-    made: Signature = library().Signature(NAME, ADDRESS)
+def signature(at: int | None = None) -> "Signature":
+    """Who makes the service's commits, now or at a time."""
+    made: Signature = library().Signature(NAME, ADDRESS, *(() if at is None else (at, 0)))
     return made
 
 

@@ -63,7 +63,7 @@ def merge(worktree: Worktree, branches: Sequence[str]) -> Worktree:
     old = tip(repo, worktree.branch) if worktree.branch else None
     head = old or worktree.base
     for done, (branch, commit) in enumerate(wanted):
-        head = _merge_one(repo, worktree.base, head, branch, commit, wanted[:done])
+        head = merge_one(repo, worktree.base, head, branch, commit, wanted[:done])
     if worktree.branch and old != head:
         clear_ref_lock(common_directory(repo), worktree.branch)
         if not move(repo, worktree.branch, head, old, f"service: merged {', '.join(branches)}"):
@@ -72,7 +72,8 @@ def merge(worktree: Worktree, branches: Sequence[str]) -> Worktree:
     return start_from(repo, worktree, head)
 
 
-def _merge_one(repo: Path, base: str, head: str, branch: str, commit: str, earlier: Sequence[tuple[str, str]]) -> str:
+def merge_one(repo: Path, base: str, head: str, branch: str, commit: str, earlier: Sequence[tuple[str, str]]) -> str:
+    """Merge a commit onto the head, or raise the MergeConflict it has with branches that were merged earlier."""
     if contains(repo, head, commit):
         return head
     if contains(repo, commit, head):
@@ -82,7 +83,7 @@ def _merge_one(repo: Path, base: str, head: str, branch: str, commit: str, earli
         files = set(tree.files)
         against = tuple(name for name, other in earlier if _touched_by(repo, base, other) & files)
         raise MergeConflict(branch, against, all_printable(files))
-    return commit_merge(repo, tree, (head, commit), f"Merge {branch}\n")
+    return commit_merge(repo, tree, (head, commit), f"Merge {_leg(branch)}\n")
 
 
 def _touched_by(repo: Path, base: str, commit: str) -> set[str]:

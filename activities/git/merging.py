@@ -90,9 +90,13 @@ def bare_reader(repo: Path) -> Iterator[Path]:
 
 
 def commit_merge(repo: Path, tree: str, parents: "tuple[str, str]", message: str) -> str:
-    """A merge commit of the service's; on no branch yet."""
+    """Make a merge commit of the service's, on no branch yet. Its time is that of the later parent.
+
+    So who merges the same once more, on another day or another host, has the same commit.
+    """
     pygit2 = library()
     with reading(repo) as repository:
         ids: list[Oid] = [pygit2.Oid(hex=each) for each in parents]
-        text, who = message.encode("utf-8", "replace").decode(), signature()
+        at = max(repository[each].peel(pygit2.Commit).commit_time for each in ids)
+        text, who = message.encode("utf-8", "replace").decode(), signature(at)
         return str(repository.create_commit(None, who, who, text, pygit2.Oid(hex=tree), ids))

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -41,6 +41,8 @@ class Place:
     branch: str | None = None
     tree: str = ""
     """The files of the base; a record of an earlier release does not tell them."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Branches that the agent's repository has beside the registered one's, by name (ruling O4)."""
 
 
 @lru_cache(256)
@@ -153,6 +155,9 @@ def read_record(side: Path) -> Place | None:
     """The same, by the service's side of it."""
     try:
         told = json.loads((side / _RECORD).read_text())
-        return Place(Path(told["repo"]), Path(told["common"]), told["base"], told["branch"], told.get("tree", ""))
+        names = told.get("names", {})
+        return Place(
+            Path(told["repo"]), Path(told["common"]), told["base"], told["branch"], told.get("tree", ""), names
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -9,13 +9,14 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from activities.git import agents_side, branches, job_repository, own_side, trash
 from activities.git.command import printable
 from activities.git.filling import refresh
+from activities.git.job_repository import NONE
 from activities.git.library import RepositoryError
 from activities.git.locks import clear_ref_lock, held
 from activities.git.own_side import FOLDER, Place, lock_of, read_record, recorded, side_of
@@ -39,6 +40,8 @@ class Worktree:
     path: Path
     base: str
     branch: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Branches that the job's repository has beside those of the registered one (ruling O4)."""
 
 
 def place(worktrees: Path, name: str) -> Path:
@@ -64,7 +67,7 @@ def worktree_prefix(repo: str) -> str:
     return worktree_name(repo, "").replace("/", "+")
 
 
-def add_branch(repo: Path, path: Path, branch: str, base: str) -> Worktree:
+def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[str, str] = NONE) -> Worktree:
     """A work folder on the branch, which is made at `base` unless it is there already (ruling I1)."""
     branches.check_name(repo, branch)
     with _at(repo, path) as common:
@@ -77,10 +80,10 @@ def add_branch(repo: Path, path: Path, branch: str, base: str) -> Worktree:
             start = branches.tip(repo, branch) or _started(repo, branch, base)
             own_side.begin(repo, side_of(path))
             (side_of(path) / "branch").write_text(branch)
-        return _made(repo, common, Worktree(path, start, branch))
+        return _made(repo, common, Worktree(path, start, branch, names))
 
 
-def add_detached(repo: Path, path: Path, base: str) -> Worktree:
+def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = NONE) -> Worktree:
     """A work folder at `base`, on no branch (ruling I2)."""
     with _at(repo, path) as common:
         if (there := _existing(repo, path, common)) is not None:
@@ -88,7 +91,7 @@ def add_detached(repo: Path, path: Path, base: str) -> Worktree:
         trash.delete_later(*_put_away(path))
         start = commit_of(repo, base)
         own_side.begin(repo, side_of(path))
-        return _made(repo, common, Worktree(path, start))
+        return _made(repo, common, Worktree(path, start, names=names))
 
 
 def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: bool = False) -> str:
@@ -124,10 +127,10 @@ def repair(repo: Path, path: Path) -> bool:
 def find(path: Path) -> Worktree | None:
     """The complete work folder at the path, as it was recorded when it was made."""
     known = recorded(path) if path.is_dir() and not path.is_symlink() else None
-    return Worktree(path, known.base, known.branch) if known else None
+    return Worktree(path, known.base, known.branch, known.names) if known else None
 
 
-def mark_base(path: Path) -> Worktree:
+def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
     """What the branch has now is what the next job in the folder starts from: call it before a run starts.
 
     The agent before may have left commits that were not taken over: nobody throws them away unseen.
@@ -138,7 +141,7 @@ def mark_base(path: Path) -> Worktree:
         where = printable(str(path))
         raise RefusedError(f"{where} holds the commit {left}, which was not taken over", f"git -C {where} log {left}")
     refresh(side_of(path), start)
-    return start_from(known.repo, Worktree(path, known.base, known.branch), start)
+    return start_from(known.repo, Worktree(path, known.base, known.branch, names), start)
 
 
 def _only_there(repo: Path, path: Path, branch: str | None) -> str:
@@ -151,8 +154,9 @@ def _only_there(repo: Path, path: Path, branch: str | None) -> str:
 def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
     """Record what the job starts from, and give the agent a fresh `.git` there; never once its run has begun."""
     common = common_directory(repo)
-    job_repository.furnish(repo, common, worktree.path, side_of(worktree.path), commit, worktree.branch)
-    place = Place(repo, common, commit, worktree.branch, branches.tree_of(repo, commit))
+    side, branch, names = side_of(worktree.path), worktree.branch, dict(worktree.names)
+    job_repository.furnish(repo, common, worktree.path, side, commit, branch, names)
+    place = Place(repo, common, commit, branch, branches.tree_of(repo, commit), names)
     own_side.record(worktree.path, place)
     own_side.keep_joined(worktree.path, None)
     return replace(worktree, base=commit)
@@ -223,7 +227,7 @@ def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
         raise RefusedError(f"{printable(str(path))} is a worktree of another repository, {known.common}")
     if not os.path.lexists(path / ".git") or (moved and not _only_there(repo, path, there.branch)):
         start = (branches.tip(repo, there.branch) if there.branch else None) or there.base
-        job_repository.furnish(repo, common, path, side_of(path), start, there.branch)
+        job_repository.furnish(repo, common, path, side_of(path), start, there.branch, there.names)
     return there
 
 

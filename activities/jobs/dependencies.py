@@ -1,13 +1,15 @@
-"""Which commits a job needs to see, when people may have merged or dropped branches meanwhile (rulings I1, I2, I5)."""
+"""Which commits a job needs, when people may have merged or dropped branches meanwhile (rulings I1, I2, I5, O2)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from activities.git import branches
+from activities.git.line import Part
 from activities.host.context import Context
 from activities.store import branches as told
 from activities.store import jobs as stored
 from workflows.model.branch_events import BranchEventKind
-from workflows.model.jobs import JobRun
+from workflows.model.jobs import JobRun, Work
 
 
 def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
@@ -15,12 +17,7 @@ def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
     without merging: then its work is not wanted."""
     if all(branches.tip(repo, branch) for branch in run.branch_deps):
         return run.branch_deps
-    heads = {job.branch: job.head_sha for job in stored.tree(context.store, run.root_job_id) if job.branch}
-    unwanted = {
-        event.branch
-        for kind, _, event in told.told(context.store, run.root_job_id)
-        if kind is BranchEventKind.DROPPED and not event.merged
-    }
+    heads, unwanted = _heads(context, run), _unwanted(context, run)
     revisions = []
     for branch in run.branch_deps:
         if branches.tip(repo, branch):
@@ -29,3 +26,27 @@ def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
             head = heads.get(branch)
             revisions.append((head and branches.commit(repo, head)) or branch)
     return tuple(revisions)
+
+
+def parts_of(context: Context, repo: Path, run: JobRun, works: Sequence[Work]) -> list[Part]:
+    """What of the work belongs on the line: each branch as its job left it, whatever people did to it since."""
+    tips = {each.branch: branches.tip(repo, each.branch) for each in works}
+    unwanted = set() if all(tips.values()) else _unwanted(context, run)
+    return [
+        Part(each.leg, each.job_id, each.branch, each.head or tips[each.branch] or "")
+        for each in works
+        if each.branch not in unwanted or tips[each.branch]
+    ]
+
+
+def _heads(context: Context, run: JobRun) -> dict[str, str | None]:
+    return {job.branch: job.head_sha for job in stored.tree(context.store, run.root_job_id) if job.branch}
+
+
+def _unwanted(context: Context, run: JobRun) -> set[str]:
+    """The branches that a person dropped without merging them."""
+    return {
+        event.branch
+        for kind, _, event in told.told(context.store, run.root_job_id)
+        if kind is BranchEventKind.DROPPED and not event.merged
+    }

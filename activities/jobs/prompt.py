@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from activities.host.context import Context
+from activities.jobs.place import place_of
+from activities.jobs.workspace import Workspace
 from activities.runtimes.table import program_of
 from activities.sealing import seal_key
 from activities.settings.model import RuntimeSection
@@ -13,17 +15,18 @@ from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobRun
 from workflows.model.states import Continuation
 from workflows.model.workers import Worker
+from workflows.policy.prompts.place import render_place
 from workflows.policy.prompts.render import render_continuation, wanted_digests
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.prompts.team import Installed, render_team
 
 
-def prompt_of(context: Context, run: JobRun) -> str:
+def prompt_of(context: Context, run: JobRun, place: Workspace) -> str:
     """The whole prompt of a run, with the secrets that were kept apart in their places (ruling N7)."""
-    return context.kept.show(_prompt_of(context, run))
+    return context.kept.show(_prompt_of(context, run, place))
 
 
-def _prompt_of(context: Context, run: JobRun) -> str:
+def _prompt_of(context: Context, run: JobRun, place: Workspace) -> str:
     worker = run.assignment.worker.model_copy(update={"template": _template(context, run.assignment.worker)})
     run = run.model_copy(update={"assignment": run.assignment.model_copy(update={"worker": worker})})
     if run.brief:
@@ -32,9 +35,11 @@ def _prompt_of(context: Context, run: JobRun) -> str:
         template = (run.assignment.worker.template or "").strip()
         root = str(context.artifacts.root)
         text = render_continuation(run.brief, bodies, root, seed=seed_of(context, run), template=template)
-        return f"{text.strip()}\n\n{_ending(context, run)}"
+        return f"{text.strip()}\n\n{_ending(context, run, place)}"
     instructions = context.artifacts.read(run.assignment.prompt)
-    return render_task(run, instructions, _ending(context, run), _artifact(context, run), seed=seed_of(context, run))
+    return render_task(
+        run, instructions, _ending(context, run, place), _artifact(context, run), seed=seed_of(context, run)
+    )
 
 
 def contract_of(run: JobRun) -> str:
@@ -47,8 +52,9 @@ def _is_leaf(run: JobRun) -> bool:
     return at_the_cap or run.continuation is Continuation.FINALIZE or run.assignment.worker.ephemeral
 
 
-def _ending(context: Context, run: JobRun) -> str:
-    return contract_of(run) if _is_leaf(run) else f"{_team(context, run)}\n\n{contract_of(run)}"
+def _ending(context: Context, run: JobRun, place: Workspace) -> str:
+    team = [] if _is_leaf(run) else [_team(context, run)]
+    return "\n\n".join([render_place(place_of(context, run, place)), *team, contract_of(run)])
 
 
 def _team(context: Context, run: JobRun) -> str:

@@ -103,7 +103,7 @@ class JobAttempt:
         return self._finish(Failure("stopped on order", JobState.CANCELLED))
 
     def _prompt(self) -> str:
-        prompt = prompt_of(self.context, self.run)
+        prompt = prompt_of(self.context, self.run, self.place)
         return deferral.note(self.before) + prompt if self.place.worktree.branch else prompt
 
     def _defer(self, blocker: Blocker) -> JobOutcome | Deferral:

@@ -8,20 +8,24 @@ from pathlib import Path
 from activities.git import branches, own_side, worktrees
 from activities.git.commit import commit_all
 from activities.git.library import kept_open
-from activities.git.merge import merge
+from activities.git.line import Line, draw
+from activities.git.merge import MergeConflict, merge
 from activities.git.registered import lent
 from activities.git.worktree_changes import Diff, capture_diff, look, touched_files
 from activities.git.worktrees import Worktree
 from activities.host.apart import FILL_SECONDS, LOOK_SECONDS, TooMuchError, apart, worth_keeping
 from activities.host.attempt import with_way_out
 from activities.host.context import Context
-from activities.jobs.dependencies import needed
+from activities.jobs.dependencies import needed, parts_of
 from activities.runs.supervised_run import Claim
 from activities.store import attempts, repos, trees
+from activities.store import branches as told
 from activities.store.attempts import AttemptRow
 from workflows.contract.models import Action, ServiceResult
+from workflows.model.branch_events import BranchEvent, BranchEventKind
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobRun
+from workflows.model.states import Continuation
 from workflows.model.workers import UNRESOLVED
 from workflows.policy.observation import Observation, Touched, observe
 
@@ -36,6 +40,8 @@ class Workspace:
     worktree: Worktree
     lent: tuple[Path, ...] = ()
     """The folders of objects that its repository reads: a box has them for reading only."""
+    line: Line | None = None
+    """Where it begins; None once its agent has begun."""
 
 
 @dataclass(frozen=True)
@@ -65,20 +71,29 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     repo = repos.path_of(context.store, run.repo)
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
-    base = row.base_sha or _base(context, repo, run)
+    line = _line(context, repo, run)
+    base = row.base_sha or line.commit
     attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=not run.branch_deps)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
     # For a writer also by an earlier try, whose work stays. A reader's later try begins anew, and so does one whose
     # folder is gone: it wrote nothing.
     if begun and (branch or path.exists()):
         return _workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
-    worktree = _added(repo, path, branch, base)
-    worktree = worktrees.mark_base(path) if run.shared_worktree else replace(worktree, base=base)
+    worktree = _added(repo, path, branch, base, line.names)
+    if run.shared_worktree:
+        worktree = worktrees.mark_base(path, line.names)
+    elif not run.own_branch:
+        worktree = replace(worktree, base=base)
+    if run.shared_worktree or run.own_branch:  # what was on the branch already may not go together with the line
+        with contextlib.suppress(MergeConflict):
+            worktree = apart(FILL_SECONDS, merge, worktree, [line.commit])
+    if run.continuation is not Continuation.NONE:
+        _tell_left_out(context, run, line)
     wanted = needed(context, repo, run)
     given = [worktrees.commit_of(repo, each) for each in wanted]  # before they are merged: never more than it sees
     if wanted:
         worktree = apart(FILL_SECONDS, merge, worktree, wanted)
-    merged = _workspace(repo, worktree)
+    merged = replace(_workspace(repo, worktree), line=line)
     if run.branch_deps:
         attempts.give(context.store, row, given)
     return merged
@@ -88,19 +103,24 @@ def _workspace(repo: Path, worktree: Worktree) -> Workspace:
     return Workspace(repo, worktree, lent(repo))
 
 
-def _added(repo: Path, path: Path, branch: str | None, base: str) -> Worktree:
+def _added(repo: Path, path: Path, branch: str | None, base: str, names: dict[str, str]) -> Worktree:
     if branch:
-        return apart(FILL_SECONDS, worktrees.add_branch, repo, path, branch, base)
-    return apart(FILL_SECONDS, worktrees.add_detached, repo, path, base)
+        return apart(FILL_SECONDS, worktrees.add_branch, repo, path, branch, base, names)
+    return apart(FILL_SECONDS, worktrees.add_detached, repo, path, base, names)
 
 
 def branch_name(run: JobRun) -> str | None:
-    """`service/<job id>-<leg id>` (ruling I1); a later attempt keeps off the branch of the one before."""
+    """`service/<job id>-<leg id>` (ruling I1); a later attempt keeps off the branch of the one before.
+
+    A job that goes on with earlier work of its chain has the branch of that (ruling O5).
+    """
     if run.shared_worktree:
         # `a` and `a/b` are two worktrees, and git has no branch below another one.
         return f"service/{run.root_job_id}-shared-{_ref_part(run.shared_worktree.replace('/', '+'))}"
     if run.assignment.action is not Action.IMPLEMENT:
         return None
+    if run.own_branch:
+        return run.own_branch
     leg = f"-{_ref_part(run.delegation_id)}" if run.delegation_id else ""
     attempt = f"-attempt{run.attempt}" if run.attempt > 1 else ""
     return f"service/{run.job_id}{leg}{attempt}"
@@ -151,6 +171,8 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
         summary = result.summary if result else f"{run.assignment.action} for {run.job_id} by {worker.name}"
         trailers = {"Agent": worker.name, "Model": run.assignment.model or "", "Task": run.task_id}
         head = commit_all(place.worktree, run.job_id, summary, seen, trailers)
+        if run.own_branch:  # it stands for the chain's own work, also when it added nothing
+            head = head or place.worktree.base
         joined = own_side.joined(place.worktree.path) or ()
         return Evidence(touched, observation=observed, head_sha=head, head_tree=seen.tree, odd=odd, joined=joined)
     except (ServiceError, OSError) as error:
@@ -201,11 +223,51 @@ def _name(run: JobRun) -> str:
     return worktrees.worktree_name(run.repo, f"{run.job_id}-{run.attempt}")
 
 
+def _line(context: Context, repo: Path, run: JobRun) -> Line:
+    """Where the job begins, and what its repository has names for (rulings O2 to O4)."""
+    base = _base(context, repo, run)
+    start = base if run.at_base else _start(context, repo, run) or base
+    parts, given = parts_of(context, repo, run, run.line), parts_of(context, repo, run, run.deps)
+    if not parts and not given:
+        return Line(base, start)
+    return apart(FILL_SECONDS, draw, repo, base, start, parts, given)
+
+
 def _base(context: Context, repo: Path, run: JobRun) -> str:
-    """The tip of the task's branch, else the base of the tree, else what a tree of an earlier release finds: HEAD."""
-    if found := branches.tip(repo, task_branch(run)):
-        return found
+    """The base of the tree, else what a tree of an earlier release finds: HEAD (ruling O1)."""
     base = run.assignment.base
     if base == UNRESOLVED:
         base = trees.resolve_base(context.store, run.root_job_id, worktrees.tip(repo))
     return worktrees.begun_from(repo, base, context.host, f"service job retry {run.job_id}")
+
+
+def _start(context: Context, repo: Path, run: JobRun) -> str | None:
+    """The first part of the line: what people put on the task's branch before the job's generation began.
+
+    A leg begins from what its coordinator's job began from; run again, also from what people merged meanwhile (I5).
+    """
+    found = branches.tip(repo, task_branch(run))
+    if found and run.delegation_id and run.attempt == 1 and run.parent_job_id:
+        before = attempts.of_job(context.store, run.parent_job_id)[-1:]
+        return (before[0].base_sha if before else None) or found
+    return found
+
+
+def _tell_left_out(context: Context, run: JobRun, line: Line) -> None:
+    """Tell of each branch once in a generation (ruling O3)."""
+    for each in line.left_out:
+        others = " and ".join(each.against) or "what was there before"
+        why = f"it conflicts with {others} in {', '.join(each.files)}" if each.files else "its commits are gone"
+        who = f"leg {each.leg}" if each.leg else "the coordinator's own work"
+        event = BranchEvent(
+            actor=context.host,
+            branch=each.branch,
+            head_sha=each.commit,
+            task_branch=task_branch(run),
+            merged=False,
+            leg=each.leg,
+            against=list(each.against),
+            files=list(each.files),
+        )
+        message = f"{who} ({each.branch}) is not on the line: {why}"
+        told.tell(context.store, BranchEventKind.LINE_CONFLICT, run.job_id, event, message)

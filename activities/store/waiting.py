@@ -47,7 +47,8 @@ ORDERS = (
     EventKind.TREE_TAKEN_UP,
     EventKind.TASK_DISMISSED,
     EventKind.DELEGATION_KILLED,
-    *BranchEventKind,
+    BranchEventKind.MERGED,
+    BranchEventKind.DROPPED,
 )
 """Events that tell what a person did to a tree, beside the ends of rounds."""
 

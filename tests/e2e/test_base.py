@@ -70,17 +70,20 @@ def test_what_the_operator_does_in_mid_tree_reaches_no_job_and_no_branch(script:
     script.plans.joinpath("go.3").touch()
     assert script.until_over(job)["task"]["state"] == "done"
 
-    assert set(bases(script, job).values()) == {start}
     service = script.service
     listed = service.json("job", "branches", job)
     legs = listed["legs"]
+    assert set(bases(script, job).values()) == {start, *(each["head_sha"] for each in legs)}
     assert [each["leg"] for each in legs] == ["one", "two", "three"]
     assert listed["base"] == start
+    earlier, began = list[str](), start
     for each in legs:
-        assert run_git(repo, "rev-list", "--count", f"{start}..{each['branch']}") == "1"
+        earlier.append(f"{each['leg']}.txt")
+        assert run_git(repo, "rev-list", "--count", f"{start}..{each['branch']}") == str(len(earlier))
         files = run_git(repo, "ls-tree", "--name-only", each["branch"]).split()
-        assert files == sorted(["limiter.txt", f"{each['leg']}.txt"])
-        assert service.json("job", "diff", each["job_id"])["base"] == start
+        assert files == sorted(["limiter.txt", *earlier])
+        assert service.json("job", "diff", each["job_id"])["base"] == began
+        began = each["head_sha"]
     run_git(repo, "checkout", "-q", legs[0]["branch"])
     commit_file(repo, "by-hand.txt", "x\n", "put there by hand")
     run_git(repo, "checkout", "-q", "main")

@@ -3,7 +3,9 @@
 import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, tree_input
-from workflows.contract.models import Delegation
+from workflows.contract.models import Delegation, HumanQuestion
+from workflows.model.jobs import Work
+from workflows.model.states import Continuation
 
 
 def tree(*legs: Delegation) -> World:
@@ -78,3 +80,61 @@ def test_a_coordinator_that_is_run_again_starts_without_its_old_branch() -> None
     assert world.jobs[ROOT].branch is None
     assert world.close is not None
     assert world.close.branches == ()
+
+
+def names(work: tuple[Work, ...]) -> list[tuple[str, str]]:
+    return [(each.leg, each.branch) for each in work]
+
+
+@pytest.mark.ruling("O2")
+def test_a_generation_begins_from_what_those_before_it_made() -> None:
+    """A failed leg is not on the line, and legs of one generation do not see each other."""
+    world = World(tree_input()).begin()
+    world.coordinator("approved", delegation("a"), delegation("bad", failure_policy="continue"), delegation("b"))
+    assert [names(run.line) for run in world.runs] == [[], [], [], []]
+    world.leg("a", branch="b-a", head_sha="1")
+    world.leg("bad", "failed", branch="b-bad", head_sha="2")
+    world.leg("b", branch="b-b", head_sha="3")
+    assert names(world.last.line) == [("a", "b-a"), ("b", "b-b")]
+    world.end(world.last.job_id, "approved", delegation("fix"), delegation("check", action="review", deps=("fix",)))
+    assert names(world.last.line) == [("a", "b-a"), ("b", "b-b")]
+    world.leg("fix", branch="b-fix", head_sha="4")
+    assert names(world.last.line) == [("a", "b-a"), ("b", "b-b")]
+    assert names(world.last.deps) == [("fix", "b-fix")]
+    world.leg("check")
+    assert names(world.last.line) == [("a", "b-a"), ("b", "b-b"), ("fix", "b-fix")]
+    assert [each.head for each in world.last.line] == ["1", "3", "4"]
+
+
+@pytest.mark.ruling("O2", "engine:nested")
+def test_a_nested_chain_begins_from_what_its_leg_began_from() -> None:
+    world = World(tree_input()).begin()
+    world.coordinator("approved", delegation("a"))
+    world.leg("a", branch="b-a")
+    world.end(world.last.job_id, "approved", delegation("near"), delegation("lead", "lead", deps=("near",)))
+    world.leg("near", branch="b-near")
+    world.leg("lead", "approved", delegation("x"), branch="b-lead")
+    assert names(world.last.line) == [("a", "b-a"), ("near", "b-near"), ("", "b-lead")]
+    world.leg("x", branch="b-x")
+    assert names(world.last.line)[3:] == [("x", "b-x")]
+    assert world.last.own_branch == "b-lead"
+    world.end(world.last.job_id, "implemented", branch="b-lead")
+    assert names(world.last.line) == [("a", "b-a"), ("near", "b-near"), ("lead", "b-lead"), ("lead", "b-x")]
+
+
+@pytest.mark.ruling("O2")
+def test_a_leg_asks_for_the_base() -> None:
+    world = World(tree_input()).begin()
+    world.coordinator("approved", delegation("a"))
+    world.leg("a", branch="b-a")
+    world.end(world.last.job_id, "approved", delegation("fresh", worktree="@base"))
+    assert (world.last.at_base, world.last.line, world.last.shared_worktree) == (True, (), None)
+
+
+@pytest.mark.ruling("O5", "F2")
+def test_a_job_that_asked_goes_on_on_its_branch() -> None:
+    world = World(tree_input()).begin()
+    question = (HumanQuestion(id="q", prompt="which?"),)
+    world.coordinator("blocked", branch="b-root", head_sha="1", human_questions=question)
+    world.resume("answer", "that")
+    assert (world.last.continuation, world.last.own_branch) == (Continuation.ANSWERED, "b-root")

@@ -38,8 +38,8 @@ _RULES = """Rules:
 """
 _DELEGATION_RULES = """\
 - Delegations of a blocked or failed result are not run.
-- Jobs without deps run at once and in parallel. No cycles.
-- When all are over you are asked again, with their outcomes, to bring the work together.
+- Jobs without deps run at once, in parallel. No cycles.
+- When all are over you are asked again, with their outcomes, to bring work together.
 - An ephemeral worker that implements needs autonomy_policy workspace-write or danger-full-access.
 - quorum: at least 1, at most the number of delegations.
 - Durations have units, largest first: d h m s ms. A bare number is refused.

@@ -126,7 +126,9 @@ class Delegation(_Value):
     )
     timeout: str | None = Field(default=None, description="Positive duration such as 30m or 1h30m.")
     retry: int = Field(default=0, ge=0, description="How often a failing child is run again.")
-    worktree: str | None = Field(default=None, description="Name of a worktree shared with legs that name the same.")
+    worktree: str | None = Field(
+        default=None, description="Legs that name the same share it; @base: begin at the base."
+    )
     artifacts: tuple[str, ...] = Field(
         default=(), description="Named artifact handles; the result must then set artifact_body."
     )

@@ -8,6 +8,9 @@ import re
 
 from workflows.contract.strings import BOUNDS
 
+AT_BASE = "@base"
+"""The one name that is no worktree's: the leg begins from the base of its tree (ruling O2)."""
+
 RULE = (
     'must be a relative name such as "shared" or "team/api": parts of letters, digits, ".", "_" and "-", each '
     'beginning with a letter or digit, none with ".." in it or ending with "." or ".lock"'
@@ -24,6 +27,8 @@ def stays_below(name: str) -> bool:
 
 def worktree_fault(name: str) -> str | None:
     """The rest of the sentence "worktree ..." for what cannot be one."""
+    if name == AT_BASE:
+        return None
     if len(name) > BOUNDS["worktree"].characters:
         return f"{RULE}, at most {BOUNDS['worktree'].characters} characters in all"
     if not stays_below(name) or any(map(_NOT_FOR_GIT.search, name.split("/"))):

@@ -10,6 +10,8 @@ class BranchEventKind(StrEnum):
 
     MERGED = "branch_merged"
     DROPPED = "branch_dropped"
+    LINE_CONFLICT = "line_conflict"
+    """It is not on the line of its chain (ruling O3)."""
 
 
 class BranchEvent(Payload):
@@ -22,3 +24,7 @@ class BranchEvent(Payload):
     merged: bool
     anyway: str = ""
     """The objection in spite of which it was merged."""
+    leg: str = ""
+    against: list[str] = []
+    """The branches on the line that touch the same files."""
+    files: list[str] = []

@@ -13,6 +13,16 @@ from workflows.model.wire import Wire
 from workflows.model.workers import Assignment, Worker
 
 
+class Work(Wire):
+    """A branch that a job of a chain left, with the leg it is of; no leg: the coordinator wrote it itself."""
+
+    leg: str = ""
+    job_id: str = ""
+    branch: str
+    head: str = ""
+    """Where the job left it; empty in trees of earlier releases."""
+
+
 class JobRun(Wire):
     """One attempt of one job, complete: everything its host needs to know."""
 
@@ -36,6 +46,14 @@ class JobRun(Wire):
     """The delegating result's `artifact_body`, for a leg that names artifacts."""
     branch_deps: tuple[str, ...] = ()
     """Branches whose work this job must see, in merge order (rulings I1, I2)."""
+    deps: tuple[Work, ...] = ()
+    """The work of the legs it depends on, for the names in its repository (ruling O4)."""
+    line: tuple[Work, ...] = ()
+    """The work of its chain before it, in order of dispatch: it begins from what of that goes together (ruling O2)."""
+    at_base: bool = False
+    """It begins from the base of its tree on purpose, and not from the line (ruling O2)."""
+    own_branch: str = ""
+    """The branch that it goes on on, because an earlier job of its chain wrote there (ruling O5)."""
     shared_worktree: str | None = None
     leaf: bool = False
     """A leg at the depth cap: it may not delegate."""

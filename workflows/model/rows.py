@@ -7,6 +7,7 @@ cannot write any more, `policy/lost_trees` makes the same rows for it.
 from collections.abc import Sequence
 
 from workflows.contract.models import Action, Decision
+from workflows.model.jobs import Work
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
@@ -68,6 +69,11 @@ class JobRecord(Wire):
         """The branch of an implement job that succeeded, if it has one."""
         made = self.state is JobState.SUCCEEDED and self.action is Action.IMPLEMENT and self.branch
         return (self.branch,) if made and self.branch else ()
+
+    def made(self, leg: str) -> tuple[Work, ...]:
+        """The same as work of a leg, or of a coordinator's own."""
+        head = self.head_sha or ""
+        return tuple(Work(leg=leg, job_id=self.job_id, branch=branch, head=head) for branch in self.work)
 
 
 class TaskRecord(Wire):

@@ -5,12 +5,16 @@ Which change is due is decided in `dispatch`, `job_end`, `settle`, `finalize`, `
 
 from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
+from typing import Any
+
+from pydantic import model_validator
 
 from workflows.contract.graph import topological
 from workflows.contract.models import FailurePolicy, SynthesisRule
 from workflows.model.digests import digest
-from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.jobs import JobOutcome, JobRun, Work
 from workflows.model.rounds import Asked, Reply
+from workflows.model.rows import JobRecord
 from workflows.model.states import FAILING, TERMINAL, JobState, check_job
 from workflows.model.wire import Memory
 from workflows.model.workers import Assignment
@@ -38,6 +42,10 @@ class Leg(Memory):
     """The largest K of them."""
     retry: int = 0
     worktree: str | None = None
+    at_base: bool = False
+    """It begins from the base of the tree (ruling O2)."""
+    own_branch: str = ""
+    """The branch of its attempt before, which asked people: this one goes on on it (ruling O5)."""
     artifacts: tuple[str, ...] = ()
     twin: str | None = None
     """The leg that runs in this one's place (ruling C5)."""
@@ -234,8 +242,10 @@ class Coordinator(Memory):
     phase: Phase = Phase.RUNNING
     batch: Batch | None = None
     ladder: Ladder = Ladder()
-    work: list[str] = []
-    """Branches that its jobs and its legs made, in merge order: what dependents of its leg get (ruling I1)."""
+    made: list[Work] = []
+    """What its jobs and its legs made, in order of dispatch: its line, and what dependents of its leg get (I1, O2)."""
+    branch: str = ""
+    """The branch its own jobs write on (ruling O5)."""
     held: JobOutcome | None = None
     """The result that waits."""
     left_out: int = 0
@@ -247,6 +257,19 @@ class Coordinator(Memory):
     told: Reply | None = None
     """What its latest job was told."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_releases(cls, told: Any) -> Any:
+        """Read the names of branches, which is all that earlier releases kept of the work."""
+        if isinstance(told, dict) and "work" in told:
+            return {"made": [{"branch": each} for each in told["work"]]} | told
+        return told
+
+    @property
+    def work(self) -> tuple[str, ...]:
+        """The branches of what it made."""
+        return tuple(dict.fromkeys(each.branch for each in self.made))
+
     @property
     def escalated(self) -> list[Leg]:
         """The legs a person has to decide about (ruling F3)."""
@@ -256,9 +279,14 @@ class Coordinator(Memory):
         """A batch is out: it waits for it."""
         self.batch, self.phase = batch, Phase.WAITING
 
-    def made(self, branches: Iterable[str]) -> None:
-        """More of what the chain made, in merge order."""
-        self.work = list(dict.fromkeys([*self.work, *branches]))
+    def add_work(self, work: Iterable[Work]) -> None:
+        """Put more onto its line."""
+        self.made = list(dict.fromkeys([*self.made, *work]))
+
+    def wrote(self, job: JobRecord) -> None:
+        """Keep what one of its own jobs left."""
+        self.branch = job.branch or self.branch
+        self.add_work(job.made(""))
 
     def runs(self, job_id: str) -> None:
         """One of its jobs is out."""

@@ -54,10 +54,10 @@ def _enqueue(
     depth = step.state.jobs[chain.job_id].delegation_depth + 1
     step.state.spent_jobs += flavour is not Continuation.FINALIZE  # which is outside every count (ruling C4)
     told = _brief(step, chain, flavour, depth, notes).model_copy(update=_replies(step, chain, flavour) | extra)
-    run = _run_of(chain, told, next_id(step), chain.job_id, depth)
     if chain.batch is not None and not chain.batch.continued:
         chain.batch.continued = True
-        chain.made(branch for leg in chain.batch.merge_order() for branch in step.state.work_of(leg))
+        chain.add_work(work for leg in chain.batch.merge_order() for work in step.state.work_of(leg))
+    run = _run_of(step, chain, told, next_id(step), chain.job_id, depth)
     step.state.homes[run.job_id] = chain.coordinator_id
     if flavour is not Continuation.FINALIZE:  # which has an event of its own
         message = f"{flavour} continuation {run.job_id} of {chain.coordinator_id} enqueued after {chain.job_id}"
@@ -87,17 +87,21 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
     job = step.state.jobs[chain.job_id]
     attempt, note = job.attempt + 1, f"run again by {actor}; the attempt before ended: {job.reason}"
     run = chain.run
-    if job.continuation is not Continuation.NONE:
+    if job.continuation is Continuation.NONE:
+        chain.branch = ""
+    else:
         told = _brief(step, chain, job.continuation, job.delegation_depth, (note,))
         chain.reply = chain.told
         told = told.model_copy(update=_replies(step, chain, job.continuation))
-        run = _run_of(chain, told, job.job_id, job.parent_job_id, job.delegation_depth)
+        run = _run_of(step, chain, told, job.job_id, job.parent_job_id, job.delegation_depth)
     run = run.model_copy(update={"attempt": attempt})
     step.again(job.job_id, note)
     _run(step, chain, run)
 
 
-def _run_of(chain: Coordinator, told: ContinuationBrief, job_id: str, after: str | None, depth: int) -> JobRun:
+def _run_of(
+    step: Step, chain: Coordinator, told: ContinuationBrief, job_id: str, after: str | None, depth: int
+) -> JobRun:
     """The first run of the chain, without what it had as a leg, as a continuation that is told this."""
     return chain.run.model_copy(
         update={
@@ -113,6 +117,9 @@ def _run_of(chain: Coordinator, told: ContinuationBrief, job_id: str, after: str
             "artifacts": (),
             "artifact_digest": None,
             "shared_worktree": None,
+            "deps": (),
+            "line": step.state.line_of(chain),
+            "own_branch": "" if chain.run.shared_worktree else chain.branch,
         }
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from workflows.contract.models import Delegation
+from workflows.contract.worktree_names import AT_BASE
 from workflows.model.briefs import Correction
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome, JobRun
@@ -173,7 +174,8 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
         rules=(delegation.synthesis_rule,) if delegation.synthesis_rule else (),
         quorum=delegation.quorum,
         retry=delegation.retry,
-        worktree=delegation.worktree,
+        worktree=None if delegation.worktree == AT_BASE else delegation.worktree,
+        at_base=delegation.worktree == AT_BASE,
         artifacts=delegation.artifacts,
         twin=twin,
     )
@@ -209,6 +211,10 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         artifacts=leg.artifacts,
         artifact_digest=batch.artifact_digest if leg.artifacts else None,
         branch_deps=step.state.work_needed(chain, batch, leg),
+        deps=step.state.work_given(batch, leg),
+        line=() if leg.at_base else step.state.line_of(chain),
+        at_base=leg.at_base,
+        own_branch=leg.own_branch,
         shared_worktree=leg.worktree,
         leaf=depth >= tree.settings.bounds.max_delegation_depth,
     )

@@ -106,7 +106,7 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
 def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
     """The root, or a continuation: it hands out more work, or its chain is over."""
     rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
-    chain.made(step.state.jobs[outcome.job_id].work)
+    chain.wrote(step.state.jobs[outcome.job_id])
     found = step.state.leg_of(chain)
     if found is not None:
         _absorb(found[1], outcome, found[0].batch, chain.ladder.history)
@@ -152,7 +152,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
     if outcome.delegations:
         chain = Coordinator(coordinator_id=leg.job_id, run=dispatch.run_of(step, parent, leg), job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
-        chain.made(step.state.jobs[leg.job_id].work)
+        chain.wrote(step.state.jobs[leg.job_id])
         rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
         if _hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
             Dispatch.DISPATCHED,

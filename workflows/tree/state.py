@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 
 from workflows.contract.models import Decision, Delegation
-from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.jobs import JobOutcome, JobRun, Work
 from workflows.model.rounds import Round
 from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.settings import TreeSettings
@@ -214,15 +214,24 @@ class TreeState(Memory):
 
     def work_needed(self, chain: Coordinator, batch: Batch, leg: Leg) -> tuple[str, ...]:
         """Branches the leg must see: what its own coordinator was given, and what the legs it depends on made (I1)."""
-        made = (branch for dep in batch.contributors(leg) for branch in self.work_of(dep))
-        return tuple(dict.fromkeys([*chain.run.branch_deps, *made]))
+        return tuple(dict.fromkeys([*chain.run.branch_deps, *(each.branch for each in self.work_given(batch, leg))]))
 
-    def work_of(self, leg: Leg) -> tuple[str, ...]:
+    def work_given(self, batch: Batch, leg: Leg) -> tuple[Work, ...]:
+        """What the legs it depends on made."""
+        return tuple(work for dep in batch.contributors(leg) for work in self.work_of(dep))
+
+    def work_of(self, leg: Leg) -> tuple[Work, ...]:
         """A leg that delegated hands on what its chain made, every other one its own branch; if it succeeded (I2)."""
         if leg.state is not JobState.SUCCEEDED:
             return ()
         chain = self.coordinators.get(leg.job_id)
-        return tuple(chain.work) if chain is not None else self.jobs[leg.job_id].work
+        made = tuple(chain.made) if chain is not None else self.jobs[leg.job_id].made(leg.id)
+        return tuple(each.model_copy(update={"leg": leg.id, "job_id": leg.job_id}) for each in made)
+
+    def line_of(self, chain: Coordinator) -> tuple[Work, ...]:
+        """Where its next jobs begin: what its own leg began from, and what it made since (ruling O2)."""
+        given = [Work(branch=branch) for branch in chain.run.branch_deps]
+        return tuple(dict.fromkeys([*chain.run.line, *(chain.run.deps or given), *chain.made]))
 
     def decision_of(self, leg: Leg) -> Decision | None:
         """What the leg decided; nothing when its chain ended otherwise than the job that spoke last."""

@@ -115,6 +115,7 @@ class Step:
     def leg_again(self, leg: Leg, reason: str, next_step: str = "") -> None:
         """The same for a leg: what it delegated is forgotten, and it waits to be started like any other."""
         self.state.coordinators.pop(leg.job_id, None)
+        leg.own_branch = (self.state.jobs[leg.job_id].branch or "") if leg.asked and not leg.worktree else ""
         leg.again()
         self.again(leg.job_id, reason, next_step)
 

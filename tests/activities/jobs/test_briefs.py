@@ -2,13 +2,16 @@
 
 import pytest
 
+from activities.git.worktrees import Worktree
 from activities.jobs.prompt import prompt_of
+from activities.jobs.workspace import Workspace
 from activities.store import agents
-from tests.activities.jobs.conftest import Stage
+from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
 from tests.fenced import blocks, frame
 from tests.tree.simulator import World, delegation, tree_input
 from workflows.contract.explain import explain_contract
+from workflows.model.jobs import JobRun
 from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.states import Continuation
 from workflows.model.texts import Text
@@ -21,6 +24,12 @@ print(json.dumps({"service_result": {"decision": "approved", "summary": "s", "de
 """
 
 
+def prompted(stage: Stage, run: JobRun) -> str:
+    """What a run is told that begins at the checkout's commit."""
+    place = Workspace(stage.repo, Worktree(stage.tmp / "work", git(stage.repo, "rev-parse", "HEAD").strip()))
+    return prompt_of(stage.context, run, place)
+
+
 @pytest.mark.ruling("spec:inline_artifact_bodies", "E6")
 def test_equal_leg_ids_of_different_batches_have_bodies_of_their_own(stage: Stage) -> None:
     """The finalize sums up two legs called `a`: one of the root, one of the coordinator that the first became."""
@@ -31,7 +40,7 @@ def test_equal_leg_ids_of_different_batches_have_bodies_of_their_own(stage: Stag
     tree.leg("a", artifact_digest=bodies["inner"])
     tree.kill()
     tree.end(tree.last.job_id, artifact_digest=bodies["outer"])
-    prompt = prompt_of(stage.context, tree.last)
+    prompt = prompted(stage, tree.last)
     root, lead = (stage.context.artifacts.brief(job_id) for job_id in ("job-root", "job-root.1"))
     assert str(root) in prompt
     assert str(lead) in prompt
@@ -44,7 +53,7 @@ def test_a_leg_is_handed_the_body_it_names_and_no_other_is_and_both_are_told_the
     body = stage.context.artifacts.put(b"the plan of the whole")
     tree = World(tree_input()).begin()
     tree.coordinator("approved", delegation("a", artifacts=("plan.md",)), delegation("b"), artifact_digest=body)
-    handed, other = (prompt_of(stage.context, run) for run in tree.flying.values())
+    handed, other = (prompted(stage, run) for run in tree.flying.values())
     assert "hands you `plan.md`" in handed
     assert ("the job that delegated this one", "the plan of the whole") in blocks(handed)
     assert "the plan of the whole" not in other
@@ -66,7 +75,7 @@ def test_who_cannot_delegate_is_told_the_result_alone(stage: Stage) -> None:
     for job_id in list(tree.flying):
         tree.end(job_id)
     runs = {"root": root, "lead": lead, "throwaway": throwaway, "deep": deep, "finalize": tree.last}
-    prompts = {name: prompt_of(stage.context, run) for name, run in runs.items()}
+    prompts = {name: prompted(stage, run) for name, run in runs.items()}
     assert tree.last.continuation is Continuation.FINALIZE
     assert {name for name, prompt in prompts.items() if prompt.endswith(leaf)} == {"throwaway", "deep", "finalize"}
     assert all(prompts[name].endswith(explain_contract()) for name in ("root", "lead"))
@@ -86,7 +95,7 @@ def test_an_ephemeral_worker_is_given_the_text_of_the_template_it_names(stage: S
     careful = Worker(name="careful", runtime="shell", command=("cat",), template="Look twice.")
     agents.add(stage.context.store, careful, ())
     run = changed(stage.job(""), worker=Worker(name="look", runtime="runtime_b", ephemeral=True, template="careful"))
-    assert blocks(prompt_of(stage.context, run))[0] == ("the operator", "Look twice.")
+    assert blocks(prompted(stage, run))[0] == ("the operator", "Look twice.")
 
 
 @pytest.mark.ruling("C6")
@@ -112,12 +121,12 @@ async def test_an_agent_travels_without_its_template_and_is_given_the_one_it_had
     assert agents.remove(stage.context.store, "careful")
     tree = World(tree_input()).begin()
     tree.coordinator("approved", *outcome.delegations, agents=outcome.agents)
-    first = prompt_of(stage.context, tree.last)
+    first = prompted(stage, tree.last)
     assert blocks(first)[0] == ("the operator", template.strip())
     tree.end(tree.last.job_id, "approved", *outcome.delegations, agents=outcome.agents)
     tree.end(tree.last.job_id)
     assert tree.last.brief is not None
-    assert blocks(prompt_of(stage.context, tree.last))[0][1] == template.strip(), "its continuations too"
+    assert blocks(prompted(stage, tree.last))[0][1] == template.strip(), "its continuations too"
 
 
 @pytest.mark.ruling("N6")

@@ -26,8 +26,8 @@ not see this one. A leg that failed may be issued again with a narrower prompt, 
 3. **It cannot go on** without something only the outside can give: return `blocked` and name it in `needs`.
 
 States, decisions and observed files are facts. Summaries are what agents say of themselves; where the two differ, \
-have it checked. Branches of succeeded implement legs stay unmerged until a person merges or drops them: say in your \
-summary which of them to merge, and in what order."""
+have it checked. You and your next legs begin from the line: what succeeded implement legs wrote, merged in order. A \
+leg that conflicts is not on it, and is named below; an implement leg can resolve that with `git merge leg/ID`."""
 
 _PREFLIGHT = """\
 Your last set was **not dispatched**: nothing of it ran, and nothing of it will. The faults are listed above, and the \
@@ -70,7 +70,8 @@ The verify legs did not pass. This is replan attempt {attempt} of {attempts}; wh
 is finalized as it stands.
 
 1. Take each finding of the verify legs above as a fact to be dealt with, not as an opinion to be answered.
-2. Return `delegations` that repair exactly these findings, and keep what already works.
+2. Return `delegations` that repair exactly these findings, and keep what already works: they begin from the line, \
+which has what earlier legs wrote.
 3. Put a verify leg into the set again: `"synthesis_rule": "verify"`, `deps` on the repairing legs, another runtime \
 than theirs, read-only; it re-runs build and tests itself.
 4. Only if a finding cannot be repaired by any leg: return `blocked` and name it in `needs`."""

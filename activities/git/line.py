@@ -1,0 +1,79 @@
+"""The line of a coordinator's chain: its base with the chain's work merged on, as far as that goes together (O2, O3).
+
+It is made in the object store, and comes out the same whenever it is made of the same commits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from activities.git.branches import commit as known
+from activities.git.merge import MergeConflict, merge_one
+
+
+@dataclass(frozen=True)
+class Part:
+    """A branch that belongs on the line, the leg it is of, and where that left it."""
+
+    leg: str
+    job_id: str
+    branch: str
+    commit: str
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A branch that is not on the line, because it conflicts with what is; without files: its commits are gone."""
+
+    leg: str
+    branch: str
+    commit: str
+    against: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Line:
+    """Where a job begins, and what that is made of."""
+
+    base: str
+    """The base of the tree."""
+    commit: str
+    merged: tuple[str, ...] = ()
+    """The legs that are on it, in order."""
+    left_out: tuple[LeftOut, ...] = ()
+    legs: dict[str, str] = field(default_factory=dict)
+    """By leg, the commit of its work, on the line or not."""
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The branches that a job's repository has for it (ruling O4)."""
+        return {"base": self.base, "line": self.commit} | {f"leg/{leg}": end for leg, end in self.legs.items()}
+
+
+def draw(repo: Path, base: str, start: str, parts: Sequence[Part], given: Sequence[Part] = ()) -> Line:
+    """Merge the parts onto the start; of the legs that are `given` beside it, only the names are told."""
+    end, left_out = _merged(repo, start, parts)
+    out = {(each.leg, each.branch) for each in left_out}
+    merged = dict.fromkeys(each.leg for each in parts if each.leg and (each.leg, each.branch) not in out)
+    latest = {each.leg: each.job_id for each in (*parts, *given) if each.leg}
+    legs = {}
+    for leg, job_id in latest.items():
+        own = [each for each in (*parts, *given) if (each.leg, each.job_id) == (leg, job_id)]
+        if any(known(repo, each.commit) for each in own):
+            legs[leg] = _merged(repo, base, own)[0]
+    return Line(base, end, tuple(merged), tuple(left_out), legs)
+
+
+def _merged(repo: Path, start: str, parts: Sequence[Part]) -> tuple[str, list[LeftOut]]:
+    end, done, left_out = start, list[tuple[str, str]](), list[LeftOut]()
+    for each in parts:
+        if known(repo, each.commit) is None:
+            left_out.append(LeftOut(each.leg, each.branch, each.commit))
+            continue
+        try:
+            end = merge_one(repo, start, end, each.branch, each.commit, done)
+            done.append((each.branch, each.commit))
+        except MergeConflict as conflict:
+            left_out.append(LeftOut(each.leg, each.branch, each.commit, conflict.against, conflict.files))
+    return end, left_out

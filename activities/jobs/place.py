@@ -1,0 +1,95 @@
+"""What a job's prompt says of its place: the commits of its work folder, and what its box allows (ruling P2)."""
+
+from activities.agents.adapter import CannotLaunchError
+from activities.boxes import control_group, machine
+from activities.boxes.box import BoxKind, Network
+from activities.boxes.hosts import ANY
+from activities.git import line as git
+from activities.git.line import Line
+from activities.host import boxing
+from activities.host.context import Context
+from activities.jobs.workspace import Workspace
+from activities.runtimes.table import program_of
+from activities.settings.model import RuntimeSection, Settings
+from workflows.contract.fences import inline
+from workflows.contract.models import AutonomyPolicy
+from workflows.model.jobs import JobRun
+from workflows.policy.prompts.place import Allowed, LeftOut, Place
+
+_ORDER = list(AutonomyPolicy)
+_TEMPORARY = {
+    BoxKind.BWRAP: "`/tmp` is yours alone, and gone afterwards",
+    BoxKind.LANDLOCK: "temporary files go where `$TMPDIR` says, for `/tmp` is refused",
+    BoxKind.NONE: "`/tmp` is shared with the machine's other programs",
+}
+_NETWORKS = {
+    Network.NONE: "no network",
+    Network.FULL: "the network is the machine's own",
+}
+_MOST_HOSTS = 8
+
+
+def place_of(context: Context, run: JobRun, workspace: Workspace) -> Place:
+    """Describe the place of a run that is about to start there."""
+    worktree = workspace.worktree
+    line = workspace.line or Line(worktree.base, worktree.base)
+    out = line.left_out
+    return Place(
+        repo=run.repo,
+        folder=str(worktree.path),
+        branch=worktree.branch,
+        base=line.base,
+        line=line.commit,
+        given=run.branch_deps,
+        allowed=_allowed(context.settings, run),
+        merged=line.merged,
+        left_out=tuple(LeftOut(each.leg, _reference(each), each.against, each.files) for each in out),
+        references=tuple(worktree.names),
+    )
+
+
+def _reference(left: git.LeftOut) -> str:
+    return f"leg/{left.leg}" if left.leg else left.branch
+
+
+def _allowed(settings: Settings, run: JobRun) -> Allowed:
+    worker, own = run.assignment.worker, settings.worker
+    policy, section = worker.autonomy_policy, settings.runtime(worker.runtime)
+    program = program_of(worker.runtime, section.adapter)
+    scripted = program is None and policy is not AutonomyPolicy.READ_ONLY  # nothing but its box holds it
+    kind = _kind(settings, worker.runtime)
+    return Allowed(
+        edits=scripted or policy in (AutonomyPolicy.WORKSPACE_WRITE, AutonomyPolicy.DANGER_FULL_ACCESS),
+        commands=program is None or _ORDER.index(policy) >= _ORDER.index(program.builds_with),
+        commits=scripted or policy is AutonomyPolicy.DANGER_FULL_ACCESS,
+        network=_network(section, worker.runtime, kind),
+        temporary=_TEMPORARY[kind],
+        write=tuple(section.write),
+        read=tuple(section.read),
+        seconds=run.assignment.timeout_seconds,
+        memory=control_group.job_limits(own.job_memory, own.job_pids).get(control_group.MEMORY, 0),
+    )
+
+
+def _kind(settings: Settings, runtime: str) -> BoxKind:
+    """Which box it gets; where it gets none it doesn't start, and nobody reads this."""
+    section = settings.runtime(runtime)
+    if section.box == "none":
+        return BoxKind.NONE
+    network, _ = boxing.network_of(section, runtime)
+    try:
+        return boxing.kind_of(section, runtime, network, machine.look(settings.worker.agents_uid))[0]
+    except CannotLaunchError:
+        return BoxKind.NONE
+
+
+def _network(section: RuntimeSection, runtime: str, kind: BoxKind) -> str:
+    network, hosts = boxing.network_of(section, runtime)
+    if kind is BoxKind.NONE or network is Network.FULL:
+        return _NETWORKS[Network.FULL]
+    if network is Network.NONE:
+        return _NETWORKS[Network.NONE]
+    if ANY in hosts:
+        return "the internet through a proxy (HTTP, HTTPS), but nothing of this machine or its local network"
+    more = f" and {len(hosts) - _MOST_HOSTS} more" if len(hosts) > _MOST_HOSTS else ""
+    return f"of the network only {', '.join(map(inline, hosts[:_MOST_HOSTS]))}{more}"

@@ -1,0 +1,202 @@
+"""Where a job begins once its chain has made something (rulings O2 to O5)."""
+
+from typing import Any
+
+import pytest
+
+from activities.store import attempts
+from activities.store import branches as told
+from tests.activities.jobs.conftest import Stage, git
+from workflows.contract.models import Action
+from workflows.model.branch_events import BranchEvent, BranchEventKind
+from workflows.model.jobs import JobOutcome, JobRun, Work
+from workflows.model.states import Continuation, JobState
+
+ROOT = "job-0123456789ab"
+APPROVED = "import json\nprint(json.dumps({'service_result': {'decision': 'approved', 'summary': 's'}}))\n"
+IMPLEMENTED = APPROVED.replace("approved", "implemented")
+LOOK = """\
+import json, os, subprocess
+said = lambda *words: subprocess.run(["git", *words], capture_output=True, text=True).stdout
+seen = " ".join(sorted(name for name in os.listdir() if name != ".git"))
+names = " ".join(said("for-each-ref", "--format=%(refname:short)", "refs/heads/base", "refs/heads/line",
+                      "refs/heads/leg").split())
+changed = " ".join(said("diff", "--name-only", "base...HEAD").split())
+summary = " | ".join([seen, names, changed])
+print(json.dumps({"service_result": {"decision": "approved", "summary": summary}}))
+"""
+
+
+async def wrote(stage: Stage, number: int, name: str, text: str = "x\n", **changes: Any) -> JobOutcome:
+    script = f"open({name!r}, 'w').write({text!r})\n" + IMPLEMENTED
+    run = stage.job(script, Action.IMPLEMENT, job_id=f"{ROOT}.{number}", root_job_id=ROOT, **changes)
+    outcome = await stage.play(run)
+    assert outcome.state is JobState.SUCCEEDED, outcome.reason
+    return outcome
+
+
+def work(leg: str, outcome: JobOutcome) -> Work:
+    return Work(leg=leg, job_id=outcome.job_id, branch=outcome.branch or "", head=outcome.head_sha or "")
+
+
+def later(stage: Stage, script: str, action: Action = Action.ASK, **changes: Any) -> JobRun:
+    given = {"job_id": f"{ROOT}.9", "root_job_id": ROOT} | changes
+    return stage.job(script, action, **given)
+
+
+@pytest.mark.ruling("O2", "O4")
+async def test_a_later_job_sees_what_its_chain_made_and_has_names_for_it(stage: Stage) -> None:
+    a, b = await wrote(stage, 1, "a.py"), await wrote(stage, 2, "b.py")
+    seen = await stage.play(later(stage, LOOK, line=(work("a", a), work("b", b))))
+    assert seen.summary == "a.py b.py limiter.py | base leg/a leg/b line | a.py b.py"
+    row = attempts.get(stage.context.store, seen.job_id, 1)
+    assert row is not None
+    assert row.base_sha not in {None, git(stage.repo, "rev-parse", "HEAD").strip()}
+    assert git(stage.repo, "branch", "--list", "base", "line", "leg/*") == ""
+
+
+@pytest.mark.ruling("O4")
+async def test_the_names_stand_before_branches_of_the_repository_that_are_called_so(stage: Stage) -> None:
+    a = await wrote(stage, 1, "a.py")
+    for name in ("line/old", "leg", "base"):
+        git(stage.repo, "branch", name)
+    seen = await stage.play(later(stage, LOOK, line=(work("a", a),)))
+    assert seen.summary == "a.py limiter.py | base leg/a line | a.py"
+
+
+@pytest.mark.ruling("O2")
+async def test_a_leg_at_the_base_sees_nothing_of_the_line(stage: Stage) -> None:
+    a = await wrote(stage, 1, "a.py")
+    seen = await stage.play(later(stage, LOOK, at_base=True, deps=(work("a", a),)))
+    assert seen.summary.strip() == "limiter.py | base leg/a line |"
+
+
+@pytest.mark.ruling("O2", "I5")
+async def test_what_a_person_put_on_the_tasks_branch_is_the_lines_first_part(stage: Stage) -> None:
+    a = await wrote(stage, 1, "a.py")
+    git(stage.repo, "checkout", "-q", "-b", "service/task-1")
+    (stage.repo / "mine.py").write_text("x")
+    git(stage.repo, "add", ".")
+    git(stage.repo, "commit", "-q", "-m", "mine")
+    seen = await stage.play(later(stage, LOOK, line=(work("a", a),)))
+    assert seen.summary.startswith("a.py limiter.py mine.py |")
+
+
+@pytest.mark.ruling("O3")
+async def test_a_conflict_is_left_out_and_told_once(stage: Stage) -> None:
+    a, b = await wrote(stage, 1, "limiter.py", "2\n"), await wrote(stage, 2, "limiter.py", "3\n")
+    run = later(stage, LOOK, line=(work("a", a), work("b", b)), continuation=Continuation.NORMAL)
+    seen = await stage.play(run)
+    assert seen.summary == "limiter.py | base leg/a leg/b line | limiter.py"
+    [(kind, job, event)] = told.told(stage.context.store, ROOT)
+    assert (kind, job) == (BranchEventKind.LINE_CONFLICT, run.job_id)
+    assert event == BranchEvent(
+        actor=stage.context.host,
+        branch=b.branch or "",
+        head_sha=b.head_sha or "",
+        task_branch="service/task-1",
+        merged=False,
+        leg="b",
+        against=[a.branch or ""],
+        files=["limiter.py"],
+    )
+
+
+@pytest.mark.ruling("O3", "O4")
+async def test_a_leg_resolves_a_conflict_by_the_names_it_has(stage: Stage) -> None:
+    a, b = await wrote(stage, 1, "limiter.py", "2\n"), await wrote(stage, 2, "limiter.py", "3\n")
+    both = (work("a", a), work("b", b))
+    resolve = (
+        "import subprocess\n"
+        "who = ['-c', 'user.name=t', '-c', 'user.email=t@example.invalid']\n"
+        "subprocess.run(['git', *who, 'merge', '-q', '-X', 'theirs', '--no-edit', 'leg/b'], check=True)\n"
+    )
+    run = later(stage, resolve + IMPLEMENTED, Action.IMPLEMENT, job_id=f"{ROOT}.3", line=both)
+    solved = await stage.play(run)
+    assert solved.state is JobState.SUCCEEDED, solved.reason
+    seen = await stage.play(later(stage, LOOK, line=(*both, work("fix", solved)), continuation=Continuation.NORMAL))
+    assert seen.summary == "limiter.py | base leg/a leg/b leg/fix line | limiter.py"
+    line = git(stage.repo, "show", f"{solved.head_sha}:limiter.py")
+    assert line == "3\n"
+
+
+@pytest.mark.ruling("O2", "I5")
+async def test_dropped_work_is_not_on_the_line(stage: Stage) -> None:
+    a = await wrote(stage, 1, "a.py")
+    dropped = BranchEvent(
+        actor="t", branch=a.branch or "", head_sha=a.head_sha or "", task_branch="service/task-1", merged=False
+    )
+    told.tell(stage.context.store, BranchEventKind.DROPPED, a.job_id, dropped, "dropped")
+    git(stage.repo, "branch", "-q", "-D", a.branch or "")
+    seen = await stage.play(later(stage, LOOK, line=(work("a", a),)))
+    assert seen.summary.strip() == "limiter.py | base line |"
+
+
+@pytest.mark.ruling("O2", "O1")
+async def test_what_people_commit_on_a_legs_branch_is_not_on_the_line(stage: Stage) -> None:
+    a = await wrote(stage, 1, "a.py")
+    git(stage.repo, "checkout", "-q", a.branch or "")
+    (stage.repo / "foreign.py").write_text("x")
+    git(stage.repo, "add", ".")
+    git(stage.repo, "commit", "-q", "-m", "foreign")
+    git(stage.repo, "checkout", "-q", "main")
+    seen = await stage.play(later(stage, LOOK, line=(work("a", a),)))
+    assert seen.summary.startswith("a.py limiter.py |")
+
+
+@pytest.mark.ruling("O5")
+async def test_a_continuation_goes_on_on_the_branch_of_the_job_before(stage: Stage) -> None:
+    first = await wrote(stage, 1, "one.py")
+    branch = first.branch or ""
+    script = "import os; assert os.path.exists('one.py'); open('two.py', 'w').write('x')\n" + IMPLEMENTED
+    run = later(stage, script, Action.IMPLEMENT, own_branch=branch, continuation=Continuation.ANSWERED)
+    second = await stage.play(run)
+    assert (second.state, second.branch) == (JobState.SUCCEEDED, branch)
+    idle = later(stage, IMPLEMENTED, Action.IMPLEMENT, job_id=f"{ROOT}.10", own_branch=branch)
+    third = await stage.play(idle)
+    assert (third.branch, third.head_sha) == (branch, second.head_sha)
+    assert git(stage.repo, "ls-tree", "--name-only", branch).split() == ["limiter.py", "one.py", "two.py"]
+
+
+@pytest.mark.ruling("O2", "O5")
+async def test_a_coordinator_that_writes_goes_on_with_what_its_legs_made(stage: Stage) -> None:
+    own = await wrote(stage, 1, "own.py")
+    leg = await wrote(stage, 2, "leg.py", line=(work("", own),))
+    line = (work("", own), work("a", leg))
+    script = "open('more.py', 'w').write('x')\n" + IMPLEMENTED
+    end = await stage.play(later(stage, script, Action.IMPLEMENT, own_branch=own.branch, line=line))
+    files = git(stage.repo, "ls-tree", "--name-only", end.branch or "").split()
+    assert (end.branch, files) == (own.branch, ["leg.py", "limiter.py", "more.py", "own.py"])
+
+
+PROMPT = """\
+import json, pathlib, sys
+pathlib.Path(sys.argv[0]).with_name("told.txt").write_text(sys.stdin.read())
+print(json.dumps({"service_result": {"decision": "approved", "summary": "s"}}))
+"""
+
+
+@pytest.mark.ruling("P2", "O3", "O4")
+async def test_the_prompt_says_where_the_job_is_and_what_was_left_out(stage: Stage) -> None:
+    a, b = await wrote(stage, 1, "limiter.py", "2\n"), await wrote(stage, 2, "limiter.py", "3\n")
+    await stage.play(later(stage, PROMPT, line=(work("a", a), work("b", b))))
+    told_it = (stage.tmp / "told.txt").read_text()
+    place = told_it[told_it.index("# Where you are") :].partition("\n## ")[0]
+    base = git(stage.repo, "rev-parse", "HEAD").strip()
+    assert (
+        f"You begin from the task's line, commit `{(a.head_sha or '')[:12]}`: its base, commit `{base[:12]}`" in place
+    )
+    assert "with the work of `a`, merged in this order" in place
+    assert f"Not on the line: leg `b`, because it conflicts with `{a.branch}` in `limiter.py`." in place
+    assert "`git merge leg/b`" in place
+    assert "Local branches that name commits: `base`, `line`, `leg/a`, `leg/b`." in place
+    assert "on no branch (detached)" in place
+
+
+@pytest.mark.ruling("P2")
+async def test_the_prompt_of_a_first_job_says_that_nothing_is_on_the_line(stage: Stage) -> None:
+    await stage.play(stage.job(PROMPT, Action.IMPLEMENT))
+    place = (stage.tmp / "told.txt").read_text()
+    assert "no work of other jobs is on the line yet" in place
+    assert "on the branch `service/job-0123456789ab`, which stays" in place
+    assert "time limit" in place

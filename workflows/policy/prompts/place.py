@@ -1,0 +1,145 @@
+"""Where a job works and what its box allows, as every prompt says it (ruling P2)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from workflows.contract.durations import format_duration
+from workflows.contract.fences import inline
+
+MOST_NAMES = 20
+HASH = 12
+_MIB = 1024**2
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Work that is not on the line, because it conflicts."""
+
+    leg: str
+    """Empty: the coordinator's own."""
+    branch: str
+    """What `git merge` takes for it."""
+    against: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a job's program, its policy and its box let it do."""
+
+    edits: bool
+    """It may change its work folder."""
+    commands: bool
+    """It runs builds and tests."""
+    commits: bool
+    """It may write `.git`."""
+    network: str
+    """In words."""
+    temporary: str
+    """Where temporary files go, in words."""
+    write: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    """Places outside the system that the operator lets it use, beside its work folder."""
+    seconds: float | None = None
+    memory: int = 0
+    """In bytes; 0: no bound of its own."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A job's work folder, and the commits it stands on."""
+
+    repo: str
+    folder: str
+    branch: str | None
+    """None: detached, and thrown away afterwards."""
+    base: str
+    line: str
+    allowed: Allowed
+    merged: tuple[str, ...] = ()
+    """Legs whose work is on the line, in order."""
+    given: tuple[str, ...] = ()
+    """Branches that were merged in for this job: of the legs it depends on."""
+    left_out: tuple[LeftOut, ...] = ()
+    references: tuple[str, ...] = ()
+    """Local branches that name the commits: `base`, `line`, `leg/<id>`."""
+
+    def named(self, reference: str, commit: str) -> str:
+        """What git takes for a commit: the reference, where the job's repository has it."""
+        return reference if reference in self.references else commit[:HASH]
+
+
+def render_place(place: Place) -> str:
+    """Five lines, and one for each leg that was left out."""
+    lines = [_folder(place), _commits(place), _references(place), _allowed(place.allowed), _tools(place.allowed)]
+    return "\n".join(["# Where you are", "", *lines])
+
+
+def _folder(place: Place) -> str:
+    on = (
+        f"on the branch {inline(place.branch)}, which stays"
+        if place.branch
+        else "on no branch (detached): it is thrown away afterwards, with all you change there"
+    )
+    return f"- Repository {inline(place.repo)}, working folder {inline(place.folder)}, {on}."
+
+
+def _commits(place: Place) -> str:
+    base, line = f"`{place.base[:HASH]}`", f"`{place.line[:HASH]}`"
+    if place.base == place.line:
+        said = f"- You begin from the task's base, commit {base}; no work of other jobs is on the line yet."
+    else:
+        work = f"the work of {_names(place.merged)}, merged in this order" if place.merged else "the work so far"
+        said = f"- You begin from the task's line, commit {line}: its base, commit {base}, with {work}."
+    if place.given:
+        said += f" Merged on top of it for you: {_names(place.given)}."
+    return "\n".join([said, *map(_left_out, place.left_out)])
+
+
+def _left_out(leg: LeftOut) -> str:
+    against = f" with {_names(leg.against)}" if leg.against else ""
+    files = f" in {_names(leg.files)}" if leg.files else ""
+    who = f"leg {inline(leg.leg)}" if leg.leg else "your own work"
+    return (
+        f"  - Not on the line: {who}, because it conflicts{against}{files}."
+        f" A leg that implements, and may write `.git`, can resolve that: {inline(f'git merge {leg.branch}')}."
+    )
+
+
+def _references(place: Place) -> str:
+    names = f"Local branches that name commits: {_names(place.references)}. " if place.references else ""
+    since = inline(f"git diff {place.named('base', place.base)}...HEAD")
+    return f"- {names}{since} shows what was done since the task began."
+
+
+def _allowed(allowed: Allowed) -> str:
+    folder = "you may change your working folder" if allowed.edits else "your working folder is for reading only"
+    parts = [
+        f"{folder}{f', and {_names(allowed.write)}' if allowed.write else ''}",
+        allowed.temporary,
+        "commands run, builds and tests too"
+        if allowed.commands
+        else "commands that write are refused: no builds, no tests",
+        "`.git` may be written: commit, merge" if allowed.commits else "`.git` can't be written: no commits, no merges",
+        allowed.network,
+        f"time limit {format_duration(allowed.seconds)}" if allowed.seconds else "no time limit of your own",
+        *((f"memory {allowed.memory // _MIB:,} MiB",) if allowed.memory else ()),
+    ]
+    return f"- What you may do: {'; '.join(parts)}."
+
+
+def _tools(allowed: Allowed) -> str:
+    listed = f", except for what is in {_names(allowed.read)}" if allowed.read else ""
+    return (
+        "- The machine's tools are in PATH. The project's dependencies are not installed, unless they are part of the"
+        f" repository{listed}."
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(_spans(names[:MOST_NAMES])) + more
+
+
+def _spans(names: Iterable[str]) -> Iterable[str]:
+    return map(inline, names)
