@@ -262,6 +262,7 @@ RULES: dict[str, dict[str, str]] = {
     "Prompts": {
         "P2": "A prompt says where its job is: folder, commits, what is left off the line, names, what the box allows.",
         "P4": "Who cannot delegate is told the result alone; no prompt names a command that agents are refused.",
+        "P5": "A check's program runs build and tests under the policy it is given, in each box; policies hold what they say.",
         "P6": "Nothing in a prompt is a result: neither its examples nor what others wrote in it, however it is echoed.",
         "P7.shown": "People are shown what a job was told, by attempt, without secrets.",
     },

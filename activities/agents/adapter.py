@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from activities.agents.faults import Fault
+from activities.boxes.box import BoxKind
 from activities.runs.supervised_run import RunEnd
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobRun
@@ -24,6 +25,8 @@ class ProgramCall:
     cwd: Path
     home: Path
     """The runtime's own folder below the service home."""
+    box: BoxKind = BoxKind.NONE
+    """What it is started in."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,12 @@ class Launch:
     file if its name has an ending, else a folder."""
     scratch: tuple[Path, ...] = ()
     """Folders that it writes to, of which nothing but `read` and `write` is wanted: in a box they begin empty."""
+    settings: tuple[Path, ...] = ()
+    """What of `read` are its user's settings: an account of agents is let read them."""
+    home_variable: str = ""
+    """Moves its scratch folder."""
+    reads_only: bool = False
+    """Nothing but the box keeps it from writing its work folder, as its policy demands."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """The Codex CLI: `codex exec --json`, prompt on standard input, usage that counts the whole session."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import escape
 
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import Driver
 from activities.agents.streams import Messages, chunks, kept, model_of, records, text_of, usage_of
+from activities.boxes.box import BoxKind
 from activities.runs.output import read_bounded
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
@@ -25,11 +26,12 @@ OWN_WORKTREE_ONLY = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
 
 PLAIN_LIMIT = 1024 * 1024
 
+READ_ONLY, NO_SANDBOX = "read-only", "danger-full-access"
 _SANDBOX = {
-    AutonomyPolicy.AUTO: "read-only",
-    AutonomyPolicy.READ_ONLY: "read-only",
+    AutonomyPolicy.AUTO: READ_ONLY,
+    AutonomyPolicy.READ_ONLY: READ_ONLY,
     AutonomyPolicy.WORKSPACE_WRITE: "workspace-write",
-    AutonomyPolicy.DANGER_FULL_ACCESS: "danger-full-access",
+    AutonomyPolicy.DANGER_FULL_ACCESS: NO_SANDBOX,
 }
 
 
@@ -57,10 +59,14 @@ class Codex(Driver):
     """Sandbox, model and effort are given with every call: a resumed session remembers none of them."""
 
     def launch(self, call: ProgramCall) -> Launch:
-        """`-s` stands before `resume`, which does not know it and without it is read-only."""
+        """`-s` stands before `resume`, which does not know it and without it is read-only.
+
+        Landlock refuses the mounts that its sandbox is made of: every command would fail. There the box is the sandbox.
+        """
         own_tmp = call.run_dir / "tmp"
         own_tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
-        sandbox = _SANDBOX[call.run.assignment.worker.autonomy_policy]
+        policy = _SANDBOX[call.run.assignment.worker.autonomy_policy]
+        sandbox = NO_SANDBOX if call.box is BoxKind.LANDLOCK else policy
         argv = [*self._installed.start, "exec", "--json", "-s", sandbox, *QUIET, *NO_SECRETS]
         if sandbox == "workspace-write":
             argv += OWN_WORKTREE_ONLY
@@ -70,7 +76,8 @@ class Codex(Driver):
         argv += self._installed.arguments
         argv += ["resume", call.session, "-"] if call.session else ["-"]
         env = self._installed.environment(call, TMPDIR=str(own_tmp))
-        return self._installed.launch(argv, env, call.prompt, self._installed.home)
+        launch = self._installed.launch(argv, env, call.prompt, self._installed.home)
+        return replace(launch, reads_only=policy == READ_ONLY and sandbox == NO_SANDBOX)
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """The session's tokens so far are in the last event of a turn that completed, else in the session's file.

@@ -60,7 +60,8 @@ class InstalledProgram:
 
     def launch(self, argv: Sequence[str], env: dict[str, str], stdin: bytes | None, home: Path) -> Launch:
         """Its start, with what it needs of the folder that it takes for its own."""
-        return Launch(tuple(argv), env, stdin, self.reads(home), self.writes(home), (home,))
+        read, variable = self.reads(home), self.program.home_variable
+        return Launch(tuple(argv), env, stdin, read, self.writes(home), (home,), read, variable)
 
     def model(self, model: str | None) -> tuple[str, ...]:
         """How the program is told its model; without one it has its own way."""

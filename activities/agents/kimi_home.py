@@ -1,8 +1,10 @@
 """A home for Kimi with a hook in it that holds the policy; login, models and skills in it are the user's own."""
 
 import contextlib
+import fcntl
 import os
 import shlex
+import stat
 import sys
 import tomllib
 from pathlib import Path
@@ -16,7 +18,7 @@ WORKTREE = kimi_guard.WORKTREE
 TOOLS = "Write|Edit|Bash|Agent|AgentSwarm|mcp__.*"
 """The tools that change something, or start something that may; nobody knows what those of MCP servers do."""
 
-_OWN = ("config.toml", "sessions", "session_index.jsonl", "logs")
+_OWN = ("config.toml", "config.lock", "sessions", "session_index.jsonl", "logs")
 """What the home keeps to itself; everything else in it is a link to the user's."""
 
 
@@ -33,11 +35,26 @@ def prepare(home: Path, users: Path, policy: AutonomyPolicy) -> Path:
         if entry.name not in _OWN:
             with contextlib.suppress(FileExistsError):
                 (home / entry.name).symlink_to(entry)
-    config = _config(users / "config.toml", policy)
-    with NamedTemporaryFile("w", dir=home, prefix="config.", delete=False) as file:
-        file.write(config)
-    os.replace(file.name, home / "config.toml")
+    _write(home, _config(users / "config.toml", policy))
     return home
+
+
+def _write(home: Path, config: str) -> None:
+    """Other jobs start with this file: it stays while its content does, and who may read it still may when it changes.
+    Kimi passes over settings that it cannot read, and the hook with them.
+    """
+    path = home / "config.toml"
+    with (home / "config.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        before = path.stat() if path.exists() else None
+        if before and path.read_text("utf-8") == config:
+            return
+        with NamedTemporaryFile("w", encoding="utf-8", dir=home, prefix="config.", delete=False) as file:
+            file.write(config)
+            if before:
+                os.fchown(file.fileno(), -1, before.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+        os.replace(file.name, path)
 
 
 def _config(users: Path, policy: AutonomyPolicy) -> str:
@@ -46,7 +63,7 @@ def _config(users: Path, policy: AutonomyPolicy) -> str:
 [[hooks]]
 event = "PreToolUse"
 matcher = "{TOOLS}"
-command = '{shlex.join(guard)}'
+command = '{shlex.join(guard)} || exit {kimi_guard.REFUSED}'
 timeout = 30
 """
     try:

@@ -27,6 +27,28 @@ def hand_over(paths: Iterable[Path], uid: int, *, within: bool = True) -> None:
             _own(path, uid, way(str(path.parent)).end if way else None, within=within)
 
 
+def let_read(paths: Iterable[Path], uid: int) -> None:
+    """Let the account's group read these and all in them, and nobody else. Links in them are not followed.
+
+    What every account may read stays as it is. For folders that agents cannot write.
+    """
+    for path in paths:
+        _let_read(path.resolve(), uid)
+        for around, folders, files in os.walk(path):
+            for name in (*folders, *files):
+                _let_read(Path(around, name), uid)
+
+
+def _let_read(path: Path, uid: int) -> None:
+    found = path.lstat()
+    is_folder = stat.S_ISDIR(found.st_mode)
+    if not (is_folder or stat.S_ISREG(found.st_mode)) or found.st_mode & stat.S_IROTH:
+        return
+    os.chown(path, -1, uid, follow_symlinks=False)
+    own = stat.S_IMODE(found.st_mode) & stat.S_IRWXU
+    path.chmod(own | stat.S_IRGRP | (own & stat.S_IXUSR) >> 3)
+
+
 def _own(top: Path, uid: int, folder: str | None, *, within: bool) -> None:
     """What stands in that folder, which is looked at if it is told."""
     around = os.open(top.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,6 +1,7 @@
 """The box of a run: what its settings, its program and its policy come to on this machine (ruling N2)."""
 
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +27,9 @@ _REFUSALS = (
 )
 """Words of programs that miss something, as those do that a box keeps it from."""
 
+HOME = "home"
+"""In the folder of a run: what stands for the program's own folder, with links to what it may see of that."""
+
 BASE_URL = "BASE_URL"
 """How the variables end by which an operator sends a program to another provider."""
 
@@ -44,6 +48,15 @@ class Wanted:
     """Whether it may change its work folder."""
     lent: tuple[Path, ...] = ()
     """Folders that its work folder is of no use without: objects of the operator's repository."""
+
+
+def kind_for(settings: Settings, runtime: str) -> BoxKind:
+    """Choose the kind of box that programs of a runtime get here."""
+    section = settings.runtime(runtime)
+    if section.box == "none":
+        return BoxKind.NONE
+    there = machine.look(settings.worker.agents_uid)
+    return kind_of(section, runtime, network_of(section, runtime)[0], there)[0]
 
 
 def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: Wanted) -> Box | None:
@@ -66,7 +79,7 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
         tmp=wanted.run_dir / "tmp",
         cwd_writable=wanted.writes,
         read=_there([*parts, *read]),
-        write=_there(write),
+        write=_there((*write, *_home_of_links(kind, there, wanted))),
         scratch=wanted.launch.scratch,
         etc=_etc(home, kind, there.uid, (*read, *write)),
         hosts=(*hosts, *_addressed(wanted.launch.env)) if network is Network.MODEL else (),
@@ -153,8 +166,40 @@ def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:
     return {**env, "TMPDIR": bwrap.TMPDIR if box.kind is BoxKind.BWRAP else str(box.tmp)}
 
 
-def hand_over(box: Box) -> None:
-    """Make its folders the account's that the program runs as: also a work folder that it may only read."""
+def _home_of_links(kind: BoxKind, there: Machine, wanted: Wanted) -> tuple[Path, ...]:
+    """Make the folder that stands for a program's own where no empty one can be laid over that: Landlock mounts
+    nothing, and a service that is not root has no other way. It is there whole, or not at all.
+    """
+    launch, home = wanted.launch, wanted.run_dir / HOME
+    if kind is not BoxKind.LANDLOCK or there.uid is not None or not launch.home_variable:
+        return ()
+    if home.exists():  # the program runs already, and may have changed it
+        return (home,)
+    new = home.with_suffix(".new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(mode=0o700, parents=True)
+    for path in (*launch.read, *launch.write):
+        for around in (folder for folder in launch.scratch if path.is_relative_to(folder)):
+            place = new / path.relative_to(around)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if path in launch.settings and path.is_file():
+                shutil.copyfile(path, place)  # Landlock knows an inode: settings may be replaced before they are read
+            else:
+                place.symlink_to(path)
+    new.rename(home)
+    return (home,)
+
+
+def home_of_links(box: Box, launch: Launch) -> dict[str, str]:
+    """Return the variable that moves a program's own folder to the one that was made for this run, if one was."""
+    home = box.tmp.parent / HOME
+    return {launch.home_variable: str(home)} if home in box.write else {}
+
+
+def hand_over(box: Box, settings: Iterable[Path] = ()) -> None:
+    """Make its folders the account's that the program runs as: also a work folder that it may only read. That account
+    is let read the user's `settings` of the program, which are private as a rule.
+    """
     for folder in (box.tmp.parent, box.tmp) if box.kind is BoxKind.LANDLOCK else ():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if box.uid is not None:
@@ -162,6 +207,7 @@ def hand_over(box: Box) -> None:
             ownership.hand_over(dict.fromkeys((*box.writable, box.cwd)), box.uid)
         except LinkError as error:
             raise CannotLaunchError(str(error), "service help boxes") from None
+        ownership.let_read(settings, box.uid)
         for path in box.read:
             if path.parent == box.tmp.parent:  # of the run, as its prompt is: for the group of agents, and nobody else
                 os.chown(path, -1, box.uid)
@@ -216,7 +262,7 @@ def _meets(path: Path, root: Path) -> bool:
 def _made(path: Path) -> Path:
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.touch(mode=0o600) if path.suffix else path.mkdir(mode=0o700)
+        path.touch(mode=0o600) if path.suffix else path.mkdir(mode=0o700, exist_ok=True)
     return path
 
 

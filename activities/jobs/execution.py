@@ -134,6 +134,7 @@ class Execution:
         self._prompts.append(prompt)
         call = ProgramCall(self._shown(), prompt.encode(), session, self._dir(suffix), self.cwd, home)
         try:
+            call = replace(call, box=boxing.kind_for(self.context.settings, self.run.assignment.worker.runtime))
             launch, box = self._launch(call)
         except CannotLaunchError as refused:
             return Begun(suffix, call, refused)
@@ -187,7 +188,7 @@ class Execution:
         worker = call.run.assignment.worker
         section = self.context.settings.runtime(worker.runtime)
         command = worker.command or section.command or launch.argv[:1]
-        writes = worker.autonomy_policy is not AutonomyPolicy.READ_ONLY
+        writes = worker.autonomy_policy is not AutonomyPolicy.READ_ONLY and not launch.reads_only
         wanted = Wanted(
             worker.runtime, launch, (*command, *section.arguments), self.cwd, call.run_dir, writes, self.lent
         )
@@ -195,10 +196,11 @@ class Execution:
         if box is None:
             return launch, None
         try:
-            apart(FILL_SECONDS, boxing.hand_over, box)
+            apart(FILL_SECONDS, boxing.hand_over, box, launch.settings)
         except TooMuchError as fault:
             raise CannotLaunchError(f"the work folder cannot be handed to the agent: {fault.message}") from None
-        return replace(launch, env=boxing.environment(box, launch.env)), box
+        env = boxing.environment(box, launch.env) | boxing.home_of_links(box, launch)
+        return replace(launch, env=env), box
 
     def read(self, begun: Begun, end: RunEnd) -> Executed:
         """What the program said."""
@@ -217,11 +219,12 @@ class Execution:
             runtime = self.run.assignment.worker.runtime
             why = f"; {end.ran_out}" if end.ran_out else boxing.may_be_why(box, runtime, executed.stderr)
             report = replace(report, fault=replace(report.fault, message=report.fault.message + why))
-        self._throw_away(call.run_dir / "tmp")
+        for folder in ("tmp", boxing.HOME):
+            self._throw_away(call.run_dir / folder)
         return replace(executed, report=replace(report, usage=self._spent(call, report)), box=boxing.told(box))
 
     def _throw_away(self, tmp: Path) -> None:
-        """The program's temporary files, however many."""
+        """Put away the program's temporary files, however many."""
         with contextlib.suppress(OSError):
             if tmp.is_dir():
                 trash.delete_later(trash.put_away(self.context.home.root / trash.FOLDER, tmp))

@@ -1,13 +1,18 @@
 """The agents' real programs, where `dev-cluster/agents` put them; what is missing is never skipped in silence."""
 
+import json
 import re
 import subprocess
+from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.conftest import ROOT
+from tests.scripted_model import ScriptedModel
 
+ROOT = Path(__file__).parents[2]
 PROGRAMS = {"codex": "runtime_a", "claude": "runtime_b", "kimi": "runtime_c"}
 """Each program and the runtime it is."""
 
@@ -36,3 +41,44 @@ def need(*programs: str) -> None:
     for program in programs:
         if program not in available():
             pytest.skip(f"{NOT_DRIVEN}{program}: {missing().get(program)}")
+
+
+def variables(folder: Path, model: ScriptedModel) -> dict[str, str]:
+    """What leads the programs to the model; each has a folder of its own below this one, and does not try again."""
+    (folder / "codex").mkdir(parents=True)
+    return {
+        "CODEX_HOME": str(folder / "codex"),
+        "CLAUDE_CONFIG_DIR": str(folder / "claude"),
+        "KIMI_CODE_HOME": str(folder / "kimi"),
+        "SVC_ACCESS": "any",
+        "ANTHROPIC_API_KEY": "any",
+        "ANTHROPIC_BASE_URL": model.url(),
+        "CLAUDE_CODE_MAX_RETRIES": "0",
+        "KIMI_MODEL_NAME": "kimi-default",
+        "KIMI_MODEL_API_KEY": "any",
+        "KIMI_MODEL_BASE_URL": f"{model.url()}/v1",
+        "KIMI_LOOP_MAX_ATTEMPTS_PER_STEP": "1",
+    }
+
+
+def sections(model: ScriptedModel, *more: str, read: Iterable[str] = ()) -> str:
+    """Settings that name the real programs, with further lines for each and further folders to read."""
+    provider = {"name": "svc", "base_url": f"{model.url()}/v1", "env_key": "SVC_ACCESS", "wire_api": "responses"}
+    patience = ("request_max_retries=0", "stream_max_retries=0")
+    words = [*(f"{key}={value}" for key, value in provider.items()), *patience]
+    codex = ["-c", "model_provider=svc", *(part for word in words for part in ("-c", f"model_providers.svc.{word}"))]
+    lines = []
+    for program, command in available().items():
+        lines += [f"[runtimes.{PROGRAMS[program]}]", f'adapter = "{program}"', f"command = {json.dumps([command])}"]
+        lines += [
+            "rate_limit_retries = 1",
+            'rate_limit_backoff = "10s"',
+            "network_retries = 0",
+            'env = ["SVC_ACCESS"]',
+        ]
+        lines += [
+            f"read = {json.dumps([str(Path(command).parent), *read])}",
+            f'hosts = ["{urlsplit(model.url()).netloc}"]',
+        ]
+        lines += [f"arguments = {json.dumps(codex if program == 'codex' else [])}", *more]
+    return "\n".join(lines)

@@ -9,11 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from activities.runs.os_processes import marks
 from tests.e2e.conftest import Installed
-from tests.e2e.programs import PROGRAMS, available
+from tests.e2e.programs import PROGRAMS, available, sections, variables
 from tests.scripted_model import ScriptedModel
 
 
@@ -148,34 +147,5 @@ def running(words: str) -> list[Path]:
 
 def configure(service: Installed, model: ScriptedModel) -> None:
     """Settings that name the real programs; each has a folder of its own, one model, and does not try again itself."""
-    folder = service.home.parent / "programs"
-    (folder / "codex").mkdir(parents=True)
-    service.extra.update(
-        CODEX_HOME=str(folder / "codex"),
-        CLAUDE_CONFIG_DIR=str(folder / "claude"),
-        KIMI_CODE_HOME=str(folder / "kimi"),
-        SVC_ACCESS="any",
-        ANTHROPIC_API_KEY="any",
-        ANTHROPIC_BASE_URL=model.url(),
-        CLAUDE_CODE_MAX_RETRIES="0",
-        KIMI_MODEL_NAME="kimi-default",
-        KIMI_MODEL_API_KEY="any",
-        KIMI_MODEL_BASE_URL=f"{model.url()}/v1",
-        KIMI_LOOP_MAX_ATTEMPTS_PER_STEP="1",
-    )
-    provider = {"name": "svc", "base_url": f"{model.url()}/v1", "env_key": "SVC_ACCESS", "wire_api": "responses"}
-    patience = ("request_max_retries=0", "stream_max_retries=0")
-    words = [*(f"{key}={value}" for key, value in provider.items()), *patience]
-    codex = ["-c", "model_provider=svc", *(part for word in words for part in ("-c", f"model_providers.svc.{word}"))]
-    lines = []
-    for program, command in available().items():
-        lines += [f"[runtimes.{PROGRAMS[program]}]", f'adapter = "{program}"', f"command = {json.dumps([command])}"]
-        lines += [
-            "rate_limit_retries = 1",
-            'rate_limit_backoff = "10s"',
-            "network_retries = 0",
-            'env = ["SVC_ACCESS"]',
-        ]
-        lines += [f"read = {json.dumps([str(Path(command).parent)])}", f'hosts = ["{urlsplit(model.url()).netloc}"]']
-        lines += [f"arguments = {json.dumps(codex if program == 'codex' else [])}"]
-    service.home.joinpath("config.toml").write_text("\n".join(lines))
+    service.extra.update(variables(service.home.parent / "programs", model))
+    service.home.joinpath("config.toml").write_text(sections(model))

@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from activities.agents import kimi_guard
 from activities.agents.adapter import CannotLaunchError, Launch
+from activities.boxes.box import BoxKind
 from tests.activities.agents.recorded import a_call, a_run, adapter
 from workflows.contract.models import AutonomyPolicy
 
@@ -41,6 +43,16 @@ def test_codex(tmp_path: Path, policy: AutonomyPolicy, sandbox: str, session: st
     own = Path(launch.env["TMPDIR"])
     assert own.is_dir()
     assert own.is_relative_to(a_call(tmp_path, a_run("codex")).run_dir)
+
+
+@pytest.mark.ruling("P5", "N2")
+@pytest.mark.parametrize(("policy", "reads_only"), [(AUTO, True), (READ, True), (WRITE, False), (FULL, False)])
+def test_codex_leaves_its_sandbox_to_a_landlock_box(tmp_path: Path, policy: AutonomyPolicy, reads_only: bool) -> None:
+    call = replace(a_call(tmp_path, a_run("codex", policy)), box=BoxKind.LANDLOCK)
+    launch = adapter("codex").launch(call)
+    assert " ".join(launch.argv).startswith("codex exec --json -s danger-full-access ")
+    assert launch.reads_only is reads_only
+    assert launched(tmp_path, "codex", policy).reads_only is False
 
 
 @pytest.mark.ruling("spec:ephemeral.read_only")
@@ -84,6 +96,33 @@ def test_kimi_is_held_by_a_hook_in_a_home_of_the_services(tmp_path: Path, policy
     call = json.dumps({"tool_name": "Bash", "tool_input": {"command": "rm x"}})
     refused = subprocess.run(["sh", "-c", hook["command"]], input=call, text=True, env=launch.env, capture_output=True)
     assert (refused.returncode, "this job may" in refused.stderr) == (2, True)
+
+
+def test_kimis_settings_stay_the_same_file_and_as_readable_as_they_were(tmp_path: Path) -> None:
+    """Kimi passes over settings that it cannot read, and the hook with them."""
+    users = tmp_path / ".kimi-code" / "config.toml"
+    users.parent.mkdir()
+    users.write_text('default_model = "k"\n')
+    users.chmod(0o600)
+    kimi = adapter("kimi", {"HOME": str(tmp_path)})
+    config = Path(kimi.launch(a_call(tmp_path, a_run("kimi"))).env["KIMI_CODE_HOME"]) / "config.toml"
+    config.chmod(0o640)  # as where its account of agents was let read it
+    first = config.stat().st_ino
+    launch = kimi.launch(a_call(tmp_path, a_run("kimi")))
+    assert (config.stat().st_ino, config in launch.settings) == (first, True)
+    users.write_text('default_model = "other"\n')
+    kimi.launch(a_call(tmp_path, a_run("kimi")))
+    assert tomllib.loads(config.read_text())["default_model"] == "other"
+    assert config.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_hook_of_kimis_that_cannot_run_refuses_too(tmp_path: Path) -> None:
+    launch = launched(tmp_path, "kimi", WRITE)
+    config = Path(launch.env["KIMI_CODE_HOME"]) / "config.toml"
+    (hook,) = tomllib.loads(config.read_text())["hooks"]
+    command = hook["command"].replace(sys.executable, "/no/python")
+    refused = subprocess.run(["sh", "-c", command], input="{}", text=True, env=launch.env, capture_output=True)
+    assert refused.returncode == kimi_guard.REFUSED
 
 
 def test_kimi_with_full_access_runs_in_the_users_home(tmp_path: Path) -> None:

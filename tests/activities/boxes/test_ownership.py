@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.boxes.firm_places import LinkError, ways
-from activities.boxes.ownership import hand_over
+from activities.boxes.ownership import hand_over, let_read
 from tests.activities.boxes.world import UID
 
 pytestmark = pytest.mark.ruling("N2")
@@ -96,3 +96,19 @@ def test_links_of_the_operator_s_before_the_agent_s_folder_are_no_reason_to_refu
     hand_over((cache.parent / "link/tool/here",), UID)
     assert owner(cache / "tool/here") == UID
     assert ways(UID)(f"{cache.parent}/link/tool/here") == (f"{cache}/tool/here", False)
+
+
+def test_private_settings_can_be_read_by_agents_and_by_nobody_else(cache: Path) -> None:
+    private = cache.parent / "private"
+    for name, mode in {"config": 0o600, "run": 0o700, "open": 0o644, "here/file": 0o400}.items():
+        (private / name).touch()
+        (private / name).chmod(mode)
+    (private / "here").chmod(0o700)
+    (private / "link").symlink_to(cache)
+    let_read((private / "config", private / "here", private / "run", private / "open", private / "link"), UID)
+    modes = {path.name: (path.stat().st_mode & 0o777, path.stat().st_gid) for path in private.rglob("*")}
+    assert modes["config"] == (0o640, UID)
+    assert modes["run"] == modes["here"] == (0o750, UID)
+    assert modes["file"] == (0o440, UID)
+    assert modes["open"] == (0o644, 0)
+    assert {owner(path) for path in private.rglob("*")} == {0}

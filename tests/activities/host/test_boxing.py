@@ -176,3 +176,41 @@ def test_a_folder_that_an_agent_has_sent_elsewhere_is_not_handed_over(tmp_path: 
     assert "leads elsewhere by a link" in refused.value.message
     assert refused.value.hint == "service help boxes"
     assert (tmp_path / "private/here").stat().st_uid == 0
+
+
+BARE = Machine(bwrap="no user namespaces", landlock=7, own_network=True)
+"""Where a service that is not root has Landlock alone."""
+
+
+@pytest.mark.parametrize("program", LOGINS)
+def test_where_nothing_can_be_mounted_a_program_has_a_folder_of_its_own_that_leads_to_what_it_may_see(
+    home: Home, users_home: Path, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "look", lambda _: BARE)
+    environ = {"HOME": str(users_home), "PATH": "/usr/bin:/bin"}
+    adapter = adapters_of(Settings(), environ)[RUNTIMES[program]]
+    policy = AutonomyPolicy.WORKSPACE_WRITE
+    launch = adapter.launch(a_call(home.root, a_run(program, policy)))
+    for _ in range(2):  # asked about again, it is what it was
+        box = boxed(home, users_home, RUNTIMES[program], launch, box="landlock")
+    assert box
+    assert box.kind is BoxKind.LANDLOCK
+    own = home.runs / "job-1.1" / boxing.HOME
+    assert own in box.writable
+    assert boxing.home_of_links(box, launch) == {launch.home_variable: str(own)}
+    (scratch,) = launch.scratch
+    assert scratch not in box.writable
+    login = own / Path(*Path(LOGINS[program]).parts[1:])
+    assert login.read_text() == "login"
+    for path in launch.settings:
+        if path.is_file():
+            assert (own / path.relative_to(scratch)).read_bytes() == path.read_bytes()
+            assert not (own / path.relative_to(scratch)).is_symlink(), "Landlock knows an inode, not a path"
+    for path in launch.write:
+        assert (own / path.relative_to(scratch)).resolve() == path.resolve()
+
+
+def test_no_such_folder_is_made_where_one_can_be_mounted(home: Home, users_home: Path) -> None:
+    box = of_program(home, users_home, "codex")
+    assert not any(path.name == boxing.HOME for path in box.writable)
+    assert boxing.home_of_links(box, Launch((), {}, home_variable="CODEX_HOME")) == {}

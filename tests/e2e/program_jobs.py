@@ -1,0 +1,95 @@
+"""Jobs of real programs as a worker runs them, in the account that starts this: `python -m tests.e2e.program_jobs`.
+
+Standard input says what to run, and what comes of the jobs is printed; tests of the box need no Temporal.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from temporalio.testing import ActivityEnvironment
+
+from activities.agents.registry import adapters_of
+from activities.host.context import Context
+from activities.host.slots import Slots
+from activities.jobs.run_job import Jobs
+from activities.settings.home import Home
+from activities.settings.load import load_settings
+from activities.store import attempts, repos
+from activities.store.database import open_store
+from tests import keys
+from tests.e2e.as_account import account
+from tests.e2e.programs import PROGRAMS, ROOT
+from workflows.contract.models import Action, AutonomyPolicy
+from workflows.model.jobs import JobRun
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a program is to do, and what it may."""
+
+    program: str
+    policy: AutonomyPolicy
+    action: Action
+    scenario: str = ""
+    """What the model plays; empty: the scenario of the job's name."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where jobs run: a folder with a repository `shop`, a user's home, and settings."""
+
+    folder: Path
+    settings: str
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def play(self, jobs: dict[str, Job], *, uid: int | None = None, shown: list[str]) -> dict[str, dict[str, Any]]:
+        """Run all of them at once, as this account or another one, and tell how each ended."""
+        told = {"folder": str(self.folder), "settings": self.settings, "environ": self.environ}
+        order = json.dumps({"place": told, "jobs": {name: asdict(job) for name, job in jobs.items()}})
+        command = [sys.executable, "-m", "tests.e2e.program_jobs"]
+        command = command if uid is None else account(uid, [str(self.folder), *shown], command)
+        env = self.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(command, input=order, env=env, cwd=ROOT, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        ended: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+        return ended
+
+
+def _run(number: int, name: str, job: Job) -> JobRun:
+    job_id = f"job-{number:012x}"
+    worker = Worker(name="trier", runtime=PROGRAMS[job.program], autonomy_policy=AutonomyPolicy(job.policy))
+    prompt = Text(inline=f"Do it. [[fake:{job.scenario or name}]]")
+    assignment = Assignment(worker=worker, action=Action(job.action), prompt=prompt)
+    return JobRun(job_id=job_id, root_job_id=job_id, task_id=f"task-{number}", repo="acme/shop", assignment=assignment)
+
+
+async def _play(place: Place, jobs: dict[str, Job]) -> dict[str, dict[str, Any]]:
+    home = Home(place.folder / "user" / ".service").ensure()
+    keys.give(home)
+    home.config.write_text(place.settings)
+    settings = load_settings(home)
+    context = Context(home, settings, open_store(home))
+    repos.put(context.store, "acme/shop", str(place.folder / "shop"), context.host)
+    runner = Jobs(context, adapters_of(settings, os.environ), Slots(settings))
+    runs = [_run(number, *each) for number, each in enumerate(jobs.items())]
+    outcomes = await asyncio.gather(*(ActivityEnvironment().run(runner.run_job, run) for run in runs))
+    ended = {}
+    for name, outcome in zip(jobs, outcomes, strict=True):
+        row = attempts.get(context.store, outcome.job_id, 1)
+        ended[name] = outcome.model_dump(mode="json") | {"box": (row.diagnostics or {}).get("box") if row else None}
+    return ended
+
+
+if __name__ == "__main__":
+    order = json.load(sys.stdin)
+    place = Place(**order["place"] | {"folder": Path(order["place"]["folder"])})
+    jobs = {name: Job(**job) for name, job in order["jobs"].items()}
+    sys.stdout.write(json.dumps(asyncio.run(_play(place, jobs))))

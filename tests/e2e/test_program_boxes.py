@@ -1,0 +1,170 @@
+"""What a policy promises, tried by the real programs in each kind of box, for a service of root and of another account.
+
+Each program is told by the scripted model to write its work folder and beside it, to run commands, and to reach a port.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.boxes import machine
+from activities.boxes.box import BoxKind
+from activities.settings.model import WorkerSection
+from tests.e2e.program_jobs import Job, Place
+from tests.e2e.programs import PROGRAMS, ROOT, available, need, sections, variables
+from tests.scripted_model import ScriptedModel
+from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
+
+pytestmark = [pytest.mark.long, pytest.mark.ruling("P5", "N2")]
+
+AUTO, READ, WRITE, FULL = AutonomyPolicy
+SOMEBODY = 64_321
+ACCOUNTS = {"root": None, "ordinary": SOMEBODY}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a program may do under a policy."""
+
+    edits: bool = False
+    """It writes files of its work folder with its own tools."""
+    runs: bool = False
+    """It runs commands."""
+    builds: bool = False
+    """Those write its work folder."""
+
+
+NOTHING, EDITS, READS, ALL = Promise(), Promise(edits=True), Promise(runs=True), Promise(True, True, True)
+PROMISES = {
+    "codex": {AUTO: READS, READ: READS, WRITE: ALL, FULL: ALL},
+    "claude": {AUTO: NOTHING, READ: NOTHING, WRITE: EDITS, FULL: ALL},
+    "kimi": {AUTO: NOTHING, READ: NOTHING, WRITE: EDITS, FULL: ALL},
+}
+"""As `service help runtimes` has it. Codex below full access holds its commands by a sandbox, or by the box."""
+
+
+@dataclass
+class Tried:
+    """What became of the jobs of all programs under all policies."""
+
+    folder: Path
+    ended: dict[str, dict[str, Any]]
+    requests: list[dict[str, Any]]
+    reached: list[str]
+
+    def said(self, name: str) -> str:
+        """All that a job's program told the model."""
+        return " ".join(str(one["body"]) for one in self.requests if one["scenario"] == name)
+
+
+def steps(name: str, folder: Path, port: int) -> list[dict[str, Any]]:
+    """What the model has a program do. The words that tell it has stand in no command."""
+    reach = f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo {name} >&3"
+    command = f"echo ran-$((40+2)); echo x > command.txt && echo wrote-$((40+2)); echo x > {folder}/{name}-command.txt"
+    result = {"decision": "approved", "summary": "tried it"}
+    return [
+        {"write_file": {"path": "made.txt", "content": "made\n"}},
+        {"write_file": {"path": f"../{name}-beside.txt", "content": "x"}},
+        {"run": command},
+        {"run": f"bash -c '{reach}'"},
+        {"result": result},
+    ]
+
+
+def prepared(folder: Path) -> None:
+    """A repository with a commit, and a user who keeps the programs' settings private."""
+    (folder / "shop").mkdir()
+    commit = "git init -q -b main && git -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m one"
+    subprocess.run(["sh", "-c", commit], cwd=folder / "shop", check=True)
+    settings = {"codex/config.toml": "", "kimi/config.toml": "telemetry = false\n", "claude/settings.json": "{}"}
+    for name, text in settings.items():
+        file = folder / "user" / "programs" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o600)
+
+
+def account_of(who: str) -> int | None:
+    """The account to run as; None is root itself."""
+    if os.geteuid() and ACCOUNTS[who] is None:
+        pytest.skip("only root runs a service of root's")
+    return ACCOUNTS[who] if os.geteuid() == 0 else None
+
+
+KINDS = [(kind, who) for kind in ("bwrap", "landlock") for who in ACCOUNTS]
+
+
+@pytest.fixture(scope="module", params=KINDS, ids="-".join)
+def tried(request: pytest.FixtureRequest) -> Iterator[Tried]:
+    kind, who = request.param
+    if not available():
+        need(*PROGRAMS)
+    uid = account_of(who)
+    if why := machine.look(WorkerSection().agents_uid).lacks(BoxKind(kind)):
+        pytest.skip(why)
+    folder = Path(tempfile.mkdtemp(prefix="programs-"))
+    jobs = {
+        f"{program}-{policy}": Job(program, policy, Action.IMPLEMENT if policy in WRITE_POLICIES else Action.REVIEW)
+        for program in available()
+        for policy in AutonomyPolicy
+    }
+    reached: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_listen, args=(server, reached), daemon=True).start()
+        scenarios = {name: steps(name, folder, server.getsockname()[1]) for name in jobs}
+        with ScriptedModel(scenarios) as model:
+            yield Tried(folder, _played(folder, kind, uid, jobs, model), model.requests(), reached)
+    shutil.rmtree(folder)
+
+
+def _listen(server: socket.socket, reached: list[str]) -> None:
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:  # the test is over
+            return
+        with connection:
+            reached.append(connection.recv(100).decode())
+
+
+def _played(
+    folder: Path, kind: str, uid: int | None, jobs: dict[str, Job], model: ScriptedModel
+) -> dict[str, dict[str, Any]]:
+    users = folder / "user"
+    users.mkdir()
+    path = f"{sys.prefix}/bin:/usr/bin:/bin"
+    environ = {"PATH": path, "HOME": str(users), **variables(users / "programs", model)}
+    prepared(folder)
+    if uid is not None:
+        for each in (folder, *folder.rglob("*")):
+            os.chown(each, uid, uid, follow_symlinks=False)
+    programs = Path(next(iter(available().values()))).parents[1]
+    place = Place(folder, sections(model, f'box = "{kind}"', read=[sys.prefix, sys.base_prefix]), environ)
+    return place.play(jobs, uid=uid, shown=[sys.prefix, sys.base_prefix, str(ROOT), str(programs)])
+
+
+@pytest.mark.parametrize("policy", AutonomyPolicy)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_does_what_its_policy_promises_and_no_more(
+    tried: Tried, program: str, policy: AutonomyPolicy
+) -> None:
+    need(program)
+    name, promise = f"{program}-{policy}", PROMISES[program][policy]
+    ended, said = tried.ended[name], tried.said(name)
+    assert ended["state"] == "succeeded", ended["reason"]
+    left = {"made.txt": promise.edits, "command.txt": promise.builds}
+    assert set(ended["touched_files"]) == {file for file, there in left.items() if there}
+    assert (("ran-42" in said), ("wrote-42" in said)) == (promise.runs, promise.builds), said[-3000:]
+    beside = [str(path) for path in tried.folder.rglob(f"{name}-*.txt")]
+    assert beside == []
+    assert not [each for each in tried.reached if name in each]
