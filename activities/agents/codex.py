@@ -21,6 +21,9 @@ QUIET = (
 NO_SECRETS = ("-c", "shell_environment_policy.ignore_default_excludes=false")
 """Hides variables with KEY, SECRET or TOKEN in their names from the commands the agent runs."""
 
+OWN_PATH = ("-c", "allow_login_shell=false")
+"""A login shell would put the system's PATH in place of the one that has the machine's tools."""
+
 OWN_WORKTREE_ONLY = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
 """What other jobs keep in /tmp is not this job's to write; it has a temporary folder of its own."""
 
@@ -67,7 +70,7 @@ class Codex(Driver):
         own_tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
         policy = _SANDBOX[call.run.assignment.worker.autonomy_policy]
         sandbox = NO_SANDBOX if call.box is BoxKind.LANDLOCK else policy
-        argv = [*self._installed.start, "exec", "--json", "-s", sandbox, *QUIET, *NO_SECRETS]
+        argv = [*self._installed.start, "exec", "--json", "-s", sandbox, *QUIET, *NO_SECRETS, *OWN_PATH]
         if sandbox == "workspace-write":
             argv += OWN_WORKTREE_ONLY
         argv += self._installed.model(call.run.assignment.model)

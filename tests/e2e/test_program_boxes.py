@@ -19,6 +19,7 @@ import pytest
 
 from activities.boxes import machine
 from activities.boxes.box import BoxKind
+from activities.runtimes.table import PROGRAMS as PROGRAMS_OF_TABLE
 from activities.settings.model import WorkerSection
 from tests.e2e.program_jobs import Job, Place
 from tests.e2e.programs import PROGRAMS, ROOT, available, need, sections, variables
@@ -81,10 +82,25 @@ def steps(name: str, folder: Path, port: int) -> list[dict[str, Any]]:
     ]
 
 
+CHECK: list[dict[str, Any]] = [
+    {"run": "python -m pytest -q"},
+    {"run": "npm test"},
+    {"result": {"decision": "approved", "summary": "ran build and tests"}},
+]
+"""Of a verify leg."""
+
+SHOP = {
+    "test_shop.py": "def test_shop():\n    assert 1 + 1 == 2\n",
+    "package.json": '{"name": "shop", "scripts": {"test": "node -e \'console.log(`checked-${40 + 2}`)\'"}}',
+}
+
+
 def prepared(folder: Path) -> None:
-    """A repository with a commit, and a user who keeps the programs' settings private."""
+    """A repository with tests, and a user who keeps the programs' settings private."""
     (folder / "shop").mkdir()
-    commit = "git init -q -b main && git -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m one"
+    for name, text in SHOP.items():
+        (folder / "shop" / name).write_text(text)
+    commit = "git init -q -b main && git add . && git -c user.name=t -c user.email=t@example.invalid commit -q -m one"
     subprocess.run(["sh", "-c", commit], cwd=folder / "shop", check=True)
     settings = {"codex/config.toml": "", "kimi/config.toml": "telemetry = false\n", "claude/settings.json": "{}"}
     for name, text in settings.items():
@@ -118,12 +134,16 @@ def tried(request: pytest.FixtureRequest) -> Iterator[Tried]:
         for program in available()
         for policy in AutonomyPolicy
     }
+    checks = {
+        f"{program}-verify": Job(program, PROGRAMS_OF_TABLE[program].builds_with, Action.REVIEW)
+        for program in available()
+    }
     reached: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_listen, args=(server, reached), daemon=True).start()
         scenarios = {name: steps(name, folder, server.getsockname()[1]) for name in jobs}
-        with ScriptedModel(scenarios) as model:
-            yield Tried(folder, _played(folder, kind, uid, jobs, model), model.requests(), reached)
+        with ScriptedModel(scenarios | dict.fromkeys(checks, CHECK)) as model:
+            yield Tried(folder, _played(folder, kind, uid, jobs | checks, model), model.requests(), reached)
     shutil.rmtree(folder)
 
 
@@ -168,3 +188,12 @@ def test_a_program_does_what_its_policy_promises_and_no_more(
     beside = [str(path) for path in tried.folder.rglob(f"{name}-*.txt")]
     assert beside == []
     assert not [each for each in tried.reached if name in each]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_verify_leg_runs_build_and_tests_under_the_policy_that_prompts_name(tried: Tried, program: str) -> None:
+    need(program)
+    ended, said = tried.ended[f"{program}-verify"], tried.said(f"{program}-verify")
+    assert (ended["state"], ended["decision"]) == ("succeeded", "approved"), ended["reason"]
+    assert "1 passed" in said, said[-3000:]
+    assert "checked-42" in said, said[-3000:]

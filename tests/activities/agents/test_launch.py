@@ -38,6 +38,7 @@ def test_codex(tmp_path: Path, policy: AutonomyPolicy, sandbox: str, session: st
     assert words.count("-s ") == 1, "resume takes no sandbox"
     assert ("sandbox_workspace_write.exclude_slash_tmp=true" in words) == (policy is WRITE)
     assert "shell_environment_policy.ignore_default_excludes=false" in words
+    assert "allow_login_shell=false" in words
     assert "--disable plugins --disable apps" in words
     assert launch.stdin == PROMPT
     own = Path(launch.env["TMPDIR"])
