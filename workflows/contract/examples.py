@@ -1,11 +1,14 @@
 """The examples of the contract, with placeholders that `validate` refuses (ruling P6): an echo of one is no result."""
 
-from workflows.contract.models import Action, Runtime, SynthesisRule
+from workflows.contract.models import Action, AutonomyPolicy, Runtime, SynthesisRule
 
 DECISION = "<decision>"
 SUMMARY = "<what you did and found>"
 _PART, _CHECK = "<what to do, complete>", "<what to check, and how>"
 _FILE, _CHANGE, _COMMAND, _OUTPUT = "<file>", "<what changed>", "<command>", "<how it ended>"
+
+_RUNS_TESTS = AutonomyPolicy.DANGER_FULL_ACCESS
+"""Of the example's runtime, as the table of programs has it (`builds_with`); a test holds the two together."""
 
 PLACEHOLDERS = frozenset({SUMMARY, _PART, _CHECK, _FILE, _CHANGE, _COMMAND, _OUTPUT})
 """Texts that a writer replaces. `<decision>` is refused as every unknown decision is."""
@@ -20,10 +23,10 @@ DELEGATING: dict[str, object] = {
     "decision": DECISION,
     "summary": SUMMARY,
     "delegations": [
-        {"id": "build", "agent": "backend", "action": Action.IMPLEMENT, "prompt": _PART, "timeout": "1h30m"},
+        {"id": "build", "agent": "backend", "action": Action.IMPLEMENT, "prompt": _PART},
         {
             "id": "check",
-            "ephemeral": {"runtime": Runtime.RUNTIME_B, "role": "verifier"},
+            "ephemeral": {"runtime": Runtime.RUNTIME_B, "autonomy_policy": _RUNS_TESTS},
             "action": Action.REVIEW,
             "prompt": _CHECK,
             "deps": ["build"],
