@@ -15,18 +15,18 @@ from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobRun
 from workflows.model.states import Continuation
 from workflows.model.workers import Worker
-from workflows.policy.prompts.place import render_place
-from workflows.policy.prompts.render import render_continuation, wanted_digests
+from workflows.policy.prompts.place import Place
+from workflows.policy.prompts.render import render_continuation, text_of, wanted_digests
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.prompts.team import Installed, render_team
 
 
-def prompt_of(context: Context, run: JobRun, place: Workspace) -> str:
+def prompt_of(context: Context, run: JobRun, workspace: Workspace) -> str:
     """The whole prompt of a run, with the secrets that were kept apart in their places (ruling N7)."""
-    return context.kept.show(_prompt_of(context, run, place))
+    return context.kept.show(_prompt_of(context, run, place_of(context, run, workspace)))
 
 
-def _prompt_of(context: Context, run: JobRun, place: Workspace) -> str:
+def _prompt_of(context: Context, run: JobRun, place: Place) -> str:
     worker = run.assignment.worker.model_copy(update={"template": _template(context, run.assignment.worker)})
     run = run.model_copy(update={"assignment": run.assignment.model_copy(update={"worker": worker})})
     if run.brief:
@@ -34,11 +34,18 @@ def _prompt_of(context: Context, run: JobRun, place: Workspace) -> str:
         bodies = _texts(context, wanted_digests(run.brief))
         template = (run.assignment.worker.template or "").strip()
         root = str(context.artifacts.root)
-        text = render_continuation(run.brief, bodies, root, seed=seed_of(context, run), template=template)
-        return f"{text.strip()}\n\n{_ending(context, run, place)}"
+        seed = seed_of(context, run)
+        text = render_continuation(run.brief, bodies, root, seed=seed, template=template, place=place)
+        return f"{text.strip()}\n\n{_ending(context, run)}"
     instructions = context.artifacts.read(run.assignment.prompt)
     return render_task(
-        run, instructions, _ending(context, run, place), _artifact(context, run), seed=seed_of(context, run)
+        run,
+        instructions,
+        _ending(context, run),
+        _artifact(context, run),
+        place=place,
+        goal=_goal(context, run),
+        seed=seed_of(context, run),
     )
 
 
@@ -52,9 +59,8 @@ def _is_leaf(run: JobRun) -> bool:
     return at_the_cap or run.continuation is Continuation.FINALIZE or run.assignment.worker.ephemeral
 
 
-def _ending(context: Context, run: JobRun, place: Workspace) -> str:
-    team = [] if _is_leaf(run) else [_team(context, run)]
-    return "\n\n".join([render_place(place_of(context, run, place)), *team, contract_of(run)])
+def _ending(context: Context, run: JobRun) -> str:
+    return contract_of(run) if _is_leaf(run) else f"{_team(context, run)}\n\n{contract_of(run)}"
 
 
 def _team(context: Context, run: JobRun) -> str:
@@ -88,6 +94,13 @@ def _artifact(context: Context, run: JobRun) -> Artifact | None:
         return None
     body = _texts(context, [run.artifact_digest]).get(run.artifact_digest, "")
     return Artifact(run.artifacts, body, str(context.artifacts.brief(run.parent_job_id)))
+
+
+def _goal(context: Context, run: JobRun) -> str:
+    """What the tree is for, as a leg is told it."""
+    if run.goal is None:
+        return ""
+    return text_of(run.goal, _texts(context, [run.goal.digest] if run.goal.digest else ()))
 
 
 def _write_briefs(context: Context, brief: ContinuationBrief) -> None:

@@ -22,7 +22,7 @@ def test_the_whole_message() -> None:
         "Request of octocat on pull request 12 of acme/shop\n\n"
         "The GitHub user `octocat`, who may write to the repository `acme/shop`, asked for this job in a comment on its"
         " pull request 12 (`https://github.com/acme/shop/pull/12#issuecomment-7`). What they wrote is your task."
-        f" {unmarked(Fences('0' * 12).meaning())}\n\n"
+        f" {unmarked(Fences('0' * 12).meaning(obeyed='The exception is your task: do what they ask.'))}\n\n"
         '<data-MARK by="octocat on GitHub">\nfix it\n```\nnow\n```\n</data-MARK>'
     )
 

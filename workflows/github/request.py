@@ -4,6 +4,8 @@ from workflows.contract.fences import Fences, inline, written
 from workflows.contract.inert import visible
 from workflows.github.comment import Comment
 
+_OBEYED = "The exception is your task: do what they ask."
+
 
 def task_from_comment(comment: Comment, text: str, repo: str) -> str:
     """The first line, which becomes the title, has no word of the comment: the comment's text is only ever fenced."""
@@ -17,5 +19,5 @@ def _whole(comment: Comment, text: str, repo: str, fences: Fences) -> str:
         f"Request of {who} on {kind} {comment.number} of {repo}\n\n"
         f"The GitHub user {inline(comment.author)}, who may write to the repository {inline(repo)}, asked for this job"
         f" in a comment on its {kind} {comment.number} ({inline(comment.url)}). What they wrote is your task."
-        f" {fences.meaning()}\n\n{fences.block(visible(text), f'{who} on GitHub')}"
+        f" {fences.meaning(obeyed=_OBEYED)}\n\n{fences.block(visible(text), f'{who} on GitHub')}"
     )

@@ -3,12 +3,12 @@
 Wire format: a new field needs a default, unknown ones are ignored, and everything large travels by digest.
 """
 
-from workflows.contract.models import Decision, Delegation, HumanQuestion
+from workflows.contract.models import Decision, Delegation, HumanQuestion, SynthesisRule
 from workflows.contract.notices import Notice
-from workflows.model.briefs import ContinuationBrief
+from workflows.model.briefs import BriefLeg, ContinuationBrief
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState
-from workflows.model.texts import LongPrompt
+from workflows.model.texts import LongPrompt, Text
 from workflows.model.wire import Wire
 from workflows.model.workers import Assignment, Worker
 
@@ -57,6 +57,13 @@ class JobRun(Wire):
     shared_worktree: str | None = None
     leaf: bool = False
     """A leg at the depth cap: it may not delegate."""
+    goal: Text | None = None
+    """What the whole tree is for, of a leg; a continuation has it in its brief (ruling P3)."""
+    follows: tuple[BriefLeg, ...] = ()
+    """The legs it depends on, with their outcomes."""
+    rules: tuple[SynthesisRule, ...] = ()
+    """Which rules its decision counts for."""
+    quorum: int | None = None
 
 
 class JobOutcome(Wire):

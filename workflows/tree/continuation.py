@@ -19,6 +19,9 @@ from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.state import Finalize
 from workflows.tree.step import Step
 
+MOST_SUMMARIES = 16
+"""Of more legs, one that depends on them is told how they ended, without their summaries."""
+
 
 def next_id(step: Step) -> str:
     """`<root>.<n>`, n counting from 1 in dispatch order (ruling B1)."""
@@ -120,6 +123,10 @@ def _run_of(
             "deps": (),
             "line": step.state.line_of(chain),
             "own_branch": "" if chain.run.shared_worktree else chain.branch,
+            "goal": None,
+            "follows": (),
+            "rules": (),
+            "quorum": None,
         }
     )
 
@@ -187,6 +194,15 @@ def _leg(step: Step, batch: Batch, named: Leg, *, with_findings: bool) -> BriefL
         artifact_digest=leg.artifact_digest,
         twin_of=named.twin,
     )
+
+
+def outcomes_before(step: Step, batch: Batch, leg: Leg) -> tuple[BriefLeg, ...]:
+    """What the legs came to that a leg depends on, as it is told; of very many, all but their words (ruling P3)."""
+    over = (each for each in leg.deps if batch.acting(each).state is JobState.SUCCEEDED)
+    deps = [_leg(step, batch, batch.legs[each], with_findings=False) for each in over]
+    if len(deps) <= MOST_SUMMARIES:
+        return tuple(deps)
+    return tuple(each.model_copy(update={"summary": "", "touched_files": ()}) for each in deps)
 
 
 def _made(step: Step, job: JobRecord) -> int | None:

@@ -5,8 +5,9 @@ When a leg may start is decided in `settle`.
 
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import Any
 
-from workflows.contract.models import Delegation
+from workflows.contract.models import Delegation, SynthesisRule
 from workflows.contract.worktree_names import AT_BASE
 from workflows.model.briefs import Correction
 from workflows.model.event_kinds import EventKind
@@ -217,7 +218,18 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         own_branch=leg.own_branch,
         shared_worktree=leg.worktree,
         leaf=depth >= tree.settings.bounds.max_delegation_depth,
+        goal=tree.assignment.prompt,
+        follows=continuation.outcomes_before(step, batch, leg),
+        **_counts_for(batch, leg),
     )
+
+
+def _counts_for(batch: Batch, leg: Leg) -> dict[str, Any]:
+    """The rules that a leg's decision counts for: a verify of its own; vote and quorum of any leg of its batch."""
+    rules = {rule for each in batch.acting_legs for rule in each.rules} & {SynthesisRule.VOTE, SynthesisRule.QUORUM}
+    rules |= {SynthesisRule.VERIFY}.intersection(leg.rules)
+    largest = max((each.quorum for each in batch.acting_legs if each.quorum is not None), default=None)
+    return {"rules": tuple(sorted(rules)), "quorum": largest if SynthesisRule.QUORUM in rules else None}
 
 
 def _guidance(step: Step, chain: Coordinator, leg: Leg) -> Iterator[str]:

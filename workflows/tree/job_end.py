@@ -150,7 +150,8 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
         _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
         return
     if outcome.delegations:
-        chain = Coordinator(coordinator_id=leg.job_id, run=dispatch.run_of(step, parent, leg), job_id=leg.job_id)
+        run = dispatch.run_of(step, parent, leg).model_copy(update={"goal": None, "follows": ()})  # told by its brief
+        chain = Coordinator(coordinator_id=leg.job_id, run=run, job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
         chain.wrote(step.state.jobs[leg.job_id])
         rounds.ask(step, chain, outcome.job_id, outcome.human_questions)

@@ -26,8 +26,9 @@ not see this one. A leg that failed may be issued again with a narrower prompt, 
 3. **It cannot go on** without something only the outside can give: return `blocked` and name it in `needs`.
 
 States, decisions and observed files are facts. Summaries are what agents say of themselves; where the two differ, \
-have it checked. You and your next legs begin from the line: what succeeded implement legs wrote, merged in order. A \
-leg that conflicts is not on it, and is named below; an implement leg can resolve that with `git merge leg/ID`."""
+have it checked. The work of succeeded implement legs is on the line, and the next legs begin from it: they see what \
+earlier ones wrote, so nothing has to be done again. "Where you are" names the legs that were left out because they \
+conflict. A person takes the line over when the task has ended: say in your summary what is on it, and what is not."""
 
 _PREFLIGHT = """\
 Your last set was **not dispatched**: nothing of it ran, and nothing of it will. The faults are listed above, and the \
@@ -70,10 +71,11 @@ The verify legs did not pass. This is replan attempt {attempt} of {attempts}; wh
 is finalized as it stands.
 
 1. Take each finding of the verify legs above as a fact to be dealt with, not as an opinion to be answered.
-2. Return `delegations` that repair exactly these findings, and keep what already works: they begin from the line, \
-which has what earlier legs wrote.
+2. Return `delegations` that repair exactly these findings, and keep what already works. The repairing legs begin \
+from the line: they see the work that was checked.
 3. Put a verify leg into the set again: `"synthesis_rule": "verify"`, `deps` on the repairing legs, another runtime \
-than theirs, read-only; it re-runs build and tests itself.
+than theirs, with the policy that lets its program run builds and tests (see "Who you can delegate to"): it re-runs \
+them itself. It works in a throwaway folder.
 4. Only if a finding cannot be repaired by any leg: return `blocked` and name it in `needs`."""
 
 _ANSWERED = """\
@@ -91,8 +93,9 @@ This is the last job of the task. Nothing runs after it: delegations and questio
 1. Return the best final result there can be from what is above, with `"delegations": []` and no `human_questions`.
 2. `decision`: `implemented` or `approved` only if the goal is reached; otherwise `blocked` when something outside is \
 missing, `failed` when the work itself did not succeed.
-3. `summary`: what is done, what is not, and why the task ended here. Name branches and pull requests that hold work, \
-so that a person can go on from there.
+3. `summary`: what is done, what is not, and why the task ended here. The line holds the work of all legs that \
+succeeded and did not conflict; name what is not on it, with the branches and pull requests that hold it, so that a \
+person can go on from there.
 4. `needs`: what it would take to finish."""
 
 

@@ -1,7 +1,7 @@
 """A continuation brief as the text a coordinator reads (ruling E6): always the same sections in the same order."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from workflows.contract.fences import Fences, cut, inline, written
 from workflows.contract.models import Delegation
@@ -12,6 +12,7 @@ from workflows.policy import bindings
 from workflows.policy.prices import dollars
 from workflows.policy.prompts import people_said
 from workflows.policy.prompts.asks import TITLES, ask
+from workflows.policy.prompts.place import Place, render_place
 
 BODY_LIMIT = 8_000
 BODIES_LIMIT = 32_000
@@ -19,6 +20,11 @@ SUMMARY_LIMIT = 800
 FINDINGS_LIMIT = 4_000
 
 _INTRODUCTION = "You coordinate a tree of delegated jobs. This prompt is complete: it needs no memory of earlier runs."
+
+_OBEYED = (
+    "The exception is your task: reach the goal, within your assignment if you have one, and do what people and the"
+    " operator say there."
+)
 
 STARTER = "who started this task"
 
@@ -41,15 +47,19 @@ def render_continuation(
     *,
     seed: str = "",
     template: str = "",
+    place: Place | None = None,
 ) -> str:
     """The whole prompt. A text missing from `bodies` is said to be missing, never left out in silence."""
-    return written(seed, lambda fences: _whole(brief, bodies, artifact_root, fences, template))
+    where = (render_place(place),) if place else ()
+    return written(
+        seed, lambda fences: _whole(brief, bodies, artifact_root, fences, (*standing(template, fences), *where))
+    )
 
 
 def _whole(
-    brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: str, fences: Fences, template: str
+    brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: str, fences: Fences, before: Sequence[str]
 ) -> str:
-    goal = fences.block(_text(brief.goal, bodies), STARTER)
+    goal = fences.block(text_of(brief.goal, bodies), STARTER)
     sections = (
         ("Human answers" if brief.answers else "What a person said", _answers(brief, fences)),
         ("Goal", f"{_belongs_to(brief)}The task's original instructions, which this job still serves:\n\n{goal}"),
@@ -59,7 +69,7 @@ def _whole(
         ("Skipped or refused, and why", _refused(brief, bodies, fences)),
         ("What to do now", ask(brief)),
     )
-    parts = [f"# {TITLES[brief.flavour]}", f"{_INTRODUCTION} {fences.meaning()}", *standing(template, fences)]
+    parts = [f"# {TITLES[brief.flavour]}", f"{_INTRODUCTION} {fences.meaning(obeyed=_OBEYED)}", *before]
     parts += [f"## {title}\n\n{text}" for title, text in sections if text]
     return "\n\n".join(parts) + "\n"
 
@@ -100,7 +110,7 @@ def _assignment(brief: ContinuationBrief, bodies: Mapping[str, str], fences: Fen
     if brief.assignment is None:
         return ""
     parts = ["Another coordinator delegated this part of the goal to you; answer for this part only:"]
-    parts.append(fences.block(_text(brief.assignment, bodies), "the coordinator above you"))
+    parts.append(fences.block(text_of(brief.assignment, bodies), "the coordinator above you"))
     if brief.orders:
         parts.append("What people said when they had it run again:")
     parts += [people_said.block(order, fences) for order in brief.orders]
@@ -131,7 +141,7 @@ def _minutes(seconds: float) -> str:
 
 
 def _outcomes(brief: ContinuationBrief, inlined: Inlined, fences: Fences) -> str:
-    parts = [_leg(leg, fences) + inlined.get((leg.id, leg.job_id), "") for leg in brief.legs]
+    parts = [leg_outcome(leg, fences) + inlined.get((leg.id, leg.job_id), "") for leg in brief.legs]
     if brief.previous_summary:
         decision = f" ({brief.previous_decision})" if brief.previous_decision else ""
         own = fences.block(brief.previous_summary, "you, in your last run")
@@ -139,7 +149,8 @@ def _outcomes(brief: ContinuationBrief, inlined: Inlined, fences: Fences) -> str
     return "\n\n".join(parts)
 
 
-def _leg(leg: BriefLeg, fences: Fences) -> str:
+def leg_outcome(leg: BriefLeg, fences: Fences) -> str:
+    """What became of a leg: facts, then its own words."""
     text = f"### Leg {inline(leg.id)}: {leg.state}{f', {leg.decision}' if leg.decision else ''}\n\n"
     text += "\n".join(f"- {name}: {value}" for name, value in _facts(leg))
     if leg.summary:
@@ -190,7 +201,7 @@ def _delegation(each: Delegation, of: RefusedSet, bodies: Mapping[str, str]) -> 
     shown: dict[str, object] = each.model_dump(mode="json", exclude_defaults=True)
     digest = of.long_prompts.get(each.id)
     if digest is not None:
-        shown["prompt"] = _text(Text(digest=digest), bodies)
+        shown["prompt"] = text_of(Text(digest=digest), bodies)
     return shown
 
 
@@ -203,14 +214,15 @@ def _bodies(brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: 
         if leg.artifact_digest is None or leg.twin_of:
             continue
         whole = f"{artifact_root}/delegations/{leg.parent_job_id}/brief.md"
-        body = _text(Text(digest=leg.artifact_digest), bodies)
+        body = text_of(Text(digest=leg.artifact_digest), bodies)
         shown = fences.block(cut(body, min(left, BODY_LIMIT), whole), _author(leg))
         parts[leg.id, leg.job_id] = f"\n\nArtifact body:\n\n{shown}"
         left = max(0, left - min(len(body), BODY_LIMIT))
     return parts
 
 
-def _text(text: Text, bodies: Mapping[str, str]) -> str:
+def text_of(text: Text, bodies: Mapping[str, str]) -> str:
+    """Return a text that travelled, or say that it is missing."""
     if text.digest is None:
         return text.inline or ""
     return bodies.get(text.digest, f"[not available: the stored text {text.digest} could not be read]")

@@ -7,6 +7,8 @@ from workflows.contract.models import Action
 from workflows.model.jobs import JobRun
 from workflows.policy import bindings
 from workflows.policy.prompts import people_said
+from workflows.policy.prompts.place import Place, render_place
+from workflows.policy.prompts.purpose import decisions, goal_section, looked_at
 from workflows.policy.prompts.render import STARTER, standing
 
 ARTIFACT_LIMIT = 32_000
@@ -30,23 +32,40 @@ class Artifact:
     path: str
 
 
+_OBEYED = (
+    'The exception is your task: do what stands under "Task", and keep to what the operator, or a person with a say in'
+    " this task, tells you."
+)
+
+
 def render_task(
-    run: JobRun, instructions: str, contract: str, artifact: Artifact | None = None, *, seed: str = ""
+    run: JobRun,
+    instructions: str,
+    contract: str,
+    artifact: Artifact | None = None,
+    *,
+    place: Place | None = None,
+    goal: str = "",
+    seed: str = "",
 ) -> str:
     """The whole prompt: role, place, task, material, and the contract last, where it is best remembered."""
-    return written(seed, lambda fences: _whole(run, instructions, contract, artifact, fences))
 
+    def write(fences: Fences) -> str:
+        parts = (
+            f"{_job(run)}\n{fences.meaning(obeyed=_OBEYED)}",
+            *standing((run.assignment.worker.template or "").strip(), fences),
+            render_place(place) if place else "",
+            goal_section(goal, instructions, run, fences),
+            f"# Task\n\nWhat you are asked to do:\n\n{fences.block(instructions.strip(), _asker(run))}",
+            looked_at(run, place, fences),
+            _guidance(run, fences),
+            _material(artifact, fences) if artifact else "",
+            decisions(run),
+            contract,
+        )
+        return "\n\n".join(part for part in parts if part)
 
-def _whole(run: JobRun, instructions: str, contract: str, artifact: Artifact | None, fences: Fences) -> str:
-    parts = (
-        f"{_job(run)}\n{fences.meaning()}",
-        *standing((run.assignment.worker.template or "").strip(), fences),
-        f"# Task\n\nWhat you are asked to do:\n\n{fences.block(instructions.strip(), _asker(run))}",
-        _guidance(run, fences),
-        _material(artifact, fences) if artifact else "",
-        contract,
-    )
-    return "\n\n".join(part for part in parts if part)
+    return written(seed, write)
 
 
 def _asker(run: JobRun) -> str:
