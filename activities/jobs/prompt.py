@@ -49,18 +49,16 @@ def _prompt_of(context: Context, run: JobRun, place: Place) -> str:
     )
 
 
-def contract_of(run: JobRun) -> str:
-    """Return the contract that applies to a run: of a job that can't delegate, the result alone (ruling P4)."""
-    return explain_contract(leaf=_is_leaf(run))
-
-
-def _is_leaf(run: JobRun) -> bool:
+def is_leaf(run: JobRun) -> bool:
+    """Tell whether a run can't delegate: what it returns as delegations is never run."""
     at_the_cap = run.leaf or (run.brief is not None and run.brief.budget.depth >= run.brief.budget.depth_cap)
     return at_the_cap or run.continuation is Continuation.FINALIZE or run.assignment.worker.ephemeral
 
 
 def _ending(context: Context, run: JobRun) -> str:
-    return contract_of(run) if _is_leaf(run) else f"{_team(context, run)}\n\n{contract_of(run)}"
+    """Whom the job may delegate to, and the contract; of one that can't delegate, the result alone (ruling P4)."""
+    contract = explain_contract(leaf=is_leaf(run))
+    return contract if is_leaf(run) else f"{_team(context, run)}\n\n{contract}"
 
 
 def _team(context: Context, run: JobRun) -> str:

@@ -18,7 +18,7 @@ from activities.host.slots import Need, Slots
 from activities.host.turns import in_turn
 from activities.jobs import attempt_notices, attempt_outcome, deferral, workspace
 from activities.jobs.execution import Begun, Executed, Execution
-from activities.jobs.prompt import contract_of, prompt_of, seed_of
+from activities.jobs.prompt import is_leaf, prompt_of, seed_of
 from activities.jobs.resumption import resumption
 from activities.jobs.verdict import Failure, Settled, as_failure, judge
 from activities.redaction.redacted import redacted
@@ -83,8 +83,8 @@ class JobAttempt:
             if reason := same_output(first.report.text, executed.report.text):
                 verdict = Failure(f"{reason}: {redacted(verdict.faults[0].message)}")
         elif isinstance(verdict, Rejected) and not self.stopping:
-            contract, seed = contract_of(self.run), seed_of(self.context, self.run, "repair")
-            prompt = repair_prompt(verdict.faults, first.report.text, contract=contract, seed=seed)
+            seed = seed_of(self.context, self.run, "repair")
+            prompt = repair_prompt(verdict.faults, first.report.text, leaf=is_leaf(self.run), seed=seed)
             return self.execution.repair(redacted(prompt), first.report.session)
         self.finishing = True
         return self._defer(verdict) if isinstance(verdict, Blocker) else self._finish(verdict)

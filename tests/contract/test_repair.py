@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.contract.redaction_table import TOKENS
 from tests.fenced import blocks
-from workflows.contract.explain import explain_contract
+from workflows.contract.explain import explain_contract, explain_shape
 from workflows.contract.faults import Fault
 from workflows.contract.repair import repair_prompt, same_output
 from workflows.contract.visible import visible
@@ -25,9 +25,39 @@ def previous_in(prompt: str) -> str:
 def test_it_has_the_faults_one_per_line_the_shape_and_the_output() -> None:
     prompt = repair_prompt(FAULTS, "my output")
     assert '\n\nsummary is required\ndelegations[0] (id "<missing>"): id is required\n\n' in prompt
-    assert explain_contract() in prompt
+    assert explain_shape(["summary", "delegations[0].id"]) in prompt
     assert previous_in(prompt) == "my output"
     assert "without its first" not in prompt
+
+
+SHAPES = {
+    "summary": "Inside service_result:",
+    "delegations[3].id": "Each entry of delegations",
+    "delegations[3].ephemeral.runtime": "ephemeral:",
+    'delegations[3].ephemeral["un known"]': "ephemeral:",
+    "human_questions[0].choices[1]": "Each entry of human_questions:",
+    "findings[0].title": "Inside service_result:",
+    "": "Inside service_result:",
+}
+
+
+@pytest.mark.ruling("P4")
+@pytest.mark.parametrize("path", SHAPES)
+def test_it_tells_the_shape_of_what_is_wrong_alone(path: str) -> None:
+    shape = explain_shape([path])
+    assert {title for title in SHAPES.values() if f"\n{title}" in f"\n{shape}"} == {SHAPES[path]}
+    assert ("\ndecision:\n" in shape) == (SHAPES[path] == "Inside service_result:")
+    assert ('"delegations": [' in shape) == path.startswith("delegations")
+    assert "Tiers to choose" not in shape
+    assert len(repair_prompt([Fault(path, "x")], "").encode()) < len(explain_contract().encode()) * 0.8
+
+
+@pytest.mark.ruling("P4")
+def test_of_a_job_that_cannot_delegate_it_tells_nothing_of_delegations() -> None:
+    shape = explain_shape(["delegations[0].id", "delegations[0].ephemeral.runtime", "summary"], leaf=True)
+    assert "This job can't delegate" in shape
+    assert "ephemeral" not in shape
+    assert "artifact_body" not in shape
 
 
 @pytest.mark.ruling("A5")

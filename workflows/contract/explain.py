@@ -1,6 +1,7 @@
 """The contract as an agent reads it, generated from the models and the schema (spec: The result object)."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -67,6 +68,41 @@ def explain_contract(*, leaf: bool = False) -> str:
         "" if leaf else _example("With delegations", DELEGATING),
     ]
     return "\n".join(part for part in parts if part)
+
+
+_PLACES: tuple[tuple[str, type[Any], str], ...] = (
+    (r"delegations\[\d+\]\.ephemeral", Ephemeral, "ephemeral"),
+    (r"delegations\[\d+\]", Delegation, "Each entry of delegations (exactly one of agent and ephemeral)"),
+    (r"human_questions\[\d+\]", HumanQuestion, "Each entry of human_questions"),
+    ("", ServiceResult, f"Inside {KEY}"),
+)
+"""The objects of a result by the paths of what is in them, inner ones first."""
+
+
+def explain_shape(paths: Sequence[str], *, leaf: bool = False) -> str:
+    """Describe only the objects in which faults stand, with the least example: the shape for a repair (ruling P4)."""
+    definitions = schema()["$defs"]
+    wrong = {_object_at(path) for path in paths}
+    left_out = _OF_DELEGATIONS if leaf else ()
+    delegates = not leaf and not wrong.isdisjoint({Delegation, Ephemeral})
+    shapes = [
+        _fields(title, definitions, model, left_out if model is ServiceResult else ())
+        for _, model, title in reversed(_PLACES)
+        if model in wrong and not (leaf and model in (Delegation, Ephemeral))
+    ]
+    parts = [
+        _LEAF if leaf else "",
+        *shapes,
+        _values("decision", Decision) if wrong & {ServiceResult} else "",
+        _RULES + _DELEGATION_RULES if delegates else _RULES,
+        _example("Replace all that is in angle brackets; else it is refused. The least", MINIMAL),
+        _example("With delegations", DELEGATING) if delegates else "",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _object_at(path: str) -> type[Any]:
+    return next(model for pattern, model, _ in _PLACES if re.match(pattern, path))
 
 
 def _delegating(definitions: dict[str, Any]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from workflows.contract.explain import explain_contract
+from workflows.contract.explain import explain_shape
 from workflows.contract.faults import Fault
 from workflows.contract.fences import Fences, written
 from workflows.contract.redact import redact
@@ -13,15 +13,13 @@ _MARGIN = 64_000
 """Bytes looked at before the cut, so that a secret across it is still seen whole."""
 
 
-def repair_prompt(
-    faults: Sequence[Fault], previous_output: str | bytes, *, contract: str | None = None, seed: str = ""
-) -> str:
-    """Write the faults, the contract, and the end of the previous output as fenced data. Ruling A5."""
-    shape = contract or explain_contract()
+def repair_prompt(faults: Sequence[Fault], previous_output: str | bytes, *, leaf: bool = False, seed: str = "") -> str:
+    """Write the faults, the shape of what is wrong, and the end of the previous output as data (rulings A5, P4)."""
+    shape = explain_shape([fault.path for fault in faults], leaf=leaf)
     return written(seed, lambda fences: _whole(faults, shape, *_tail(previous_output), fences))
 
 
-def _whole(faults: Sequence[Fault], contract: str, previous: str, left_out: int, fences: Fences) -> str:
+def _whole(faults: Sequence[Fault], shape: str, previous: str, left_out: int, fences: Fences) -> str:
     wrong = "\n".join(one_line(fault.message) for fault in faults)
     cut = f", without its first {left_out} bytes" if left_out else ""
     return f"""Your result was not accepted. The rest of your work stands: do not redo it, only send the result again.
@@ -30,9 +28,10 @@ What is wrong with it, one fault per line:
 
 {wrong}
 
-Answer with the corrected JSON object and nothing else. Change what the faults name and keep the rest as it was.
+Answer with the corrected JSON object, {{"service_result": {{...}}}}, and nothing else: keep what the faults don't name.
+Keys and values are matched exactly. Of the shape, what concerns the faults:
 
-{contract}
+{shape}
 Your previous output{cut}. {fences.meaning()}
 
 {fences.block(previous, "you, in the run before")}

@@ -10,7 +10,7 @@ from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
 from tests.fenced import blocks, frame
 from tests.tree.simulator import World, delegation, tree_input
-from workflows.contract.explain import explain_contract
+from workflows.contract.explain import explain_contract, explain_shape
 from workflows.model.jobs import JobRun
 from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.states import Continuation
@@ -87,7 +87,7 @@ async def test_its_repair_is_told_so_too(stage: Stage) -> None:
     worker = run.assignment.worker.model_copy(update={"ephemeral": True})
     await stage.play(changed(run, worker=worker))
     (prompt,) = stage.context.home.root.rglob("*repair*/prompt*")
-    assert explain_contract(leaf=True) in prompt.read_text()
+    assert explain_shape([""], leaf=True) in prompt.read_text()
 
 
 @pytest.mark.ruling("C6")
