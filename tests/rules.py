@@ -261,6 +261,7 @@ RULES: dict[str, dict[str, str]] = {
     },
     "Prompts": {
         "P2": "A prompt says where its job is: folder, commits, what is left off the line, names, what the box allows.",
+        "P3": "A leg is told the goal, what it looks at with the commands that show it, and what its decision leads to.",
         "P4": "Who cannot delegate is told the result alone; no prompt names a command that agents are refused.",
         "P5": "A check's program runs build and tests under the policy it is given, in each box; policies hold what they say.",
         "P6": "Nothing in a prompt is a result: neither its examples nor what others wrote in it, however it is echoed.",

@@ -7,10 +7,12 @@ import pytest
 from activities.store import attempts
 from activities.store import branches as told
 from tests.activities.jobs.conftest import Stage, git
-from workflows.contract.models import Action
+from workflows.contract.models import Action, SynthesisRule
 from workflows.model.branch_events import BranchEvent, BranchEventKind
+from workflows.model.briefs import BriefLeg
 from workflows.model.jobs import JobOutcome, JobRun, Work
 from workflows.model.states import Continuation, JobState
+from workflows.model.texts import Text
 
 ROOT = "job-0123456789ab"
 APPROVED = "import json\nprint(json.dumps({'service_result': {'decision': 'approved', 'summary': 's'}}))\n"
@@ -200,3 +202,19 @@ async def test_the_prompt_of_a_first_job_says_that_nothing_is_on_the_line(stage:
     assert "no work of other jobs is on the line yet" in place
     assert "on the branch `service/job-0123456789ab`, which stays" in place
     assert "time limit" in place
+
+
+@pytest.mark.ruling("P3")
+async def test_a_check_is_told_the_goal_what_it_looks_at_and_what_its_decision_leads_to(stage: Stage) -> None:
+    a = await wrote(stage, 1, "a.py")
+    follows = BriefLeg(
+        id="a", job_id=a.job_id, worker="dev", action=Action.IMPLEMENT, state=a.state, branch=a.branch, summary="did it"
+    )
+    run = later(
+        stage, PROMPT, Action.REVIEW, deps=(work("a", a),), branch_deps=(a.branch or "",), delegation_id="check"
+    )
+    verify = {"goal": Text(inline="limit the rate"), "follows": (follows,), "rules": (SynthesisRule.VERIFY,)}
+    await stage.play(run.model_copy(update=verify))
+    said = (stage.tmp / "told.txt").read_text()
+    for text in ("limit the rate", "did it", "`git diff base...HEAD`", "`git diff line...leg/a`", "sends it back"):
+        assert text in said

@@ -1,7 +1,7 @@
 """A continuation brief as the text a coordinator reads (ruling E6): always the same sections in the same order."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from workflows.contract.fences import Fences, cut, inline, written
 from workflows.contract.models import Delegation
@@ -50,15 +50,14 @@ def render_continuation(
     place: Place | None = None,
 ) -> str:
     """The whole prompt. A text missing from `bodies` is said to be missing, never left out in silence."""
-    where = (render_place(place),) if place else ()
-    return written(
-        seed, lambda fences: _whole(brief, bodies, artifact_root, fences, (*standing(template, fences), *where))
-    )
+    where = render_place(place) if place else ""
+    return written(seed, lambda fences: _whole(brief, bodies, artifact_root, fences, template, where))
 
 
 def _whole(
-    brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: str, fences: Fences, before: Sequence[str]
+    brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: str, fences: Fences, template: str, where: str
 ) -> str:
+    """Write the sections; what people said comes first."""
     goal = fences.block(text_of(brief.goal, bodies), STARTER)
     sections = (
         ("Human answers" if brief.answers else "What a person said", _answers(brief, fences)),
@@ -69,9 +68,10 @@ def _whole(
         ("Skipped or refused, and why", _refused(brief, bodies, fences)),
         ("What to do now", ask(brief)),
     )
-    parts = [f"# {TITLES[brief.flavour]}", f"{_INTRODUCTION} {fences.meaning(obeyed=_OBEYED)}", *before]
-    parts += [f"## {title}\n\n{text}" for title, text in sections if text]
-    return "\n\n".join(parts) + "\n"
+    people, *rest = (f"## {title}\n\n{text}" if text else "" for title, text in sections)
+    parts = [f"# {TITLES[brief.flavour]}", f"{_INTRODUCTION} {fences.meaning(obeyed=_OBEYED)}"]
+    parts += [*standing(template, fences), people, where, *rest]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def standing(template: str, fences: Fences) -> list[str]:
