@@ -26,7 +26,7 @@ class ProgramCall:
     home: Path
     """The runtime's own folder below the service home."""
     box: BoxKind = BoxKind.NONE
-    """What it is started in."""
+    """The box it is started in."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Launch:
     scratch: tuple[Path, ...] = ()
     """Folders that it writes to, of which nothing but `read` and `write` is wanted: in a box they begin empty."""
     settings: tuple[Path, ...] = ()
-    """What of `read` are its user's settings: an account of agents is let read them."""
+    """Its user's settings, which are of `read`: an account of agents is let read them."""
     home_variable: str = ""
     """Moves its scratch folder."""
     reads_only: bool = False

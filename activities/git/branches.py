@@ -1,6 +1,7 @@
 """What a repository says of the branches that hold legs' work (rulings I1, I5). Nothing here touches a checkout."""
 
 import contextlib
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 MOST_COMPARED = 16 << 20
 """Bytes of a file that is compared line by line; a larger one counts as binary."""
+
+_NO_REF = re.compile(r"\.(?=\.|/|$|lock(?:/|$))|(?<=/)\.")
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,11 @@ def faults_said(where: Path) -> Iterator[None]:
         shown = printable(str(where))
         said = str(error.args[0] if error.args else error)
         raise ObjectsError(f"git failed in {shown}: {said}", f"git -C {shown} fsck --connectivity-only") from None
+
+
+def ref_part(name: str) -> str:
+    """Write a leg's id as a part of a reference: ruling A9 allows dots where git does not."""
+    return _NO_REF.sub("-", name)
 
 
 def check_name(repo: Path, branch: str) -> None:

@@ -52,7 +52,7 @@ def furnish(
 
 
 def _in_the_way(name: str, given: Collection[str]) -> bool:
-    """Whether git can't have a reference beside those that are given."""
+    """Tell whether git can't have a reference beside those that are given."""
     return any(name == each or name.startswith(f"{each}/") or each.startswith(f"{name}/") for each in given)
 
 

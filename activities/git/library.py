@@ -51,7 +51,7 @@ def library() -> ModuleType:
 
 
 def signature(at: int | None = None) -> "Signature":
-    """Who makes the service's commits, now or at a time."""
+    """Sign the service's commits, now or at a time."""
     made: Signature = library().Signature(NAME, ADDRESS, *(() if at is None else (at, 0)))
     return made
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.git.branches import commit as known
+from activities.git.branches import ref_part
 from activities.git.merge import MergeConflict, merge_one
 
 
@@ -34,7 +35,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Line:
-    """Where a job begins, and what that is made of."""
+    """The commit that a job begins from, and what that is made of."""
 
     base: str
     """The base of the tree."""
@@ -44,11 +45,18 @@ class Line:
     left_out: tuple[LeftOut, ...] = ()
     legs: dict[str, str] = field(default_factory=dict)
     """By leg, the commit of its work, on the line or not."""
+    people: bool = False
+    """It has what people put on the task's branch."""
 
     @property
     def names(self) -> dict[str, str]:
         """The branches that a job's repository has for it (ruling O4)."""
-        return {"base": self.base, "line": self.commit} | {f"leg/{leg}": end for leg, end in self.legs.items()}
+        return {"base": self.base, "line": self.commit} | {name_of(leg): end for leg, end in self.legs.items()}
+
+
+def name_of(leg: str) -> str:
+    """Return the branch that names a leg's work."""
+    return f"leg/{ref_part(leg)}"
 
 
 def draw(repo: Path, base: str, start: str, parts: Sequence[Part], given: Sequence[Part] = ()) -> Line:

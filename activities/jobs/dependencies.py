@@ -29,7 +29,7 @@ def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
 
 
 def parts_of(context: Context, repo: Path, run: JobRun, works: Sequence[Work]) -> list[Part]:
-    """What of the work belongs on the line: each branch as its job left it, whatever people did to it since."""
+    """Leave out the work that a person dropped; a branch counts as its job left it, whatever people did to it since."""
     tips = {each.branch: branches.tip(repo, each.branch) for each in works}
     unwanted = set() if all(tips.values()) else _unwanted(context, run)
     return [

@@ -1,7 +1,7 @@
-"""What a job's prompt says of its place: the commits of its work folder, and what its box allows (ruling P2)."""
+"""Describe a job's place for its prompt: the commits of its work folder, and what its box allows (ruling P2)."""
 
 from activities.agents.adapter import CannotLaunchError
-from activities.boxes import control_group, machine
+from activities.boxes import control_group
 from activities.boxes.box import BoxKind, Network
 from activities.boxes.hosts import ANY
 from activities.git import line as git
@@ -42,14 +42,18 @@ def place_of(context: Context, run: JobRun, workspace: Workspace) -> Place:
         line=line.commit,
         given=run.branch_deps,
         allowed=_allowed(context.settings, run),
+        people=line.people,
         merged=line.merged,
-        left_out=tuple(LeftOut(each.leg, _reference(each), each.against, each.files) for each in out),
+        left_out=tuple(LeftOut(each.leg, _reference(each, worktree.branch), each.against, each.files) for each in out),
         references=tuple(worktree.names),
     )
 
 
-def _reference(left: git.LeftOut) -> str:
-    return f"leg/{left.leg}" if left.leg else left.branch
+def _reference(left: git.LeftOut, own: str | None) -> str:
+    """Return what `git merge` takes to bring the work and the line together."""
+    if left.leg:
+        return git.name_of(left.leg)
+    return "line" if left.branch == own else left.branch
 
 
 def _allowed(settings: Settings, run: JobRun) -> Allowed:
@@ -72,13 +76,9 @@ def _allowed(settings: Settings, run: JobRun) -> Allowed:
 
 
 def _kind(settings: Settings, runtime: str) -> BoxKind:
-    """Which box it gets; where it gets none it doesn't start, and nobody reads this."""
-    section = settings.runtime(runtime)
-    if section.box == "none":
-        return BoxKind.NONE
-    network, _ = boxing.network_of(section, runtime)
+    """Choose as the start does; where it gets no box it doesn't start, and nobody reads this."""
     try:
-        return boxing.kind_of(section, runtime, network, machine.look(settings.worker.agents_uid))[0]
+        return boxing.kind_for(settings, runtime)
     except CannotLaunchError:
         return BoxKind.NONE
 

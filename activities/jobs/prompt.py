@@ -95,7 +95,7 @@ def _artifact(context: Context, run: JobRun) -> Artifact | None:
 
 
 def _goal(context: Context, run: JobRun) -> str:
-    """What the tree is for, as a leg is told it."""
+    """Read the goal of the tree, which a leg is told."""
     if run.goal is None:
         return ""
     return text_of(run.goal, _texts(context, [run.goal.digest] if run.goal.digest else ()))

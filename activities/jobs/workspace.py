@@ -1,14 +1,14 @@
 """Where a job works: on a branch of its own when it may write, else in a throwaway one (rulings I1 to I3, N3)."""
 
 import contextlib
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from activities.git import branches, own_side, worktrees
+from activities.git.branches import ref_part
 from activities.git.commit import commit_all
 from activities.git.library import kept_open
-from activities.git.line import Line, draw
+from activities.git.line import LeftOut, Line, draw
 from activities.git.merge import MergeConflict, merge
 from activities.git.registered import lent
 from activities.git.worktree_changes import Diff, capture_diff, look, touched_files
@@ -29,8 +29,6 @@ from workflows.model.states import Continuation
 from workflows.model.workers import UNRESOLVED
 from workflows.policy.observation import Observation, Touched, observe
 
-_NO_REF = re.compile(r"\.(?=\.|/|$|lock(?:/|$))|(?<=/)\.")
-
 
 @dataclass(frozen=True)
 class Workspace:
@@ -41,7 +39,7 @@ class Workspace:
     lent: tuple[Path, ...] = ()
     """The folders of objects that its repository reads: a box has them for reading only."""
     line: Line | None = None
-    """Where it begins; None once its agent has begun."""
+    """The line it begins from; None once its agent has begun."""
 
 
 @dataclass(frozen=True)
@@ -71,22 +69,22 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     repo = repos.path_of(context.store, run.repo)
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
-    line = _line(context, repo, run)
-    base = row.base_sha or line.commit
-    attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=not run.branch_deps)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
     # For a writer also by an earlier try, whose work stays. A reader's later try begins anew, and so does one whose
     # folder is gone: it wrote nothing.
-    if begun and (branch or path.exists()):
-        return _workspace(repo, worktrees.find(path) or Worktree(path, base, branch))
+    if row.base_sha and begun and (branch or path.exists()):
+        _place(context, run, row, path, row.base_sha)
+        return _workspace(repo, worktrees.find(path) or Worktree(path, row.base_sha, branch))
+    line = _line(context, repo, run)
+    base = row.base_sha or line.commit
+    _place(context, run, row, path, base)
     worktree = _added(repo, path, branch, base, line.names)
     if run.shared_worktree:
         worktree = worktrees.mark_base(path, line.names)
     elif not run.own_branch:
         worktree = replace(worktree, base=base)
-    if run.shared_worktree or run.own_branch:  # what was on the branch already may not go together with the line
-        with contextlib.suppress(MergeConflict):
-            worktree = apart(FILL_SECONDS, merge, worktree, [line.commit])
+    if run.shared_worktree or run.own_branch:
+        worktree, line = _onto(worktree, line)
     if run.continuation is not Continuation.NONE:
         _tell_left_out(context, run, line)
     wanted = needed(context, repo, run)
@@ -97,6 +95,20 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     if run.branch_deps:
         attempts.give(context.store, row, given)
     return merged
+
+
+def _place(context: Context, run: JobRun, row: AttemptRow, path: Path, base: str) -> None:
+    branch, alone = branch_name(run), not run.branch_deps
+    attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=alone)
+
+
+def _onto(worktree: Worktree, line: Line) -> tuple[Worktree, Line]:
+    """Merge the line into a branch that had work already; where that conflicts, the job begins from the branch."""
+    try:
+        return apart(FILL_SECONDS, merge, worktree, [line.commit]), line
+    except MergeConflict as conflict:
+        own = LeftOut("", worktree.branch or "", worktree.base, ("the line",), conflict.files)
+        return worktree, replace(line, left_out=(*line.left_out, own))
 
 
 def _workspace(repo: Path, worktree: Worktree) -> Workspace:
@@ -116,19 +128,14 @@ def branch_name(run: JobRun) -> str | None:
     """
     if run.shared_worktree:
         # `a` and `a/b` are two worktrees, and git has no branch below another one.
-        return f"service/{run.root_job_id}-shared-{_ref_part(run.shared_worktree.replace('/', '+'))}"
+        return f"service/{run.root_job_id}-shared-{ref_part(run.shared_worktree.replace('/', '+'))}"
     if run.assignment.action is not Action.IMPLEMENT:
         return None
     if run.own_branch:
         return run.own_branch
-    leg = f"-{_ref_part(run.delegation_id)}" if run.delegation_id else ""
+    leg = f"-{ref_part(run.delegation_id)}" if run.delegation_id else ""
     attempt = f"-attempt{run.attempt}" if run.attempt > 1 else ""
     return f"service/{run.job_id}{leg}{attempt}"
-
-
-def _ref_part(name: str) -> str:
-    """Ruling A9 allows dots where git does not; the job's id keeps the branch unique all the same."""
-    return _NO_REF.sub("-", name)
 
 
 def task_branch(run: JobRun) -> str:
@@ -224,13 +231,12 @@ def _name(run: JobRun) -> str:
 
 
 def _line(context: Context, repo: Path, run: JobRun) -> Line:
-    """Where the job begins, and what its repository has names for (rulings O2 to O4)."""
-    base = _base(context, repo, run)
-    start = base if run.at_base else _start(context, repo, run) or base
+    """Make the line that the job begins from, with the names for its repository (rulings O2 to O4)."""
+    base, merged = _base(context, repo, run), None if run.at_base else branches.tip(repo, task_branch(run))
+    start = _start(context, run, merged) if merged else base
     parts, given = parts_of(context, repo, run, run.line), parts_of(context, repo, run, run.deps)
-    if not parts and not given:
-        return Line(base, start)
-    return apart(FILL_SECONDS, draw, repo, base, start, parts, given)
+    line = apart(FILL_SECONDS, draw, repo, base, start, parts, given) if parts or given else Line(base, start)
+    return replace(line, people=bool(merged) and branches.contains(repo, start, merged or start))
 
 
 def _base(context: Context, repo: Path, run: JobRun) -> str:
@@ -241,16 +247,15 @@ def _base(context: Context, repo: Path, run: JobRun) -> str:
     return worktrees.begun_from(repo, base, context.host, f"service job retry {run.job_id}")
 
 
-def _start(context: Context, repo: Path, run: JobRun) -> str | None:
-    """The first part of the line: what people put on the task's branch before the job's generation began.
+def _start(context: Context, run: JobRun, merged: str) -> str:
+    """Find the first part of the line: what people put on the task's branch before the job's generation began.
 
     A leg begins from what its coordinator's job began from; run again, also from what people merged meanwhile (I5).
     """
-    found = branches.tip(repo, task_branch(run))
-    if found and run.delegation_id and run.attempt == 1 and run.parent_job_id:
+    if run.delegation_id and run.attempt == 1 and run.parent_job_id:
         before = attempts.of_job(context.store, run.parent_job_id)[-1:]
-        return (before[0].base_sha if before else None) or found
-    return found
+        return (before[0].base_sha if before else None) or merged
+    return merged
 
 
 def _tell_left_out(context: Context, run: JobRun, line: Line) -> None:

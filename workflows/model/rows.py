@@ -71,7 +71,7 @@ class JobRecord(Wire):
         return (self.branch,) if made and self.branch else ()
 
     def made(self, leg: str) -> tuple[Work, ...]:
-        """The same as work of a leg, or of a coordinator's own."""
+        """Return it as work of a leg, or of a coordinator's own."""
         head = self.head_sha or ""
         return tuple(Work(leg=leg, job_id=self.job_id, branch=branch, head=head) for branch in self.work)
 

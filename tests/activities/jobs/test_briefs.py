@@ -25,7 +25,7 @@ print(json.dumps({"service_result": {"decision": "approved", "summary": "s", "de
 
 
 def prompted(stage: Stage, run: JobRun) -> str:
-    """What a run is told that begins at the checkout's commit."""
+    """Return the prompt of a run that begins at the checkout's commit."""
     place = Workspace(stage.repo, Worktree(stage.tmp / "work", git(stage.repo, "rev-parse", "HEAD").strip()))
     return prompt_of(stage.context, run, place)
 

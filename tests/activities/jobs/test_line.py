@@ -1,4 +1,4 @@
-"""Where a job begins once its chain has made something (rulings O2 to O5)."""
+"""Jobs that begin from the line of their chain (rulings O2 to O5)."""
 
 from typing import Any
 
@@ -218,3 +218,39 @@ async def test_a_check_is_told_the_goal_what_it_looks_at_and_what_its_decision_l
     said = (stage.tmp / "told.txt").read_text()
     for text in ("limit the rate", "did it", "`git diff base...HEAD`", "`git diff line...leg/a`", "sends it back"):
         assert text in said
+
+
+@pytest.mark.ruling("O4", "A9")
+@pytest.mark.parametrize("leg", ["a..b", "x.", "y.lock", "z.lock.lock", "v1.2"])
+async def test_any_leg_id_becomes_a_name(stage: Stage, leg: str) -> None:
+    a = await wrote(stage, 1, "a.py")
+    seen = await stage.play(later(stage, LOOK, line=(work(leg, a),)))
+    assert seen.summary.split(" | ")[1].startswith("base leg/")
+    assert len(seen.summary.split(" | ")[1].split()) == 3
+
+
+@pytest.mark.ruling("O3", "O5", "P2")
+async def test_own_work_that_conflicts_with_the_line_is_kept_and_told(stage: Stage) -> None:
+    own = await wrote(stage, 1, "limiter.py", "2\n")
+    leg = await wrote(stage, 2, "limiter.py", "3\n")
+    script = PROMPT.replace("approved", "implemented")
+    given = {"own_branch": own.branch, "line": (work("a", leg),), "continuation": Continuation.ANSWERED}
+    end = await stage.play(later(stage, script, Action.IMPLEMENT, **given))
+    assert (end.branch, end.head_sha) == (own.branch, own.head_sha)
+    said = (stage.tmp / "told.txt").read_text()
+    assert "You begin from what your branch has; the line is not merged into it" in said
+    assert "`git merge line`" in said
+    [(kind, _, event)] = told.told(stage.context.store, ROOT)
+    assert (kind, event.branch, event.files) == (BranchEventKind.LINE_CONFLICT, own.branch, ["limiter.py"])
+
+
+@pytest.mark.ruling("O2", "P2")
+async def test_what_people_put_on_the_tasks_branch_is_named_as_theirs(stage: Stage) -> None:
+    git(stage.repo, "checkout", "-q", "-b", "service/task-1")
+    (stage.repo / "mine.py").write_text("x")
+    git(stage.repo, "add", ".")
+    git(stage.repo, "commit", "-q", "-m", "mine")
+    base = git(stage.repo, "rev-parse", "main").strip()
+    await stage.play(later(stage, PROMPT, base=base))
+    said = (stage.tmp / "told.txt").read_text()
+    assert "with what people put on the task's branch" in said

@@ -8,6 +8,9 @@ from workflows.contract.fences import inline
 
 MOST_NAMES = 20
 HASH = 12
+LINE = "line"
+"""The branch that names the line (ruling O4)."""
+
 _MIB = 1024**2
 
 
@@ -18,7 +21,7 @@ class LeftOut:
     leg: str
     """Empty: the coordinator's own."""
     branch: str
-    """What `git merge` takes for it."""
+    """What `git merge` takes for it; LINE where the job's own branch and the line conflict."""
     against: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
@@ -56,6 +59,8 @@ class Place:
     base: str
     line: str
     allowed: Allowed
+    people: bool = False
+    """It has what people put on the task's branch."""
     merged: tuple[str, ...] = ()
     """Legs whose work is on the line, in order."""
     given: tuple[str, ...] = ()
@@ -86,11 +91,16 @@ def _folder(place: Place) -> str:
 
 def _commits(place: Place) -> str:
     base, line = f"`{place.base[:HASH]}`", f"`{place.line[:HASH]}`"
-    if place.base == place.line:
+    works = (["what people put on the task's branch"] if place.people else []) + (
+        [f"the work of {_names(place.merged)}, merged in this order"] if place.merged else []
+    )
+    made = f"its base, commit {base}, with {' and '.join(works) or 'the work so far'}"
+    if any(each.branch == LINE for each in place.left_out):
+        said = f"- You begin from what your branch has; the line is not merged into it: commit {line}, {made}."
+    elif place.base == place.line:
         said = f"- You begin from the task's base, commit {base}; no work of other jobs is on the line yet."
     else:
-        work = f"the work of {_names(place.merged)}, merged in this order" if place.merged else "the work so far"
-        said = f"- You begin from the task's line, commit {line}: its base, commit {base}, with {work}."
+        said = f"- You begin from the task's line, commit {line}: {made}."
     if place.given:
         said += f" Merged on top of it for you: {_names(place.given)}."
     return "\n".join([said, *map(_left_out, place.left_out)])
