@@ -47,13 +47,14 @@ class Live:
         self._entered = False
         self._view: View | None = None
         self._drawn: tuple[Screen, list[str]] | None = None
+        self._writes = False
+        self._put_off = False
 
     def show(self, view: View) -> None:
         """Draw it, where that changes anything."""
         self._view = view
         if not self._entered:
-            self._entered = True
-            draw(_ENTER, sys.stdout)
+            self._enter()
         self._draw()
 
     def last(self, view: View) -> None:
@@ -70,41 +71,53 @@ class Live:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """On the usual screen meanwhile, as to ask something."""
+        """Show the usual screen meanwhile, as to ask something."""
+        entered = self._entered
         self.leave()
-        entered, self._entered = self._entered, False
         yield
-        self._entered = entered
-        self._enter_again()
+        if entered:
+            self._enter()
+            self._draw()
 
     def leave(self) -> None:
-        """The terminal as it was. Who has gone need not see it."""
+        """Put the terminal back as it was. Who has gone need not see it."""
         if self._entered:
+            self._entered = False
             with suppress(ServiceError, OSError, ValueError):
-                draw(_LEAVE, sys.stdout)
+                self._write(_LEAVE)
 
     def suspended(self, number: int, frame: FrameType | None) -> None:
-        """Ctrl-Z: the shell has its terminal back until `fg`."""
+        """Give the shell its terminal until `fg`, at Ctrl-Z; a line that is being written is finished first."""
         del frame
-        self.leave()
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-        signal.signal(number, self.suspended)
-        self._enter_again()
+        self._put_off = self._writes
+        if self._put_off:
+            return
+        with self.aside():
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            signal.signal(number, self.suspended)
 
-    def _enter_again(self) -> None:
-        if self._entered:
-            draw(_ENTER, sys.stdout)
-            self._drawn = None
-            self._draw()
+    def _enter(self) -> None:
+        self._entered = True
+        self._drawn = None
+        self._write(_ENTER)
 
     def _draw(self) -> None:
         assert self._view is not None
         screen = _screen()
         lines = framed(self._view, screen)
         if self._drawn != (screen, lines):
-            draw("".join(_PLACE.format(number, line) for number, line in enumerate(lines, 1)), sys.stdout)
+            self._write("".join(_PLACE.format(number, line) for number, line in enumerate(lines, 1)))
             self._drawn = (screen, lines)
+
+    def _write(self, text: str) -> None:
+        self._writes = True
+        try:
+            draw(text, sys.stdout)
+        finally:
+            self._writes = False
+        if self._put_off:
+            self.suspended(signal.SIGTSTP, None)
 
     def print_whole(self) -> None:
         """On the usual screen, where it stays."""

@@ -1,9 +1,12 @@
 """Live views on terminals: nothing scrolls, nothing is left behind, and the terminal is as it was at the end."""
 
+import io
+import os
 import re
 import signal
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from sqlalchemy import text
@@ -12,7 +15,7 @@ from activities.settings.home import Home
 from bridge.operations.service import Service
 from cli.drawing.screens import Screen
 from cli.drawing.viewport import Row
-from cli.live import View, framed
+from cli.live import Live, View, framed
 from tests.bridge.seeds import ROOT
 from tests.cli import slow, trees
 from tests.cli.emulator import Emulator
@@ -136,6 +139,42 @@ def test_a_view_that_is_suspended_comes_back(watching: Seat) -> None:
     watching.press(CTRL_C)
     assert watching.end() == 130
     assert watching.is_as_before()
+
+
+class Busy(io.StringIO):
+    """A stream that bears one writer, as a terminal's does; Ctrl-Z comes while it is written to the first time."""
+
+    def __init__(self, press: Callable[[], None]) -> None:
+        super().__init__()
+        self._press: Callable[[], None] | None = press
+        self._busy = False
+
+    def write(self, text: str) -> int:
+        assert not self._busy, "reentrant call"
+        self._busy = True
+        press, self._press = self._press, None
+        if press:
+            press()
+        self._busy = False
+        return super().write(text)
+
+
+@pytest.mark.parametrize("before", ["", "entered"])
+def test_ctrl_z_while_a_line_is_written_waits_for_its_end(monkeypatch: pytest.MonkeyPatch, before: str) -> None:
+    shown, view, stops = Live(), View(["title"], [], []), list[str]()
+    if before:
+        monkeypatch.setattr(sys, "stdout", io.StringIO())
+        shown.show(view)
+    stream = Busy(lambda: shown.suspended(signal.SIGTSTP, None))
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(os, "kill", lambda pid, number: stops.append(stream.getvalue()))
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    shown.show(View(["another"], [], []))
+    assert [stop.endswith("\x1b[?1049l") for stop in stops] == [True], "the shell has its own screen"
+    after = stream.getvalue().removeprefix(stops[0])
+    assert after.startswith("\x1b[?1049h")
+    assert after.count("another") == 1
+    assert after.endswith("\x1b[K")
 
 
 def test_no_colour_is_no_colour(service: Service) -> None:
