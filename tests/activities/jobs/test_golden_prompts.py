@@ -1,0 +1,98 @@
+"""The whole prompt of each kind of job, as its program is told it. `GOLDEN=write` writes the files anew."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from activities.boxes import control_group
+from activities.boxes.box import BoxKind
+from activities.git.line import Line
+from activities.git.worktrees import Worktree
+from activities.host import boxing
+from activities.jobs.prompt import is_leaf, prompt_of
+from activities.jobs.workspace import Workspace, branch_name
+from activities.settings.model import Settings
+from activities.store import agents
+from tests.activities.jobs.conftest import Stage
+from tests.fenced import unmarked
+from tests.tree.prompted import BODIES, KINDS
+from tests.tree.simulator import AGENTS
+from workflows.contract.explain import explain_contract
+from workflows.model.jobs import JobRun
+
+GOLDEN = Path(__file__).parent / "golden"
+BASE, LINE = "b" * 40, "a" * 40
+ROLES = {"coder": "writes code and tests", "lead": "splits work and judges it", "reader": "reviews, changes nothing"}
+SETTINGS = {
+    "runtimes": {
+        "runtime_a": {"adapter": "codex", "default_model": "gpt-5.5"},
+        "runtime_b": {"adapter": "claude"},
+        "runtime_c": {"adapter": "kimi"},
+    }
+}
+
+
+def compare(name: str, text: str) -> None:
+    golden = GOLDEN / f"{name}.md"
+    if os.environ.get("GOLDEN") == "write":
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def host(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """A host with all three programs, a box made by bwrap and 8 GiB for each job."""
+    monkeypatch.setattr(boxing, "kind_for", lambda *_: BoxKind.BWRAP)
+    monkeypatch.setattr(control_group, "job_limits", lambda *_: {control_group.MEMORY: 8 * 1024**3})
+    stage = replace(stage, context=replace(stage.context, settings=Settings.model_validate(SETTINGS)))
+    for agent in AGENTS:
+        agents.add(stage.context.store, agent.model_copy(update={"role": ROLES[agent.name]}), ("acme/shop",))
+    for text in BODIES.values():
+        stage.context.artifacts.put(text.encode())
+    return stage
+
+
+def place(host: Stage, run: JobRun) -> Workspace:
+    """Return its work folder, as it would be if all the work before it went together."""
+    legs = tuple(dict.fromkeys(each.leg for each in run.line if each.leg))
+    names = [*legs, *(each.leg for each in run.deps if each.leg)]
+    line = Line(BASE, LINE if run.line else BASE, legs, legs=dict.fromkeys(names, LINE))
+    return Workspace(
+        host.repo, Worktree(Path("/srv/work/folder"), line.commit, branch_name(run), line.names), line=line
+    )
+
+
+def shown(host: Stage, run: JobRun) -> str:
+    """Return the prompt, with the same words for its mark and for the home."""
+    return unmarked(prompt_of(host.context, run, place(host, run))).replace(str(host.context.home.root), "HOME")
+
+
+@pytest.mark.ruling("E6", "E5", "B3", "P2", "P3", "P4", "spec:continuation_prompt")
+@pytest.mark.parametrize("name", KINDS)
+def test_the_prompt_of_each_kind(host: Stage, name: str) -> None:
+    run = KINDS[name]()
+    prompt = shown(host, JobRun.model_validate_json(run.model_dump_json()))
+    compare(name, prompt)
+    assert prompt.endswith(explain_contract(leaf=is_leaf(run)))
+
+
+WRONG = """\
+import json
+leg = {"id": "build", "agent": "coder", "ephemeral": {"runtime": "codex"}, "action": "do", "prompt": "Build it."}
+print(json.dumps({"service_result": {"decision": "ok", "delegations": [leg]}}))
+"""
+REPAIRS = {"repair": False, "repair-leaf": True}
+
+
+@pytest.mark.ruling("A5", "P4")
+@pytest.mark.parametrize("name", REPAIRS)
+async def test_the_prompt_of_a_repair(stage: Stage, name: str) -> None:
+    await stage.play(stage.job(WRONG, leaf=REPAIRS[name]))
+    [prompt] = stage.context.home.root.rglob("*repair*/prompt*")
+    compare(name, unmarked(prompt.read_text()))
+
+
+def test_there_is_no_file_of_a_kind_that_is_gone() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.md")} == {*KINDS, *REPAIRS}
