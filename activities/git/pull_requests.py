@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import remotes
+from activities.git.branches import commit
 from activities.git.borrowing import borrowed
 from activities.git.command import GitError, git, line, printable
 from activities.git.locks import held
@@ -86,6 +87,17 @@ def heads(source: Source, numbers: Collection[int], token: str | None = None) ->
         with _from(remote, token) as place:
             _fetch(remote, place, sorted(numbers), env, lock)
         return {number: _commit(remote, number) for number in numbers}
+
+
+def target(source: Source, branch: str) -> str:
+    """Return what git takes in this checkout for the branch that a pull request goes into; empty where that is unknown.
+
+    Without its name, take the remote's own main branch.
+    """
+    remote = remote_of(remotes.remotes(source.repo), source.github, host_of(source.web)) or "origin"
+    usual = (f"{remote}/HEAD", f"{remote}/main", f"{remote}/master", "main", "master")
+    names = (f"{remote}/{branch}", branch) if branch else usual
+    return next((each for each in names if commit(source.repo, each)), "")
 
 
 def _remote(source: Source) -> _Remote:

@@ -80,6 +80,7 @@ class Issue(Answer):
     number: int
     state: str
     title: Text = ""
+    body: Text = ""
     html_url: str = ""
     locked: bool = False
     pull_request: dict[str, object] | None = None

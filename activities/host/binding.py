@@ -2,13 +2,14 @@
 
 import re
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from activities.git import pull_requests, worktrees
 from activities.git.pull_requests import Source
 from activities.store.repos import Repo
 from workflows.model.errors import RefusedError, UsageError
+from workflows.model.texts import Text
 from workflows.model.workers import UNRESOLVED
 from workflows.policy import bindings
 
@@ -25,14 +26,17 @@ class Bound:
     github: str = ""
     web: str = ""
     """Where people see that repository; empty: on github.com."""
+    about: Text | None = None
+    """Title and text of it, where GitHub was asked."""
+    into: str = ""
+    """The branch that a pull request goes into, where GitHub was asked."""
     base: str = ""
     """The commit that the work begins from; UNRESOLVED where only its host can tell."""
 
     @property
-    def fields(self) -> dict[str, int | str | None]:
+    def fields(self) -> dict[str, int | str | Text | None]:
         """As an assignment has them."""
-        numbers: dict[str, int | str | None] = {"pull_request": self.pull_request, "issue": self.issue}
-        return numbers | {"github": self.github, "web": self.web, "base": self.base}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 def bound(

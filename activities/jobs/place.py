@@ -5,7 +5,9 @@ from activities.boxes import control_group
 from activities.boxes.box import BoxKind, Network
 from activities.boxes.hosts import ANY
 from activities.git import line as git
+from activities.git import pull_requests
 from activities.git.line import Line
+from activities.git.pull_requests import Source
 from activities.host import boxing
 from activities.host.context import Context
 from activities.jobs.workspace import Workspace
@@ -14,6 +16,7 @@ from activities.settings.model import RuntimeSection, Settings
 from workflows.contract.fences import inline
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.jobs import JobRun
+from workflows.policy.bindings import WEB
 from workflows.policy.prompts.place import Allowed, LeftOut, Place
 
 _ORDER = list(AutonomyPolicy)
@@ -44,9 +47,18 @@ def place_of(context: Context, run: JobRun, workspace: Workspace) -> Place:
         allowed=_allowed(context.settings, run),
         people=line.people,
         merged=line.merged,
+        at_base=run.at_base,
+        target=_target(workspace, run),
         left_out=tuple(LeftOut(each.leg, _reference(each, worktree.branch), each.against, each.files) for each in out),
         references=tuple(worktree.names),
     )
+
+
+def _target(workspace: Workspace, run: JobRun) -> str:
+    asked = run.assignment
+    if asked.pull_request is None:
+        return ""
+    return pull_requests.target(Source(workspace.repo, asked.github, asked.web or WEB), asked.into)
 
 
 def _reference(left: git.LeftOut, own: str | None) -> str:

@@ -1,7 +1,7 @@
 """From a pipeline's name to everything its run needs, frozen (rulings J4, K1)."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sqlalchemy import Engine
 
@@ -47,15 +47,17 @@ def plan(
     issue: int | None = None,
     base: str | None = None,
     token: str | None = None,
+    describe: Callable[[Bound], Bound] = lambda found: found,
 ) -> RunInput:
     """The pipeline as it is now; every agent as it is registered now, every pull request at its head of now.
 
-    A token is shown to GitHub alone, to fetch those heads.
+    A token is shown to GitHub alone, to fetch those heads; `describe` adds the title and text of each.
     """
     pipeline = get(store, name)
     definition = read(pipeline.definition, pipeline.format)
     repo = _repo(store, pipeline)
     bindings = _bindings(repo, settings, (pull_request, issue), definition, token)
+    bindings = {numbers: describe(each) for numbers, each in bindings.items()}
     ours = _based(bindings[pull_request, issue], repo, settings.host, base or definition.base)
     return RunInput(
         run_id=run_id,

@@ -1,6 +1,7 @@
 """What trees belong to and begin from (rulings L1, O1)."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from activities.host.binding import Bound, based
@@ -21,14 +22,27 @@ async def bound(
     token: str | None = None,
     base: str | None = None,
 ) -> Bound:
-    """The binding of work that is asked for now, with its base; the head of a pull request is fetched."""
+    """The binding of work that is asked for now, with its base; a pull request's head and text are fetched."""
     settings = service.settings
 
     def look() -> Bound:
         found = looked_up(repo, settings.host, pull_request, issue, token, settings.github.web)
-        return based(found, repo, settings.host, base)
+        return based(describing(service, token)(found), repo, settings.host, base)
 
     return await asyncio.to_thread(look)
+
+
+def describing(service: Service, token: str | None) -> Callable[[Bound], Bound]:
+    """Return what asks GitHub for title and text of a pull request or an issue; without a token nobody is asked."""
+
+    def describe(found: Bound) -> Bound:
+        if not token or not found.github:
+            return found
+        from activities.github.described import described  # its libraries take a while to import
+
+        return described(found, service.store, service.artifacts, service.settings.github.api_url, token)
+
+    return describe
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 What speaks to Temporal is imported where it is used: its client takes longer to import than a list takes to show.
 """
 
+import asyncio
 import secrets
 import time
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from activities.pipelines import plan as planning
 from activities.store import pipeline_runs as stored_runs
 from activities.store import pipelines as stored
 from activities.store.pipelines import Pipeline
-from bridge.operations import pipeline_runs
+from bridge.operations import bound, pipeline_runs
 from bridge.operations.pipeline_runs import ActiveRunError
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
@@ -108,7 +109,8 @@ async def run(
         raise UsageError(f"{run_id!r} is not a run id; they look like prun-0c5e2v7q9a3k")
     if run_id is not None and stored_runs.get(service.store, run_id) is not None:
         return run_id
-    start = planning.plan(  # it may wait for git: every caller has a thread of its own
+    start = await asyncio.to_thread(  # it waits for git and GitHub
+        planning.plan,
         service.store,
         service.settings,
         service.artifacts,
@@ -120,6 +122,7 @@ async def run(
         issue=issue,
         base=base,
         token=token,
+        describe=bound.describing(service, token),
     )
     return await pipeline_workflows.start(service, start)
 

@@ -57,6 +57,10 @@ class Assignment(Wire):
     """The repository on GitHub whose pull request or issue it is, as it was called when the tree started."""
     web: str = ""
     """Where people see that repository; empty: on github.com."""
+    about: Text | None = None
+    """Title and text of the pull request or issue, as they were when the tree started; None where nobody asked."""
+    into: str = ""
+    """The branch that the pull request goes into; empty where that is not known."""
     base: str = ""
     """The base of its tree: the commit it begins from while its task has no branch (ruling O1).
 

@@ -37,6 +37,8 @@ def delegated(
         issue=parent.issue,
         github=parent.github,
         web=parent.web,
+        about=parent.about,
+        into=parent.into,
         base=parent.base,
     )
     return resolved(asked, settings)

@@ -66,6 +66,10 @@ class Place:
     given: tuple[str, ...] = ()
     """Branches that were merged in for this job: of the legs it depends on."""
     left_out: tuple[LeftOut, ...] = ()
+    at_base: bool = False
+    """It begins from the base on purpose, whatever is on the line."""
+    target: str = ""
+    """What git takes for the branch that the tree's pull request goes into; empty: none, or not known."""
     references: tuple[str, ...] = ()
     """Local branches that name the commits: `base`, `line`, `leg/<id>`."""
 
@@ -97,6 +101,8 @@ def _commits(place: Place) -> str:
     made = f"its base, commit {base}, with {' and '.join(works) or 'the work so far'}"
     if any(each.branch == LINE for each in place.left_out):
         said = f"- You begin from what your branch has; the line is not merged into it: commit {line}, {made}."
+    elif place.at_base:
+        said = f"- You begin from the task's base, commit {base}, on purpose: the work of other jobs is not here."
     elif place.base == place.line:
         said = f"- You begin from the task's base, commit {base}; no work of other jobs is on the line yet."
     else:

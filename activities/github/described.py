@@ -1,0 +1,42 @@
+"""Title and text of a pull request or an issue, as prompts tell them (ruling P3)."""
+
+import asyncio
+from dataclasses import replace
+
+from sqlalchemy import Engine
+
+from activities.github import api
+from activities.github.account import Credentials
+from activities.github.client import Client, GithubError
+from activities.github.models import Issue, Pull
+from activities.host.binding import Bound
+from activities.store.artifacts import Artifacts
+from workflows.contract.fences import cut
+from workflows.model.texts import Text
+from workflows.policy import bindings
+
+SECONDS = 10.0
+TITLE_LIMIT = 300
+TEXT_LIMIT = 8_000
+
+
+def described(found: Bound, store: Engine, artifacts: Artifacts, api_url: str, token: str) -> Bound:
+    """Ask GitHub. Without an answer work starts too, and its prompt says so.
+
+    Every leg of a tree carries the text: by its digest.
+    """
+    try:
+        told = asyncio.run(_asked(found, store, api_url, token))
+    except (GithubError, TimeoutError):
+        return found
+    where = bindings.address(found.github, found.pull_request, found.issue, found.web)
+    text = f"{told.title.strip()[:TITLE_LIMIT]}\n\n{cut(told.body.strip(), TEXT_LIMIT, where)}".strip()
+    into = told.base.ref if isinstance(told, Pull) else ""
+    return replace(found, about=Text(digest=artifacts.put(text.encode())), into=into)
+
+
+async def _asked(found: Bound, store: Engine, api_url: str, token: str) -> Pull | Issue:
+    async with asyncio.timeout(SECONDS), Client(store, Credentials(token=token), api_url) as client:
+        if found.pull_request is not None:
+            return await api.pull(client, found.github, found.pull_request)
+        return await api.issue(client, found.github, found.issue or 0)
