@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import remotes
-from activities.git.branches import commit
 from activities.git.borrowing import borrowed
+from activities.git.branches import commit
 from activities.git.command import GitError, git, line, printable
 from activities.git.locks import held
 from activities.git.registered import common_directory

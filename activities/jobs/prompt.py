@@ -14,6 +14,7 @@ from workflows.model.briefs import ContinuationBrief
 from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobRun
 from workflows.model.states import Continuation
+from workflows.model.texts import Text
 from workflows.model.workers import Worker
 from workflows.policy.prompts.place import Place
 from workflows.policy.prompts.render import render_continuation, text_of, wanted_digests
@@ -32,10 +33,9 @@ def _prompt_of(context: Context, run: JobRun, place: Place) -> str:
     if run.brief:
         _write_briefs(context, run.brief)
         bodies = _texts(context, wanted_digests(run.brief))
-        template = (run.assignment.worker.template or "").strip()
-        root = str(context.artifacts.root)
-        seed = seed_of(context, run)
-        text = render_continuation(run.brief, bodies, root, seed=seed, template=template, place=place)
+        root, seed = str(context.artifacts.root), seed_of(context, run)
+        about = _text(context, run.assignment.about)
+        text = render_continuation(run.brief, bodies, root, seed=seed, run=run, place=place, about=about)
         return f"{text.strip()}\n\n{_ending(context, run)}"
     instructions = context.artifacts.read(run.assignment.prompt)
     return render_task(
@@ -44,7 +44,8 @@ def _prompt_of(context: Context, run: JobRun, place: Place) -> str:
         _ending(context, run),
         _artifact(context, run),
         place=place,
-        goal=_goal(context, run),
+        goal=_text(context, run.goal),
+        about=_text(context, run.assignment.about),
         seed=seed_of(context, run),
     )
 
@@ -94,11 +95,10 @@ def _artifact(context: Context, run: JobRun) -> Artifact | None:
     return Artifact(run.artifacts, body, str(context.artifacts.brief(run.parent_job_id)))
 
 
-def _goal(context: Context, run: JobRun) -> str:
-    """Read the goal of the tree, which a leg is told."""
-    if run.goal is None:
+def _text(context: Context, text: Text | None) -> str:
+    if text is None:
         return ""
-    return text_of(run.goal, _texts(context, [run.goal.digest] if run.goal.digest else ()))
+    return text_of(text, _texts(context, [text.digest] if text.digest else ()))
 
 
 def _write_briefs(context: Context, brief: ContinuationBrief) -> None:

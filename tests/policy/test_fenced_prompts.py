@@ -58,19 +58,24 @@ TEXTS = (
 )
 
 
-def task(text: str) -> str:
+def a_run(text: str, action: Action = Action.ASK) -> JobRun:
     worker = Worker(name=text or "x", runtime="shell", role=text or "x", template=f"T{text}")
-    run = JobRun(
+    asked = Assignment(worker=worker, action=action, prompt=Text(inline="x"), pull_request=7, github="acme/shop")
+    return JobRun(
         job_id=f"{ROOT}.1",
         root_job_id=ROOT,
         parent_job_id=ROOT,
         task_id="task-0123456789ab",
         repo="acme/shop",
-        assignment=Assignment(worker=worker, action=Action.ASK, prompt=Text(inline="x")),
+        assignment=asked,
         attempt=2,
         guidance=(f"G{text}", people_said.of_answer(text, f"A{text}")),
     )
-    return render_task(run, f"I{text}", "(the contract)", Artifact((text or "x",), f"B{text}", "/brief.md"))
+
+
+def task(text: str) -> str:
+    artifact = Artifact((text or "x",), f"B{text}", "/brief.md")
+    return render_task(a_run(text, Action.REVIEW), f"I{text}", "(the contract)", artifact, about=f"H{text}")
 
 
 def continuation(
@@ -91,7 +96,7 @@ def continuation(
         previous_summary=f"p{text}", notes=(f"k{text}",), refused=(RefusedSet(job_id=ROOT, delegations=(delegation,)),),
         valid_agents=(f"v{text}",), inline_artifact_bodies=True,
     )  # fmt: skip
-    return render_continuation(brief, {"d": f"body{text}"}, "/art", template=f"T{text}")
+    return render_continuation(brief, {"d": f"body{text}"}, "/art", run=a_run(text), about=f"H{text}")
 
 
 def remembered(text: str) -> str:

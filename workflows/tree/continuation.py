@@ -125,8 +125,6 @@ def _run_of(
             "own_branch": "" if chain.run.shared_worktree else chain.branch,
             "goal": None,
             "follows": (),
-            "rules": (),
-            "quorum": None,
         }
     )
 

@@ -1,6 +1,9 @@
-"""What each kind of continuation is asked to do: the last section of its prompt."""
+"""What each kind of continuation is asked to do, and what its decision leads to: the last sections of a prompt."""
+
+from collections.abc import Collection
 
 from workflows.contract.fences import inline
+from workflows.contract.models import Action, SynthesisRule
 from workflows.model.briefs import ContinuationBrief, Correction
 from workflows.model.states import Continuation
 
@@ -13,13 +16,34 @@ TITLES = {
     Continuation.FINALIZE: "Final continuation: sum up, nothing more is started",
 }
 
-_CLOSE = "End with exactly one JSON object under the key `service_result`, and nothing after it."
+_DECIDE = {
+    Action.ASK: (
+        "`approved` when you have answered, the answer in `summary` and `findings`; `blocked` when you can't without"
+        " something from outside, named in `needs`; `skipped` when there is nothing to answer."
+    ),
+    Action.REVIEW: (
+        "`approved` when nothing has to change before a merge; `changes_requested` when something has to, each issue"
+        " in `findings` with its file, its line and why; `blocked` when you can't judge it, the reason in `needs`."
+    ),
+    Action.IMPLEMENT: (
+        "`implemented` when the change is made; `blocked` when you can't go on without something from outside, named in"
+        " `needs`; `failed` when you tried and it does not work; `skipped` when there was nothing to change."
+    ),
+}
+_VERIFY = (
+    "You are the check of this work. `approved` (or `implemented`) lets it pass; `changes_requested`, `blocked` or"
+    " `failed` sends it back with your findings, for repair; `skipped` abstains. Run build and tests yourself, and"
+    " decide by what you saw, not by what summaries say. If you could not run them, it is not checked: `blocked`."
+)
+_VOTE = "All jobs of this set vote: one that fails or decides `changes_requested` stops the task."
+_QUORUM = (
+    "Of this set at least {quorum} must decide `approved` or `implemented`, else the task stops; `skipped` abstains."
+)
 
 _NORMAL = """\
 Every leg of your last set has ended. Judge what came out of it against the goal, then do one of these:
 
-1. **The goal is reached**: return `implemented` (or `approved`) with a summary of what was done, and no delegations. \
-The task is then done.
+1. **The goal is reached**: decide, with a summary of what was done, and no delegations. The task is then done.
 2. **Work is left**: return `delegations` for that work only. Give each leg everything it needs in its prompt: it does \
 not see this one. A leg that failed may be issued again with a narrower prompt, another approach or a stronger \
 `model`; a set that is the same as one before is refused as a loop.
@@ -90,9 +114,9 @@ where the answers change them, and drop the rest.
 _FINALIZE = """\
 This is the last job of the task. Nothing runs after it: delegations and questions you return are ignored.
 
-1. Return the best final result there can be from what is above, with `"delegations": []` and no `human_questions`.
+1. Return the best final result there can be from what is above.
 2. `decision`: `implemented` or `approved` only if the goal is reached; otherwise `blocked` when something outside is \
-missing, `failed` when the work itself did not succeed.
+missing, `failed` when the work itself did not succeed, `changes_requested` when a review found what has to change.
 3. `summary`: what is done, what is not, and why the task ended here. The line holds the work of all legs that \
 succeeded and did not conflict; name what is not on it, with the branches and pull requests that hold it, so that a \
 person can go on from there.
@@ -100,9 +124,21 @@ person can go on from there.
 
 
 def ask(brief: ContinuationBrief) -> str:
-    """What is wanted now, and how to answer."""
+    """What is wanted now."""
     approved = "A person has seen the failures above and said to go on in spite of them.\n\n" if brief.approved else ""
-    return f"{approved}{_text(brief)}\n\n{_CLOSE}"
+    return f"{approved}{_text(brief)}"
+
+
+def decisions(action: Action, rules: Collection[SynthesisRule] = (), quorum: int | None = None) -> str:
+    """What each decision of a job means, and what it leads to."""
+    lines = [_DECIDE[action]]
+    if SynthesisRule.VERIFY in rules:
+        lines.append(_VERIFY)
+    if SynthesisRule.VOTE in rules:
+        lines.append(_VOTE)
+    if SynthesisRule.QUORUM in rules and quorum is not None:
+        lines.append(_QUORUM.format(quorum=quorum))
+    return "\n".join(lines)
 
 
 def _text(brief: ContinuationBrief) -> str:

@@ -1,41 +1,18 @@
-"""What a job is for: the goal of its tree, the work it looks at, and what its decision leads to (ruling P3)."""
+"""What a job is for: the goal of its tree, the work and the pull request that it looks at (ruling P3)."""
 
+import shlex
 from collections.abc import Iterator
 
 from workflows.contract.fences import Fences, cut, inline
-from workflows.contract.models import Action, SynthesisRule
+from workflows.contract.models import Action
 from workflows.model.briefs import BriefLeg
 from workflows.model.jobs import JobRun
 from workflows.policy import bindings
 from workflows.policy.prompts.place import Place
-from workflows.policy.prompts.render import STARTER, leg_outcome
+from workflows.policy.prompts.render import STARTER, about_block, leg_outcome
 
 GOAL_LIMIT = 16_000
 MOST_DIFFS = 20
-
-_DECIDE = {
-    Action.ASK: (
-        "`approved` when you have answered, the answer in `summary` and `findings`; `blocked` when you can't without"
-        " something from outside, named in `needs`; `skipped` when there is nothing to answer."
-    ),
-    Action.REVIEW: (
-        "`approved` when nothing has to change before a merge; `changes_requested` when something has to, each issue"
-        " in `findings` with its file, its line and why; `blocked` when you can't judge it, the reason in `needs`."
-    ),
-    Action.IMPLEMENT: (
-        "`implemented` when the change is made; `blocked` when you can't go on without something from outside, named in"
-        " `needs`; `failed` when you tried and it does not work; `skipped` when there was nothing to change."
-    ),
-}
-_VERIFY = (
-    "You are the check of this work. `approved` (or `implemented`) lets it pass; `changes_requested`, `blocked` or"
-    " `failed` sends it back with your findings, for repair; `skipped` abstains. Run build and tests yourself, and"
-    " decide by what you saw, not by what summaries say. If you could not run them, it is not checked: `blocked`."
-)
-_VOTE = "All jobs of this set vote: one that fails or decides `changes_requested` stops the task."
-_QUORUM = (
-    "Of this set at least {quorum} must decide `approved` or `implemented`, else the task stops; `skipped` abstains."
-)
 
 
 def goal_section(goal: str, instructions: str, run: JobRun, fences: Fences) -> str:
@@ -51,16 +28,14 @@ def goal_section(goal: str, instructions: str, run: JobRun, fences: Fences) -> s
 
 def looked_at(run: JobRun, place: Place | None, fences: Fences) -> str:
     """The work that a job follows on or judges, and the commands that show it."""
-    if run.follows:
-        title = "What you review" if run.assignment.action is Action.REVIEW else "What was done before"
-        legs = "\n\n".join(leg_outcome(leg, fences) for leg in run.follows)
-        merged = "Their changes are merged in your working folder. " if run.branch_deps else ""
-        shown = "; ".join(_diffs(run.follows, place)) if place else ""
-        how = f"{merged}The commands that show them: {shown}." if shown else merged
-        return "\n\n".join(part for part in (f"# {title}", legs, how.strip()) if part)
-    if run.assignment.action is Action.REVIEW and run.assignment.pull_request is not None:
-        return _pull_request(run)
-    return ""
+    if not run.follows:
+        return ""
+    title = "What you review" if run.assignment.action is Action.REVIEW else "What was done before"
+    legs = "\n\n".join(leg_outcome(leg, fences) for leg in run.follows)
+    merged = "Their changes are merged in your working folder. " if run.branch_deps else ""
+    shown = "; ".join(_diffs(run.follows, place)) if place else ""
+    how = f"{merged}The commands that show them: {shown}." if shown else merged
+    return "\n\n".join(part for part in (f"# {title}", legs, how.strip()) if part)
 
 
 def _diffs(legs: tuple[BriefLeg, ...], place: Place) -> Iterator[str]:
@@ -71,23 +46,25 @@ def _diffs(legs: tuple[BriefLeg, ...], place: Place) -> Iterator[str]:
         yield f"{inline(f'git diff {line}...{branch}')} (leg {inline(leg.id)})"
 
 
-def _pull_request(run: JobRun) -> str:
+def belonging(run: JobRun, place: Place | None, about: str, fences: Fences) -> str:
+    """The pull request that a job reviews; the pull request or issue of a job that starts the tree."""
     asked = run.assignment
-    what = bindings.in_words(asked.pull_request, asked.issue, asked.github)
-    return (
-        f"# What you review\n\nThe changes of {what}: your working folder is at its head. The command that shows them:"
-        " `git diff BRANCH...HEAD`, with the branch that it is to be merged into. `git branch -a` lists them;"
-        " as a rule it is `origin/main` or `main`. Its title and text are not here, unless your task quotes them."
+    reviews = asked.action is Action.REVIEW and asked.pull_request is not None
+    if not reviews and (run.delegation_id or not about):
+        return ""
+    quoted = (
+        about_block(run, about, fences) if about else "Its title and text are not here, unless your task quotes them."
     )
+    parts = [_changes(run, place), quoted] if reviews else [quoted]
+    return "\n\n".join(["# The pull request" if asked.pull_request is not None else "# The issue", *parts])
 
 
-def decisions(run: JobRun) -> str:
-    """What each decision of a job means, and what it leads to."""
-    lines = [_DECIDE[run.assignment.action]]
-    if SynthesisRule.VERIFY in run.rules:
-        lines.append(_VERIFY)
-    if SynthesisRule.VOTE in run.rules:
-        lines.append(_VOTE)
-    if SynthesisRule.QUORUM in run.rules and run.quorum is not None:
-        lines.append(_QUORUM.format(quorum=run.quorum))
-    return "# What to decide\n\n" + "\n".join(lines)
+def _changes(run: JobRun, place: Place | None) -> str:
+    head = place.named("base", place.base) if place else "HEAD"
+    into = place.target if place else ""
+    command = f"git diff {shlex.quote(into) if into else 'BRANCH'}...{head}"
+    which = ", with the branch that it goes into for BRANCH: `git branch -a` lists them" if not into else ""
+    what = bindings.in_words(run.assignment.pull_request, None, run.assignment.github)
+    return (
+        f"You review {what}. Its head is the task's base. The command that shows its changes: {inline(command)}{which}."
+    )

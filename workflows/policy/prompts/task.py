@@ -3,24 +3,15 @@
 from dataclasses import dataclass
 
 from workflows.contract.fences import Fences, cut, inline, written
-from workflows.contract.models import Action
 from workflows.model.jobs import JobRun
 from workflows.policy import bindings
 from workflows.policy.prompts import people_said
+from workflows.policy.prompts.asks import decisions
 from workflows.policy.prompts.place import Place, render_place
-from workflows.policy.prompts.purpose import decisions, goal_section, looked_at
-from workflows.policy.prompts.render import STARTER, standing
+from workflows.policy.prompts.purpose import belonging, goal_section, looked_at
+from workflows.policy.prompts.render import STARTER, rule, standing, who
 
 ARTIFACT_LIMIT = 32_000
-
-_RULES = {
-    Action.ASK: "Answer from what is in the working directory. Change nothing: whatever you change is thrown away.",
-    Action.REVIEW: "Review what is in the working directory. Change nothing: whatever you change is thrown away.",
-    Action.IMPLEMENT: (
-        "Make the change in the working directory, which is a branch of your own. You need not commit: what you leave"
-        " uncommitted is committed for you."
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -46,6 +37,7 @@ def render_task(
     *,
     place: Place | None = None,
     goal: str = "",
+    about: str = "",
     seed: str = "",
 ) -> str:
     """The whole prompt: role, place, task, material, and the contract last, where it is best remembered."""
@@ -58,9 +50,10 @@ def render_task(
             goal_section(goal, instructions, run, fences),
             f"# Task\n\nWhat you are asked to do:\n\n{fences.block(instructions.strip(), _asker(run))}",
             looked_at(run, place, fences),
+            belonging(run, place, about, fences),
             _guidance(run, fences),
             _material(artifact, fences) if artifact else "",
-            decisions(run),
+            f"# What to decide\n\n{decisions(run.assignment.action, run.rules, run.quorum)}",
             contract,
         )
         return "\n\n".join(part for part in parts if part)
@@ -73,15 +66,9 @@ def _asker(run: JobRun) -> str:
 
 
 def _job(run: JobRun) -> str:
-    worker, action = run.assignment.worker, run.assignment.action
-    role = f" Your role: {inline(worker.role)}." if worker.role else ""
     asked = run.assignment
-    said = bindings.sentence(bindings.in_words(asked.pull_request, asked.issue, asked.github))
-    belongs_to = f" {said}" if said else ""
-    return (
-        f"# Job\n\nYou are {inline(worker.name)}, doing the job `{run.job_id}` ({action}) on the repository"
-        f" {inline(run.repo)}.{belongs_to}{role} The working directory is a checkout of it.\n{_RULES[action]}"
-    )
+    belongs_to = bindings.sentence(bindings.in_words(asked.pull_request, asked.issue, asked.github))
+    return "\n".join(["# Job", "", *filter(None, (who(run), belongs_to, rule(run)))])
 
 
 def _guidance(run: JobRun, fences: Fences) -> str:
