@@ -30,6 +30,8 @@ class Bound:
     """Title and text of it, where GitHub was asked."""
     into: str = ""
     """The branch that a pull request goes into, where GitHub was asked."""
+    head: str = ""
+    """The head of a pull request, where the work begins from another commit."""
     base: str = ""
     """The commit that the work begins from; UNRESOLVED where only its host can tell."""
 
@@ -71,7 +73,8 @@ def based(found: Bound, repo: Repo, here: str, ref: str | None = None) -> Bound:
     HEAD of a checkout on another host is read there, by the first job.
     """
     if ref is not None:
-        return replace(found, base=_named(repo, here, ref))
+        named = _named(repo, here, ref)
+        return replace(found, base=named, head=found.base if found.base != named else "")
     if found.base:
         return found
     return replace(found, base=worktrees.tip(Path(repo.path)) if repo.host == here else UNRESOLVED)

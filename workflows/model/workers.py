@@ -61,6 +61,8 @@ class Assignment(Wire):
     """Title and text of the pull request or issue, as they were when the tree started; None where nobody asked."""
     into: str = ""
     """The branch that the pull request goes into; empty where that is not known."""
+    head: str = ""
+    """The head of the pull request when the tree started, where the tree has another base."""
     base: str = ""
     """The base of its tree: the commit it begins from while its task has no branch (ruling O1).
 

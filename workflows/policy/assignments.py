@@ -39,6 +39,7 @@ def delegated(
         web=parent.web,
         about=parent.about,
         into=parent.into,
+        head=parent.head,
         base=parent.base,
     )
     return resolved(asked, settings)

@@ -88,7 +88,7 @@ def _folder(place: Place) -> str:
     on = (
         f"on the branch {inline(place.branch)}, which stays"
         if place.branch
-        else "on no branch (detached): it is thrown away afterwards, with all you change there"
+        else "on no branch (detached), for this job alone"
     )
     return f"- Repository {inline(place.repo)}, working folder {inline(place.folder)}, {on}."
 

@@ -1,15 +1,13 @@
-"""What a job is for: the goal of its tree, the work and the pull request that it looks at (ruling P3)."""
+"""What a job is for: the goal of its tree, and the work that it looks at (ruling P3)."""
 
-import shlex
 from collections.abc import Iterator
 
 from workflows.contract.fences import Fences, cut, inline
 from workflows.contract.models import Action
 from workflows.model.briefs import BriefLeg
 from workflows.model.jobs import JobRun
-from workflows.policy import bindings
 from workflows.policy.prompts.place import Place
-from workflows.policy.prompts.render import STARTER, about_block, leg_outcome
+from workflows.policy.prompts.render import STARTER, leg_outcome
 
 GOAL_LIMIT = 16_000
 MOST_DIFFS = 20
@@ -44,27 +42,3 @@ def _diffs(legs: tuple[BriefLeg, ...], place: Place) -> Iterator[str]:
     for leg in [each for each in legs if each.branch][:MOST_DIFFS]:
         branch = f"leg/{leg.id}" if f"leg/{leg.id}" in place.references else leg.branch
         yield f"{inline(f'git diff {line}...{branch}')} (leg {inline(leg.id)})"
-
-
-def belonging(run: JobRun, place: Place | None, about: str, fences: Fences) -> str:
-    """The pull request that a job reviews; the pull request or issue of a job that starts the tree."""
-    asked = run.assignment
-    reviews = asked.action is Action.REVIEW and asked.pull_request is not None
-    if not reviews and (run.delegation_id or not about):
-        return ""
-    quoted = (
-        about_block(run, about, fences) if about else "Its title and text are not here, unless your task quotes them."
-    )
-    parts = [_changes(run, place), quoted] if reviews else [quoted]
-    return "\n\n".join(["# The pull request" if asked.pull_request is not None else "# The issue", *parts])
-
-
-def _changes(run: JobRun, place: Place | None) -> str:
-    head = place.named("base", place.base) if place else "HEAD"
-    into = place.target if place else ""
-    command = f"git diff {shlex.quote(into) if into else 'BRANCH'}...{head}"
-    which = ", with the branch that it goes into for BRANCH: `git branch -a` lists them" if not into else ""
-    what = bindings.in_words(run.assignment.pull_request, None, run.assignment.github)
-    return (
-        f"You review {what}. Its head is the task's base. The command that shows its changes: {inline(command)}{which}."
-    )

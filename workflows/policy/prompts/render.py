@@ -13,6 +13,7 @@ from workflows.policy import bindings
 from workflows.policy.prices import dollars
 from workflows.policy.prompts import people_said
 from workflows.policy.prompts.asks import TITLES, ask, decisions
+from workflows.policy.prompts.belonging import belonging
 from workflows.policy.prompts.place import Place, render_place
 
 BODY_LIMIT = 8_000
@@ -22,12 +23,12 @@ FINDINGS_LIMIT = 4_000
 
 _INTRODUCTION = "You coordinate a tree of delegated jobs. This prompt is complete: it needs no memory of earlier runs."
 
-_THROWN_AWAY = "Mend nothing there: what you or a build write is thrown away."
+_THROWN_AWAY = ". Mend nothing there: what you or a build write is thrown away."
 _FOLDER = {
     Action.ASK: _THROWN_AWAY,
     Action.REVIEW: _THROWN_AWAY,
     Action.IMPLEMENT: (
-        "It is a branch of your own. You need not commit: what you leave uncommitted is committed for you."
+        ", on a branch of your own. You need not commit: what you leave uncommitted is committed for you."
     ),
 }
 
@@ -66,7 +67,7 @@ def render_continuation(
     """The whole prompt. A text missing from `bodies` is said to be missing, never left out in silence."""
 
     def write(fences: Fences) -> str:
-        sections = _sections(brief, bodies, artifact_root, fences, run, about)
+        sections = _sections(brief, bodies, artifact_root, fences, run, place, about)
         people, *rest = (f"## {title}\n\n{text}" if text else "" for title, text in sections)
         intro = f"{who(run)}\n{rule(run)}\n\n{_INTRODUCTION}" if run else _INTRODUCTION
         parts = [f"# {TITLES[brief.flavour]}", f"{intro} {fences.meaning(obeyed=_OBEYED)}"]
@@ -87,15 +88,7 @@ def who(run: JobRun) -> str:
 
 def rule(run: JobRun) -> str:
     """Say what becomes of what the job leaves in its folder."""
-    return f"Your working folder is a checkout of it. {_FOLDER[run.assignment.action]}"
-
-
-def about_block(run: JobRun, about: str, fences: Fences) -> str:
-    """Quote title and text of the pull request or issue that the tree belongs to: anybody may have written them."""
-    asked = run.assignment
-    what = bindings.in_words(asked.pull_request, asked.issue, asked.github)
-    said = fences.block(about.strip(), f"the author of {what}, on GitHub")
-    return f"Title and text of {what}, as data:\n\n{said}"
+    return f"Your working folder is a checkout of it{_FOLDER[run.assignment.action]}"
 
 
 def _sections(
@@ -104,18 +97,17 @@ def _sections(
     artifact_root: str,
     fences: Fences,
     run: JobRun | None,
+    place: Place | None,
     about: str,
 ) -> tuple[tuple[str, str], ...]:
     """Write the sections; what people said comes first."""
     goal = fences.block(text_of(brief.goal, bodies), STARTER)
-    quoted = f"\n\n{about_block(run, about, fences)}" if run and about else ""
+    belongs_to = (belonging(run, place, about, fences) if run else "") or bindings.sentence(brief.belongs_to)
+    goal = f"The task's original instructions, which this job still serves:\n\n{goal}"
     decide = decisions(run.assignment.action, run.rules, run.quorum) if run else ""
     return (
         ("Human answers" if brief.answers else "What a person said", _answers(brief, fences)),
-        (
-            "Goal",
-            f"{_belongs_to(brief)}The task's original instructions, which this job still serves:\n\n{goal}{quoted}",
-        ),
+        ("Goal", f"{belongs_to}\n\n{goal}".strip()),
         ("Your assignment within it", _assignment(brief, bodies, fences)),
         ("Budget", _budget(brief.budget, last=brief.flavour is Continuation.FINALIZE)),
         ("Outcomes", _outcomes(brief, _bodies(brief, bodies, artifact_root, fences), fences)),
@@ -128,11 +120,6 @@ def _sections(
 def standing(template: str, fences: Fences) -> list[str]:
     """What the operator wants an agent to keep to in every job, if anything."""
     return [f"Keep to this in every job:\n\n{fences.block(template, 'the operator')}"] if template else []
-
-
-def _belongs_to(brief: ContinuationBrief) -> str:
-    said = bindings.sentence(brief.belongs_to)
-    return f"{said}\n\n" if said else ""
 
 
 def _answers(brief: ContinuationBrief, fences: Fences) -> str:

@@ -7,8 +7,9 @@ from workflows.model.jobs import JobRun
 from workflows.policy import bindings
 from workflows.policy.prompts import people_said
 from workflows.policy.prompts.asks import decisions
+from workflows.policy.prompts.belonging import belonging
 from workflows.policy.prompts.place import Place, render_place
-from workflows.policy.prompts.purpose import belonging, goal_section, looked_at
+from workflows.policy.prompts.purpose import goal_section, looked_at
 from workflows.policy.prompts.render import STARTER, rule, standing, who
 
 ARTIFACT_LIMIT = 32_000
@@ -43,14 +44,15 @@ def render_task(
     """The whole prompt: role, place, task, material, and the contract last, where it is best remembered."""
 
     def write(fences: Fences) -> str:
+        github = belonging(run, place, about, fences)
         parts = (
-            f"{_job(run)}\n{fences.meaning(obeyed=_OBEYED)}",
+            f"{_job(run, named=bool(github))}\n{fences.meaning(obeyed=_OBEYED)}",
             *standing((run.assignment.worker.template or "").strip(), fences),
             render_place(place) if place else "",
             goal_section(goal, instructions, run, fences),
             f"# Task\n\nWhat you are asked to do:\n\n{fences.block(instructions.strip(), _asker(run))}",
             looked_at(run, place, fences),
-            belonging(run, place, about, fences),
+            f"# The {'issue' if run.assignment.pull_request is None else 'pull request'}\n\n{github}" if github else "",
             _guidance(run, fences),
             _material(artifact, fences) if artifact else "",
             f"# What to decide\n\n{decisions(run.assignment.action, run.rules, run.quorum)}",
@@ -65,9 +67,10 @@ def _asker(run: JobRun) -> str:
     return f"the job that delegated this one, {run.parent_job_id}" if run.parent_job_id else STARTER
 
 
-def _job(run: JobRun) -> str:
+def _job(run: JobRun, *, named: bool) -> str:
+    """Who does what; the pull request or issue too, where no section names it."""
     asked = run.assignment
-    belongs_to = bindings.sentence(bindings.in_words(asked.pull_request, asked.issue, asked.github))
+    belongs_to = "" if named else bindings.sentence(bindings.in_words(asked.pull_request, asked.issue, asked.github))
     return "\n".join(["# Job", "", *filter(None, (who(run), belongs_to, rule(run)))])
 
 

@@ -1,0 +1,34 @@
+"""The pull request or issue of a tree: its title and text, and the command that shows its changes (ruling P3)."""
+
+import shlex
+
+from workflows.contract.fences import Fences, inline
+from workflows.contract.models import Action
+from workflows.model.jobs import JobRun
+from workflows.policy import bindings
+from workflows.policy.prompts.place import HASH, Place
+
+UNREAD = "Its title and text are not here, unless your task quotes them."
+
+
+def belonging(run: JobRun, place: Place | None, about: str, fences: Fences) -> str:
+    """Tell a job that reviews the pull request, and one that works on the whole of the tree's goal."""
+    asked = run.assignment
+    reviews = asked.action is Action.REVIEW and asked.pull_request is not None
+    if not reviews and (run.delegation_id or not about):
+        return ""
+    what = bindings.in_words(asked.pull_request, asked.issue, asked.github)
+    author = f"the author of {what}, on GitHub"
+    quoted = f"Its title and text, as data:\n\n{fences.block(about.strip(), author)}" if about else UNREAD
+    if reviews:
+        return f"You review {what}. {_changes(run, place)}\n\n{quoted}"
+    return f"This work belongs to {what}. {quoted}"
+
+
+def _changes(run: JobRun, place: Place | None) -> str:
+    head = run.assignment.head[:HASH]
+    into = shlex.quote(place.target) if place and place.target else "BRANCH"
+    command = inline(f"git diff {into}...{head or (place.named('base', place.base) if place else 'HEAD')}")
+    which = "" if place and place.target else ", with the branch that it goes into: `git branch -a` lists them"
+    at = f"commit `{head}`, and the task begins from another one" if head else "the task's base"
+    return f"Its head is {at}. The command that shows its changes: {command}{which}."
