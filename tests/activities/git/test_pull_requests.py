@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.git import pull_requests, remotes
-from activities.git.pull_requests import LOCK_FILE, Source, heads, ref_of
+from activities.git.pull_requests import LOCK_FILE, Source, heads, ref_of, target
 from tests.activities.git.conftest import make_repository, run_git
 from tests.activities.git.hub import clone, propose, served
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
@@ -48,6 +48,20 @@ def test_the_head_is_there_and_nothing_else_has_changed(hub: Path, checkout: Pat
     assert state(checkout) == before
     assert not (checkout / ".git" / "FETCH_HEAD").exists()
     assert not (checkout / ".git" / LOCK_FILE).exists()
+
+
+@pytest.mark.ruling("P3")
+def test_the_branch_it_goes_into_is_named_as_git_takes_it_here(hub: Path, checkout: Path) -> None:
+    assert target(source(checkout), "") == "origin/HEAD"
+    assert target(source(checkout), "main") == "origin/main"
+    assert target(source(checkout), "release") == "", "the checkout has never seen it"
+    run_git(checkout, "branch", "release")
+    assert target(source(checkout), "release") == "release"
+    run_git(checkout, "remote", "rename", "origin", "up")
+    run_git(checkout, "remote", "set-url", "up", "git@github.com:acme/shop.git")
+    assert target(source(checkout), "main") == "up/main"
+    run_git(checkout, "remote", "remove", "up")
+    assert target(source(checkout), "") == "main"
 
 
 def test_several_are_fetched_at_once_and_none_needs_no_remote(hub: Path, checkout: Path) -> None:

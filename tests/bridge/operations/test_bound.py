@@ -1,6 +1,7 @@
 """Repositories learn what they are called on GitHub, and trees what they belong to."""
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
+from tests.github.hub import Hub
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 from workflows.model.workers import UNRESOLVED, Worker
 from workflows.pipeline.records import RunRecord
@@ -34,6 +36,13 @@ def service(home: Home) -> Service:
 @pytest.fixture
 def hub(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "hub" / "shop")
+
+
+@pytest.fixture
+def github() -> Iterator[Hub]:
+    with Hub() as hub:
+        hub.repo("acme/tool")
+        yield hub
 
 
 @pytest.fixture
@@ -157,6 +166,42 @@ class TestStarting:
         assert started == []
 
 
+@pytest.mark.ruling("P3")
+class TestItsText:
+    """Title and text go with the tree, for every job of it that needs them."""
+
+    @pytest.fixture
+    def number(self, home: Home, github: Hub, hub: Path) -> int:
+        home.config.write_text(
+            f'[github]\napi_url = "{github.address}"\n[runtimes.runtime_a]\nadapter = "script"\ncommand = ["cat"]\n'
+        )
+        number = github.pull("topic", title="Limit the rate")
+        propose(hub, number, "a change")
+        return number
+
+    async def test_of_a_job_and_of_a_recipe(
+        self, home: Home, number: int, github: Hub, checkout: Path, started: list[TreeInput]
+    ) -> None:
+        service, token = Service(home), github.user("helper", role="write")
+        with_scout(service, checkout, "acme/tool")
+        job = new_jobs.NewJob("scout", "ask", "look", "acme/shop", pull_request=number)
+        await new_jobs.start(service, job, token=token)
+        recipe = new_jobs.NewRecipe(Recipe.REVIEW_PANEL, "Is it good?", "acme/shop", pull_request=number)
+        await new_jobs.orchestrate(service, recipe, token)
+        for asked in [tree.assignment for tree in started]:
+            assert asked.about is not None
+            assert (service.artifacts.read(asked.about), asked.into) == ("Limit the rate", "main")
+
+    async def test_nobody_is_asked_without_a_token(
+        self, home: Home, number: int, github: Hub, checkout: Path, started: list[TreeInput]
+    ) -> None:
+        service, before = Service(home), len(github.requests)
+        with_scout(service, checkout, "acme/tool")
+        await new_jobs.start(service, new_jobs.NewJob("scout", "ask", "look", "acme/shop", pull_request=number))
+        assert [tree.assignment.about for tree in started] == [None]
+        assert len(github.requests) == before
+
+
 @pytest.mark.ruling("O1")
 class TestTheBase:
     """A tree begins from one commit, which is resolved when it starts."""
@@ -196,8 +241,12 @@ class TestTheBase:
         self, service: Service, hub: Path, first: str, started: list[TreeInput]
     ) -> None:
         propose(hub, 7, "a change")
+        head = propose(hub, 8, "another")
         await new_jobs.start(service, replace(self.LOOK, pull_request=7, base=first))
-        assert [(tree.assignment.pull_request, tree.assignment.base) for tree in started] == [(7, first)]
+        await new_jobs.start(service, replace(self.LOOK, pull_request=8, base=head[:12]))
+        one, other = (tree.assignment for tree in started)
+        assert (one.pull_request, one.base, one.head) == (7, first, run_git(hub, "rev-parse", "refs/pull/7/head"))
+        assert (other.pull_request, other.base, other.head) == (8, head, "")
 
     @pytest.mark.parametrize(
         ("ref", "why"),

@@ -27,8 +27,9 @@ def belonging(run: JobRun, place: Place | None, about: str, fences: Fences) -> s
 
 def _changes(run: JobRun, place: Place | None) -> str:
     head = run.assignment.head[:HASH]
-    into = shlex.quote(place.target) if place and place.target else "BRANCH"
+    target = place.target if place else ""
+    into = target if target == shlex.quote(target) else "BRANCH"  # never a command that a branch's name is part of
     command = inline(f"git diff {into}...{head or (place.named('base', place.base) if place else 'HEAD')}")
-    which = "" if place and place.target else ", with the branch that it goes into: `git branch -a` lists them"
+    which = "" if into == target else ", with the branch that it goes into: `git branch -a` lists them"
     at = f"commit `{head}`, and the task begins from another one" if head else "the task's base"
     return f"Its head is {at}. The command that shows its changes: {command}{which}."

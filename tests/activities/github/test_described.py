@@ -1,0 +1,73 @@
+"""Title and text of what work belongs to are read when it starts, and nothing fails without them (P3)."""
+
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from activities.github import described as reading
+from activities.github.described import TEXT_LIMIT, TITLE_LIMIT, described
+from activities.host.binding import Bound
+from activities.store.artifacts import Artifacts
+from tests.contract.redaction_table import TOKENS
+from tests.github.hub import Hub
+
+pytestmark = pytest.mark.ruling("P3")
+
+
+@pytest.fixture
+def artifacts(tmp_path: Path) -> Artifacts:
+    return Artifacts(tmp_path / "home" / "artifacts")
+
+
+def asked(hub: Hub, store: Engine, artifacts: Artifacts, token: str = "", **what: int) -> Bound:
+    token = token or hub.user("helper", role="write")
+    return described(Bound(github="acme/tool", base="c0ffee", **what), store, artifacts, hub.address, token)
+
+
+def said(artifacts: Artifacts, found: Bound) -> str:
+    assert found.about is not None
+    assert found.about.inline is None, "every leg of a tree carries it"
+    return artifacts.read(found.about)
+
+
+def test_title_text_and_the_branch_it_goes_into(hub: Hub, store: Engine, artifacts: Artifacts) -> None:
+    number = hub.pull("topic", title="Limit the rate", body="Ten a second.\r\n\nNot more.")
+    found = asked(hub, store, artifacts, pull_request=number)
+    assert said(artifacts, found) == "Limit the rate\n\nTen a second.\r\n\nNot more."
+    assert (found.into, found.base) == ("main", "c0ffee")
+
+
+def test_an_issue_has_them_too(hub: Hub, store: Engine, artifacts: Artifacts) -> None:
+    number = hub.issue("It is slow", "At night.")
+    found = asked(hub, store, artifacts, issue=number)
+    assert (said(artifacts, found), found.into) == ("It is slow\n\nAt night.", "")
+
+
+def test_they_are_cut_and_their_secrets_kept_apart(hub: Hub, store: Engine, artifacts: Artifacts) -> None:
+    token = TOKENS["GitHub personal"]
+    number = hub.pull("topic", title="t" * 400, body=f"{token} {'x' * 9_000}")
+    text = said(artifacts, asked(hub, store, artifacts, pull_request=number))
+    title, _, body = text.partition("\n\n")
+    assert title == "t" * TITLE_LIMIT
+    assert token not in text
+    assert f"[cut: {TEXT_LIMIT:,} of" in body
+    assert body.endswith(f"the whole text is in https://github.com/acme/tool/pull/{number}]")
+
+
+def test_without_an_answer_work_starts_all_the_same(
+    hub: Hub, store: Engine, artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = hub.pull()
+    assert asked(hub, store, artifacts, pull_request=number + 1).about is None
+    assert asked(hub, store, artifacts, token="ghp_of_nobody", pull_request=number).about is None
+    monkeypatch.setattr(reading, "SECONDS", 0.2)
+    hub.delay("GET /repos/*/pulls/*", 5)
+    begun = time.monotonic()
+    assert asked(hub, store, artifacts, pull_request=number) == Bound(
+        pull_request=number, github="acme/tool", base="c0ffee"
+    )
+    assert time.monotonic() - begun < 5
+    hub.down()
+    assert asked(hub, store, artifacts, token="x", pull_request=number).about is None
