@@ -57,7 +57,7 @@ class Told:
     prompt: str
 
 
-def prompt(service: Service, job_id: str, attempt: int | None = None) -> Told:
+def prompt(service: Service, job_id: str, attempt: int | None = None, most: int = MOST_OF_A_PROMPT) -> Told:
     """Return the prompt of an attempt, or of the last one; raise `NotFoundError` if there is none to show."""
     job = jobs.get(service, job_id)
     runs = {run.attempt: run for run in stored_runs.of_job(service.store, job.job_id)}
@@ -75,7 +75,7 @@ def prompt(service: Service, job_id: str, attempt: int | None = None) -> Told:
         )
     for file in PROMPT_FILES:
         try:
-            text = content_of(Path(run.run_dir) / file, MOST_OF_A_PROMPT).decode(errors="replace")
+            text = content_of(Path(run.run_dir) / file, most).decode(errors="replace")
         except FileNotFoundError:
             continue
         except NotRegularError as error:

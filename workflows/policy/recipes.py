@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 
-from workflows.contract.fences import written
+from workflows.contract.fences import Fences, written
 from workflows.contract.models import (
     Action,
     AutonomyPolicy,
@@ -56,6 +56,9 @@ reach: say so. Return `changes_requested` with one structured finding per object
 ran, what came out), otherwise `approved`."""
 
 
+_OBEYED = "The exception is the goal: it says what your task is."
+
+
 def expand(
     recipe: Recipe,
     goal: str,
@@ -89,11 +92,13 @@ def caveat(recipe: Recipe, runtimes: Sequence[str]) -> str:
 
 
 def _about(instructions: str, goal: str) -> str:
-    """The instructions with the goal in its place, as what whoever started the recipe wrote."""
-    by = "who started this task"
-    return written(
-        goal, lambda fences: f"{fences.meaning()}\n\n{instructions.replace('{goal}', fences.block(goal, by))}"
-    )
+    """Put the goal in its place: data by whoever started the recipe, and yet what the task is (ruling P7)."""
+
+    def write(fences: Fences) -> str:
+        quoted = fences.block(goal, "who started this task")
+        return f"{fences.meaning(obeyed=_OBEYED)}\n\n{instructions.replace('{goal}', quoted)}"
+
+    return written(goal, write)
 
 
 def _each(

@@ -15,7 +15,9 @@ from workflows.model.errors import ServiceError
 from workflows.model.states import Continuation, JobState
 from workflows.policy.decisions import decided
 
-DIFF_BYTES, OUTPUT_LETTERS, TAIL_LETTERS = 40_000, 30_000, 6_000
+DIFF_BYTES, OUTPUT_LETTERS, TAIL_LETTERS, PROMPT_LETTERS = 40_000, 30_000, 6_000, 30_000
+PROMPT_BYTES = 4 * PROMPT_LETTERS + 64_000
+"""As much is read, so that no secret is cut where it is looked for."""
 LISTS = ("findings", "tests_run", "needs")
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 
@@ -28,7 +30,16 @@ class _ShownDiff:
     problem: str = ""
 
 
+@dataclass(frozen=True)
+class _ShownPrompt:
+    text: str = ""
+    attempt: int = 0
+    cut: bool = False
+    problem: str = ""
+
+
 _diffs = Recent[_ShownDiff](seconds=5)
+_prompts = Recent[_ShownPrompt](seconds=60)
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
@@ -56,6 +67,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "branch": found.legs[0] if found else None,
         "conflicts": [each for each in legs.conflicts_of(service, tree, told) if each.job_id == job.job_id],
         "diff": _diff(service, job.job_id, job.head_sha or str(job.attempt), running=running),
+        "told": _told(service, job.job_id, len(detail.attempts)),
         "output": output.of_job(service, job.job_id, TAIL_LETTERS if running else OUTPUT_LETTERS),
         "events": sorted([*told, *jobs.waits(service, job.job_id)], key=lambda event: event.at),
         "running": running,
@@ -86,6 +98,20 @@ def _read_diff(service: Service, job_id: str) -> _ShownDiff:
     except ServiceError as error:
         return _ShownDiff("", problem=error.message)
     return _ShownDiff(found.source, patches.files(text), cut)
+
+
+def _told(service: Service, job_id: str, attempts: int) -> _ShownPrompt:
+    """An attempt's prompt stays as it is; what can't be shown now may be there in a moment."""
+    try:
+        key = (str(service.home.root), job_id, attempts)
+        return _prompts.get(key, lambda: _read_prompt(service, job_id))
+    except ServiceError as error:
+        return _ShownPrompt(problem=error.message)
+
+
+def _read_prompt(service: Service, job_id: str) -> _ShownPrompt:
+    told = output.prompt(service, job_id, most=PROMPT_BYTES)
+    return _ShownPrompt(told.prompt[:PROMPT_LETTERS], told.attempt, cut=len(told.prompt) > PROMPT_LETTERS)
 
 
 async def _retry(service: Service, form: Form) -> Done:

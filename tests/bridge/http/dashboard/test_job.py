@@ -7,12 +7,14 @@ import pytest
 from sqlalchemy import update
 
 from activities.store import schema
+from bridge.http.dashboard.pages.job import PROMPT_LETTERS
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
 from tests.bridge.http.dashboard.planted import ROOT, leg
 from tests.bridge.http.dashboard.surfer import Surfer
+from tests.contract.redaction_table import TOKENS
 from workflows.contract.models import Action
 from workflows.model.states import JobState, TaskState
 
@@ -121,6 +123,21 @@ async def test_all_that_was_printed_is_there_afterwards_up_to_a_bound(service: S
     assert " left out]" in shown.words
     assert "last The end of it. The whole: less " + str(folder / "stdout.log") in shown.words
     assert len(shown.html.encode()) < 150_000
+
+
+@pytest.mark.ruling("P7.shown")
+async def test_what_it_was_told_is_folded_escaped_and_without_secrets(service: Service, ann: Surfer) -> None:
+    one(service)
+    assert f"{JOB} never ran" in (await ann.open(PAGE)).words
+    folder, token = printing(service, ""), TOKENS["GitHub personal"]
+    (folder / "prompt").write_text(f"# Job\n<script>alert(1)</script> {token}\n{'x' * PROMPT_LETTERS}the end")
+    page = await ann.open(PAGE)
+    assert '<details id="prompt"><summary>The prompt of attempt 1</summary>' in page.html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.html
+    assert "<script>alert(1)" not in page.html
+    assert token not in page.html
+    assert "the end" not in page.html
+    assert f"Only its beginning is shown. The whole: service job prompt {JOB}" in page.words
 
 
 async def test_output_that_is_elsewhere_or_gone_is_said(service: Service, ann: Surfer) -> None:
