@@ -27,7 +27,7 @@ def add(
     capabilities: Annotated[str, typer.Option(help="Comma-separated: ask, review, implement.")] = "ask,review",
     autonomy: Annotated[str, typer.Option(help="auto, read-only, workspace-write or danger-full-access.")] = "auto",
     template: Annotated[str, typer.Option(help="Text that precedes every prompt of this agent.")] = "",
-    role: Annotated[str, typer.Option(help="What the agent is for, in a few words.")] = "",
+    role: Annotated[str, typer.Option("--role", "--about", help="What the agent is for, in a few words.")] = "",
     repo: Annotated[list[str] | None, typer.Option(help="OWNER/NAME it may work on; may be repeated.")] = None,
     session: Annotated[
         str, typer.Option(help="fresh: each job anew; tree: a coordinator goes on in the session it began.")

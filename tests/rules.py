@@ -260,11 +260,13 @@ RULES: dict[str, dict[str, str]] = {
         "O5": "A continuation goes on on the branch that its chain's own jobs wrote.",
     },
     "Prompts": {
+        "P1": "A coordinator is told whom it can delegate to, what for, and under which policy they build and test.",
         "P2": "A prompt says where its job is: folder, commits, what is left off the line, names, what the box allows.",
         "P3": "A leg is told the goal, what it looks at with the commands that show it, and what its decision leads to.",
         "P4": "Who cannot delegate is told the result alone; no prompt names a command that agents are refused.",
         "P5": "A check's program runs build and tests under the policy it is given, in each box; policies hold what they say.",
         "P6": "Nothing in a prompt is a result: neither its examples nor what others wrote in it, however it is echoed.",
+        "P7": "What a prompt quotes is data, except the task itself.",
         "P7.shown": "People are shown what a job was told, by attempt, without secrets.",
     },
     "The engine's own promises": {

@@ -195,7 +195,7 @@ def test_a_broken_configuration_is_named_by_every_command(home: Home, capsys: py
 
 
 def test_what_is_registered_is_read_back_as_json(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["agent", "add", "scout", *SHELL, "--repo", "acme/shop", "--role", "looks"])
+    main(["agent", "add", "scout", *SHELL, "--repo", "acme/shop", "--about", "looks"])
     capsys.readouterr()
     assert main(["agent", "show", "scout", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)

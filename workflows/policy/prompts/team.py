@@ -7,6 +7,12 @@ from workflows.contract.fences import inline
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.workers import Worker
 
+_ORDER = list(AutonomyPolicy)
+WHEN = (
+    "You need not delegate: do yourself what you can do well. Delegate what gains by it: parts that can run side by"
+    " side, what another agent is for, a check by somebody who did not do the work. With `delegations` your result is"
+    " not the end, and `approved` is a fine decision: you are asked again when they are over."
+)
 NOBODY = "There is no agent for this repository and no program for workers of your own: do the work yourself."
 EPHEMERAL = (
     "Workers of your own (`ephemeral`) take one of these as `runtime`. A job that has to run builds or tests, as a "
@@ -28,18 +34,22 @@ class Installed:
 
 def render_team(agents: Sequence[Worker], runtimes: Sequence[Installed]) -> str:
     """List them by the names that a delegation takes."""
-    parts = ["## Who you can delegate to"]
+    parts = ["## Who you can delegate to", WHEN]
+    builds = {each.runtime: each.builds_with for each in runtimes}
     if agents:
-        parts += ["Agents, by the name that `agent` takes:", "\n".join(map(_agent, agents))]
+        listed = "\n".join(_agent(each, builds.get(each.runtime)) for each in agents)
+        parts += ["Agents, by the name that `agent` takes:", listed]
     if runtimes:
         parts += [EPHEMERAL, "\n".join(map(_runtime, runtimes))]
-    return "\n\n".join(parts if agents or runtimes else [*parts, NOBODY])
+    return "\n\n".join(parts if agents or runtimes else [parts[0], NOBODY])
 
 
-def _agent(worker: Worker) -> str:
+def _agent(worker: Worker, builds_with: AutonomyPolicy | None) -> str:
     what = f": {inline(worker.role)}" if worker.role else ""
-    actions = ", ".join(worker.capabilities)
-    return f"- {inline(worker.name)} ({worker.runtime}; {actions}; {worker.autonomy_policy}){what}"
+    facts = [worker.runtime, ", ".join(worker.capabilities), worker.autonomy_policy]
+    if builds_with and _ORDER.index(worker.autonomy_policy) < _ORDER.index(builds_with):
+        facts.append("runs no builds or tests")
+    return f"- {inline(worker.name)} ({'; '.join(facts)}){what}"
 
 
 def _runtime(each: Installed) -> str:
