@@ -226,3 +226,35 @@ def test_a_cascade_that_goes_round_is_a_loop() -> None:
     for ladder in (Continuation.CORRECTIVE, Continuation.FINALIZE):
         world.coordinator("approved", delegation("a", model="cheap"))
         assert world.last.continuation is ladder
+
+
+@pytest.mark.ruling("E6", "P3")
+def test_what_a_leg_found_is_told_to_its_coordinator_and_to_the_legs_behind_it() -> None:
+    tree = World(tree_input()).begin()
+    look = (
+        delegation("ask", "reader", "ask"),
+        delegation("review", "reader", "review"),
+        delegation("fine", "reader", "review"),
+    )
+    tree.coordinator("approved", *look, delegation("mend", deps=("ask", "review", "fine")))
+    for leg, decision in (("ask", "approved"), ("review", "changes_requested"), ("fine", "approved")):
+        tree.leg(leg, decision, findings=f"{leg} found this")
+    told = {"ask": "ask found this", "review": "review found this", "fine": ""}
+    assert {leg.id: leg.findings for leg in tree.last.follows} == told
+    tree.leg("mend", findings="mine")
+    assert tree.last.brief is not None
+    assert {leg.id: leg.findings for leg in tree.last.brief.legs} == told | {"mend": ""}
+    tree.kill()
+    tree.coordinator("approved", delegation("more"))
+    assert tree.last.brief is not None
+    assert {leg.id: leg.findings for leg in tree.last.brief.legs} == told | {"mend": ""}
+
+
+@pytest.mark.ruling("B6", "P3")
+def test_a_leg_behind_many_is_told_a_part_of_what_each_found() -> None:
+    tree = World(tree_input()).begin()
+    legs = [delegation(f"r{n}", "reader", "review") for n in range(8)]
+    tree.coordinator("approved", *legs, delegation("mend", deps=tuple(leg.id for leg in legs)))
+    for leg in legs:
+        tree.leg(leg.id, "changes_requested", findings="y" * 4_000)
+    assert [len(leg.findings) for leg in tree.last.follows] == [500] * 8

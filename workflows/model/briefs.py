@@ -24,7 +24,7 @@ class BriefLeg(Wire):
     phase: str | None = None
     summary: str = ""
     findings: str = ""
-    """Only on verify legs of a failed verdict (rulings E5, E6)."""
+    """Of a leg that looks at things or checks them: unless it approves, and the answer of an ask (rulings E5, P3)."""
     pull_request: int | None = None
     branch: str | None = None
     touched_files: tuple[str, ...] = ()

@@ -24,7 +24,10 @@ ASKED_BYTES = 64 * 1024
 """What the open questions of a whole tree may take of its memory; what is asked beyond that is shown cut."""
 
 FINDINGS_BYTES = 64_000
-"""What the findings of one batch may take of the tree's memory, shared by its verify legs."""
+"""What the findings of one batch may take of the tree's memory, shared by the legs that have some."""
+
+BEFORE_BYTES = 4_000
+"""What a leg is told of the findings of those that it depends on: every leg of a batch may depend on all before it."""
 
 PROMPT_LIMIT = 2_000
 SHORT_LIMIT = 200
@@ -92,9 +95,14 @@ def _cut(text: str) -> str:
     return text if len(text) <= PROMPT_LIMIT else f"{text[:PROMPT_LIMIT]} [cut: {len(text):,} characters in all]"
 
 
-def findings(outcome: JobOutcome, verify_legs: int) -> str:
-    """Each verify leg of a batch has its share."""
-    return cut_to(outcome.findings, Bound(BOUNDS["findings"].characters, FINDINGS_BYTES // max(16, verify_legs)))
+def findings(outcome: JobOutcome, legs: int) -> str:
+    """Each leg of a batch whose findings are kept has its share."""
+    return cut_to(outcome.findings, Bound(BOUNDS["findings"].characters, FINDINGS_BYTES // max(16, legs)))
+
+
+def findings_beside(text: str, legs: int) -> str:
+    """Each of the legs that one leg depends on has its share in what that is told."""
+    return cut_to(text, Bound(BEFORE_BYTES // legs, BEFORE_BYTES // legs))
 
 
 def files(outcome: JobOutcome) -> tuple[str, ...]:

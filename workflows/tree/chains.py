@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import model_validator
 
 from workflows.contract.graph import topological
-from workflows.contract.models import FailurePolicy, SynthesisRule
+from workflows.contract.models import Action, FailurePolicy, SynthesisRule
 from workflows.model.digests import digest
 from workflows.model.jobs import JobOutcome, JobRun, Work
 from workflows.model.rounds import Asked, Reply
@@ -67,9 +67,15 @@ class Leg(Memory):
     outcome_job_id: str = ""
     """The job whose record is this leg's outcome: its own, or the last of its coordinator chain."""
     findings: str = ""
+    """What a leg found that looks at things, or is a check."""
     touched_files: tuple[str, ...] = ()
     artifact_digest: str | None = None
     progress: str = ""
+
+    @property
+    def finds(self) -> bool:
+        """Its findings are kept: what an implement leg has to say stands in its branch."""
+        return self.assignment.action is not Action.IMPLEMENT or SynthesisRule.VERIFY in self.rules
 
     @property
     def failing(self) -> bool:

@@ -5,6 +5,7 @@ What it is told becomes text in `policy/prompts/render`.
 
 from collections.abc import Iterator
 
+from workflows.contract.models import Action, Decision, SynthesisRule
 from workflows.model.briefs import BriefLeg, ContinuationBrief
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobRun
@@ -12,7 +13,7 @@ from workflows.model.payload import Data
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState
 from workflows.model.texts import Text
-from workflows.policy import bindings, bounds
+from workflows.policy import bindings, bounds, kept
 from workflows.policy.synthesis import APPROVING
 from workflows.tree import finalize, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
@@ -166,11 +167,18 @@ def _legs(step: Step, chain: Coordinator, flavour: Continuation) -> Iterator[Bri
         delegated = (job for job in step.state.jobs.values() if job.delegation_id)
         yield from (_job(step, job, known.get(job.job_id)) for job in delegated)
     elif chain.batch is not None:
-        replans = flavour is Continuation.REPLAN
-        yield from (_leg(step, chain.batch, leg, with_findings=replans) for leg in chain.batch.legs.values())
+        yield from (_leg(step, chain.batch, leg) for leg in chain.batch.legs.values())
 
 
-def _leg(step: Step, batch: Batch, named: Leg, *, with_findings: bool) -> BriefLeg:
+def _findings(leg: Leg | None, decision: Decision | None) -> str:
+    """What is to be dealt with, or answers a question: neither nits of a review that approves, nor of a check."""
+    if leg is None:
+        return ""
+    answers = leg.assignment.action is Action.ASK and SynthesisRule.VERIFY not in leg.rules
+    return leg.findings if answers or decision not in APPROVING else ""
+
+
+def _leg(step: Step, batch: Batch, named: Leg) -> BriefLeg:
     leg = batch.acting(named.id)
     job = step.state.jobs[leg.outcome_job_id or leg.job_id]
     return BriefLeg(
@@ -185,7 +193,7 @@ def _leg(step: Step, batch: Batch, named: Leg, *, with_findings: bool) -> BriefL
         decision=step.state.decision_of(leg),
         phase=named.assignment.phase,
         summary=job.summary,
-        findings=leg.findings if with_findings else "",
+        findings=_findings(leg, step.state.decision_of(leg)),
         pull_request=_made(step, job),
         branch=job.branch,
         touched_files=leg.touched_files,
@@ -197,10 +205,12 @@ def _leg(step: Step, batch: Batch, named: Leg, *, with_findings: bool) -> BriefL
 def outcomes_before(step: Step, batch: Batch, leg: Leg) -> tuple[BriefLeg, ...]:
     """What the legs came to that a leg depends on, as it is told; of very many, all but their words (ruling P3)."""
     over = (each for each in leg.deps if batch.acting(each).state is JobState.SUCCEEDED)
-    deps = [_leg(step, batch, batch.legs[each], with_findings=False) for each in over]
+    deps = [_leg(step, batch, batch.legs[each]) for each in over]
     if len(deps) <= MOST_SUMMARIES:
-        return tuple(deps)
-    return tuple(each.model_copy(update={"summary": "", "touched_files": ()}) for each in deps)
+        return tuple(
+            each.model_copy(update={"findings": kept.findings_beside(each.findings, len(deps))}) for each in deps
+        )
+    return tuple(each.model_copy(update={"summary": "", "findings": "", "touched_files": ()}) for each in deps)
 
 
 def _made(step: Step, job: JobRecord) -> int | None:
@@ -229,7 +239,7 @@ def _job(step: Step, job: JobRecord, leg: Leg | None) -> BriefLeg:
         decision=last.decision,
         phase=job.phase,
         summary=last.summary,
-        findings=leg.findings if leg and last.decision not in APPROVING else "",
+        findings=_findings(leg, last.decision),
         pull_request=_made(step, last) or _made(step, job),
         branch=last.branch or job.branch,
         touched_files=leg.touched_files if leg else (),

@@ -1,6 +1,6 @@
 """What the end of a job means for its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
 
-from workflows.contract.models import FailurePolicy, SynthesisRule
+from workflows.contract.models import FailurePolicy
 from workflows.contract.strings import fitted
 from workflows.model.digests import digest
 from workflows.model.event_kinds import EventKind
@@ -179,8 +179,8 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
 def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "") -> None:
     """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
-    verify = [each for each in (batch.legs.values() if batch else ()) if SynthesisRule.VERIFY in each.rules]
-    leg.findings = kept.findings(outcome, len(verify)) if SynthesisRule.VERIFY in leg.rules else ""
+    finding = [each for each in (batch.legs.values() if batch else ()) if each.finds]
+    leg.findings = kept.findings(outcome, len(finding)) if leg.finds else ""
     leg.touched_files = kept.files(outcome)
     leg.artifact_digest = outcome.artifact_digest
     own = outcome.progress or f"{outcome.state} {outcome.decision}"
