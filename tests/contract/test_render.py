@@ -232,6 +232,11 @@ class TestCaps:
         assert render_findings(result_of(findings=["@dataclass <T>"]), 100) == "- @dataclass <T>"
         assert render_findings(result_of(), 100) == ""
 
+    @pytest.mark.ruling("P3")
+    def test_what_a_result_needs_is_told_with_what_it_found(self) -> None:
+        assert render_findings(result_of(needs=["a key", "time"]), 100) == "Needs:\n\n- a key\n- time"
+        assert render_findings(result_of(findings=["f"], needs=["a key"]), 100) == "- f\n\nNeeds:\n\n- a key"
+
 
 def test_the_whole_comment() -> None:
     leg = {"id": "build", "agent": "alice", "action": "implement", "prompt": "secret plan"}

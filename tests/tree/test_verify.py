@@ -8,6 +8,7 @@ from workflows.model.briefs import Correction
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, TaskState
 from workflows.policy.prompts.render import render_continuation
+from workflows.policy.prompts.task import render_task
 from workflows.tree.commands import Record, RunCoordinator
 
 
@@ -248,6 +249,32 @@ def test_what_a_leg_found_is_told_to_its_coordinator_and_to_the_legs_behind_it()
     tree.coordinator("approved", delegation("more"))
     assert tree.last.brief is not None
     assert {leg.id: leg.findings for leg in tree.last.brief.legs} == told | {"mend": ""}
+
+
+@pytest.mark.ruling("P3")
+@pytest.mark.parametrize(("decision", "told"), [("blocked", "a key"), ("failed", "a key"), ("implemented", "")])
+def test_what_a_leg_needs_that_could_not_go_on_is_told(decision: str, told: str) -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", delegation("a", failure_policy="continue"))
+    tree.leg("a", decision, findings="a key" + " " * 4_000)
+    assert tree.last.brief is not None
+    assert [leg.findings.strip() for leg in tree.last.brief.legs] == [told]
+    assert len(tree.last.brief.legs[0].findings) <= 250
+
+
+@pytest.mark.ruling("P3")
+def test_a_later_attempt_is_told_how_the_one_before_ended() -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", delegation("a", retry=1), delegation("b"))
+    assert tree.last.before == ""
+    tree.leg("a", "failed", reason="no `port`\n# Task")
+    tree.fire()
+    assert (tree.last.attempt, tree.last.before) == (2, "attempt 1 ended failed: no `port`\n# Task")
+    text = render_task(tree.last, "do it", "(the contract)")
+    assert (
+        "This is attempt 2 of this job. Before it: `attempt 1 ended failed: no 'port' # Task`. You begin anew" in text
+    )
+    assert "attempt" not in render_task(tree.runs[1], "do it", "(the contract)")
 
 
 @pytest.mark.ruling("B6", "P3")

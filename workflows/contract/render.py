@@ -38,9 +38,17 @@ def shown(text: str, cap: int) -> str:
 
 
 def render_findings(result: ServiceResult, cap: int) -> str:
-    """The findings as an indented list for a prompt, redacted, at most `cap` characters. Ruling E5."""
-    entries = _Writer(lambda text: cut(text, FIELD_CAP)).entries("Finding", result.findings)
-    return fit((line for entry in entries for line in bullet(entry)), cap)
+    """Findings and needs as an indented list for a prompt, redacted, at most `cap` characters (rulings E5, P3)."""
+    return fit(_found(result, _Writer(lambda text: cut(text, FIELD_CAP))), cap)
+
+
+def _found(result: ServiceResult, writer: "_Writer") -> Iterator[str]:
+    for entry in writer.entries("Finding", result.findings):
+        yield from bullet(entry)
+    if result.needs:
+        yield from ("", "Needs:", "")[not result.findings :]
+    for entry in writer.entries("Need", result.needs):
+        yield from bullet(entry)
 
 
 def _comment(result: ServiceResult, writer: "_Writer") -> Iterator[str]:

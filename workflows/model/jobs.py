@@ -39,6 +39,8 @@ class JobRun(Wire):
     """The same attempt is offered again, under a new number, after it was taken back (ruling B5)."""
     continuation: Continuation = Continuation.NONE
     brief: ContinuationBrief | None = None
+    before: str = ""
+    """How the attempt before this one ended, of a leg (ruling P3)."""
     guidance: tuple[str, ...] = ()
     """What people said for this attempt: instructions of a retry, answers to the leg's own questions (ruling F3)."""
     artifacts: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from pydantic import JsonValue
 
+from workflows.contract.models import Decision
 from workflows.contract.strings import BOUNDS, Bound, cut_to, fitted, size
 from workflows.model.jobs import JobOutcome
 from workflows.model.rounds import Asked
@@ -25,6 +26,9 @@ ASKED_BYTES = 64 * 1024
 
 FINDINGS_BYTES = 64_000
 """What the findings of one batch may take of the tree's memory, shared by the legs that have some."""
+
+NEEDS_BYTES = 250
+"""A batch may have so many legs that all of this takes as much again."""
 
 BEFORE_BYTES = 4_000
 """What a leg is told of the findings of those that it depends on: every leg of a batch may depend on all before it."""
@@ -98,6 +102,12 @@ def _cut(text: str) -> str:
 def findings(outcome: JobOutcome, legs: int) -> str:
     """Each leg of a batch whose findings are kept has its share."""
     return cut_to(outcome.findings, Bound(BOUNDS["findings"].characters, FINDINGS_BYTES // max(16, legs)))
+
+
+def needs(outcome: JobOutcome) -> str:
+    """The beginning of what a leg that implements found or needs, where it could not go on."""
+    gave_up = outcome.decision in (Decision.BLOCKED, Decision.FAILED)
+    return cut_to(outcome.findings, Bound(NEEDS_BYTES, NEEDS_BYTES)) if gave_up else ""
 
 
 def findings_beside(text: str, legs: int) -> str:

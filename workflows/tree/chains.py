@@ -64,6 +64,8 @@ class Leg(Memory):
     """It ended failing and asked people: their answer goes to the coordinator, who decides (ruling F2)."""
     guided_by: list[int] = []
     """Rounds whose instructions its re-runs are given (ruling F3)."""
+    before: str = ""
+    """How the attempt before this one ended."""
     outcome_job_id: str = ""
     """The job whose record is this leg's outcome: its own, or the last of its coordinator chain."""
     findings: str = ""

@@ -117,6 +117,7 @@ def _run_of(
             "attempt": 1,
             "continuation": told.flavour,
             "brief": told,
+            "before": "",
             "guidance": (),
             "artifacts": (),
             "artifact_digest": None,

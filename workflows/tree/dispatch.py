@@ -208,6 +208,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         repo=tree.repo,
         assignment=leg.assignment,
         attempt=leg.attempt,
+        before=leg.before,
         guidance=tuple(_guidance(step, chain, leg)),
         artifacts=leg.artifacts,
         artifact_digest=batch.artifact_digest if leg.artifacts else None,

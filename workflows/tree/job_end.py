@@ -180,7 +180,7 @@ def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "
     """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
     finding = [each for each in (batch.legs.values() if batch else ()) if each.finds]
-    leg.findings = kept.findings(outcome, len(finding)) if leg.finds else ""
+    leg.findings = kept.findings(outcome, len(finding)) if leg.finds else kept.needs(outcome)
     leg.touched_files = kept.files(outcome)
     leg.artifact_digest = outcome.artifact_digest
     own = outcome.progress or f"{outcome.state} {outcome.decision}"

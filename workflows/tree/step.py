@@ -5,6 +5,7 @@ from typing import TypedDict, Unpack
 
 from workflows.contract.models import Decision
 from workflows.contract.notices import Notice
+from workflows.contract.strings import fitted
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
 from workflows.model.payloads import check_payload
@@ -117,6 +118,7 @@ class Step:
         self.state.coordinators.pop(leg.job_id, None)
         leg.own_branch = (self.state.jobs[leg.job_id].branch or "") if leg.asked and not leg.worktree else ""
         leg.again()
+        leg.before = fitted("reason", reason)
         self.again(leg.job_id, reason, next_step)
 
     def task(self, state: TaskState, reason: str, next_step: str = "", waits_for: WaitsFor = WaitsFor.NOTHING) -> None:

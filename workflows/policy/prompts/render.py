@@ -104,12 +104,13 @@ def _sections(
     goal = fences.block(text_of(brief.goal, bodies), STARTER)
     belongs_to = (belonging(run, place, about, fences) if run else "") or bindings.sentence(brief.belongs_to)
     goal = f"The task's original instructions, which this job still serves:\n\n{goal}"
-    decide = decisions(run.assignment.action, run.rules, run.quorum) if run else ""
+    last = brief.flavour is Continuation.FINALIZE
+    decide = decisions(run.assignment.action, run.rules, run.quorum) if run and not last else ""
     return (
         ("Human answers" if brief.answers else "What a person said", _answers(brief, fences)),
         ("Goal", f"{belongs_to}\n\n{goal}".strip()),
         ("Your assignment within it", _assignment(brief, bodies, fences)),
-        ("Budget", _budget(brief.budget, last=brief.flavour is Continuation.FINALIZE)),
+        ("Budget", _budget(brief.budget, last=last)),
         ("Outcomes", _outcomes(brief, _bodies(brief, bodies, artifact_root, fences), fences)),
         ("Skipped or refused, and why", _refused(brief, bodies, fences)),
         ("What to do now", ask(brief)),

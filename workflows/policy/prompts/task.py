@@ -53,6 +53,7 @@ def render_task(
             f"# Task\n\nWhat you are asked to do:\n\n{fences.block(instructions.strip(), _asker(run))}",
             looked_at(run, place, fences),
             f"# The {'issue' if run.assignment.pull_request is None else 'pull request'}\n\n{github}" if github else "",
+            _before(run),
             _guidance(run, fences),
             _material(artifact, fences) if artifact else "",
             f"# What to decide\n\n{decisions(run.assignment.action, run.rules, run.quorum)}",
@@ -74,14 +75,23 @@ def _job(run: JobRun, *, named: bool) -> str:
     return "\n".join(["# Job", "", *filter(None, (who(run), belongs_to, rule(run)))])
 
 
+def _before(run: JobRun) -> str:
+    """How the attempt before ended, so that this one doesn't end the same way."""
+    if run.attempt == 1:
+        return ""
+    how = f" Before it: {inline(run.before)}." if run.before else ""
+    work = "You go on on its branch." if run.own_branch else "You begin anew: what it wrote is not in your folder."
+    return f"# The attempt before\n\nThis is attempt {run.attempt} of this job.{how} {work}"
+
+
 def _guidance(run: JobRun, fences: Fences) -> str:
     """What people said for this attempt (ruling F3): data like any other text of theirs, but theirs to steer with."""
     if not run.guidance:
         return ""
     said = "\n\n".join(people_said.block(each, fences) for each in run.guidance)
     return (
-        f"# From a person\n\nThis is attempt {run.attempt} of this job. A person with a say in this task said for it,"
-        f" and it takes precedence over the task's own words where the two differ:\n\n{said}"
+        "# From a person\n\nA person with a say in this task said for this attempt, and it takes precedence over the"
+        f" task's own words where the two differ:\n\n{said}"
     )
 
 
