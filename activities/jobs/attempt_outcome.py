@@ -12,6 +12,7 @@ from activities.jobs.workspace import Evidence
 from activities.redaction.kept_secrets import without_words
 from activities.redaction.redacted import mapped, redacted, redacted_all, redacted_begin, redacted_end
 from activities.store import agents
+from activities.store.github import facts
 from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.models import Delegation, ServiceResult
 from workflows.contract.notices import Notice
@@ -19,6 +20,7 @@ from workflows.contract.parse import Accepted, Rejected
 from workflows.contract.redact import redact_result
 from workflows.contract.render import render_findings
 from workflows.contract.strings import fitted, storable_model, storable_value, too_long
+from workflows.github.facts import FactKind
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.spend import Usage
 from workflows.model.states import JobState
@@ -74,7 +76,7 @@ def outcome(
             reason = f"the result has {count} after one repair: {redacted(faults[0].message)}"
             return ended.model_copy(update={"reason": reason})
         case Accepted(result=result, notices=notices):
-            said = _said(context, run, taken_in(context, result), evidence)
+            said = _said(context, run, taken_in(context, result), evidence, branch)
             return ended.model_copy(update=said | {"notices": notices})
 
 
@@ -137,9 +139,20 @@ def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> d
     return {name: storable_value(value) for name, value in found.items()}
 
 
-def _said(context: Context, run: JobRun, result: ServiceResult, evidence: Evidence) -> dict[str, Any]:
+def _own_pull_request(context: Context, run: JobRun, branch: str | None) -> int | None:
+    """Find the pull request that the branch was published as, if it was."""
+    published = facts.of_root(context.store, run.root_job_id) if branch else ()
+    found = (each.github_id for each in published if (each.kind, each.subject) == (FactKind.PUBLISH, branch))
+    return next((int(number) for number in found if number), None)
+
+
+def _said(
+    context: Context, run: JobRun, result: ServiceResult, evidence: Evidence, branch: str | None
+) -> dict[str, Any]:
     body = _keep_body(context, run, result)
     legs, long = _travelling(context, result.delegations)
+    own = _own_pull_request(context, run, branch)
+    number = own or run.assignment.pull_request
     return {
         "state": state_of(result.decision),
         "decision": result.decision,
@@ -150,9 +163,8 @@ def _said(context: Context, run: JobRun, result: ServiceResult, evidence: Eviden
         "human_questions": result.human_questions,
         "result_digest": context.artifacts.put(canonical_json(result).encode()),
         "artifact_digest": body,
-        "progress": side_effects(
-            result, pull_request=run.assignment.pull_request, head_tree=evidence.head_tree, artifact_digest=body
-        ),
+        "pull_request": own,
+        "progress": side_effects(result, pull_request=number, head_sha=evidence.head_sha, artifact_digest=body),
         "agents": _routable(context, run, result.delegations),
         "templates": agents.templates(context.store) if result.delegations else (),
     }

@@ -51,7 +51,6 @@ class Evidence:
     """What a reader changed and lost."""
     observation: Observation | None = None
     head_sha: str | None = None
-    head_tree: str | None = None
     odd: tuple[str, ...] = ()
     """What is in the work folder and was left out, or what a person should know of it."""
     joined: tuple[str, ...] = ()
@@ -181,7 +180,7 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
         if run.own_branch:  # it stands for the chain's own work, also when it added nothing
             head = head or place.worktree.base
         joined = own_side.joined(place.worktree.path) or ()
-        return Evidence(touched, observation=observed, head_sha=head, head_tree=seen.tree, odd=odd, joined=joined)
+        return Evidence(touched, observation=observed, head_sha=head, odd=odd, joined=joined)
     except (ServiceError, OSError) as error:
         problem = f"the work could not be committed: {said(error)}"
         return Evidence(touched, observation=observed, odd=odd, problem=problem)

@@ -10,7 +10,7 @@ BASE = ServiceResult(
 
 def digest(pull_request: int | None = 1, head: str | None = "h", artifact: str | None = "x", **changes: object) -> str:
     result = ServiceResult.model_validate(BASE.model_dump() | changes)
-    return side_effects(result, pull_request=pull_request, head_tree=head, artifact_digest=artifact)
+    return side_effects(result, pull_request=pull_request, head_sha=head, artifact_digest=artifact)
 
 
 @pytest.mark.ruling("H3", "spec:limits.non_progress")

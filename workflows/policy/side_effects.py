@@ -5,15 +5,14 @@ from workflows.model.digests import digest
 
 
 def side_effects(
-    result: ServiceResult, *, pull_request: int | None, head_tree: str | None, artifact_digest: str | None
+    result: ServiceResult, *, pull_request: int | None, head_sha: str | None, artifact_digest: str | None
 ) -> str:
-    """The same work gives the same digest.
+    """Return a digest that a job without new work does not change.
 
-    The head counts by its content: the service makes a commit of its own for every job, so the commit's id would be new
-    each time although nothing else is.
+    The pull request is the job's own, where it has one. A job that begins from the line and changes nothing on it makes no commit.
     """
     done = [sorted(map(_entry, entries)) for entries in (result.changes_made, result.tests_run)]
-    return digest([result.decision.value, *done, pull_request, head_tree, artifact_digest])
+    return digest([result.decision.value, *done, pull_request, head_sha, artifact_digest])
 
 
 def _entry(entry: Entry) -> str:

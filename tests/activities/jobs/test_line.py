@@ -6,8 +6,11 @@ import pytest
 
 from activities.store import attempts
 from activities.store import branches as told
+from activities.store.github import facts
+from activities.store.github.facts import FactRow
 from tests.activities.jobs.conftest import Stage, git
 from workflows.contract.models import Action, SynthesisRule
+from workflows.github.facts import FactKind
 from workflows.model.branch_events import BranchEvent, BranchEventKind
 from workflows.model.briefs import BriefLeg
 from workflows.model.jobs import JobOutcome, JobRun, Work
@@ -254,3 +257,24 @@ async def test_what_people_put_on_the_tasks_branch_is_named_as_theirs(stage: Sta
     await stage.play(later(stage, PROMPT, base=base))
     said = (stage.tmp / "told.txt").read_text()
     assert "with what people put on the task's branch" in said
+
+
+@pytest.mark.ruling("H3")
+async def test_work_that_is_on_the_line_already_is_no_progress(stage: Stage) -> None:
+    first = await wrote(stage, 1, "a.py")
+    line = (work("a", first),)
+    again, once_more = await wrote(stage, 2, "a.py", line=line), await wrote(stage, 3, "a.py", line=line)
+    other = await wrote(stage, 4, "a.py", "y\n", line=line)
+    assert again.head_sha is None
+    assert again.progress == once_more.progress
+    assert len({first.progress, again.progress, other.progress}) == 3
+
+
+@pytest.mark.ruling("H3")
+async def test_the_pull_request_of_a_job_is_the_one_its_branch_was_published_as(stage: Stage) -> None:
+    first = await wrote(stage, 1, "a.py", pull_request=3, github="acme/shop")
+    fact = FactRow("f", FactKind.PUBLISH, ROOT, "acme/shop", 3, first.branch or "", github_id="12")
+    facts.declare(stage.context.store, [fact])
+    run = later(stage, IMPLEMENTED, Action.IMPLEMENT, own_branch=first.branch, continuation=Continuation.ANSWERED)
+    second = await stage.play(run)
+    assert (first.pull_request, second.pull_request) == (None, 12)
