@@ -122,6 +122,6 @@ def note(before: Sequence[Deferral]) -> str:
     if not before:
         return ""
     return (
-        "An earlier try of this job was cut short from outside. What it left is in your worktree: "
+        "An earlier try of this job was cut short from outside. What it left is in your working folder: "
         "look at it first, and go on from there.\n\n"
     )

@@ -46,6 +46,13 @@ def first(**fields: Any) -> JobRun:
     return start(**fields).last
 
 
+def root_again() -> JobRun:
+    tree = start()
+    tree.coordinator("failed", reason="no compiler")
+    tree.retry(ROOT)
+    return tree.last
+
+
 def review_panel() -> JobRun:
     """A review of a pull request, as one leg of the root that was asked for it."""
     tree = start(action="review", worker=READER, **PULL_REQUEST)
@@ -280,6 +287,7 @@ KINDS: dict[str, Callable[[], JobRun]] = {
     "root-review": lambda: first(action="review", worker=READER),
     "root-review-pull-request": lambda: first(action="review", worker=READER, **PULL_REQUEST),
     "root-implement-issue": lambda: first(worker=LEAD, **ISSUE),
+    "root-run-again": root_again,
     "leg-ask": lambda: leg("ask", "reader"),
     "leg-review": lambda: leg("review", "reader"),
     "leg-review-pull-request": review_panel,

@@ -93,6 +93,7 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
     run = chain.run
     if job.continuation is Continuation.NONE:
         chain.branch = ""
+        run = run.model_copy(update={"before": note})
     else:
         told = _brief(step, chain, job.continuation, job.delegation_depth, (note,))
         chain.reply = chain.told

@@ -43,7 +43,8 @@ _QUORUM = (
 _NORMAL = """\
 Every leg of your last set has ended. Judge what came out of it against the goal, then do one of these:
 
-1. **The goal is reached**: decide, with a summary of what was done, and no delegations. The task is then done.
+1. **The goal is reached**, or your assignment within it: decide, with a summary of what was done and no delegations. \
+That ends your part.
 2. **Work is left**: return `delegations` for that work only. Give each leg everything it needs in its prompt: it does \
 not see this one. A leg that failed may be issued again with a narrower prompt, another approach or a stronger \
 `model`; a set that is the same as one before is refused as a loop.

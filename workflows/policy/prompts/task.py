@@ -80,7 +80,8 @@ def _before(run: JobRun) -> str:
     if run.attempt == 1:
         return ""
     how = f" Before it: {inline(run.before)}." if run.before else ""
-    work = "You go on on its branch." if run.own_branch else "You begin anew: what it wrote is not in your folder."
+    stays = run.own_branch or run.shared_worktree
+    work = "You go on on its branch." if stays else "You begin anew: what it wrote is not in your folder."
     return f"# The attempt before\n\nThis is attempt {run.attempt} of this job.{how} {work}"
 
 
