@@ -29,7 +29,7 @@ def start(bounds: Bounds | None = None, **fields: Any) -> World:
     """A tree that has begun; settings of it by their names."""
     settings = {name: fields.pop(name) for name in [*fields] if name in TreeSettings.model_fields}
     found = TreeSettings.model_validate({"bounds": (bounds or Bounds()).model_dump(), **settings})
-    given = {"prompt": Text(digest=_digest(GOAL)), "repo": "acme/shop"} | fields
+    given: dict[str, Any] = {"prompt": Text(digest=_digest(GOAL)), "repo": "acme/shop"} | fields
     return World(tree_input(settings=found, **given)).begin()
 
 

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -21,7 +22,7 @@ def artifacts(tmp_path: Path) -> Artifacts:
     return Artifacts(tmp_path / "home" / "artifacts")
 
 
-def asked(hub: Hub, store: Engine, artifacts: Artifacts, token: str = "", **what: int) -> Bound:
+def asked(hub: Hub, store: Engine, artifacts: Artifacts, token: str = "", **what: Any) -> Bound:
     token = token or hub.user("helper", role="write")
     return described(Bound(github="acme/tool", base="c0ffee", **what), store, artifacts, hub.address, token)
 
