@@ -251,6 +251,19 @@ def test_what_a_leg_found_is_told_to_its_coordinator_and_to_the_legs_behind_it()
     assert {leg.id: leg.findings for leg in tree.last.brief.legs} == told | {"mend": ""}
 
 
+@pytest.mark.ruling("E5", "E6")
+def test_a_finalize_after_the_last_replan_is_told_the_last_findings_and_no_earlier_ones() -> None:
+    tree = World(tree_input(Bounds(max_verify_replan_attempts=1))).begin()
+    for number, found in enumerate(("the first fault", "the last fault")):
+        tree.coordinator("approved", delegation(f"v{number}", "reader", "review", synthesis_rule="verify"))
+        tree.leg(f"v{number}", "changes_requested", findings=found, progress=found)
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert tree.last.brief is not None
+    text = render_continuation(tree.last.brief, {})
+    assert "all 1 replan attempt(s) are used" in text
+    assert ("the last fault" in text, "the first fault" in text) == (True, False)
+
+
 @pytest.mark.ruling("P3")
 @pytest.mark.parametrize(("decision", "told"), [("blocked", "a key"), ("failed", "a key"), ("implemented", "")])
 def test_what_a_leg_needs_that_could_not_go_on_is_told(decision: str, told: str) -> None:

@@ -1,0 +1,103 @@
+"""What a prompt says of a job's folder and box, for each policy, box and setting (ruling P2)."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.boxes import control_group
+from activities.boxes.box import BoxKind
+from activities.git.line import Line
+from activities.git.worktrees import Worktree
+from activities.host import boxing
+from activities.jobs.place import place_of
+from activities.jobs.workspace import Workspace
+from activities.settings.model import Settings
+from tests.activities.jobs.conftest import Stage
+from tests.assigned import changed
+from workflows.contract.models import Action, AutonomyPolicy
+from workflows.model.workers import Worker
+from workflows.policy.prompts.place import render_place
+
+pytestmark = pytest.mark.ruling("P2")
+A, B = "a" * 40, "b" * 40
+READS = "your working folder is for reading only"
+CHANGES = "you may change your working folder"
+BUILDS = "commands run, builds and tests too"
+NO_BUILDS = "commands that write are refused: no builds, no tests"
+COMMITS = "`.git` may be written: commit, merge"
+NO_COMMITS = "`.git` can't be written: no commits, no merges"
+
+
+def said(
+    stage: Stage,
+    monkeypatch: pytest.MonkeyPatch,
+    runtime: str = "runtime_b",
+    policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY,
+    kind: BoxKind = BoxKind.BWRAP,
+    section: dict[str, Any] | None = None,
+    **fields: Any,
+) -> str:
+    monkeypatch.setattr(boxing, "kind_for", lambda *_: kind)
+    monkeypatch.setattr(control_group, "job_limits", lambda *_: {control_group.MEMORY: 3 * 1024**3})
+    settings = Settings.model_validate({"runtimes": {runtime: section or {}}})
+    worker = Worker(name="x", runtime=runtime, command=("x",), autonomy_policy=policy)
+    run = changed(stage.job("", Action.REVIEW), worker=worker, **fields)
+    context = replace(stage.context, settings=settings)
+    return render_place(place_of(context, run, Workspace(stage.repo, Worktree(Path("/srv/work"), B), line=Line(A, B))))
+
+
+@pytest.mark.parametrize(
+    ("runtime", "policy", "says"),
+    [
+        ("runtime_a", "read-only", (READS, NO_BUILDS, NO_COMMITS)),
+        ("runtime_a", "workspace-write", (CHANGES, BUILDS, NO_COMMITS)),
+        ("runtime_a", "danger-full-access", (CHANGES, BUILDS, COMMITS)),
+        ("runtime_b", "auto", (READS, NO_BUILDS, NO_COMMITS)),
+        ("runtime_b", "workspace-write", (CHANGES, NO_BUILDS, NO_COMMITS)),
+        ("runtime_b", "danger-full-access", (CHANGES, BUILDS, COMMITS)),
+        ("runtime_c", "workspace-write", (CHANGES, NO_BUILDS, NO_COMMITS)),
+        ("shell", "read-only", (READS, BUILDS, NO_COMMITS)),
+        ("shell", "workspace-write", (CHANGES, BUILDS, COMMITS)),
+    ],
+)
+def test_each_policy(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, runtime: str, policy: str, says: tuple[str, ...]
+) -> None:
+    text = said(stage, monkeypatch, runtime, AutonomyPolicy(policy))
+    assert {each for each in (READS, CHANGES, BUILDS, NO_BUILDS, COMMITS, NO_COMMITS) if each in text} == {*says}
+
+
+@pytest.mark.parametrize(
+    ("kind", "section", "says"),
+    [
+        (BoxKind.BWRAP, {}, ("`/tmp` is yours alone", "of the network only `api.anthropic.com`")),
+        (BoxKind.LANDLOCK, {}, ("temporary files go where `$TMPDIR` says",)),
+        (BoxKind.NONE, {}, ("`/tmp` is shared", "the network is the machine's own")),
+        (BoxKind.BWRAP, {"network": "none"}, ("; no network;",)),
+        (BoxKind.BWRAP, {"network": "full"}, ("the network is the machine's own",)),
+        (BoxKind.BWRAP, {"hosts": ["*"]}, ("the internet through a proxy (HTTP, HTTPS)",)),
+        (BoxKind.BWRAP, {"hosts": [f"h{n}.example" for n in range(9)]}, ("and 5 more",)),
+        (BoxKind.BWRAP, {"write": ["/srv/cache"]}, ("and `/srv/cache`",)),
+        (BoxKind.BWRAP, {"read": ["/opt/sdk"]}, ("part of the repository, except for what is in `/opt/sdk`.",)),
+    ],
+)
+def test_each_box_and_setting(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, kind: BoxKind, section: dict[str, Any], says: tuple[str, ...]
+) -> None:
+    text = said(stage, monkeypatch, kind=kind, section=section)
+    for each in says:
+        assert each in text
+
+
+def test_five_lines_with_folder_commits_limits_and_tools(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = said(stage, monkeypatch, timeout_seconds=1800.0)
+    title, empty, folder, commits, references, allowed, tools = text.split("\n")
+    assert (title, empty) == ("# Where you are", "")
+    assert "Repository `acme/shop`, working folder `/srv/work`, on no branch (detached)" in folder
+    assert f"commit `{B[:12]}`: its base, commit `{A[:12]}`" in commits
+    assert f"`git diff {A[:12]}...HEAD`" in references, "this repository has no branch that names the base"
+    assert allowed.endswith("time limit 30m; memory 3,072 MiB.")
+    assert "The machine's tools are in PATH." in tools
+    assert "no time limit of your own" in said(stage, monkeypatch)
