@@ -82,6 +82,7 @@ def _allowed(settings: Settings, run: JobRun) -> Allowed:
         temporary=_TEMPORARY[kind],
         write=tuple(section.write),
         read=tuple(section.read),
+        boxed=kind is not BoxKind.NONE,
         seconds=run.assignment.timeout_seconds,
         memory=control_group.job_limits(own.job_memory, own.job_pids).get(control_group.MEMORY, 0),
     )

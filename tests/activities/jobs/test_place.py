@@ -12,6 +12,7 @@ from activities.git.line import Line
 from activities.git.worktrees import Worktree
 from activities.host import boxing
 from activities.jobs.place import place_of
+from activities.jobs.prompt import prompt_of
 from activities.jobs.workspace import Workspace
 from activities.settings.model import Settings
 from tests.activities.jobs.conftest import Stage
@@ -101,3 +102,16 @@ def test_five_lines_with_folder_commits_limits_and_tools(stage: Stage, monkeypat
     assert allowed.endswith("time limit 30m; memory 3,072 MiB.")
     assert "The machine's tools are in PATH." in tools
     assert "no time limit of your own" in said(stage, monkeypatch)
+
+
+@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.NONE])
+def test_a_job_is_sent_to_a_file_of_the_home_only_where_it_can_read_that(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, kind: BoxKind
+) -> None:
+    monkeypatch.setattr(boxing, "kind_for", lambda *_: kind)
+    context = replace(stage.context, settings=Settings.model_validate({"runtimes": {"shell": {"box": "none"}}}))
+    body = context.artifacts.put(b"x" * 40_000)
+    run = stage.job("", Action.REVIEW, parent_job_id="job-1", artifacts=("plan",), artifact_digest=body)
+    text = prompt_of(context, run, Workspace(stage.repo, Worktree(Path("/srv/work"), B), line=Line(A, B)))
+    assert (str(context.home.root) in text) is (kind is BoxKind.NONE)
+    assert ("the whole text is in a file that your box does not show" in text) is (kind is BoxKind.BWRAP)

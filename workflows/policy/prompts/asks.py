@@ -45,9 +45,9 @@ Every leg of your last set has ended. Judge what came out of it against the goal
 
 1. **The goal is reached**, or your assignment within it: decide, with a summary of what was done and no delegations. \
 That ends your part.
-2. **Work is left**: return `delegations` for that work only. Give each leg everything it needs in its prompt: it does \
-not see this one. A leg that failed may be issued again with a narrower prompt, another approach or a stronger \
-`model`; a set that is the same as one before is refused as a loop.
+2. **Work is left**: return `delegations` for that work only. Give each leg what it needs in its prompt: of this one \
+it sees the goal alone, and what its `deps` came to. A leg that failed may be issued again with a narrower prompt, \
+another approach or a stronger `model`; a set that is the same as one before is refused as a loop.
 3. **It cannot go on** without something only the outside can give: return `blocked` and name it in `needs`.
 
 States, decisions and observed files are facts. Summaries are what agents say of themselves; where the two differ, \

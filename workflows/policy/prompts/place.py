@@ -43,6 +43,8 @@ class Allowed:
     write: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     """Places outside the system that the operator lets it use, beside its work folder."""
+    boxed: bool = True
+    """It sees nothing of the service's home."""
     seconds: float | None = None
     memory: int = 0
     """In bytes; 0: no bound of its own."""
