@@ -140,8 +140,10 @@ def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> d
 
 
 def _own_pull_request(context: Context, run: JobRun, branch: str | None) -> int | None:
-    """Find the pull request that the branch was published as, if it was."""
-    published = facts.of_root(context.store, run.root_job_id) if branch else ()
+    """Find the pull request that the branch was published as, where it was there before the job."""
+    if not branch or not (run.own_branch or run.shared_worktree):
+        return None
+    published = facts.of_root(context.store, run.root_job_id)
     found = (each.github_id for each in published if (each.kind, each.subject) == (FactKind.PUBLISH, branch))
     return next((int(number) for number in found if number), None)
 
