@@ -105,7 +105,7 @@ def _sections(
     belongs_to = (belonging(run, place, about, fences) if run else "") or bindings.sentence(brief.belongs_to)
     goal = f"The task's original instructions, which this job still serves:\n\n{goal}"
     last = brief.flavour is Continuation.FINALIZE
-    decide = decisions(run.assignment.action, run.rules, run.quorum) if run and not last else ""
+    decide = f"\n\nDecide {decisions(run.assignment.action, run.rules, run.quorum)}" if run and not last else ""
     return (
         ("Human answers" if brief.answers else "What a person said", _answers(brief, fences)),
         ("Goal", f"{belongs_to}\n\n{goal}".strip()),
@@ -113,8 +113,7 @@ def _sections(
         ("Budget", _budget(brief.budget, last=last)),
         ("Outcomes", _outcomes(brief, _bodies(brief, bodies, artifact_root, fences), fences)),
         ("Skipped or refused, and why", _refused(brief, bodies, fences)),
-        ("What to do now", ask(brief)),
-        ("What to decide", decide),
+        ("What to do now", f"{ask(brief)}{decide}"),
     )
 
 
