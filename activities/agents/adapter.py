@@ -65,6 +65,8 @@ class ProgramReport:
     """The usage is the session's so far, not this run's."""
     fault: Fault | None = None
     """Why a program that ended has no result to be read; the exit code alone does not say."""
+    refused: tuple[str, ...] = ()
+    """The tool of each call that writes, or may write, and that its policy or its sandbox refused."""
 
 
 class CannotLaunchError(ServiceError):

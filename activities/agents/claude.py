@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.faults import Failed, Fault
@@ -25,6 +25,7 @@ _MODE = {
     AutonomyPolicy.WORKSPACE_WRITE: "acceptEdits",
     AutonomyPolicy.DANGER_FULL_ACCESS: "bypassPermissions",
 }
+_WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit", "Bash")
 _COUNTED = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 _SESSIONS = uuid.UUID("6f4a2a5e-8d0c-4c43-9b57-3f2f6a1f7b10")
 
@@ -63,7 +64,8 @@ class Claude(Driver):
         usage = usage_of(stream.envelope.get("usage")) if stream.envelope else None
         session = stream.session or call.session or session_of(call)
         fault = self._fault(call, end, stream)
-        return self._installed.report(stream.messages.text, usage, session, _model(stream), fault)
+        report = self._installed.report(stream.messages.text, usage, session, _model(stream), fault)
+        return replace(report, refused=_refused(stream))
 
     def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
         if early := self._installed.early_fault(call, end):
@@ -103,6 +105,13 @@ def _model(stream: _Stream) -> str | None:
     told = counts.items() if isinstance(counts, dict) else ()
     used = {model: count(usage, *_COUNTED) for name, usage in told if (model := model_of(name))}
     return busiest(used) or stream.model
+
+
+def _refused(stream: _Stream) -> tuple[str, ...]:
+    """The envelope lists the calls that were denied."""
+    denials = stream.envelope.get("permission_denials") if stream.envelope else None
+    tools = (text_of(each, "tool_name") for each in (denials if isinstance(denials, list) else ()))
+    return tuple(tool for tool in tools if tool in _WRITERS)
 
 
 def _read(end: RunEnd) -> _Stream:

@@ -1,5 +1,6 @@
 """The Codex CLI: `codex exec --json`, prompt on standard input, usage that counts the whole session."""
 
+import re
 from dataclasses import dataclass, field, replace
 from glob import escape
 
@@ -37,6 +38,12 @@ _SANDBOX = {
     AutonomyPolicy.DANGER_FULL_ACCESS: NO_SANDBOX,
 }
 
+_REFUSALS = {
+    "apply_patch": re.compile("patch rejected"),
+    "a command": re.compile("Read-only file system|Operation not permitted|Permission denied|bwrap: "),
+}
+"""What it, its sandbox or the box says of a write that is refused, by the tool that wanted it."""
+
 
 @dataclass
 class _Stream:
@@ -52,10 +59,11 @@ class _Stream:
 
 @dataclass
 class _Kept:
-    """What a session's file tells: the model of its last turn, and all tokens so far."""
+    """What a session's file tells: the model and the refusals of its last turn, and all tokens so far."""
 
     model: str | None = None
     usage: Usage | None = None
+    refused: list[str] = field(default_factory=list)
 
 
 class Codex(Driver):
@@ -85,7 +93,7 @@ class Codex(Driver):
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """The session's tokens so far are in the last event of a turn that completed, else in the session's file.
 
-        Which model it was stands in that file only.
+        The model and the commands that the sandbox stopped stand in that file only.
         """
         stream = _Stream(Messages())
         for event in records(chunks(end.stdout)):
@@ -97,7 +105,8 @@ class Codex(Driver):
         text = stream.messages.text
         if not stream.events and fault is None:  # a version without events: its output is its text, and uses nothing
             text = read_bounded(end.stdout, 0, PLAIN_LIMIT).tail
-        return self._installed.report(text, usage, session, told.model, fault)
+        refused = told.refused or _refused(self._installed.stderr(end))
+        return replace(self._installed.report(text, usage, session, told.model, fault), refused=tuple(refused))
 
     def _kept(self, session: str | None) -> _Kept:
         """What the session's file has: a turn that failed used tokens, and its events do not tell them."""
@@ -109,6 +118,10 @@ class Codex(Driver):
                     found.model = model_of(named) or found.model
                 case _, {"type": "token_count", "info": {"total_token_usage": total}}:
                     found.usage = usage_of(total)
+                case "event_msg", {"type": "task_started"}:
+                    found.refused.clear()
+                case _, {"type": "custom_tool_call_output" | "function_call_output", "output": output}:
+                    found.refused += _refused(str(output))
         return found
 
     def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
@@ -121,6 +134,10 @@ class Codex(Driver):
                 return Failed(f"codex on {call.run.assignment.worker.runtime} ended in the middle of its turn")
             return None
         return self._installed.fault(stream.failure or self._installed.ended_with(end))
+
+
+def _refused(said: str) -> list[str]:
+    return [tool for tool, sign in _REFUSALS.items() if sign.search(said)]
 
 
 def _take(stream: _Stream, event: dict[str, object]) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from activities.agents import kimi_guard, kimi_home
@@ -29,6 +29,9 @@ class _Stream:
     messages: Messages
     session: str | None = None
     usage: Usage | None = None
+    calls: dict[str, str] = field(default_factory=dict)
+    """The tool of each call, by the call's id."""
+    refused: list[str] = field(default_factory=list)
 
 
 class Kimi(Driver):
@@ -59,7 +62,8 @@ class Kimi(Driver):
         session = stream.session or call.session or _session_in(self._home(call), call.cwd)
         used, model = _from_session(self._home(call), session, end.started_at)
         fault = self._fault(call, end, stream)
-        return self._installed.report(stream.messages.text, stream.usage or used, session, model, fault)
+        report = self._installed.report(stream.messages.text, stream.usage or used, session, model, fault)
+        return replace(report, refused=tuple(stream.refused))
 
     def _own_files(self, call: ProgramCall) -> tuple[Path, ...]:
         """The hook that holds the policy and what it runs with; the prompt."""
@@ -107,6 +111,11 @@ def _read(end: RunEnd) -> _Stream:
         match line.get("role"), line.get("type"):
             case "assistant", _:
                 stream.messages.add(line.get("content"))
+                calls = line.get("tool_calls")
+                for call in calls if isinstance(calls, list) else ():
+                    stream.calls[text_of(call, "id")] = text_of(call, "function", "name")
+            case "tool", _ if text_of(line, "content").startswith(kimi_guard.SAYS):
+                stream.refused.append(stream.calls.get(text_of(line, "tool_call_id"), "a tool"))
             case "meta", "session.resume_hint":
                 stream.session = text_of(line, "session_id") or None
         if isinstance(line.get("usage"), dict):

@@ -11,18 +11,20 @@ from pathlib import Path
 
 WORKTREE = "SERVICE_WORKTREE"
 REFUSED = 2
+SAYS = "this job may"
+"""What each refusal begins with."""
 
 
 def refusal(policy: str, call: dict[str, object], worktree: str) -> str:
     """Why a call is refused; empty when it is not."""
     if policy != "workspace-write":
-        return "this job may only read: the tool is refused"
+        return f"{SAYS} only read: the tool is refused"
     if call.get("tool_name") not in ("Write", "Edit"):
-        return "this job may edit files, but run no commands"
+        return f"{SAYS} edit files, but run no commands"
     given = call.get("tool_input")
     path = given.get("path", given.get("file_path")) if isinstance(given, dict) else None
     inside = isinstance(path, str) and is_inside(path, Path(worktree).resolve())
-    return "" if inside else f"this job may only edit files below {worktree}, and nothing of git's own"
+    return "" if inside else f"{SAYS} only edit files below {worktree}, and nothing of git's own"
 
 
 def is_inside(path: str, worktree: Path) -> bool:
@@ -38,7 +40,7 @@ def main() -> int:
     try:
         why = refusal(sys.argv[1], json.load(sys.stdin), os.environ[WORKTREE])
     except BaseException as error:
-        why = f"the tool is refused: {type(error).__name__}"
+        why = f"{SAYS} not use the tool, whose call cannot be checked: {type(error).__name__}"
     sys.stderr.write(why)
     return REFUSED if why else 0
 

@@ -20,7 +20,7 @@ from activities.jobs import attempt_notices, attempt_outcome, deferral, workspac
 from activities.jobs.execution import Begun, Executed, Execution
 from activities.jobs.prompt import is_leaf, prompt_of, seed_of
 from activities.jobs.resumption import resumption
-from activities.jobs.verdict import Failure, Settled, as_failure, judge
+from activities.jobs.verdict import Failure, Settled, as_failure, held_to_evidence, judge
 from activities.redaction.redacted import redacted
 from activities.runs.supervised_run import RunEnd
 from activities.store import attempts, deferrals
@@ -118,6 +118,7 @@ class JobAttempt:
         runs = self._runs
         result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
         evidence = workspace.collect(self.place, self.run, result)
+        verdict = held_to_evidence(verdict, self.run, runs, evidence)
         usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]
         usage = sum(usages, Usage())
         outcome = attempt_outcome.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)

@@ -1,13 +1,17 @@
 """What an ended program means: a valid result, a result to be repaired, or a failure with its evidence."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from activities.agents.faults import Blocker, BlockerKind
 from activities.host.attempt import with_way_out
 from activities.jobs.execution import Executed
+from activities.jobs.workspace import Evidence
 from activities.runs.supervisor import EndKind
 from workflows.contract import durations
+from workflows.contract.models import Action, AutonomyPolicy, Decision
 from workflows.contract.parse import Accepted, Rejected
+from workflows.model.jobs import JobRun
 from workflows.model.states import JobState
 
 
@@ -55,6 +59,33 @@ def judge(executed: Executed, timeout_seconds: float | None, *, on_order: bool =
         case EndKind.UNKNOWN:
             why = end.problem or "was the machine restarted?"
             return Failure(f"nobody saw how the agent's run ended ({why}); what it left is kept")
+
+
+def held_to_evidence(settled: Settled, run: JobRun, runs: Iterable[Executed], evidence: Evidence) -> Settled:
+    """Fail a job that says it implemented something, wrote nothing, and was refused its writes (ruling P5)."""
+    refused = [tool for executed in runs for tool in executed.report.refused]
+    if not refused or not isinstance(settled, Accepted) or evidence.head_sha or evidence.problem:
+        return settled
+    result = settled.result
+    if run.assignment.action is not Action.IMPLEMENT or result.decision is not Decision.IMPLEMENTED:
+        return settled
+    if result.delegations or result.human_questions:
+        return settled
+    return Failure(_refused(run, refused))
+
+
+def _refused(run: JobRun, tools: list[str]) -> str:
+    worker = run.assignment.worker
+    calls = "a tool call" if len(tools) == 1 else f"{len(tools)} tool calls"
+    says = (
+        f"its program was refused {calls} ({', '.join(dict.fromkeys(tools))}) by the policy "
+        f'"{worker.autonomy_policy}" and wrote nothing, but its result says implemented'
+    )
+    if worker.autonomy_policy is AutonomyPolicy.DANGER_FULL_ACCESS:
+        return with_way_out(says, "service help boxes")
+    agent = f"--runtime {worker.runtime} --capabilities implement --autonomy danger-full-access --repo {run.repo}"
+    way_out = f"service agent add NAME {agent}, and give the work to that agent"
+    return with_way_out(f"{says}; another attempt has the same policy", way_out)
 
 
 def as_failure(blocker: Blocker) -> Failure:
