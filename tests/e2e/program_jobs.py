@@ -26,7 +26,7 @@ from tests import keys
 from tests.e2e.as_account import account
 from tests.e2e.programs import PROGRAMS, ROOT
 from workflows.contract.models import Action, AutonomyPolicy
-from workflows.model.jobs import JobRun
+from workflows.model.jobs import JobRun, Work
 from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
 
@@ -40,6 +40,8 @@ class Job:
     action: Action
     scenario: str = ""
     """What the model plays; empty: the scenario of the job's name."""
+    after: str = ""
+    """The branch of a leg of that name, which is on the line that the job begins from."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ def _run(number: int, name: str, job: Job) -> JobRun:
     worker = Worker(name="trier", runtime=PROGRAMS[job.program], autonomy_policy=AutonomyPolicy(job.policy))
     prompt = Text(inline=f"Do it. [[fake:{job.scenario or name}]]")
     assignment = Assignment(worker=worker, action=Action(job.action), prompt=prompt)
-    return JobRun(job_id=job_id, root_job_id=job_id, task_id=f"task-{number}", repo="acme/shop", assignment=assignment)
+    line = (Work(leg=job.after, branch=job.after),) if job.after else ()
+    task = f"task-{number}"
+    return JobRun(job_id=job_id, root_job_id=job_id, task_id=task, repo="acme/shop", assignment=assignment, line=line)
 
 
 async def _play(place: Place, jobs: dict[str, Job]) -> dict[str, dict[str, Any]]:

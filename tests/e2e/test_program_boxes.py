@@ -85,9 +85,19 @@ def steps(name: str, folder: Path, port: int) -> list[dict[str, Any]]:
 CHECK: list[dict[str, Any]] = [
     {"run": "python -m pytest -q"},
     {"run": "npm test"},
+    {"run": "git diff base...HEAD"},
+    {"run": "git log --format=%s line"},
+    {"run": "git show leg/code:limit.py"},
     {"result": {"decision": "approved", "summary": "ran build and tests"}},
 ]
 """Of a verify leg."""
+
+REFUSED: list[dict[str, Any]] = [
+    {"write_file": {"path": "../beside.txt", "content": "x"}},
+    {"run": "python3 -c \"open('../beside.txt', 'w')\""},
+    {"result": {"decision": "implemented", "summary": "made it", "changes_made": ["beside.txt: created"]}},
+]
+"""Of an implement job that may write its work folder, and tries to write beside it."""
 
 SHOP = {
     "test_shop.py": "def test_shop():\n    assert 1 + 1 == 2\n",
@@ -100,8 +110,9 @@ def prepared(folder: Path) -> None:
     (folder / "shop").mkdir()
     for name, text in SHOP.items():
         (folder / "shop" / name).write_text(text)
-    commit = "git init -q -b main && git add . && git -c user.name=t -c user.email=t@example.invalid commit -q -m one"
-    subprocess.run(["sh", "-c", commit], cwd=folder / "shop", check=True)
+    commit = "git add . && git -c user.name=t -c user.email=t@example.invalid commit -q -m"
+    leg = f"git checkout -q -b code && echo 'limit = 7' > limit.py && {commit} 'make the limit' && git checkout -q main"
+    subprocess.run(["sh", "-ec", f"git init -q -b main && {commit} one && {leg}"], cwd=folder / "shop", check=True)
     settings = {"codex/config.toml": "", "kimi/config.toml": "telemetry = false\n", "claude/settings.json": "{}"}
     for name, text in settings.items():
         file = folder / "user" / "programs" / name
@@ -135,15 +146,18 @@ def tried(request: pytest.FixtureRequest) -> Iterator[Tried]:
         for policy in AutonomyPolicy
     }
     checks = {
-        f"{program}-verify": Job(program, PROGRAMS_OF_TABLE[program].builds_with, Action.REVIEW)
+        f"{program}-verify": Job(program, PROGRAMS_OF_TABLE[program].builds_with, Action.REVIEW, after="code")
         for program in available()
     }
+    refused = {f"{program}-refused": Job(program, WRITE, Action.IMPLEMENT) for program in available()}
     reached: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_listen, args=(server, reached), daemon=True).start()
         scenarios = {name: steps(name, folder, server.getsockname()[1]) for name in jobs}
-        with ScriptedModel(scenarios | dict.fromkeys(checks, CHECK)) as model:
-            yield Tried(folder, _played(folder, kind, uid, jobs | checks, model), model.requests(), reached)
+        scenarios |= dict.fromkeys(checks, CHECK) | dict.fromkeys(refused, REFUSED)
+        with ScriptedModel(scenarios) as model:
+            ended = _played(folder, kind, uid, jobs | checks | refused, model)
+            yield Tried(folder, ended, model.requests(), reached)
     shutil.rmtree(folder)
 
 
@@ -197,3 +211,23 @@ def test_a_verify_leg_runs_build_and_tests_under_the_policy_that_prompts_name(tr
     assert (ended["state"], ended["decision"]) == ("succeeded", "approved"), ended["reason"]
     assert "1 passed" in said, said[-3000:]
     assert "checked-42" in said, said[-3000:]
+
+
+@pytest.mark.ruling("O4")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_tool_calls_of_a_verify_leg_read_base_line_and_the_legs(tried: Tried, program: str) -> None:
+    need(program)
+    said = tried.said(f"{program}-verify")
+    assert "+limit = 7" in said, "git diff base...HEAD"
+    assert "make the limit" in said, "git log line"
+    assert said.count("limit = 7") > said.count("+limit = 7"), "git show leg/code:limit.py"
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_that_was_refused_every_write_has_not_implemented_anything(tried: Tried, program: str) -> None:
+    need(program)
+    ended = tried.ended[f"{program}-refused"]
+    assert (ended["state"], ended["decision"]) == ("failed", None), ended
+    assert 'by the policy "workspace-write" and wrote nothing' in ended["reason"]
+    assert f"--runtime {PROGRAMS[program]} --capabilities implement --autonomy danger" in ended["reason"]
+    assert not list(tried.folder.rglob("beside.txt"))
