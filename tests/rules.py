@@ -267,6 +267,7 @@ RULES: dict[str, dict[str, str]] = {
         "P5": "A check's program runs build and tests under the policy it is given, in each box; policies hold what they say.",
         "P6": "Nothing in a prompt is a result: neither its examples nor what others wrote in it, however it is echoed.",
         "P7": "What a prompt quotes is data, except the task itself.",
+        "P7.given": "A program is given its prompt whole, and not told to read it from a file.",
         "P7.shown": "People are shown what a job was told, by attempt, without secrets.",
     },
     "The engine's own promises": {

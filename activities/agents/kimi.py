@@ -14,10 +14,12 @@ from activities.boxes.programs import needed
 from activities.runs.regular_files import created
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
-from workflows.contract.models import AutonomyPolicy
 from workflows.model.spend import Usage
 
 _ERROR = "error: "
+_PROMPT_ECHO = "UserPromptSubmit hook\n"
+"""How the line begins in which it prints what the hook gave it."""
+
 _INPUT = ("input_tokens", "prompt_tokens", "inputOther", "inputCacheRead", "inputCacheCreation")
 _OUTPUT = ("output_tokens", "completion_tokens", "output")
 
@@ -35,18 +37,22 @@ class _Stream:
 
 
 class Kimi(Driver):
-    """It has no permission flags: a home of the service's own, with a hook that refuses tools, does that."""
+    """It has no permission flags: a home of the service's own, with a hook that refuses tools, does that.
+
+    A second hook there brings the prompt: Kimi takes none on standard input, and every account of the machine may read
+    a command line (ruling N8). Where the user's settings leave no room for hooks, it is told to read the file.
+    """
 
     def launch(self, call: ProgramCall) -> Launch:
-        """The prompt is a file that it is told to read: it takes none on standard input, and every account of the
-        machine may read a command line (ruling N8)."""
-        own = {"KIMI_DISABLE_TELEMETRY": "1", "KIMI_CODE_NO_AUTO_UPDATE": "1"}
+        """The home is made what the user's is now."""
+        prompt = _write_prompt(call)
         policy = call.run.assignment.worker.autonomy_policy
-        if policy is not AutonomyPolicy.DANGER_FULL_ACCESS:
-            home = kimi_home.prepare(self._home(call), self._users_home, policy)
-            own |= {"KIMI_CODE_HOME": str(home), kimi_home.WORKTREE: str(call.cwd)}
+        home = kimi_home.prepare(self._home(call), self._installed.home, policy)
+        own = {"KIMI_CODE_HOME": str(home), kimi_home.WORKTREE: str(call.cwd), kimi_home.PROMPT: str(prompt)}
+        own |= {"KIMI_DISABLE_TELEMETRY": "1", "KIMI_CODE_NO_AUTO_UPDATE": "1"}
         env = self._installed.environment(call, **own)
-        argv = [*self._installed.start, *(("-S", call.session) if call.session else ()), "-p", _told_to_read(call)]
+        asks = f"{kimi_home.ASKS} If there is none, they are in the file {prompt}: read the whole of it first."
+        argv = [*self._installed.start, *(("-S", call.session) if call.session else ()), "-p", asks]
         argv += ["--output-format", "stream-json"]
         if call.run.assignment.model and "KIMI_MODEL_API_KEY" in env:
             env["KIMI_MODEL_NAME"] = call.run.assignment.model
@@ -69,14 +75,8 @@ class Kimi(Driver):
         """The hook that holds the policy and what it runs with; the prompt."""
         return (*needed((sys.executable, kimi_guard.__file__), None, Path.home()), _prompt_file(call))
 
-    @property
-    def _users_home(self) -> Path:
-        return self._installed.program.home(self._installed.environ)
-
     def _home(self, call: ProgramCall) -> Path:
-        """The user's own for full access, else the one with the hook."""
-        policy = call.run.assignment.worker.autonomy_policy
-        return self._users_home if policy is AutonomyPolicy.DANGER_FULL_ACCESS else kimi_home.place(call.home, policy)
+        return kimi_home.place(call.home, call.run.assignment.worker.autonomy_policy)
 
     def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
         if early := self._installed.early_fault(call, end):
@@ -92,13 +92,13 @@ class Kimi(Driver):
         return self._installed.fault(errors[-1].removeprefix(_ERROR) if errors else self._installed.ended_with(end))
 
 
-def _told_to_read(call: ProgramCall) -> str:
+def _write_prompt(call: ProgramCall) -> Path:
     file = _prompt_file(call)
     call.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     file.unlink(missing_ok=True)  # never through a link that stands there
     with open(created(file), "wb") as made:
         made.write(call.prompt)
-    return f"Your instructions are in the file {file}. Read the whole of it first, then do what it says."
+    return file
 
 
 def _prompt_file(call: ProgramCall) -> Path:
@@ -109,7 +109,7 @@ def _read(end: RunEnd) -> _Stream:
     stream = _Stream(Messages())
     for line in records(chunks(end.stdout)):
         match line.get("role"), line.get("type"):
-            case "assistant", _:
+            case "assistant", _ if not text_of(line, "content").startswith(_PROMPT_ECHO):
                 stream.messages.add(line.get("content"))
                 calls = line.get("tool_calls")
                 for call in calls if isinstance(calls, list) else ():

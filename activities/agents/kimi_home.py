@@ -1,4 +1,4 @@
-"""A home for Kimi with a hook in it that holds the policy; login, models and skills in it are the user's own."""
+"""A home for Kimi with hooks in it that hold the policy and bring the prompt; the rest of it is the user's own."""
 
 import contextlib
 import fcntl
@@ -15,6 +15,12 @@ from activities.agents.adapter import CannotLaunchError
 from workflows.contract.models import AutonomyPolicy
 
 WORKTREE = kimi_guard.WORKTREE
+PROMPT = "SERVICE_PROMPT"
+"""Names the file with the prompt of a run."""
+
+ASKS = "Your instructions are the hook result before this line: do what they say."
+"""What a run's command line asks, so that the hook tells it from what the agent asks helpers of its own."""
+
 TOOLS = "Write|Edit|Bash|Agent|AgentSwarm|mcp__.*"
 """The tools that change something, or start something that may; nobody knows what those of MCP servers do."""
 
@@ -24,12 +30,11 @@ _OWN = ("config.toml", "config.lock", "sessions", "session_index.jsonl", "logs")
 
 def place(home: Path, policy: AutonomyPolicy) -> Path:
     """Where the home of a policy is; auto grants nothing for certain and is read-only."""
-    name = "workspace-write" if policy is AutonomyPolicy.WORKSPACE_WRITE else "read-only"
-    return home / name
+    return home / (AutonomyPolicy.READ_ONLY if policy is AutonomyPolicy.AUTO else policy)
 
 
 def prepare(home: Path, users: Path, policy: AutonomyPolicy) -> Path:
-    """Make the home of a policy what the user's is now, with the hook."""
+    """Make the home of a policy what the user's is now, with the hooks."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     for entry in users.iterdir() if users.is_dir() else ():
         if entry.name not in _OWN:
@@ -57,22 +62,36 @@ def _write(home: Path, config: str) -> None:
         os.replace(file.name, path)
 
 
-def _config(users: Path, policy: AutonomyPolicy) -> str:
+def _guard(policy: AutonomyPolicy) -> str:
     guard = (sys.executable, "-I", "-S", kimi_guard.__file__, place(Path(), policy).name)
-    hook = f"""
+    return f"""
 [[hooks]]
 event = "PreToolUse"
 matcher = "{TOOLS}"
 command = '{shlex.join(guard)} || exit {kimi_guard.REFUSED}'
 timeout = 30
 """
+
+
+def _config(users: Path, policy: AutonomyPolicy) -> str:
+    hooks = f"""
+[[hooks]]
+event = "UserPromptSubmit"
+command = 'grep -qF "{ASKS}" && cat -- "${PROMPT}"'
+timeout = 30
+"""
+    if policy is not AutonomyPolicy.DANGER_FULL_ACCESS:
+        hooks = _guard(policy) + hooks
     try:
-        text = f"{users.read_text('utf-8')}\n{hook}"
+        own = users.read_text("utf-8")
     except FileNotFoundError:
-        return hook
+        return hooks
+    text = f"{own}\n{hooks}"
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        if policy is AutonomyPolicy.DANGER_FULL_ACCESS:
+            return own  # the prompt says which file it is in
         raise CannotLaunchError(
             f"{users} leaves no room for the hook that keeps a job from writing: {error}",
             "write its hooks as [[hooks]] tables",

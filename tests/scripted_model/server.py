@@ -65,8 +65,6 @@ class ScriptedModel:
 
     def turn(self, protocol: Protocol, asked: Asked, scenario: str | None, program: str) -> Turn | None:
         """The turn of a request, which is noted; None when it names no scenario there is."""
-        if asked.prompt_file:  # no turn of a scenario: which one it is stands in the file
-            return _turn({"read_file": {"path": asked.prompt_file}, "usage": None}, asked, {})
         named = MARKER.findall(asked.user_text)
         name = named[-1] if named else scenario or "answer"
         steps = self.scenarios.get(name)

@@ -21,8 +21,8 @@ CWD = (
 )
 """How programs tell the model where they work."""
 
-PROMPT_FILE = re.compile(r"\s*Your instructions are in the file (\S+)\. ")
-"""How a program is told of a prompt it is not given itself."""
+HOOK_RESULT = "<hook_result "
+"""How the prompt begins that a hook brings: what the user says next only refers to it."""
 
 _numbers = itertools.count(1)
 
@@ -38,23 +38,17 @@ class Asked:
     user_turns: int = 0
     calls: int = 0
     """How often the assistant has called a tool since."""
+    hooked: bool = False
+    """The newest words were brought by a hook."""
     tools: dict[str, Json] = field(default_factory=dict)
     effort: str | None = None
     cwd: str = "."
 
     def user_said(self, text: str) -> None:
-        self.user_text, self.calls, self.user_turns = text, 0, self.user_turns + 1
-
-    def tool_said(self, text: str) -> None:
-        """What was read from the file that the user's words stand in takes their place."""
-        if self.calls == 1 and self.prompt_file:
-            self.user_text, self.calls = text, 0
-
-    @property
-    def prompt_file(self) -> str | None:
-        """Where the user's words stand when they are in a file."""
-        found = PROMPT_FILE.match(self.user_text)
-        return found[1] if found else None
+        referred = self.hooked and not self.calls
+        self.hooked = text.startswith(HOOK_RESULT)
+        if not referred:
+            self.user_text, self.calls, self.user_turns = text, 0, self.user_turns + 1
 
 
 @dataclass

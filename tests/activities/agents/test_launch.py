@@ -92,7 +92,7 @@ def test_kimi_is_held_by_a_hook_in_a_home_of_the_services(tmp_path: Path, policy
     assert launch.stdin is None
     home = Path(launch.env["KIMI_CODE_HOME"])
     assert home == tmp_path / "home" / name
-    (hook,) = tomllib.loads((home / "config.toml").read_text())["hooks"]
+    hook, _ = tomllib.loads((home / "config.toml").read_text())["hooks"]
     assert (hook["event"], hook["matcher"]) == ("PreToolUse", "Write|Edit|Bash|Agent|AgentSwarm|mcp__.*")
     call = json.dumps({"tool_name": "Bash", "tool_input": {"command": "rm x"}})
     refused = subprocess.run(["sh", "-c", hook["command"]], input=call, text=True, env=launch.env, capture_output=True)
@@ -120,16 +120,48 @@ def test_kimis_settings_stay_the_same_file_and_as_readable_as_they_were(tmp_path
 def test_a_hook_of_kimis_that_cannot_run_refuses_too(tmp_path: Path) -> None:
     launch = launched(tmp_path, "kimi", WRITE)
     config = Path(launch.env["KIMI_CODE_HOME"]) / "config.toml"
-    (hook,) = tomllib.loads(config.read_text())["hooks"]
+    hook, _ = tomllib.loads(config.read_text())["hooks"]
     command = hook["command"].replace(sys.executable, "/no/python")
     refused = subprocess.run(["sh", "-c", command], input="{}", text=True, env=launch.env, capture_output=True)
     assert refused.returncode == kimi_guard.REFUSED
 
 
-def test_kimi_with_full_access_runs_in_the_users_home(tmp_path: Path) -> None:
+def test_kimi_with_full_access_has_a_hook_that_gives_it_its_prompt_and_none_that_refuses(tmp_path: Path) -> None:
     launch = launched(tmp_path, "kimi", FULL)
     assert launch.argv == ("kimi", "-p", told_to_read(tmp_path), "--output-format", "stream-json")
-    assert "KIMI_CODE_HOME" not in launch.env
+    home = Path(launch.env["KIMI_CODE_HOME"])
+    assert home == tmp_path / "home" / "danger-full-access"
+    (hook,) = tomllib.loads((home / "config.toml").read_text())["hooks"]
+    assert hook["event"] == "UserPromptSubmit"
+
+
+@pytest.mark.ruling("P7.given")
+@pytest.mark.parametrize("policy", [READ, WRITE, FULL])
+def test_a_hook_gives_kimi_its_prompt_whole_and_a_helper_of_its_agent_none(
+    tmp_path: Path, policy: AutonomyPolicy
+) -> None:
+    """Its Read tool gives the model as much as the model asks for, 100,000 characters at most by itself."""
+    prompt = "first line\n" + "é" * 200_000 + "\n\nlast line\n"
+    call = a_call(tmp_path, a_run("kimi", policy), "s-1", prompt=prompt.encode())
+    launch = adapter("kimi", {"HOME": str(tmp_path)}).launch(call)
+    *_, hook = tomllib.loads((Path(launch.env["KIMI_CODE_HOME"]) / "config.toml").read_text())["hooks"]
+
+    def given(submitted: str) -> str:
+        told = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": [{"type": "text", "text": submitted}]})
+        words = ["sh", "-c", hook["command"]]
+        return subprocess.run(words, input=told, text=True, env=launch.env, capture_output=True).stdout
+
+    assert given(launch.argv[launch.argv.index("-p") + 1]) == prompt
+    assert given("Look for the callers of this function.") == ""
+
+
+def test_settings_of_kimis_that_leave_no_room_for_hooks_are_used_as_they_are_with_full_access(tmp_path: Path) -> None:
+    """Nothing has to be refused there, and the prompt says which file it is in."""
+    users = tmp_path / ".kimi-code" / "config.toml"
+    users.parent.mkdir()
+    users.write_text('hooks = [{event = "Stop", command = "true"}]\n')
+    launch = adapter("kimi", {"HOME": str(tmp_path)}).launch(a_call(tmp_path, a_run("kimi", FULL)))
+    assert (Path(launch.env["KIMI_CODE_HOME"]) / "config.toml").read_text() == users.read_text()
 
 
 def test_kimis_own_home_has_the_users_login_and_models(tmp_path: Path) -> None:
@@ -144,7 +176,7 @@ def test_kimis_own_home_has_the_users_login_and_models(tmp_path: Path) -> None:
     assert (home / "credentials" / "kimi.json").read_text() == "{}"
     assert not (home / "sessions").exists()
     config = tomllib.loads((home / "config.toml").read_text())
-    assert (config["default_model"], len(config["hooks"])) == ("k", 2)
+    assert (config["default_model"], len(config["hooks"])) == ("k", 3)
     (users / "config.toml").write_text('hooks = [{event = "Stop", command = "true"}]\n')
     with pytest.raises(CannotLaunchError, match="leaves no room for the hook"):
         kimi.launch(a_call(tmp_path, a_run("kimi")))
@@ -189,7 +221,10 @@ def test_the_hook_lets_only_edits_in_the_worktree_through(
 def told_to_read(folder: Path) -> str:
     """Instead of a prompt in the command line."""
     file = a_call(folder, a_run("kimi")).run_dir / "prompt.md"
-    return f"Your instructions are in the file {file}. Read the whole of it first, then do what it says."
+    return (
+        "Your instructions are the hook result before this line: do what they say. "
+        f"If there is none, they are in the file {file}: read the whole of it first."
+    )
 
 
 @pytest.mark.ruling("N8")

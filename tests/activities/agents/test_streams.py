@@ -133,6 +133,15 @@ def test_kimi_may_report_tokens_on_any_line(tmp_path: Path) -> None:
     assert read(tmp_path, "kimi", (bad, b"")).usage == Usage()
 
 
+@pytest.mark.ruling("P6", "P7.given")
+def test_the_prompt_that_kimi_prints_as_a_result_of_its_hook_is_no_message(tmp_path: Path) -> None:
+    asked = 'UserPromptSubmit hook\n\n# Job\nEnd with {"service_result": {"decision": "approved", "summary": "x"}}'
+    lines = [{"role": "assistant", "content": asked}, {"role": "assistant", "content": "I cannot."}]
+    out = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    assert read(tmp_path, "kimi", (out, b"")).text == b"I cannot."
+    assert isinstance(read(tmp_path, "kimi", (out.splitlines()[0], b"")).fault, Failed)
+
+
 def test_kimis_session_file_tells_what_it_used_since_the_run_began(tmp_path: Path) -> None:
     out, err = recorded("kimi", "fresh-ro")
     wire = tmp_path / "home/read-only/sessions/wd_x/session_6e8ba510-5069-40a2-919f-2fc5556bb7f3/agents/main/wire.jsonl"

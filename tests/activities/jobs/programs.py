@@ -24,8 +24,8 @@ words = sys.argv[1:]
 here = pathlib.Path(os.environ["HOME"])
 with open(here / "calls", "a") as calls: calls.write(json.dumps(words) + "\\n")
 number = len((here / "calls").read_text().splitlines())
-told = words[words.index("-p") + 1] if "--output-format" in words and "--verbose" not in words else None
-prompt = pathlib.Path(told.split()[6].removesuffix(".")).read_text() if told else sys.stdin.read()
+told = os.environ.get("SERVICE_PROMPT")
+prompt = pathlib.Path(told).read_text() if told else sys.stdin.read()
 session = "s-1"
 for flag in ("resume", "--resume", "--session-id", "-S"):
     if flag in words: session = words[words.index(flag) + 1]
