@@ -24,7 +24,7 @@ MODELS = {"codex": "gpt-6.1-sol", "claude": "claude-opus-5-5", "kimi": "kimi-def
 """What each program uses when nobody says a model; kimi's is in its environment."""
 
 FILE = {"write_file": {"path": "made.txt", "content": "made by the model\n"}}
-MADE = result(decision="implemented", summary="made it [[fake:answer]]", changes_made=["made.txt: created"])
+MADE = result(decision="implemented", summary="made it", changes_made=["made.txt: created"])
 SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "make": [FILE | {"text": "First the file."}, MADE],
     "invalid": [FILE, {"result": {"decision": "Approved", "findings": ["[[fake:answer]]"]}}],
