@@ -8,6 +8,7 @@ from cli.drawing.lines import FOLDED, Line, Piece
 from cli.drawing.looks import Look, of_state
 from cli.drawing.tables import Column
 from cli.output import say, say_json, say_table
+from cli.words import one_line
 
 if TYPE_CHECKING:
     from bridge.operations.runtimes import Runtime
@@ -39,11 +40,14 @@ def check(
     runtime: Annotated[str | None, typer.Argument(help="Only this one.")] = None,
     json: Json = False,
 ) -> None:
-    """Say what each runtime lacks and what to type. Exit status 1 when none works; one is enough."""
+    """Say what each runtime lacks and what to type. Exit status 1 when none works; one is enough.
+
+    Each program that is there builds something under the policy that checks get, in its box; no model is asked.
+    """
     from bridge.operations import runtimes
     from bridge.operations.service import Service
 
-    found = runtimes.check(Service.locate(), runtime)
+    found = runtimes.check(Service.locate(), runtime, build=True)
     say_json(runtimes.as_json(found)) if json else say(*(line for each in found for line in _lines(each)))
     if not runtimes.any_works(found):
         raise typer.Exit(1)
@@ -55,4 +59,18 @@ def _lines(runtime: "Runtime") -> list[str]:
     fix = [Line(f"{'':11}", Piece("fix:", Look.STRONG), f" {runtime.fix}")] if runtime.fix else []
     works = Piece(state, Look.GOOD if runtime.works else Look.BAD)
     said = f": {runtime.program}{version}, {runtime.says}"
-    return [Line(f"{runtime.name:10} ", works, said, below=f"{'':9}{FOLDED}"), *fix]
+    return [Line(f"{runtime.name:10} ", works, said, below=f"{'':9}{FOLDED}"), *fix, *_checks(runtime)]
+
+
+def _checks(runtime: "Runtime") -> list[Line]:
+    checks = runtime.checks
+    if checks is None:
+        return []
+    under = f" under {checks.policy}"
+    if not checks.problem:
+        tools = f"; in the PATH: {', '.join(checks.tools)}" if checks.tools else ""
+        said = f"{under} a command wrote the worktree and ran what it wrote ({checks.box}){tools}"
+        return [Line(f"{'':11}", Piece("checks:", Look.STRONG), said, below=f"{'':9}{FOLDED}")]
+    said = f"{under} nothing can be built: {one_line(checks.problem, 300)}"
+    fix = Line(f"{'':11}", Piece("fix:", Look.STRONG), f" {checks.fix}")
+    return [Line(f"{'':11}", Piece("checks:", Look.BAD), said, below=f"{'':9}{FOLDED}"), fix]

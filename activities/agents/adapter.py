@@ -90,6 +90,10 @@ class Adapter(Protocol):
         """The program, fresh or going on in a session."""
         ...
 
+    def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
+        """The start of a command that is held as the program holds its agent's, without a model."""
+        ...
+
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """What a program that is no longer running printed."""
         ...

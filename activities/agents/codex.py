@@ -76,8 +76,7 @@ class Codex(Driver):
         """
         own_tmp = call.run_dir / "tmp"
         own_tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
-        policy = _SANDBOX[call.run.assignment.worker.autonomy_policy]
-        sandbox = NO_SANDBOX if call.box is BoxKind.LANDLOCK else policy
+        policy, sandbox = _sandbox(call)
         argv = [*self._installed.start, "exec", "--json", "-s", sandbox, *QUIET, *NO_SECRETS, *OWN_PATH]
         if sandbox == "workspace-write":
             argv += OWN_WORKTREE_ONLY
@@ -89,6 +88,11 @@ class Codex(Driver):
         env = self._installed.environment(call, TMPDIR=str(own_tmp))
         launch = self._installed.launch(argv, env, call.prompt, self._installed.home)
         return replace(launch, reads_only=policy == READ_ONLY and sandbox == NO_SANDBOX)
+
+    def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Its sandbox without an agent."""
+        _, sandbox = _sandbox(call)
+        return (*self._installed.start, "sandbox", "-c", f"sandbox_mode={sandbox}", "--", *command)
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """The session's tokens so far are in the last event of a turn that completed, else in the session's file.
@@ -134,6 +138,12 @@ class Codex(Driver):
                 return Failed(f"codex on {call.run.assignment.worker.runtime} ended in the middle of its turn")
             return None
         return self._installed.fault(stream.failure or self._installed.ended_with(end))
+
+
+def _sandbox(call: ProgramCall) -> tuple[str, str]:
+    """Return the sandbox of its policy, and the one that it gets in its box."""
+    policy = _SANDBOX[call.run.assignment.worker.autonomy_policy]
+    return policy, NO_SANDBOX if call.box is BoxKind.LANDLOCK else policy
 
 
 def _refused(said: str) -> list[str]:

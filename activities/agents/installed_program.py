@@ -159,6 +159,11 @@ class Driver:
         if blocker := self._installed.missing() or self._installed.not_logged_in():
             raise CannotLaunchError(blocker.message, blocker.hint)
 
+    def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
+        """The command as it is: a program that asks before each command holds none that it lets through."""
+        del call
+        return command
+
     def tries_in_vain(self, stdout: Path) -> bool:
         """Whether it says that it goes on trying to be let in, though it is not."""
         return self._installed.is_in_vain(stdout)

@@ -41,6 +41,11 @@ class Shell:
         del stdout
         return False
 
+    def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
+        """The command as it is."""
+        del call
+        return command
+
     def launch(self, call: ProgramCall) -> Launch:
         """The command; it has no sessions."""
         argv = call.run.assignment.worker.command or self._command

@@ -5,10 +5,11 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from activities.agents.environment import passed
+from activities.host.build_trial import Trial, build_trial
 from activities.redaction.redacted import redacted
 from activities.runtimes import programs
 from activities.runtimes.programs import Program
@@ -34,10 +35,15 @@ class Runtime:
     logged_in: bool | None = None
     """None when it cannot be told without asking a model."""
     fix: str = ""
+    checks: Trial | None = None
+    """A build under the policy that its checks get, where one was tried."""
 
 
-def check(service: Service, name: str | None = None) -> list[Runtime]:
-    """Every runtime, or the named one; their programs are asked for their version, all at once."""
+def check(service: Service, name: str | None = None, *, build: bool = False) -> list[Runtime]:
+    """Every runtime, or the named one; their programs are asked for their version, all at once.
+
+    With `build` each that works builds something as a check would, one after the other.
+    """
     if name is not None and name not in RUNTIMES:
         driven = runtime_of(name)
         hint = f"service runtime check {driven}" if driven else "service runtime list"
@@ -45,7 +51,12 @@ def check(service: Service, name: str | None = None) -> list[Runtime]:
     sections = service.settings.runtimes
     wanted = [name] if name else [*RUNTIMES]
     with ThreadPoolExecutor(len(RUNTIMES)) as pool:
-        return list(pool.map(lambda each: look(each, sections.get(each, RuntimeSection())), wanted))
+        found = list(pool.map(lambda each: look(each, sections.get(each, RuntimeSection())), wanted))
+    return [_built(service, each) for each in found] if build else found
+
+
+def _built(service: Service, runtime: Runtime) -> Runtime:
+    return replace(runtime, checks=build_trial(service.settings, os.environ, runtime.name)) if runtime.path else runtime
 
 
 def any_works(runtimes: list[Runtime]) -> bool:

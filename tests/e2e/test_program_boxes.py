@@ -19,8 +19,9 @@ import pytest
 
 from activities.boxes import machine
 from activities.boxes.box import BoxKind
+from activities.host.build_trial import build_trial
 from activities.runtimes.table import PROGRAMS as PROGRAMS_OF_TABLE
-from activities.settings.model import WorkerSection
+from activities.settings.model import Settings, WorkerSection
 from tests.e2e.program_jobs import Job, Place
 from tests.e2e.programs import PROGRAMS, ROOT, available, need, sections, variables
 from tests.scripted_model import ScriptedModel
@@ -211,6 +212,21 @@ def test_a_verify_leg_runs_build_and_tests_under_the_policy_that_prompts_name(tr
     assert (ended["state"], ended["decision"]) == ("succeeded", "approved"), ended["reason"]
     assert "1 passed" in said, said[-3000:]
     assert "checked-42" in said, said[-3000:]
+
+
+@pytest.mark.parametrize("kind", ["bwrap", "landlock", "none"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_runtime_check_builds_with_the_program_itself_where_no_model_is_needed(program: str, kind: str) -> None:
+    need(program)
+    if kind != "none" and (why := machine.look(WorkerSection().agents_uid).lacks(BoxKind(kind))):
+        pytest.skip(why)
+    command = available()[program]
+    section = {"command": [command], "read": [str(Path(command).parent)], "box": kind}
+    settings = Settings.model_validate({"runtimes": {PROGRAMS[program]: section}})
+    trial = build_trial(settings, os.environ, PROGRAMS[program])
+    assert trial
+    assert (trial.policy, trial.problem) == (PROGRAMS_OF_TABLE[program].builds_with, "")
+    assert trial.box.startswith(kind)
 
 
 @pytest.mark.ruling("O4")

@@ -139,3 +139,46 @@ def test_a_script_in_a_runtimes_place_only_has_to_be_there(home: Home, command: 
 def test_an_unknown_runtime_is_named(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runtime", "check", "codex"]) == 4
     assert "no runtime codex; the runtimes are runtime_a" in capsys.readouterr().err
+
+
+SANDBOX = """
+if [ "$1" = --version ]; then echo 0.169.0; exit; fi
+while [ "$1" != -- ]; do [ "$1" = sandbox_mode=workspace-write ] && held=yes; shift; done
+shift
+"""
+
+
+@pytest.mark.ruling("P5")
+@pytest.mark.parametrize("box", ["auto", "none"])
+def test_a_check_builds_under_the_policy_that_checks_get(home: Home, install: Install, key: str, box: str) -> None:
+    install(GOOD)
+    home.config.write_text(f'[runtimes.runtime_b]\nbox = "{box}"\n')
+    before = set(home.root.iterdir())
+    (found,) = runtimes.check(Service(home), "runtime_b", build=True)
+    assert found.checks
+    assert (found.checks.policy, found.checks.problem) == ("danger-full-access", "")
+    assert {"git", "python3"} <= set(found.checks.tools)
+    assert set(home.root.iterdir()) == before, "nothing of it is left"
+
+
+@pytest.mark.ruling("P5")
+@pytest.mark.parametrize(
+    ("script", "problem"), [('exec "$@"', ""), ("echo 'no sandbox here' >&2; exit 3", "no sandbox here")]
+)
+def test_codex_is_told_to_run_the_build_in_its_own_sandbox(
+    home: Home, install: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str], script: str, problem: str
+) -> None:
+    install(f'{SANDBOX}[ "$held" ] || exit 4\n{script}').rename(tmp_path / "bin" / "codex")
+    home.config.write_text('[runtimes.runtime_a]\nbox = "none"\n')
+    (found,) = runtimes.check(Service(home), "runtime_a", build=True)
+    assert found.checks
+    assert (found.checks.policy, found.checks.problem) == ("workspace-write", problem)
+    main(["runtime", "check", "runtime_a"])
+    said = " ".join(capsys.readouterr().out.split())
+    wanted = "nothing can be built: no sandbox here fix: service doctor" if problem else "ran what it wrote (none)"
+    assert wanted in said, said
+
+
+def test_a_list_of_runtimes_builds_nothing(home: Home, install: Install, key: str) -> None:
+    install(GOOD)
+    assert seen(home).checks is None

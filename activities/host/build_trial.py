@@ -1,0 +1,96 @@
+"""Try the policy under which a runtime's program checks work: does it let commands build in their box (ruling P5)?
+
+No model is asked: codex is told to run the command in its own sandbox, and nothing of claude's or kimi's holds commands
+back under the policy that their checks get, so for them the box alone is tried.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.agents.adapter import ProgramCall
+from activities.agents.registry import adapters_of
+from activities.host import boxing
+from activities.host.boxing import Wanted
+from activities.runs import run_folders, supervised_run
+from activities.runs.output import last_words, read_bounded
+from activities.runs.supervised_run import RunRequest
+from activities.runtimes.table import program_of
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from workflows.contract.models import Action, AutonomyPolicy
+from workflows.model.errors import ServiceError
+from workflows.model.jobs import JobRun
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
+
+SECONDS, SAID = 60.0, 4096
+TOOLS = ("git", "make", "node", "npm", "python3", "go", "cargo")
+BUILD = f"""
+mkdir build && echo 'exit 0' > build/test.sh && sh build/test.sh || exit 1
+for tool in {" ".join(TOOLS)}; do command -v $tool > /dev/null && echo $tool; done
+exit 0
+"""
+"""Write what is built, run it, and tell which tools are found."""
+
+_NAME = "job-000000000000"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of a build under the policy that checks get."""
+
+    policy: AutonomyPolicy
+    box: str = ""
+    tools: tuple[str, ...] = ()
+    problem: str = ""
+    """Why nothing could be built."""
+    fix: str = ""
+
+
+def build_trial(settings: Settings, environ: Mapping[str, str], runtime: str) -> Trial | None:
+    """Build something as a check of this runtime would; None where no known program drives it."""
+    program = program_of(runtime, settings.runtime(runtime).adapter)
+    if program is None:
+        return None
+    policy = program.builds_with
+    try:
+        with tempfile.TemporaryDirectory(prefix="service-check-", ignore_cleanup_errors=True) as folder:
+            return _tried(Home(Path(folder)), settings, environ, _run(runtime, policy))
+    except (ServiceError, OSError) as error:
+        return Trial(policy, problem=str(error), fix=getattr(error, "hint", "") or "service doctor")
+
+
+def _run(runtime: str, policy: AutonomyPolicy) -> JobRun:
+    worker = Worker(name="check", runtime=runtime, autonomy_policy=policy)
+    assignment = Assignment(worker=worker, action=Action.REVIEW, prompt=Text(inline=""))
+    return JobRun(job_id=_NAME, root_job_id=_NAME, task_id="task-0", repo="check/check", assignment=assignment)
+
+
+def _tried(home: Home, settings: Settings, environ: Mapping[str, str], run: JobRun) -> Trial:
+    """Build in a home and a work folder that are thrown away."""
+    worker = run.assignment.worker
+    cwd, run_dir = home.worktrees / _NAME, run_folders.new(home.runs, _NAME, 1)
+    cwd.mkdir(parents=True)
+    kind = boxing.kind_for(settings, worker.runtime)
+    call = ProgramCall(run, b"", None, run_dir, cwd, home.runtimes / worker.runtime, kind)
+    adapter = adapters_of(settings, environ)[worker.runtime]
+    launch = adapter.launch(call)
+    section = settings.runtime(worker.runtime)
+    command = (*(section.command or launch.argv[:1]), *section.arguments)
+    box = boxing.box_of(home, settings, environ, Wanted(worker.runtime, launch, command, cwd, run_dir))
+    env = launch.env
+    if box is not None:
+        boxing.hand_over(box, launch.settings)
+        env = boxing.environment(box, env) | boxing.home_of_links(box, launch)
+    argv = adapter.holding(call, ("sh", "-c", BUILD))
+    request = RunRequest(run_dir, argv, cwd, env, timeout_seconds=SECONDS, box=box)
+    end = asyncio.run(supervised_run.run(request))
+    boxing.take_back(cwd, kept=False)
+    if end.exit_code == 0 and (cwd / "build").is_dir():
+        tools = read_bounded(end.stdout, 0, SAID).text.split()
+        return Trial(worker.autonomy_policy, boxing.told(box), tuple(tool for tool in TOOLS if tool in tools))
+    said = end.error or last_words(end.stderr) or f"exit code {end.exit_code}"
+    return Trial(worker.autonomy_policy, boxing.told(box), problem=said, fix="service doctor")
