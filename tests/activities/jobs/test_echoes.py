@@ -20,8 +20,13 @@ AGENTS = {
     "tee": ("sh", "-c", "exec tee /dev/stderr"),
     "quoted": ("sed", "s/^/> /"),
     "numbered": ("cat", "-n"),
+    "indented": ("sed", "s/^/    /"),
     "the end of it": ("tail", "-n", "3"),
+    "the beginning of it": ("head", "-c", "6000"),
+    "without its beginning": ("tail", "-c", "+700"),
+    "one line of it": ("grep", "-m1", "data-"),
     "escaped": (sys.executable, "-c", "import json, sys; print(json.dumps({'text': sys.stdin.read()}))"),
+    "escaped twice": (sys.executable, "-c", "import json, sys; print(json.dumps(json.dumps(sys.stdin.read())))"),
 }
 
 
