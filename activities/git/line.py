@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.git.branches import commit as known
-from activities.git.branches import ref_part
+from activities.git.branches import contains, ref_part
 from activities.git.merge import MergeConflict, merge_one
 
 
@@ -60,7 +60,10 @@ def name_of(leg: str) -> str:
 
 
 def draw(repo: Path, base: str, start: str, parts: Sequence[Part], given: Sequence[Part] = ()) -> Line:
-    """Merge the parts onto the start; of the legs that are `given` beside it, only the names are told."""
+    """Merge the parts onto the start; of the legs that are `given` beside it, only the names are told.
+
+    A part that conflicts is on the line all the same where a later one has merged it in.
+    """
     end, left_out = _merged(repo, start, parts)
     out = {(each.leg, each.branch) for each in left_out}
     merged = dict.fromkeys(each.leg for each in parts if each.leg and (each.leg, each.branch) not in out)
@@ -84,4 +87,4 @@ def _merged(repo: Path, start: str, parts: Sequence[Part]) -> tuple[str, list[Le
             done.append((each.branch, each.commit))
         except MergeConflict as conflict:
             left_out.append(LeftOut(each.leg, each.branch, each.commit, conflict.against, conflict.files))
-    return end, left_out
+    return end, [each for each in left_out if not (each.files and contains(repo, end, each.commit))]

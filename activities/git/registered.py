@@ -10,7 +10,7 @@ from pathlib import Path
 
 from activities.git.command import printable
 from activities.git.config_file import Setting, written
-from activities.git.library import RepositoryError, asked_once, opened
+from activities.git.library import ADDRESS, NAME, RepositoryError, asked_once, opened
 from activities.git.remotes import without_credentials
 from workflows.model.errors import NotFoundError
 
@@ -138,8 +138,12 @@ def sparse_list(repo: Path) -> Path | None:
 
 
 def configuration(repo: Path) -> bytes:
-    """A configuration for a repository that shares its objects: what is harmless of its own, and nothing else."""
+    """A configuration for a repository that shares its objects: what is harmless of its own, and nothing else.
+
+    Without a name for who commits git refuses to merge, and in a box it finds no other: the last one it reads counts.
+    """
     chosen: list[Setting] = [Setting("core", "repositoryformatversion", "0"), Setting("core", "bare", "false")]
+    chosen += [Setting("user", "name", NAME), Setting("user", "email", ADDRESS)]
     for entry in opened(repo).config:
         name, value = entry.name, entry.value
         if value is None:

@@ -1,6 +1,7 @@
 """The line of a chain, made of branches (rulings O2 to O4)."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,18 @@ def test_a_conflict_is_left_out_with_its_files_and_the_others_go_on(repo: Path) 
     assert line.left_out == (LeftOut("docs", docs.branch, docs.commit, (code.branch,), ("limiter.py",)),)
     assert run_git(repo, "show", f"{line.commit}:limiter.py") == "limit = 2"
     assert line.names["leg/docs"] == docs.commit
+
+
+def test_a_conflict_that_a_later_part_has_merged_in_is_on_the_line(repo: Path) -> None:
+    code, docs = made(repo, "code", "limiter.py", "limit = 2\n"), made(repo, "docs", "limiter.py", "limit = 3\n")
+    resolve = made(repo, "resolve", "note.txt", "x", onto=code.branch)
+    run_git(repo, "checkout", "-q", resolve.branch)
+    run_git(repo, "merge", "-q", "-X", "theirs", "--no-edit", docs.branch)
+    run_git(repo, "checkout", "-q", "main")
+    resolve = replace(resolve, commit=run_git(repo, "rev-parse", resolve.branch))
+    line = drawn(repo, code, docs, resolve)
+    assert (line.merged, line.left_out) == (("code", "docs", "resolve"), ())
+    assert line.commit == resolve.commit
 
 
 def test_a_part_whose_commits_are_gone_is_told(repo: Path) -> None:

@@ -79,6 +79,25 @@ def test_a_detached_worktree_is_on_no_branch(repo: Path, trees: Path) -> None:
     assert add_detached(repo, trees / "w", "main") == worktree == find(trees / "w")
 
 
+@pytest.mark.ruling("O4")
+@pytest.mark.parametrize("whose", ["", "Ann"])
+def test_git_merges_and_commits_there_though_the_account_has_no_name(repo: Path, trees: Path, whose: str) -> None:
+    """As in a box, whose home is empty. A name that the repository itself sets is kept."""
+    if whose:
+        run_git(repo, "config", "user.name", whose)
+        run_git(repo, "config", "user.email", "ann@x")
+    other = add_branch(repo, trees / "other", "other", "main")
+    commit_file(other.path, "other.txt", "x")
+    end = commit_all(other, "job-1", "make it")
+    assert end
+    worktree = add_branch(repo, trees / "w", "service/job-2", "main", {"leg/other": end})
+    commit_file(worktree.path, "mine.txt", "y")
+    nameless = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    merge = ["git", "-c", "user.useConfigOnly=true", "merge", "-q", "leg/other"]
+    subprocess.run(merge, cwd=worktree.path, env=nameless, check=True)
+    assert run_git(worktree.path, "log", "-1", "--format=%an") == (whose or "Delegation Service")
+
+
 def test_dispose_keeps_the_branch_and_may_be_repeated(repo: Path, trees: Path) -> None:
     worktree = add_branch(repo, trees / "w", "leg", "main")
     (worktree.path / "mine.txt").write_text("work")
