@@ -90,7 +90,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     given = [worktrees.commit_of(repo, each) for each in wanted]  # before they are merged: never more than it sees
     if wanted:
         worktree = apart(FILL_SECONDS, merge, worktree, wanted)
-    merged = replace(_workspace(repo, worktree), line=line)
+    merged = replace(_workspace(repo, worktree), line=_without_merged(repo, line, given))
     if run.branch_deps:
         attempts.give(context.store, row, given)
     return merged
@@ -255,6 +255,15 @@ def _start(context: Context, run: JobRun, merged: str) -> str:
         before = attempts.of_job(context.store, run.parent_job_id)[-1:]
         return (before[0].base_sha if before else None) or merged
     return merged
+
+
+def _without_merged(repo: Path, line: Line, given: list[str]) -> Line:
+    """Tell no conflict of a branch that one of the job's dependencies has merged in."""
+
+    def is_merged(each: LeftOut) -> bool:
+        return bool(each.files) and any(branches.contains(repo, end, each.commit) for end in given)
+
+    return replace(line, left_out=tuple(each for each in line.left_out if not is_merged(each)))
 
 
 def _tell_left_out(context: Context, run: JobRun, line: Line) -> None:

@@ -123,6 +123,10 @@ async def test_a_leg_resolves_a_conflict_by_the_names_it_has(stage: Stage) -> No
     assert seen.summary == "limiter.py | base leg/a leg/b leg/fix line | limiter.py"
     line = git(stage.repo, "show", f"{solved.head_sha}:limiter.py")
     assert line == "3\n"
+    given = {"deps": (work("fix", solved),), "branch_deps": (solved.branch,), "delegation_id": "check"}
+    assert "Not on the line" not in await told_to(stage, line=both, **given), "its own folder has both"
+    assert "Not on the line" in await told_to(stage, line=both)
+    assert "Not on the line" not in await told_to(stage, line=(*both, work("fix", solved)))
 
 
 @pytest.mark.ruling("O2", "I5")
@@ -179,6 +183,13 @@ import json, pathlib, sys
 pathlib.Path(sys.argv[0]).with_name("told.txt").write_text(sys.stdin.read())
 print(json.dumps({"service_result": {"decision": "approved", "summary": "s"}}))
 """
+
+
+async def told_to(stage: Stage, **changes: Any) -> str:
+    """What a later job is told."""
+    number = len(list(stage.context.home.runs.iterdir())) + 100
+    await stage.play(later(stage, PROMPT, Action.REVIEW, job_id=f"{ROOT}.{number}", **changes))
+    return (stage.tmp / "told.txt").read_text()
 
 
 @pytest.mark.ruling("P2", "O3", "O4")
