@@ -83,9 +83,9 @@ def _refused(run: JobRun, tools: list[str]) -> str:
     )
     if worker.autonomy_policy is AutonomyPolicy.DANGER_FULL_ACCESS:
         return with_way_out(says, "service help boxes")
+    says += "; another attempt has the same policy, so give the work to an agent that may do more"
     agent = f"--runtime {worker.runtime} --capabilities implement --autonomy danger-full-access --repo {run.repo}"
-    way_out = f"service agent add NAME {agent}, and give the work to that agent"
-    return with_way_out(f"{says}; another attempt has the same policy", way_out)
+    return with_way_out(says, f"service agent add NAME {agent}")
 
 
 def as_failure(blocker: Blocker) -> Failure:

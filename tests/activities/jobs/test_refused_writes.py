@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.store import attempts
+from activities.store import agents, attempts
+from cli.main import main
 from tests.activities.jobs.conftest import Stage
 from tests.activities.jobs.programs import a_job, driving
 from workflows.contract.models import Action, AutonomyPolicy
@@ -18,6 +19,9 @@ say(type="result", subtype="success", is_error=False, result=RESULT, session_id=
     permission_denials=[{"tool_name": "Write"}, {"tool_name": "Bash"}, {"tool_name": "Bash"}])
 """
 WRITE = AutonomyPolicy.WORKSPACE_WRITE
+WAY_OUT = (
+    "service agent add NAME --runtime runtime_b --capabilities implement --autonomy danger-full-access --repo acme/shop"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -26,19 +30,24 @@ def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
 
 
-async def test_it_fails_and_names_the_policy_and_what_changes_it(stage: Stage) -> None:
+async def test_it_fails_and_names_the_policy_and_what_changes_it(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     driven = driving(stage, "runtime_b", "MORE = {}\n" + RESULT + REFUSED)
     job = a_job(driven, "runtime_b", WRITE, action=Action.IMPLEMENT)
     outcome = await driven.play(job)
     assert (outcome.state, outcome.decision) == (JobState.FAILED, None)
     assert outcome.reason == (
         'its program was refused 3 tool calls (Write, Bash) by the policy "workspace-write" and wrote nothing, but its '
-        "result says implemented; another attempt has the same policy (try: service agent add NAME --runtime runtime_b "
-        "--capabilities implement --autonomy danger-full-access --repo acme/shop, and give the work to that agent)"
+        "result says implemented; another attempt has the same policy, so give the work to an agent that may do more "
+        f"(try: {WAY_OUT})"
     )
     row = attempts.get(driven.context.store, job.job_id, 1)
     assert row is not None
     assert "implemented" in (row.diagnostics or {})["output"]
+    monkeypatch.setenv("SERVICE_HOME", str(driven.context.home.root))
+    assert main(WAY_OUT.split()[1:]) == 0
+    registered = agents.get(driven.context.store, "NAME")
+    assert registered
+    assert registered.worker.autonomy_policy is AutonomyPolicy.DANGER_FULL_ACCESS
 
 
 @pytest.mark.parametrize(
