@@ -18,7 +18,7 @@ from temporalio.worker import PollerBehaviorAutoscaling, Worker
 from activities import cluster, member, takeover
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
-from activities.host import apart, boxing, job_folders, worker_identity
+from activities.host import apart, boxing, worker_identity
 from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
@@ -128,7 +128,6 @@ async def serve(home: Home) -> None:
     settings = loaded.settings
     settings.notify.secret(os.environ)
     seal_key.ensure(home.ensure().root)
-    job_folders.ready(home)
     context = Context(home, settings, open_store(home, settings.store.url))
     own = settings.worker
     all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)

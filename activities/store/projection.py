@@ -1,11 +1,8 @@
 """Everything the bridge tells of a job, in one indexed query (ruling J6)."""
 
-import sqlite3
-from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Engine, PoolProxiedConnection, Select, and_, bindparam, or_, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Engine, Select, and_, bindparam, or_, select
 
 from activities.store import schema
 
@@ -22,47 +19,6 @@ def read(engine: Engine, job_id: str) -> dict[str, Any] | None:
     with engine.connect() as connection:
         row = connection.execute(_QUERY, {"wanted": job_id}).first()
     return dict(row._mapping) if row else None
-
-
-class Glance:
-    """The same look into SQLite without an engine's bookkeeping, which takes many times as long as the look itself.
-
-    For one thread, which may be an event loop's: readers of a write-ahead log wait for nobody, and this one would not.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        columns = _QUERY.selected_columns
-        self._names = [column.name for column in columns]
-        readers = [column.type.result_processor(engine.dialect, None) for column in columns]
-        self._readers = [(name, read) for name, read in zip(self._names, readers, strict=True) if read]
-        self._sql = str(_QUERY.compile(dialect=engine.dialect))
-
-    def read(self, job_id: str) -> dict[str, Any] | None:
-        """What `read` tells; None also when the store is of another kind, busy, or gone."""
-        try:
-            if self._connection is None:
-                return None
-            cursor = self._connection.cursor()
-            cursor.execute(self._sql, (job_id,))
-            rows = cursor.fetchall()
-        except (sqlite3.Error, DBAPIError):
-            return None
-        if not rows:
-            return None
-        values = dict(zip(self._names, rows[0], strict=True))
-        for name, read in self._readers:
-            values[name] = read(values[name])
-        return values
-
-    @cached_property
-    def _connection(self) -> PoolProxiedConnection | None:
-        if self._engine.dialect.name != "sqlite":
-            return None
-        own = self._engine.raw_connection()
-        own.detach()
-        own.cursor().execute("PRAGMA busy_timeout=0")
-        return own
 
 
 def _query() -> Select[Any]:

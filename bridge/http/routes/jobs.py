@@ -54,7 +54,7 @@ from bridge.http.wire.schemas import (
     Tree,
 )
 from bridge.http.wire.scopes import needs
-from bridge.http.wire.strict_route import PlainRoute, StrictRoute
+from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
 from bridge.operations import gate, jobs, merges, publish, trees
 from bridge.operations.idempotency import Answer, KeyReusedError
@@ -78,16 +78,17 @@ def router(service: Service) -> APIRouter:
 
 
 def _add_job(made: APIRouter, service: Service, held: HeldOpen) -> None:
-    """`get_job` answers bytes: what an ETag is of, and what is asked a thousand times for each other call."""
-    glances = projections.Glances(service)
-
+    @made.get(
+        "/v1/jobs/{job_id}",
+        response_model=Job,
+        responses=errors(NotFoundError, TooManyStreamsError) | {304: {"description": "Not changed."}},
+        openapi_extra=needs(Scope.READ),
+    )
     async def get_job(
         job_id: JobId, request: Request, wait: Wait = None, if_none_match: IfNoneMatch = None
     ) -> Response:
         """One job with its result; `wait` answers when it changes."""
-        told = glances.job(job_id)
-        if told is None:
-            told = await read(projections.job, service, job_id)
+        told = await read(projections.job, service, job_id)
         if wait is not None:
             seconds = _seconds(wait)
             with held.wait(request.scope):
@@ -96,15 +97,6 @@ def _add_job(made: APIRouter, service: Service, held: HeldOpen) -> None:
         if told.tag == if_none_match:
             return Response(status_code=304, headers=headers)
         return Response(told.body, headers=headers, media_type="application/json")
-
-    made.add_api_route(
-        "/v1/jobs/{job_id}",
-        get_job,
-        route_class_override=PlainRoute,
-        response_model=Job,
-        responses=errors(NotFoundError, TooManyStreamsError) | {304: {"description": "Not changed."}},
-        openapi_extra=needs(Scope.READ),
-    )
 
 
 def _add_looks(made: APIRouter, service: Service, held: HeldOpen) -> None:

@@ -49,18 +49,6 @@ def job(service: Service, job_id: str) -> WrittenJob:
     return _written(service, values)
 
 
-class Glances:
-    """The same, told at once on the event loop itself: the way to a thread and back takes longer than the look."""
-
-    def __init__(self, service: Service) -> None:
-        self._service, self._glance = service, projection.Glance(service.store)
-
-    def job(self, job_id: str) -> WrittenJob | None:
-        """None when one must ask in a thread, for the job or for why there is none."""
-        values = self._glance.read(job_id)
-        return _written(self._service, values) if values else None
-
-
 def summary(record: JobRecord) -> JobSummary:
     """A job in a list: everything but result and round."""
     return JobSummary.model_validate(record, from_attributes=True)

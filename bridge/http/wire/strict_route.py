@@ -56,29 +56,6 @@ class StrictRoute(APIRoute):
         return strict
 
 
-class PlainRoute(StrictRoute):
-    """For a GET that is asked a thousand times for each other call, and answers with a response of its own.
-
-    Without a query it needs no reading of parameters: the path's and the headers' go to its function as they are.
-    Any token may look, so none is asked what it may.
-    """
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        strict = super().get_route_handler()
-        if scopes.declared(self.openapi_extra) is not Scope.READ:
-            raise ValueError("such an endpoint is for looks")
-        headers = [(each.name, each.alias) for each in self.dependant.header_params]
-
-        async def plain(request: Request) -> Response:
-            if request.scope["query_string"] or "\0" in request.scope["path"]:
-                return await strict(request)
-            given = {name: request.headers.get(alias) for name, alias in headers}
-            answer: Response = await self.endpoint(request=request, **request.path_params, **given)
-            return answer
-
-        return plain
-
-
 def _check_query(request: Request, known: tuple[str, ...]) -> None:
     given = request.query_params.multi_items()
     names = [name for name, _ in given]
