@@ -1,8 +1,8 @@
 """The control groups of agents: what all of a service may take together, and what each job may take of that.
 
 The group of a host holds one for the service's own processes there, the fork server and the supervisors, and one for
-each job. A job's group is made and entered by its supervisor while that is still spare, because to move a process takes
-milliseconds: the command is born in it. Then the supervisor leaves, so that it outlives a job that runs out of memory.
+each job. A job's group is entered by its supervisor, so that the command is born in it. Then the supervisor leaves, so
+that it outlives a job that runs out of memory.
 Where the machine lets this account make no groups, nothing bounds agents. Standard library only, for supervisors load
 it.
 """

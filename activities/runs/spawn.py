@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 from activities.boxes.control_group import Group
@@ -24,8 +23,6 @@ ISOLATED = ("-I", "-S", "-X", "utf8")
 TRIES = 2
 TAKEN_SECONDS = 20.0
 """A fork server that has not forked by then is given up."""
-SPARES_SECONDS = 0.5
-"""A process that waits for its run ends a moment after its fork server."""
 
 
 def spawn(run_dir: Path, key: bytes, *, first: bool = False) -> None:
@@ -117,13 +114,12 @@ def group_environment() -> dict[str, str]:
 
 
 def close() -> None:
-    """End the fork servers of this process. Runs go on, and keep the control group; else it goes with the spares."""
+    """End the fork servers of this process, and remove the control group. Runs go on, and keep the group."""
     for server in _servers.values():
         server.end()
     _servers.clear()
-    give_up = time.monotonic() + SPARES_SECONDS
-    while not all(group.remove() for group in _groups) and time.monotonic() < give_up:
-        time.sleep(0.02)
+    for group in _groups:
+        group.remove()
 
 
 def current(*, first: bool = False) -> ForkServer:

@@ -92,7 +92,7 @@ async def ends_well(world: World, bystander: "asyncio.Task[RunEnd]") -> None:
 
 
 def jobs_of(group: Group) -> set[str]:
-    """The names of the groups of jobs that are there, a spare supervisor's too."""
+    """The names of the groups of jobs that are there."""
     return {each.name for folder in group.folders.values() for each in folder.glob("*/")} - {OWN}
 
 
@@ -156,24 +156,23 @@ async def test_no_program_widens_what_it_may_take(world: World, kind: BoxKind, g
 
 async def test_the_group_of_a_run_goes_with_it_also_when_its_supervisor_is_killed(world: World, group: Group) -> None:
     assert (await world.play(None, "print('up')")).exit_code == 0
-    await until(lambda: len(jobs_of(group)) == 1, lambda: f"a spare supervisor's alone: {jobs_of(group)}")
+    await until(lambda: not jobs_of(group), lambda: f"{jobs_of(group)}")
     request = world.request(None, "import signal; print('up', flush=True); signal.pause()")
     run = await begun(request)
     os.kill(supervisor_of(request), signal.SIGKILL)
     assert (await run).kind is EndKind.UNKNOWN
-    await until(lambda: len(jobs_of(group)) == 1, lambda: f"{jobs_of(group)}")
+    await until(lambda: not jobs_of(group), lambda: f"{jobs_of(group)}")
 
 
 async def test_what_a_killed_fork_server_left_is_swept_by_the_next_worker(world: World, group: Group) -> None:
-    assert (await world.play(None, "print('up')")).exit_code == 0
-    server = spawn.current()
-    await until(lambda: len(jobs_of(group)) == 1)
-    [left] = jobs_of(group)
-    os.kill(server.pid, signal.SIGKILL)
+    beside = await begun(world.request(None, BYSTANDER))
+    os.kill(spawn.current().pid, signal.SIGKILL)
+    await ends_well(world, beside)
+    assert jobs_of(group)
 
-    def swept() -> bool:  # the spare supervisor ends a moment after its fork server
+    def swept() -> bool:  # the supervisor ends a moment after its record
         spawn.keep_within(group)
-        return left not in jobs_of(group)
+        return not jobs_of(group)
 
     wait_for(swept)
 

@@ -88,33 +88,6 @@ async def test_a_run_whose_fork_server_is_dead_can_be_stopped(
     assert (await task).kind is EndKind.CANCELLED
 
 
-def supervisors_below(server: spawn.ForkServer) -> set[int]:
-    """All below the fork server but the spare one."""
-    return {pid for pid in descendants(server.pid) if name_of(pid) != "spare"}
-
-
-def spare_of(server: spawn.ForkServer) -> int:
-    """The process that takes the next request."""
-    [spare] = descendants(server.pid) - supervisors_below(server)
-    return spare
-
-
-def name_of(pid: int) -> str:
-    """What `ps -e` shows; one that has just been forked has the fork server's, as the spare one has for a moment."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text().strip().replace("fork_server", "spare")
-    return "spare"
-
-
-async def stopped(server: spawn.ForkServer) -> int:
-    """Nothing takes a request any more: neither the fork server nor its spare, whose pid this is."""
-    await until(lambda: len(descendants(server.pid) - supervisors_below(server)) == 1)
-    spare = spare_of(server)
-    for pid in (server.pid, spare):
-        os.kill(pid, signal.SIGSTOP)
-    return spare
-
-
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The requests that were sent to fork servers."""
@@ -133,7 +106,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 async def test_a_start_whose_fork_server_dies_before_it_forks_is_tried_again(
     request_for: RequestFor, server: spawn.ForkServer, tmp_path: Path, sent: list[bytes]
 ) -> None:
-    await stopped(server)
+    os.kill(server.pid, signal.SIGSTOP)
     request = request_for(f"{PARENT} >> log; exit 3")
     task = asyncio.create_task(run(request))
     await until(lambda: sent)
@@ -171,8 +144,8 @@ def held(request_for: RequestFor, monkeypatch: pytest.MonkeyPatch) -> Iterator[H
 async def test_a_start_whose_fork_server_dies_after_it_forked_is_not_tried_again(held: Held, tmp_path: Path) -> None:
     request = held.request
     starting = asyncio.create_task(asyncio.to_thread(spawn.spawn, request.run_dir, held.key))
-    await until(lambda: supervisors_below(held.server))
-    (supervisor,) = supervisors_below(held.server)
+    await until(lambda: descendants(held.server.pid))
+    (supervisor,) = descendants(held.server.pid)
     os.kill(held.server.pid, signal.SIGKILL)
     await until(lambda: parent(supervisor) != held.server.pid)
     assert not starting.done()
@@ -187,7 +160,7 @@ async def test_a_start_whose_fork_server_dies_after_it_forked_is_not_tried_again
 async def test_starts_do_not_wait_for_each_other(held: Held, request_for: RequestFor) -> None:
     request = held.request
     starting = asyncio.create_task(asyncio.to_thread(spawn.spawn, request.run_dir, held.key))
-    await until(lambda: supervisors_below(held.server))
+    await until(lambda: descendants(held.server.pid))
     assert (await run(request_for("exit 4"))).exit_code == 4
     assert not starting.done()
     await held.let_go()
@@ -217,7 +190,7 @@ async def test_a_fork_server_that_does_not_answer_is_given_up(
     request_for: RequestFor, server: spawn.ForkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spawn, "TAKEN_SECONDS", 0.2)
-    await stopped(server)
+    os.kill(server.pid, signal.SIGSTOP)
     assert (await run(request_for("exit 4"))).exit_code == 4
     assert server.ended
 
@@ -265,19 +238,18 @@ async def test_many_starts_at_once_leave_no_zombies(
     await until(lambda: zombie.pid in zombies_of(os.getpid()))  # one would be seen
     zombie.wait()
     requests = [request_for(f"{PARENT} >> parents; echo >> ran") for _ in range(32)]
-    spare = await stopped(server)  # until it has all of them before it
+    os.kill(server.pid, signal.SIGSTOP)  # until it has all of them before it
     with ThreadPoolExecutor(32) as pool:
         runs = [pool.submit(asyncio.run, run(request)) for request in requests]
         await until(lambda: len(sent) == 32)
-        for pid in (server.pid, spare):
-            os.kill(pid, signal.SIGCONT)
+        os.kill(server.pid, signal.SIGCONT)
         ends = await asyncio.gather(*map(asyncio.wrap_future, runs))
     assert {(end.kind, end.exit_code, end.survivors) for end in ends} == {(EndKind.EXITED, 0, 0)}
     assert (tmp_path / "ran").read_text() == "\n" * 32
     assert (tmp_path / "parents").read_text().split() == [str(server.pid)] * 32
     await until(lambda: not zombies_of(os.getpid(), server.pid))
     assert not server.ended
-    await until(lambda: not supervisors_below(server))
+    await until(lambda: not descendants(server.pid))
 
 
 async def test_a_supervisor_that_fails_before_its_claim_says_why_once(
@@ -292,37 +264,11 @@ async def test_a_supervisor_that_fails_before_its_claim_says_why_once(
     assert not server.ended
 
 
-async def test_a_spare_supervisor_that_is_killed_is_replaced(request_for: RequestFor, server: spawn.ForkServer) -> None:
-    await until(lambda: descendants(server.pid))
-    first = spare_of(server)
-    os.kill(first, signal.SIGKILL)
-    await until(lambda: descendants(server.pid) - {first})
-    assert (await run(request_for("exit 4"))).exit_code == 4
-    assert not server.ended
-
-
-async def test_a_start_whose_supervisor_is_killed_before_it_says_anything_is_tried_again(
-    request_for: RequestFor, server: spawn.ForkServer, sent: list[bytes]
+@pytest.mark.parametrize("program", ["forkless_fork_server.py", "dying_fork_server.py"])
+async def test_a_start_that_no_fork_server_can_make_is_made_directly(
+    request_for: RequestFor, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
-    spare = await stopped(server)
-    task = asyncio.create_task(run(request_for("exit 3")))
-    await until(lambda: sent)
-    os.kill(spare, signal.SIGKILL)
-    os.kill(server.pid, signal.SIGCONT)
-    assert (await task).exit_code == 3
-
-
-async def test_the_spare_supervisor_ends_with_its_fork_server(server: spawn.ForkServer) -> None:
-    await until(lambda: descendants(server.pid))
-    spare = spare_of(server)
-    os.kill(server.pid, signal.SIGKILL)
-    await until(lambda: identity(spare) is None)
-
-
-async def test_without_a_process_to_be_had_the_next_request_is_refused_at_once_and_the_run_started_directly(
-    request_for: RequestFor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("activities.runs.fork_server.__file__", str(Path(__file__).parent / "forkless_fork_server.py"))
+    monkeypatch.setattr("activities.runs.fork_server.__file__", str(Path(__file__).parent / program))
     spawn.current().end()
     request = request_for(f"{PARENT}; exit 4")
     end = await run(request)
