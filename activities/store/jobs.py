@@ -10,11 +10,10 @@ from activities.store import events, outbox, rounds, schema, writers
 from activities.store.database import rows_with, upsert
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
 from workflows.model.spend import Usage
-from workflows.model.states import FAILING, JobState
+from workflows.model.states import ENDED_JOBS, FAILING, OPEN_TASKS, JobState
 from workflows.policy import lost_trees
 from workflows.policy.told_to_people import TELLS_PEOPLE
 
-ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED)
 NEWEST_FIRST = (schema.jobs.c.queued_at.desc(), schema.jobs.c.job_id.desc())
 
 
@@ -68,8 +67,8 @@ def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
 
 def open_trees(engine: Engine) -> set[str]:
     """The trees whose rows say that a workflow works on them."""
-    tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(list(lost_trees.OPEN_TASKS)))
-    jobs = select(schema.jobs.c.root_job_id).where(schema.jobs.c.state.not_in(ENDED))
+    tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(OPEN_TASKS))
+    jobs = select(schema.jobs.c.root_job_id).where(schema.jobs.c.state.not_in(ENDED_JOBS))
     with engine.connect() as connection:
         return {row.root_job_id for query in (tasks, jobs) for row in connection.execute(query)}
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, func, select
 
 from activities.store import schema
-from workflows.model.states import TERMINAL, TaskState
+from workflows.model.states import ENDED_JOBS, ENDED_TASKS
 from workflows.pipeline.plan import OPEN_RUNS
 
-FINAL = (TaskState.DONE, TaskState.CANCELLED)
 """No order opens such a tree again; one that is blocked may be."""
 
 
@@ -31,10 +30,10 @@ class Over:
 def over(engine: Engine, before: float) -> Over:
     """Look once; what is over stays so. A tree that a pipeline's run has started is over when the run is, too."""
     tasks, jobs, runs, stages = schema.tasks.c, schema.jobs.c, schema.pipeline_runs.c, schema.pipeline_stages.c
-    final = tasks.state.in_(FINAL) & (tasks.ended_at < before)
+    final = tasks.state.in_(ENDED_TASKS) & (tasks.ended_at < before)
     ended = runs.state.not_in(OPEN_RUNS) & (runs.finished_at < before)
     of_runs = select(stages.job_id).join(schema.pipeline_runs, runs.run_id == stages.run_id)
-    at_work = select(jobs.root_job_id).where(jobs.state.not_in(TERMINAL))
+    at_work = select(jobs.root_job_id).where(jobs.state.not_in(ENDED_JOBS))
     needed = of_runs.where(~ended | runs.finished_at.is_(None), stages.job_id.is_not(None)).union(at_work)
     with engine.connect() as connection:
         roots = {row.root_job_id for row in connection.execute(select(tasks.root_job_id).where(final))}
@@ -44,7 +43,7 @@ def over(engine: Engine, before: float) -> Over:
         first_tree = connection.execute(select(func.min(tasks.opened_at)).where(not_final)).scalar()
         not_ended = ~ended | runs.finished_at.is_(None)
         first_run = connection.execute(select(func.min(runs.started_at)).where(not_ended)).scalar()
-        unfinished = select(func.count()).select_from(schema.tasks).where(tasks.state.not_in(FINAL))
+        unfinished = select(func.count()).select_from(schema.tasks).where(tasks.state.not_in(ENDED_TASKS))
         count = connection.execute(unfinished).scalar_one()
     since = min((at for at in (first_tree, first_run) if at is not None), default=None)
     return Over(frozenset(roots | of_pipelines), since, count)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, Row, bindparam, func, select, tuple_,
 
 from activities.store import schema
 from activities.store.database import insert_new, upsert
-from workflows.pipeline.plan import ENDED, OPEN_RUNS, RunState, StageOutcome, StageState
+from workflows.pipeline.plan import OPEN_RUNS, RunState, StageOutcome, StageState
 from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
 from workflows.pipeline.rows import ended_row
 
@@ -52,7 +52,7 @@ def close_lost(engine: Engine, run_id: str, why: str) -> bool:
         cancelled = [
             stage.model_copy(update=left | {"revision": stage.revision + 1, "state": StageState.CANCELLED})
             for stage in _stages(connection, run_id)
-            if stage.state not in ENDED
+            if not stage.state.ended
         ]
         over = f"{why}; start it again: service pipeline run {run.pipeline}"
         ended = left | {"reason": over, "revision": run.revision + 1, "state": RunState.CANCELLED}

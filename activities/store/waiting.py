@@ -38,7 +38,6 @@ jobs, tasks, rounds, events = schema.jobs, schema.tasks, schema.rounds, schema.e
 deliveries, notifications, trees, hosts = schema.deliveries, schema.notifications, schema.trees, schema.hosts
 account, facts, threads = schema.github_account, schema.github_facts, schema.github_threads
 
-OVER = (TaskState.DONE.value, TaskState.CANCELLED.value)
 GOING_ON = (TaskState.OPEN.value, TaskState.AWAITING_HUMAN.value)
 OPERATOR = (WaitsFor.RETRY.value, WaitsFor.DISMISS.value)
 OPEN_JOBS = (JobState.QUEUED.value, JobState.RUNNING.value)

@@ -24,7 +24,6 @@ from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.orders import ResumeOrder, signed
 from workflows.model.rows import RoundRecord
-from workflows.model.states import TaskState
 
 
 class NotOursError(Exception):
@@ -196,7 +195,7 @@ async def _only_tree(session: Session, asked: Asked) -> str:
     if not here:
         raise NotOursError
     tasks = await asyncio.to_thread(stored_jobs.tasks_of, session.store, [each.root_job_id for each in here])
-    going_on = [root for root, task in tasks.items() if task.state in {TaskState.OPEN, TaskState.AWAITING_HUMAN}]
+    going_on = [root for root, task in tasks.items() if not task.state.closed]
     if len(going_on) == 1:
         return going_on[0]
     if not going_on:

@@ -10,7 +10,7 @@ from bridge.github.session import Session
 from bridge.operations.github_interest import of_interest
 from bridge.operations.github_tree import bound_tree, last_event
 from bridge.operations.service import Service
-from workflows.github.bound import OVER, BoundTree
+from workflows.github.bound import BoundTree
 from workflows.github.facts import EDITED, Fact, FactKind, due
 
 SETTLES = 10.0
@@ -47,7 +47,7 @@ def declare(session: Session) -> None:
         tree = bound_tree(session.service, thread.root_job_id)
         if tree is not None:
             _declare(session, thread, tree)
-            threads.told(store, thread.root_job_id, last_event(tree), over=tree.task.state in OVER)
+            threads.told(store, thread.root_job_id, last_event(tree), over=tree.task.state.closed)
     publishing.declare(session)
 
 
@@ -63,7 +63,7 @@ def _declare(session: Session, thread: Thread, tree: BoundTree) -> None:
     ]
     facts.declare(store, [*wanted, *checks.wanted(session, thread, tree)])
     checks.again(session, thread)
-    hurries = tree.task.state in OVER or any(each.end is None for each in tree.rounds)
+    hurries = tree.task.state.closed or any(each.end is None for each in tree.rounds)
     for each in told:
         was = known.get(each.fact_id)
         if was is not None and was.state == facts.DONE and each.kind in EDITED:

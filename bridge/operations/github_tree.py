@@ -7,7 +7,7 @@ from activities.store.github import facts
 from bridge.operations.service import Service
 from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
-from workflows.github.bound import OVER, BoundTree, last_job
+from workflows.github.bound import BoundTree, last_job
 from workflows.github.facts import FactKind
 from workflows.model.branch_events import BranchEventKind
 from workflows.model.rows import JobRecord
@@ -39,7 +39,7 @@ def bound_tree(service: Service, root: str) -> BoundTree | None:
     )
     published = [each.url for each in facts.of_root(store, root) if each.kind == FactKind.PUBLISH and each.url]
     tree = replace(tree, published=tuple(published))
-    last = last_job(tree) if task.state in OVER else None
+    last = last_job(tree) if task.state.closed else None
     return replace(tree, result=result_of(service, last)) if last else tree
 
 

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from activities.store import hosts as stored
-from activities.store import jobs as stored_jobs
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
@@ -53,7 +52,7 @@ def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
 def stands_still(host: HostSeen, state: JobState) -> bool:
     """Whether a job in this state waits for the host: for its worker, or until that starts anything again."""
     waits = bool(host.held) and state is JobState.QUEUED
-    return state not in stored_jobs.ENDED and (waits or lacks_worker(host, time.time()))
+    return not state.ended and (waits or lacks_worker(host, time.time()))
 
 
 def way_on(host: HostSeen) -> str:
@@ -73,4 +72,4 @@ def reason(host: HostSeen) -> str:
 
 
 def _of(service: Service, jobs: Sequence[JobRecord]) -> dict[str, HostSeen]:
-    return stored.of_trees(service.store, {job.root_job_id for job in jobs if job.state not in stored_jobs.ENDED})
+    return stored.of_trees(service.store, {job.root_job_id for job in jobs if not job.state.ended})

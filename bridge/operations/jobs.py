@@ -20,7 +20,7 @@ from workflows.model.errors import NotFoundError, UsageError
 from workflows.model.rows import EventRecord, JobRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState
 from workflows.policy.bounds import ledger_of
 from workflows.policy.moments import clock
 
@@ -112,8 +112,7 @@ class Tree:
     @property
     def over(self) -> bool:
         """Nothing of it will move by itself any more."""
-        ended = self.task.state in {TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED}
-        return ended and all(job.state in stored.ENDED for job in self.jobs)
+        return self.task.state.closed and all(job.state.ended for job in self.jobs)
 
     @property
     def ledger(self) -> Ledger:

@@ -17,7 +17,6 @@ from bridge.machine.steps import Step, unheard
 from bridge.operations import repos
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
-from workflows.model.states import TaskState
 
 _ROOT = re.compile(r"job-[0-9a-v]{12}")
 
@@ -81,7 +80,7 @@ def is_busy(service: Service, name: str) -> bool:
     """Whether a tree that is not over, or can be re-opened, or a living agent owns it. The unknown is left alone."""
     root = root_in(name)
     task = stored_jobs.task_of(service.store, root) if root else None
-    if task is None or task.state not in (TaskState.DONE, TaskState.CANCELLED):
+    if task is None or not task.state.ended:
         return True
     jobs = stored_jobs.tree(service.store, task.root_job_id)
     runs = (run for job in jobs for run in stored_runs.of_job(service.store, job.job_id))

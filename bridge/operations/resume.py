@@ -34,7 +34,6 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
 from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rows import RoundRecord
-from workflows.model.states import TaskState
 from workflows.policy import whole_answers
 from workflows.policy.answers import clean, one_line
 from workflows.policy.verbs import Verb, refuse_length, refuse_verb
@@ -50,8 +49,6 @@ CATCHES_UP = 15.0
 
 _ASKS_BACK = ASKS_BACK | {COMMENT}
 """A refused comment is answered by a reply. To a tree a comment is lenient: its replayed history has such answers."""
-
-_OVER = frozenset({TaskState.DONE, TaskState.CANCELLED})
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
     if refusal := refuse_length(order.text):
         raise RefusedError(refusal.message, f"service job tree {order.job_id}")
     found = rounds.open_of(service, root)
-    if not found and (task := stored_jobs.task_of(service.store, root)) and task.state in _OVER:
+    if not found and (task := stored_jobs.task_of(service.store, root)) and task.state.ended:
         raise RefusedError(_too_late(service, root, order), f"service job tree {root}")
     _check_answer(order, found)
     by = order.request_id or f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"

@@ -29,7 +29,7 @@ from workflows.model.errors import RefusedError
 from workflows.model.orders import Kill, Retry
 from workflows.model.rows import Records
 from workflows.model.states import JobState, TaskState
-from workflows.policy import bindings, lost_trees
+from workflows.policy import bindings
 from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
@@ -98,7 +98,7 @@ async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
     """A blocked task is over: nobody is reminded of it, and no retry opens it again (ruling D4)."""
     root = jobs.get(service, job_id).root_job_id
     task = stored_jobs.task_of(service.store, root)
-    if task is not None and task.state in lost_trees.OPEN_TASKS:
+    if task is not None and not task.state.closed:
         client = await client_of(service)
         if await settled(service, client, root) is None:
             raise RefusedError(f"the tree {root} is not blocked: {task.state}", f"service job kill {root}")
@@ -121,7 +121,7 @@ async def _end_closed(service: Service, client: Client, root: str, actor: str) -
 def _refuse_over(service: Service, root: str) -> None:
     """Refuse an order to a tree that is over: there is nothing for it to act on."""
     task = stored_jobs.task_of(service.store, root)
-    if task is not None and task.state in {TaskState.DONE, TaskState.CANCELLED}:
+    if task is not None and task.state.ended:
         over = f"there is nothing to end: the tree {root} is {task.state}: {task.reason}"
         raise RefusedError(over, f"service job tree {root}")
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.depth import cases
 from tests.tree.generated import grow
-from workflows.github.bound import OVER, BoundTree
+from workflows.github.bound import BoundTree
 from workflows.github.commands import commands_in
 from workflows.github.facts import FactKind, due
 from workflows.github.marks import marked
@@ -31,7 +31,7 @@ def test_every_tree_can_be_told(data: bytes) -> None:
     kinds = [fact.kind for fact in facts]
     assert kinds.count(FactKind.STATUS) == 1
     assert kinds.count(FactKind.PAUSE) == len(tree.rounds)
-    assert kinds.count(FactKind.END) == (tree.task.state in OVER)
+    assert kinds.count(FactKind.END) == tree.task.state.closed
     assert len({fact.fact_id for fact in facts}) == len(facts)
     for fact in facts:
         text = body(tree, fact)

@@ -14,7 +14,7 @@ from workflows.pipeline.commands import Record, RunShell, RunTree, StartTimer
 from workflows.pipeline.definition import SUCCESS
 from workflows.pipeline.events import AttentionChanged, RetryDue, StageEnded
 from workflows.pipeline.outcome import outcome_of
-from workflows.pipeline.plan import ENDED, Planned, RunState, StageOutcome, StageState
+from workflows.pipeline.plan import Planned, RunState, StageOutcome, StageState
 from workflows.pipeline.view import details
 from workflows.tree.commands import CloseTree
 
@@ -242,7 +242,7 @@ def test_any_run_ends_once_and_each_attempt_starts_once_after_its_needs(
         elif move == "end":
             player.end(name, data.draw(st.sampled_from([StageState.SUCCEEDED] * 3 + [FAILED, BLOCKED, CANCELLED])))
     assert len(player.closed) == 1
-    assert all(row.state in ENDED for row in player.rows.values())
+    assert all(row.state.ended for row in player.rows.values())
     assert all(count == 1 for count in Counter(player.begun).values())
     assert all(attempt <= player.run.stages[name].plan.retry + 1 for name, attempt in player.begun)
     end = player.closed[0]

@@ -8,12 +8,12 @@ from tests.tree.simulator import STORY
 from workflows.model.jobs import JobRun
 from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
-from workflows.model.states import TERMINAL, Continuation, JobState, TaskState
+from workflows.model.states import ENDED_JOBS, Continuation, JobState, TaskState
 
 CLOCKS = 5.0
 """A job may begin while it is being asked back; its claim decides (ruling B5). So long that takes on a busy machine."""
 
-RAN = TERMINAL - {JobState.SKIPPED}
+RAN = ENDED_JOBS - {JobState.SKIPPED}
 
 
 class Books:
@@ -84,7 +84,7 @@ class Books:
 
     def check(self, runs: Sequence[JobRun], bounds: Bounds) -> None:
         """The invariants of a tree that is over."""
-        alive = [job for job in self.jobs.values() if job.state not in TERMINAL]
+        alive = [job for job in self.jobs.values() if not job.state.ended]
         assert not alive, f"every job ended: {alive}, {self.task}"
         assert self.task_state not in {TaskState.OPEN, TaskState.AWAITING_HUMAN}
         self._each_round_ended_once()

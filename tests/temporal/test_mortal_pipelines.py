@@ -24,7 +24,7 @@ from workflows.model.orders import Cancel
 from workflows.pipeline import ids
 from workflows.pipeline.commands import CloseRun
 from workflows.pipeline.definition import StageKind
-from workflows.pipeline.plan import ENDED, Planned, StageState
+from workflows.pipeline.plan import Planned, StageState
 from workflows.pipeline.records import StageRecord
 from workflows.temporal.pipeline_run import PipelineRun
 
@@ -98,7 +98,7 @@ async def test_whenever_the_worker_dies_every_stage_acts_once(client: Client, qu
         states[shape], halts[shape] = kept.record.state, kept.record.halt_stage
         assert kept.record.finished_at is not None
         assert [stage.stage_id for stage in stages] == [plan.id for plan in SHAPES[shape]]
-        assert all(stage.state in ENDED for stage in stages)
+        assert all(stage.state.ended for stage in stages)
         if shape != "cancelled":
             assert {stage.stage_id: (stage.state, stage.attempt) for stage in stages} == ENDS[shape]
             expected += [attempt for stage in stages for attempt in attempts(store, stage)]

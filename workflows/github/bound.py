@@ -6,9 +6,8 @@ from workflows.contract.models import ServiceResult
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
-from workflows.model.states import Continuation, TaskState
+from workflows.model.states import Continuation
 
-OVER = frozenset({TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED})
 """The states in which a tree goes on only by an operator's order, or never."""
 
 

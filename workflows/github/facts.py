@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from workflows.github.bound import OVER, BoundTree
+from workflows.github.bound import BoundTree
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import EventRecord
 
@@ -128,7 +128,7 @@ def _refusals(tree: BoundTree) -> Iterator[Fact]:
 
 def _end(tree: BoundTree) -> Iterator[Fact]:
     """Told of the first event that ended it since it was last opened again: what ends it further edits that comment."""
-    if tree.task.state not in OVER:
+    if not tree.task.state.closed:
         return
     first = ""
     for event in tree.events:

@@ -9,7 +9,7 @@ from workflows.github.generations import Chain, Generation, Leg, chain_of
 from workflows.github.seen import JobFacts, Look, Plan, Seen, Work
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
-from workflows.model.states import FAILING, TERMINAL, Continuation, JobState, TaskState
+from workflows.model.states import FAILING, Continuation, JobState, TaskState
 from workflows.policy.synthesis import APPROVING
 
 AGAINST = frozenset({Decision.CHANGES_REQUESTED, Decision.BLOCKED, Decision.FAILED})
@@ -69,7 +69,7 @@ def _of_task(seen: Seen) -> Iterator[_Reason]:
             yield _Reason(f"the tree {root} is {task.state}: {task.reason}", what_next)
         case TaskState.DONE:
             for job in seen.jobs:
-                if job.state not in TERMINAL:
+                if not job.state.ended:
                     yield _Reason(f"{_named(job)} is still {job.state}", _show(job), failing=False)
     last = next((job for job in seen.jobs if job.continuation is Continuation.FINALIZE), None)
     if task.state is TaskState.DONE and (last or seen.finalized):

@@ -14,6 +14,11 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
 
+    @property
+    def ended(self) -> bool:
+        """Tell whether the job's attempt is over."""
+        return self in ENDED_JOBS
+
 
 class TaskState(StrEnum):
     """Ruling B2: a pause belongs to the task."""
@@ -23,6 +28,16 @@ class TaskState(StrEnum):
     BLOCKED = "blocked"
     DONE = "done"
     CANCELLED = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether nothing can open the task again."""
+        return self in ENDED_TASKS
+
+    @property
+    def closed(self) -> bool:
+        """Tell whether nothing of the task moves by itself: it has ended, or is blocked until somebody acts."""
+        return self not in OPEN_TASKS
 
 
 class WaitsFor(StrEnum):
@@ -95,7 +110,9 @@ def check_task(old: TaskState, new: TaskState) -> None:
         raise IllegalMoveError(f"task: {old} -> {new} is not a move")
 
 
-TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED})
+ENDED_JOBS = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED})
+ENDED_TASKS = frozenset({TaskState.DONE, TaskState.CANCELLED})
+OPEN_TASKS = frozenset({TaskState.OPEN, TaskState.AWAITING_HUMAN})
 
 
 FAILING = frozenset({JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED})

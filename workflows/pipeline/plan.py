@@ -82,6 +82,11 @@ class StageState(StrEnum):
     SKIPPED = "skipped"
     CANCELLED = "cancelled"
 
+    @property
+    def ended(self) -> bool:
+        """Tell whether the stage's attempt is over."""
+        return self not in {StageState.PENDING, StageState.RUNNING}
+
 
 class RunState(StrEnum):
     """Ruling K1: a stage's states, and the pause."""
@@ -96,9 +101,6 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
 
 
-ENDED = frozenset(
-    {StageState.SUCCEEDED, StageState.FAILED, StageState.BLOCKED, StageState.SKIPPED, StageState.CANCELLED}
-)
 OPEN_RUNS = frozenset({RunState.PENDING, RunState.RUNNING, RunState.AWAITING_HUMAN})
 
 

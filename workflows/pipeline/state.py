@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from workflows.contract.models import Decision
 from workflows.model.spend import Usage
-from workflows.pipeline.plan import ENDED, Planned, RunInput, RunState, StageState
+from workflows.pipeline.plan import Planned, RunInput, RunState, StageState
 
 
 @dataclass
@@ -30,7 +30,7 @@ class StageMemory:
 
     @property
     def ended(self) -> bool:
-        return self.state in ENDED
+        return self.state.ended
 
 
 @dataclass

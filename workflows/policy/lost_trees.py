@@ -5,17 +5,16 @@ from collections.abc import Iterable
 from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import RETRY, EventRecord, JobRecord, Records, RoundRecord, TaskRecord
-from workflows.model.states import TERMINAL, JobState, TaskState, WaitsFor
+from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.moments import clock
 
-OPEN_TASKS = frozenset({TaskState.OPEN, TaskState.AWAITING_HUMAN})
 REASON_LIMIT = 300
 _NO_WAY_ON = {"next": "", "waits_for": WaitsFor.NOTHING}
 
 
 def is_open(task: TaskRecord, jobs: Iterable[JobRecord]) -> bool:
     """Whether its rows say that a workflow works on it."""
-    return task.state in OPEN_TASKS or any(job.state not in TERMINAL for job in jobs)
+    return not task.state.closed or any(not job.state.ended for job in jobs)
 
 
 def lost_rows(
@@ -35,7 +34,7 @@ def lost_rows(
     waits_for = WaitsFor.START if anew else WaitsFor.RETRY
     left = {"reason": why, "next": what_next, "waits_for": waits_for, "ended_at": now}
     opens = {"revision": task.revision + 1, "state": state, "to_retry": "" if anew else root}
-    still = [job for job in jobs if job.state not in TERMINAL]
+    still = [job for job in jobs if not job.state.ended]
     return Records(
         task=task.model_copy(update=_pause_over(task, now) | left | opens),
         jobs=tuple(
@@ -82,7 +81,7 @@ def given_up(
     known = {job.job_id for job in whole.jobs} | {each.round_id for each in whole.rounds}
     why = "given up: the tree was reset to a moment before it"
     left = {"reason": why, "ended_at": now, "revision": revision, "state": JobState.CANCELLED} | _NO_WAY_ON
-    gone = [job for job in jobs if job.job_id not in known and job.state not in TERMINAL]
+    gone = [job for job in jobs if job.job_id not in known and not job.state.ended]
     lost = [each for each in rounds if each.round_id not in known and each.end is None]
     return Records(
         jobs=tuple(job.model_copy(update=left) for job in gone),

@@ -15,13 +15,13 @@ from workflows.model.digests import digest
 from workflows.model.jobs import JobOutcome, JobRun, Work
 from workflows.model.rounds import Asked, Reply
 from workflows.model.rows import JobRecord
-from workflows.model.states import FAILING, TERMINAL, JobState, check_job
+from workflows.model.states import ENDED_JOBS, FAILING, JobState, check_job
 from workflows.model.wire import Memory
 from workflows.model.workers import Assignment
 from workflows.policy.loops import Ladder
 
 _BALLOTS = frozenset({SynthesisRule.QUORUM, SynthesisRule.VOTE, SynthesisRule.VERIFY})
-_LOST = TERMINAL - {JobState.SUCCEEDED}
+_LOST = ENDED_JOBS - {JobState.SUCCEEDED}
 """How a dependency ends that nothing can follow."""
 
 
@@ -190,7 +190,7 @@ class Batch(Memory):
     @property
     def settled(self) -> bool:
         """Every leg is terminal (ruling D1)."""
-        return all(leg.state in TERMINAL for leg in self.legs.values() if not leg.twin)
+        return all(leg.state.ended for leg in self.legs.values() if not leg.twin)
 
     @property
     def leaves_decision(self) -> bool:

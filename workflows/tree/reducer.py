@@ -32,8 +32,6 @@ from workflows.tree.settle import move_on
 from workflows.tree.state import TreeInput, TreeState
 from workflows.tree.step import Step
 
-_OVER = frozenset({TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED})
-
 
 def root_run(start: TreeInput) -> JobRun:
     """The root job as its host is told of it, with model and effort resolved."""
@@ -166,5 +164,5 @@ def _end(step: Step) -> None:
         else:
             continuation.enqueue_finalize(step, pending)
     over = pending is None or pending.done
-    if over and state.task.state in _OVER and state.quiescent:
+    if over and state.task.state.closed and state.quiescent:
         finalize.close(step)

@@ -27,7 +27,7 @@ def refuse_retry(state: TreeState, job_id: str) -> str | None:
         return f"there is no job {job_id} in tree {state.root_id}"
     if state.finalize is not None:
         return f"tree {state.root_id} is finalized ({state.finalize.reason}): start a new one"
-    if state.task.state in {TaskState.DONE, TaskState.CANCELLED}:
+    if state.task.state.ended:
         return f"task {state.task.task_id} is {state.task.state}"
     if state.paused:
         waiting = round_rows.open_rounds(state)[0]

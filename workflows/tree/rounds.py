@@ -213,7 +213,7 @@ def show(step: Step) -> None:
     """The task waits for a person while a round is open, and everything that waits says which command ends it (B3)."""
     state, task = step.state, step.state.task
     shown = round_rows.open_rounds(state)
-    if shown and task.state in {TaskState.OPEN, TaskState.AWAITING_HUMAN}:
+    if shown and not task.state.closed:
         said = round_rows.reason(shown), _command(shown[0])
         if (task.state, task.reason, task.next) != (TaskState.AWAITING_HUMAN, *said):
             step.task(TaskState.AWAITING_HUMAN, *said, WaitsFor.RESUME)

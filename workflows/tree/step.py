@@ -125,7 +125,7 @@ class Step:
         """The task moves; an illegal move raises (ruling B2)."""
         task = self.state.task
         check_task(task.state, state)
-        ended = None if state in {TaskState.OPEN, TaskState.AWAITING_HUMAN} else self.now
+        ended = self.now if state.closed else None
         way_on = {"next": next_step, "waits_for": waits_for, "to_retry": ""}
         update = {"state": state, "reason": reason, "ended_at": ended} | way_on
         self.state.task, self._task = task.model_copy(update=update), True

@@ -62,10 +62,8 @@ def test_a_host_not_seen_for_a_minute_is_the_reason_on_every_surface(
     assert ended.reason == "exit code 1"
     assert jobs.detail(service, ROOT).job.reason == waiting.reason
     assert [each.reason for each in jobs.tree(service, ROOT).jobs] == [waiting.reason, running.reason, "exit code 1"]
-    for read in (projections.job(service, ROOT), projections.Glances(service).job(ROOT)):
-        assert read is not None
-        body = json.loads(read.body)
-        assert (body["reason"], body["next"]) == (waiting.reason, WAY_BACK)
+    body = json.loads(projections.job(service, ROOT).body)
+    assert (body["reason"], body["next"]) == (waiting.reason, WAY_BACK)
     for words in (["job", "show", ROOT], ["job", "tree", ROOT]):
         assert main(words) == 0
         shown = capsys.readouterr().out
@@ -94,9 +92,7 @@ def test_a_host_without_room_is_the_reason_of_what_waits_on_every_surface(
     waiting, running, _ = told(service)
     assert (waiting.reason, waiting.next) == ("its host web-1 starts nothing: 0.2 GiB are free", "on web-1: service gc")
     assert running.reason == ""
-    for read in (projections.job(service, ROOT), projections.Glances(service).job(ROOT)):
-        assert read is not None
-        assert json.loads(read.body)["reason"] == waiting.reason
+    assert json.loads(projections.job(service, ROOT).body)["reason"] == waiting.reason
     [held] = attention.find(service).hosts
     assert (held.says, held.next, held.waiting) == (waiting.reason, waiting.next, (ROOT,))
     assert main(["job", "show", ROOT]) == 0

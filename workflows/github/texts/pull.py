@@ -30,7 +30,7 @@ class Told:
     @property
     def running(self) -> bool:
         """The tree may still add to it."""
-        return self.task.state in {TaskState.OPEN, TaskState.AWAITING_HUMAN}
+        return not self.task.state.closed
 
 
 def title(told: Told) -> str:
