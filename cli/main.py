@@ -57,10 +57,10 @@ class Nouns(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in NOUNS and not args[0].startswith("-"):
-            from difflib import get_close_matches
+            from workflows.contract.faults import nearest
 
-            near = get_close_matches(args[0], NOUNS, n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else "'service --help' lists all."
+            near = nearest(args[0], NOUNS)
+            hint = f"Did you mean '{near}'?" if near else "'service --help' lists all."
             ctx.fail(f"No such command '{args[0]}'. {hint}")
         return super().resolve_command(ctx, args)
 

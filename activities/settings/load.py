@@ -3,7 +3,6 @@
 No library: pydantic-settings tells neither where a value in force comes from nor a fault in the file's own words.
 """
 
-import difflib
 import os
 import re
 import tomllib
@@ -21,7 +20,7 @@ from activities.settings import toml
 from activities.settings.home import Home
 from activities.settings.model import Section, Settings
 from activities.settings.reading import File, Reading
-from workflows.contract.faults import first
+from workflows.contract.faults import did_you_mean, first
 from workflows.model.errors import UsageError
 
 ENVIRONMENT: dict[str, tuple[str, str]] = {
@@ -126,8 +125,8 @@ def _sentence(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
     where = f"[{'.'.join(section)}].{key}" if section else f"[{key}]"
     where = _variable(fault, environ) or where
     if fault["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(key, _known_keys(section), n=1)
-        hint = f"; did you mean {near[0]}?" if near else f"; known here: {', '.join(_known_keys(section))}"
+        known = _known_keys(section)
+        hint = did_you_mean(key, known) or f"; known here: {', '.join(known)}"
         return f"{where} is not a setting{hint}"
     return f"{where}: {text}" if fault["type"] == "value_error" else f"{where} should be {text}, not {fault['input']!r}"
 

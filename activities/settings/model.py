@@ -20,7 +20,7 @@ from activities.boxes.hosts import Entry
 from activities.runtimes import programs
 from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL
 from workflows.contract.durations import format_duration, parse_duration
-from workflows.contract.faults import nearest
+from workflows.contract.faults import did_you_mean
 from workflows.contract.models import Tier
 from workflows.model.errors import UsageError
 from workflows.model.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
@@ -74,9 +74,8 @@ def _price_names(value: dict[str, "Price"]) -> dict[str, "Price"]:
     for name in tiers:
         tier = name.removeprefix(TIER)
         if tier not in list(Tier):
-            raise ValueError(
-                f"{name!r} is not a tier; the tiers are {', '.join(TIER + each for each in Tier)}{nearest(tier, Tier)}"
-            )
+            known = ", ".join(TIER + each for each in Tier)
+            raise ValueError(f"{name!r} is not a tier; the tiers are {known}{did_you_mean(tier, Tier)}")
     return value
 
 

@@ -10,7 +10,7 @@ from activities.store import attempts as stored_attempts
 from activities.store import pipeline_runs as stored
 from bridge.operations.bound import Belonging, belonging
 from bridge.operations.service import Service
-from workflows.contract.faults import nearest
+from workflows.contract.faults import did_you_mean
 from workflows.contract.models import Decision
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.pipeline.definition import StageKind
@@ -151,7 +151,7 @@ def definition_of_run(service: Service, run_id: str) -> str:
 def list_runs(service: Service, wanted: RunFilter) -> RunPage:
     """The newest runs that match."""
     if wanted.state is not None and wanted.state not in list(RunState):
-        near = nearest(wanted.state, RunState)
+        near = did_you_mean(wanted.state, RunState)
         raise UsageError(f"{wanted.state!r} is not a state of a run; they are {', '.join(RunState)}{near}")
     if not 1 <= wanted.limit <= MOST_LISTED:
         raise UsageError(f"limit must be 1 to {MOST_LISTED}, not {wanted.limit}")

@@ -27,6 +27,7 @@ from bridge.operations.temporal import (
     settled,
     translated,
 )
+from workflows.contract.faults import nearest
 from workflows.contract.strings import fitted
 from workflows.github.facts import COMMENT
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
@@ -37,7 +38,7 @@ from workflows.model.rows import RoundRecord
 from workflows.policy import whole_answers
 from workflows.policy.answers import clean, one_line
 from workflows.policy.verbs import Verb, refuse_length, refuse_verb
-from workflows.policy.whole_answers import ASKS_BACK, Meant, nearest
+from workflows.policy.whole_answers import ASKS_BACK, Meant
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.tree.commands import CloseTree
 

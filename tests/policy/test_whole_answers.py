@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workflows.contract.faults import nearest
 from workflows.model.refusals import ResumeFault
 from workflows.policy.answers import parse
-from workflows.policy.whole_answers import Asks, Meant, nearest, refuse
+from workflows.policy.whole_answers import Asks, Meant, refuse
 
 ONE: Asks = {"store": ()}
 TWO: Asks = {"store": ("redis", "memory"), "limit": ()}

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from workflows.contract.durations import DurationError, parse_duration
 from workflows.contract.ephemeral import read_ephemeral
-from workflows.contract.faults import Fault, Faults, nearest, quoted
+from workflows.contract.faults import Fault, Faults, did_you_mean, quoted
 from workflows.contract.models import Action, Delegation, FailurePolicy, SynthesisRule
 from workflows.contract.scope import Clean, Scope, kind, set_only
 from workflows.contract.worktree_names import worktree_fault
@@ -103,7 +103,7 @@ def _read_deps(scope: Scope, own_id: str | None, siblings: Siblings) -> list[str
         if dep == own_id:
             scope.fault("deps", f"must not name the delegation itself: {quoted(dep)}")
         elif dep not in siblings.ids:
-            near = nearest(dep, siblings.ids)
+            near = did_you_mean(dep, siblings.ids)
             scope.fault("deps", f"names {quoted(dep)}, which is no delegation of this result{near}")
     return deps
 

@@ -80,7 +80,18 @@ def quoted(value: JsonValue, cap: int = 80) -> str:
     return text if len(text) <= cap + 2 else f'{text[:cap]}..."'
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean "x"?` when a known name is close, else nothing; not looked for among very many."""
-    close = get_close_matches(name[:64].lower(), list(islice(known, 100)), n=1, cutoff=0.7)
-    return f'; did you mean "{close[0]}"?' if close else ""
+CLOSE = 0.66
+"""How much of two names has to be equal."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is equal but for case, or close; only the first hundred are compared."""
+    folded = {each.casefold(): each for each in islice(known, 100)}
+    found = get_close_matches(name[:64].casefold(), list(folded), n=1, cutoff=CLOSE)
+    return folded[found[0]] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean "x"?` when a known name is close, else nothing."""
+    near = nearest(name, known)
+    return f'; did you mean "{near}"?' if near else ""

@@ -12,7 +12,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from workflows.contract.examples import PLACEHOLDERS
-from workflows.contract.faults import Fault, Faults, member, nearest, quoted
+from workflows.contract.faults import Fault, Faults, did_you_mean, member, quoted
 from workflows.contract.hygiene import unclean
 from workflows.contract.locate import Members
 from workflows.contract.strings import too_long, too_many
@@ -81,7 +81,7 @@ class Scope:
             return None
         if value in tuple(of):
             return of(value)
-        self.fault(name, f"must be one of {', '.join(of)}, not {quoted(value)}{nearest(value, of)}")
+        self.fault(name, f"must be one of {', '.join(of)}, not {quoted(value)}{did_you_mean(value, of)}")
         return None
 
     def integer(self, name: str, at_least: int, sentence: str) -> int | None:
@@ -133,7 +133,7 @@ class Scope:
             if name == "next_agents":
                 sentence = "next_agents was replaced by delegations: list the follow-up jobs there"
             else:
-                sentence = f"{at}unknown key {quoted(name)}{nearest(name, names)}"
+                sentence = f"{at}unknown key {quoted(name)}{did_you_mean(name, names)}"
             self.faults.add(Fault(member(self.path, name), f"{self.prefix}{sentence}", unknown_key=True))
         for name in self.source.duplicates if isinstance(self.source, Members) else ():
             self.faults.add(Fault(member(self.path, name), f"{self.prefix}{self.label}{name} is given more than once"))

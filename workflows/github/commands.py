@@ -15,11 +15,11 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workflows.contract.faults import nearest
 from workflows.contract.models import Action
 from workflows.github.said import COMMANDS, Kill, Resume, Retry, Said, Start, Status, Unknown
 from workflows.github.spoken import read_lines
 from workflows.policy.verbs import Verb
-from workflows.policy.whole_answers import nearest
 
 MOST = 10
 """So many commands of one comment count; further ones are not looked at."""

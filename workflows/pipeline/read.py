@@ -8,7 +8,7 @@ from typing import cast
 from workflows.contract.delegations import Siblings, entry_scope, read_id
 from workflows.contract.durations import DurationError, parse_duration
 from workflows.contract.ephemeral import read_ephemeral
-from workflows.contract.faults import Fault, Faults, first, nearest, quoted
+from workflows.contract.faults import Fault, Faults, did_you_mean, first, quoted
 from workflows.contract.graph import cycles
 from workflows.contract.models import Action, Decision
 from workflows.contract.scope import Clean, Scope, kind, set_only
@@ -188,7 +188,7 @@ def _read_needs(scope: Scope, own_id: str | None, siblings: Siblings) -> list[st
             scope.fault("needs", f"must not name the stage itself: {quoted(need)}")
         elif need not in siblings.ids:
             scope.fault(
-                "needs", f"names {quoted(need)}, which is no stage of this pipeline{nearest(need, siblings.ids)}"
+                "needs", f"names {quoted(need)}, which is no stage of this pipeline{did_you_mean(need, siblings.ids)}"
             )
     return needs
 
@@ -259,7 +259,7 @@ def _read_success(scope: Scope) -> list[Decision] | None:
     words = scope.strings("success")
     for word in words:
         if word not in MAY_SUCCEED:
-            near = nearest(word, MAY_SUCCEED)
+            near = did_you_mean(word, MAY_SUCCEED)
             scope.fault("success", f"must be of {', '.join(MAY_SUCCEED)}, not {quoted(word)}{near}")
     if scope.source["success"] == []:
         scope.fault("success", "must not be empty: the stage could never succeed")

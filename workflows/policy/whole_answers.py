@@ -3,8 +3,8 @@
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from workflows.contract.faults import nearest
 from workflows.model.refusals import Refusal, ResumeFault
 from workflows.policy.answers import Answers, is_bare, one_line, parse, strange_ids, with_ids
 
@@ -14,7 +14,6 @@ Asks = Mapping[str, Sequence[str]]
 ASKS_BACK = frozenset({"cli", "bridge", "dashboard"})
 """The channels on which a tree takes an answer whole. Of a comment that is asked before it is sent (`resume`)."""
 
-CLOSE = 0.7
 SHOWN = 200
 """Longer texts are not repeated in the line to type."""
 
@@ -40,13 +39,6 @@ def refuse(text: str, asks: Asks, meant: Meant, job_id: str, what: str) -> Refus
     )
     message = f"nothing is recorded: {'; '.join(found)}. {what} asks {questions}"
     return Refusal(ResumeFault.NOT_WHOLE, message, {"commands": list(_lines(text, asks, job_id))})
-
-
-def nearest(name: str, known: Sequence[str]) -> str | None:
-    """The known name that is meant: equal but for case, or close."""
-    folded = {each.casefold(): each for each in known}
-    found = get_close_matches(name.casefold(), list(folded), n=1, cutoff=CLOSE)
-    return folded[found[0]] if found else None
 
 
 def is_choice(text: str, choices: Sequence[str]) -> bool:

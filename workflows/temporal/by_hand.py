@@ -8,11 +8,12 @@ from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import RawValue
 
+from workflows.contract.faults import nearest
 from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, Kill, ResumeOrder, signed
 from workflows.model.wire import Wire
 from workflows.policy.answers import one_line
 from workflows.policy.verbs import TEXT_LIMIT, Verb
-from workflows.policy.whole_answers import ASKS_BACK, nearest
+from workflows.policy.whole_answers import ASKS_BACK
 from workflows.temporal.seals import Said, UnsealedError
 from workflows.tree.events import KillRequested, ResumeRequested
 

@@ -1,10 +1,9 @@
 """What a value's checker found, in words: which field, what is wrong, what would be right."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workflows.contract.faults import SHOWN, first
+from workflows.contract.faults import SHOWN, did_you_mean, first
 from workflows.policy.answers import one_line
 
 NAME = 100
@@ -37,6 +36,5 @@ def sentence(fault: Mapping[str, Any]) -> str:
 def unknown(name: str, known: Sequence[str]) -> str:
     """An unknown query parameter, and the one that was probably meant."""
     name = one_line(name, NAME)
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known) or 'none'}"
-    return f"{name!r} is not a query parameter; {hint}"
+    hint = did_you_mean(name, known) or f"; known here: {', '.join(known) or 'none'}"
+    return f"{name!r} is not a query parameter{hint}"

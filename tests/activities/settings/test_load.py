@@ -50,9 +50,9 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
     [
         (
             "[orchestrate]\nmax_delegation_depht = 3",
-            "[orchestrate].max_delegation_depht is not a setting; did you mean max_delegation_depth?",
+            '[orchestrate].max_delegation_depht is not a setting; did you mean "max_delegation_depth"?',
         ),
-        ("[orchestrat]\nx = 3", "[orchestrat] is not a setting; did you mean orchestrate?"),
+        ("[orchestrat]\nx = 3", '[orchestrat] is not a setting; did you mean "orchestrate"?'),
         (
             "[runtimes.shell]\nmodle = 'x'",
             (

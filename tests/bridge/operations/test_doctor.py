@@ -46,7 +46,7 @@ def test_everything_not_well_names_what_to_type(home: Home) -> None:
     assert not doctor.healthy(findings)
     assert [finding.about for finding in findings if finding.level is Level.WRONG] == ["settings"]
     assert all(finding.fix for finding in findings if finding.level is not Level.OK)
-    assert "did you mean keep_runs?" in found(home)["settings"].says
+    assert 'did you mean "keep_runs"?' in found(home)["settings"].says
 
 
 def test_a_home_others_may_read_is_closed_by_the_look_at_it(home: Home) -> None:

@@ -46,7 +46,7 @@ async def test_a_file_that_cannot_be_used_is_explained(service: Service, ann: Su
     service.home.config.write_text('[bridge]\nprot = 1\n[notify]\nlog = "<b>x</b>"\n')
     shown = await ann.open("/ui/settings")
     assert shown.status == 200
-    assert "did you mean port?" in shown.words
+    assert 'did you mean "port"?' in shown.words
     assert "service config check" in shown.words
     assert "bridge ✕ goes on with older ones" in shown.words
     assert "<b>x" not in shown.html
