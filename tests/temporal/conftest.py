@@ -1,4 +1,4 @@
-"""One real Temporal server for the whole ring; every history it has made is replayed."""
+"""One real Temporal server for the whole ring; the longest histories of each file are replayed."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -9,6 +9,9 @@ from temporalio.client import Client
 
 from tests.temporal.server import histories, replayer, serve
 
+REPLAYED = 4
+"""Histories of a file."""
+
 
 @pytest_asyncio.fixture(scope="session")
 async def client() -> AsyncIterator[Client]:
@@ -16,12 +19,21 @@ async def client() -> AsyncIterator[Client]:
         yield connected
 
 
-@pytest_asyncio.fixture
-async def queue(request: pytest.FixtureRequest, client: Client) -> AsyncIterator[str]:
-    """A task queue of the test's own. Whatever was done on it, a worker that knows nothing can take over."""
-    name = f"{request.node.name[:60]}-{uuid4().hex[:8]}"
-    yield name
-    results = await replayer(client.data_converter).replay_workflows(
-        histories(client, name), raise_on_replay_failure=False
-    )
-    assert not results.replay_failures, results.replay_failures
+@pytest_asyncio.fixture(scope="module")
+async def queues(client: Client) -> AsyncIterator[list[str]]:
+    """The task queues of a file's tests. Whatever was done on them, a worker that knows nothing can take over."""
+    names: list[str] = []
+    yield names
+    replays, left = replayer(client.data_converter), REPLAYED
+    async for history in histories(client, names):
+        result = await replays.replay_workflow(history, raise_on_replay_failure=False)
+        assert result.replay_failure is None, result.replay_failure
+        if not (left := left - 1):
+            break
+
+
+@pytest.fixture
+def queue(request: pytest.FixtureRequest, queues: list[str]) -> str:
+    """A task queue of the test's own."""
+    queues.append(f"{request.node.name[:60]}-{uuid4().hex[:8]}")
+    return queues[-1]

@@ -36,7 +36,7 @@ from workflows.temporal.calls import agents_queue
 from workflows.temporal.pipeline_calls import Firing
 from workflows.temporal.pipeline_run import PipelineRun
 from workflows.temporal.pipeline_schedule import PipelineFiring
-from workflows.temporal.runner import WORKFLOWS, guarded
+from workflows.temporal.runner import WORKFLOWS, runner
 
 Handle = WorkflowHandle[Any, Any]
 REPO = "acme/shop"
@@ -126,7 +126,7 @@ async def serving(client: Client, queue: str) -> AsyncIterator[Host]:
             workflows=WORKFLOWS,
             activities=[*recorder.activities, stages.deliver, books.record_run, books.plan_run],
             activity_executor=ThreadPoolExecutor(4),
-            workflow_runner=guarded(),
+            workflow_runner=runner(),
         )
         work = Worker(
             client,

@@ -1,6 +1,6 @@
 """A real Temporal server for tests, and what it remembers."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -16,7 +16,7 @@ from activities.sealing.gate import gated
 from bridge.daemon.server import GO_MEMORY, TUNING, find_program
 from tests.keys import KEY
 from workflows.temporal import search
-from workflows.temporal.runner import WORKFLOWS, guarded
+from workflows.temporal.runner import WORKFLOWS, runner
 from workflows.temporal.seals import UNSEALED, UnsealedError
 
 KEYS = (
@@ -48,10 +48,11 @@ async def serve(converter: DataConverter = SEALED) -> AsyncIterator[Client]:
         yield server.client
 
 
-async def histories(client: Client, queue: str) -> AsyncIterator[WorkflowHistory]:
-    """Of all that was begun on a task queue, every run of a continued workflow included; not of what is not ours."""
-    async for found in client.list_workflows(f"TaskQueue = '{queue}'"):
-        history = await client.get_workflow_handle(found.id, run_id=found.run_id).fetch_history()
+async def histories(client: Client, queues: Sequence[str]) -> AsyncIterator[WorkflowHistory]:
+    """Yield what was begun on these task queues, the longest histories first, without those of strangers."""
+    begun = [run for queue in queues async for run in client.list_workflows(f"TaskQueue = '{queue}'")]
+    for run in sorted(begun, key=lambda run: run.history_length, reverse=True):
+        history = await client.get_workflow_handle(run.id, run_id=run.run_id).fetch_history()
         if not _is_foreign(client, history):
             yield history
 
@@ -80,11 +81,11 @@ def speaking(client: Client, converter: DataConverter = PLAIN) -> Client:
 
 
 def runs(client: Client) -> WorkflowRunner:
-    """How a worker of this client runs workflows: guarded, and behind the gate."""
-    return gated(guarded(), client.data_converter, ending.by(client))
+    """Run workflows as a worker of this client does."""
+    return gated(runner(), client.data_converter, ending.by(client))
 
 
-def replayer(converter: DataConverter = PLAIN) -> Replayer:
-    """As a worker would go on from these histories."""
-    runner = gated(guarded(), converter, lambda info, why: None)
-    return Replayer(workflows=WORKFLOWS, workflow_runner=runner, data_converter=converter)
+def replayer(converter: DataConverter = PLAIN, by: WorkflowRunner | None = None) -> Replayer:
+    """Go on from histories as a worker would."""
+    gate = gated(by or runner(), converter, lambda info, why: None)
+    return Replayer(workflows=WORKFLOWS, workflow_runner=gate, data_converter=converter)

@@ -1,21 +1,37 @@
 """Histories of earlier days: this release goes on from each of them."""
 
 import json
+from collections.abc import Callable
 
 import pytest
+from temporalio import workflow
 from temporalio.client import WorkflowHistory
+from temporalio.worker import WorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from tests.temporal import golden
 from tests.temporal.server import replayer
+from workflows.temporal.runner import runner
 
 FILES = sorted(golden.FOLDER.glob("*.json"))
 
 
+def sandbox() -> WorkflowRunner:
+    """Refuse a foreign module that is imported with ours by mistake."""
+    policy = workflow.SandboxImportNotificationPolicy
+    return SandboxedWorkflowRunner(
+        restrictions=SandboxRestrictions.default.with_passthrough_modules("workflows").with_import_notification_policy(
+            policy.WARN_ON_DYNAMIC_IMPORT | policy.RAISE_ON_UNINTENTIONAL_PASSTHROUGH
+        )
+    )
+
+
 @pytest.mark.ruling("engine:restores")
-async def test_every_golden_history_replays() -> None:
+@pytest.mark.parametrize("by", [runner, sandbox])
+async def test_every_golden_history_replays(by: Callable[[], WorkflowRunner]) -> None:
     for path in FILES:
         history = WorkflowHistory.from_json(path.stem, path.read_text())
-        result = await replayer().replay_workflow(history, raise_on_replay_failure=False)
+        result = await replayer(by=by()).replay_workflow(history, raise_on_replay_failure=False)
         assert result.replay_failure is None, f"{path.name}: {result.replay_failure}"
 
 

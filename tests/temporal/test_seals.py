@@ -62,7 +62,7 @@ async def a_rich_life(client: Client, queue: str) -> None:
 async def test_everything_in_the_histories_bears_a_seal(client: Client, queue: str) -> None:
     await a_rich_life(client, queue)
     seen, bare, size, without = 0, [], 0, 0
-    async for history in histories(client, queue):
+    async for history in histories(client, [queue]):
         bare += [kind for kind, payload in written(history) if "seal" not in payload.metadata]
         for event in history.events:
             size += event.ByteSize()

@@ -37,7 +37,7 @@ async def timeouts(client: Client, queue: str, *wanted: str) -> dict[str, timede
     found: dict[str, timedelta] = {}
 
     async def listed() -> bool:
-        async for history in histories(client, queue):
+        async for history in histories(client, [queue]):
             begun = history.events[0].workflow_execution_started_event_attributes
             found[begun.workflow_type.name] = begun.workflow_task_timeout.ToTimedelta()
         return set(wanted) <= set(found)
