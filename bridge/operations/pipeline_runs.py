@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from activities.runs.output import last_lines
 from activities.store import attempts as stored_attempts
 from activities.store import pipeline_runs as stored
+from bridge.operations import paging
 from bridge.operations.bound import Belonging, belonging
 from bridge.operations.service import Service
 from workflows.contract.faults import did_you_mean
@@ -160,12 +161,11 @@ def list_runs(service: Service, wanted: RunFilter) -> RunPage:
         pipeline=wanted.pipeline,
         repo=wanted.repo,
         states=(RunState(wanted.state),) if wanted.state else (),
-        before=_place(wanted.cursor) if wanted.cursor is not None else None,
+        before=paging.place(wanted.cursor),
         limit=wanted.limit + 1,
     )
-    shown = found[: wanted.limit]
-    more = len(found) > wanted.limit
-    return RunPage(tuple(map(_line, shown)), f"{shown[-1].started_at!r}~{shown[-1].run_id}" if more else None)
+    shown, more = paging.page(found, wanted.limit + 1, lambda run: (run.started_at, run.run_id))
+    return RunPage(tuple(map(_line, shown)), more)
 
 
 def latest(service: Service) -> dict[str, RunLine]:
@@ -228,11 +228,3 @@ def _stage(stage: StageRecord) -> StageView:
 
 def _line(run: RunRecord) -> RunLine:
     return RunLine(**run.model_dump(include=set(RunLine.model_fields)), id=run.run_id)
-
-
-def _place(cursor: str) -> tuple[float, str]:
-    at, _, run_id = cursor.partition("~")
-    try:
-        return float(at), run_id
-    except ValueError:
-        raise UsageError(f"{cursor!r} is no cursor: take the one a list ended with") from None

@@ -72,7 +72,7 @@ def folder(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
         ("watch prun-x", 4, "no run prun-x"),
         ("cancel prun-x", 4, "no run prun-x"),
         ("runs --state runing", 2, 'did you mean "running"?'),
-        ("runs --cursor x", 2, "'x' is no cursor"),
+        ("runs --cursor x", 2, "invalid cursor"),
         ("enable q", 4, "no pipeline q"),
         ("disable q", 4, "no pipeline q"),
         ("remove q", 4, "no pipeline q"),

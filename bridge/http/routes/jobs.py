@@ -12,7 +12,6 @@ from activities.git.task_branch import TaskBranchConflict
 from bridge.http.routes.event_stream import look, resumed_at, stream
 from bridge.http.wire import held_open, projections
 from bridge.http.wire.call import CHANNEL, call_of
-from bridge.http.wire.cursors import page, place
 from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.errors import TooManyStreamsError
 from bridge.http.wire.held_open import HeldOpen
@@ -58,6 +57,7 @@ from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
 from bridge.operations import gate, jobs, merges, publish, trees
 from bridge.operations.idempotency import Answer, KeyReusedError
+from bridge.operations.paging import page, place
 from bridge.operations.resume import resume
 from bridge.operations.service import Service
 from workflows.contract.durations import DurationError, parse_duration

@@ -2,7 +2,6 @@
 
 from fastapi import APIRouter
 
-from bridge.http.wire.cursors import page, place
 from bridge.http.wire.document import errors
 from bridge.http.wire.off_loop import read
 from bridge.http.wire.parameters import Cursor, Limit, PullRequest
@@ -12,6 +11,7 @@ from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
 from bridge.operations import reviews
+from bridge.operations.paging import page, place
 from bridge.operations.service import Service
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.http.wire.cursors import cursor
+from bridge.operations.paging import cursor
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live, bearer
@@ -25,7 +25,7 @@ parameters = {{ cursor = "{cursor(1.0, seeds.ROOT)}", tree = "{seeds.ROOT}" }}
 
 [[operations]]
 include-operation-id = "list_runs"
-parameters = {{ cursor = "1.0~prun-0123456789ab" }}
+parameters = {{ cursor = "{cursor(1.0, "prun-0123456789ab")}" }}
 
 [[operations]]
 include-operation-id = "list_reviews"

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Page
 from bridge.http.dashboard.parts import lists
-from bridge.http.wire import cursors
-from bridge.operations import jobs, repos
+from bridge.operations import jobs, paging, repos
 from bridge.operations.jobs import JobFilter
 from bridge.operations.service import Service
 from workflows.model.states import JobState
@@ -25,13 +24,13 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
             roots_only=bool(said["roots"]),
             preflight_failed=bool(said["preflight_failed"]),
             limit=lists.PER_PAGE + 1,
-            before=cursors.place(asked.query.get("cursor")),
+            before=paging.place(asked.query.get("cursor")),
             text=said["q"],
             pull_request=lists.number(said["pr"], "a pull request"),
             issue=lists.number(said["issue"], "an issue"),
         ),
     )
-    shown, next_cursor = cursors.page(found, lists.PER_PAGE + 1, lambda job: (job.queued_at, job.job_id))
+    shown, next_cursor = paging.page(found, lists.PER_PAGE + 1, lambda job: (job.queued_at, job.job_id))
     return {
         "title": "Jobs",
         "said": said,

@@ -93,7 +93,7 @@ async def test_filters_narrow_and_keep_what_they_say(service: Service, ann: Surf
 async def test_what_is_no_state_no_place_or_too_long_is_refused_in_a_sentence(ann: Surfer) -> None:
     for said, why in (
         ({"state": "done"}, "'done' is not a job state; they are queued"),
-        ({"cursor": "x"}, "this cursor is none of ours"),
+        ({"cursor": "x"}, "invalid cursor"),
         ({"q": "x" * 201}, "a search has at most 200 characters"),
     ):
         shown = await seek(ann, **said)

@@ -1,4 +1,4 @@
-"""Where a page of a list ended: opaque to callers, the last row's sort key to us."""
+"""Pages of a list: a cursor is the sort key of the last row that was shown, opaque to callers."""
 
 import base64
 import json
@@ -12,18 +12,18 @@ T = TypeVar("T")
 
 
 def cursor(at: float, identity: str) -> str:
-    """The place after this row."""
+    """Return the cursor of the page after this row."""
     return base64.urlsafe_b64encode(json.dumps([at, identity]).encode()).decode().rstrip("=")
 
 
 def page(found: list[T], limit: int, key: Callable[[T], tuple[float, str]]) -> tuple[list[T], str | None]:
-    """The page, and where the next one begins: `limit` is one row more than a page, which says if there is one."""
+    """Return a page and the cursor of the next one: `limit` is one row more than a page, which says if there is one."""
     shown = found[: limit - 1]
     return shown, cursor(*key(shown[-1])) if len(found) > len(shown) else None
 
 
 def place(text: str | None) -> tuple[float, str] | None:
-    """The last row that was seen; None from the beginning."""
+    """Return the sort key of the last row that was seen; None from the beginning."""
     if text is None:
         return None
     try:
@@ -32,4 +32,4 @@ def place(text: str | None) -> tuple[float, str] | None:
             return float(at), identity
     except (ValueError, TypeError, OverflowError):
         pass
-    raise UsageError("this cursor is none of ours; take next_cursor of the page before, or leave it out")
+    raise UsageError("invalid cursor: pass next_cursor of the previous page, or omit it")
