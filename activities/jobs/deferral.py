@@ -19,7 +19,7 @@ from workflows.contract.strings import storable
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 from workflows.temporal.calls import WAITS
 
 MARGIN_SECONDS = 5.0

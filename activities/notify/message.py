@@ -12,7 +12,7 @@ from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, WaitsFor
 from workflows.policy.bounds import ledger_of
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 from workflows.tree.details import plain, spend
 
 TEXT_SHOWN = 600

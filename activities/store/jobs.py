@@ -8,11 +8,11 @@ from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, or_
 
 from activities.store import events, outbox, rounds, schema, writers
 from activities.store.database import rows_with, upsert
+from workflows.model.event_kinds import TELLS_PEOPLE
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
 from workflows.model.spend import Usage
 from workflows.model.states import ENDED_JOBS, FAILING, OPEN_TASKS, JobState
 from workflows.policy import lost_trees
-from workflows.policy.told_to_people import TELLS_PEOPLE
 
 NEWEST_FIRST = (schema.jobs.c.queued_at.desc(), schema.jobs.c.job_id.desc())
 

@@ -18,8 +18,7 @@ from bridge.github import acting, identity, publishing, telling, writing
 from bridge.github import reading as comments
 from bridge.github.session import Session
 from bridge.github.wrote import APART
-from workflows.policy.moments import clock
-from workflows.policy.waits import doubled
+from workflows.policy.times import backoff, clock
 from workflows.temporal.github_calls import Push, Turn
 from workflows.temporal.github_desk import desk_id
 
@@ -95,7 +94,7 @@ def _block(store: Engine, known: Account, why: str, until: float) -> None:
 
 def _leave_alone(store: Engine, known: Account, why: str) -> None:
     """Twice as long each time."""
-    wait = doubled(FIRST_WAIT, known.failures, LONGEST_WAIT)
+    wait = backoff(FIRST_WAIT, known.failures, LONGEST_WAIT)
     since = known.failing_since or time.time()
     until = time.time() + wait
     account.note(store, blocked_until=until, failing_since=since, failures=known.failures + 1, problem=why)

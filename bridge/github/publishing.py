@@ -22,7 +22,7 @@ from bridge.operations.service import Service
 from workflows.github.facts import FactKind, publish_id
 from workflows.github.publication import BY_ITSELF, OURS, Publication
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
-from workflows.policy.waits import doubled
+from workflows.policy.times import backoff
 
 LATE_SECONDS = 86_400.0
 """So long after its end the rows of a tree may be written."""
@@ -75,7 +75,7 @@ def to_push(store: Engine, now: float) -> list[FactRow]:
             facts.give_up(store, fact.fact_id, fact.error)
             continue
         why = fact.error or f"the GitHub process of the host {fact.host} has not pushed it yet"
-        facts.put_off(store, fact.fact_id, now + doubled(FIRST_WAIT, fact.attempts), why)
+        facts.put_off(store, fact.fact_id, now + backoff(FIRST_WAIT, fact.attempts), why)
         found.append(fact)
     return found
 

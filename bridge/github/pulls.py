@@ -25,7 +25,7 @@ from workflows.github.texts.pull import Told
 from workflows.model.digests import digest
 from workflows.model.rows import JobRecord
 from workflows.model.states import TaskState
-from workflows.policy.waits import doubled
+from workflows.policy.times import backoff
 
 NOT_SEEN_YET = 4
 """So often GitHub may not know a branch that was just pushed."""
@@ -79,7 +79,7 @@ async def _declined(session: Session, fact: FactRow, what: Publication, error: D
         hint = f"service job publish {what.job_id} --base BRANCH"
         raise Never(f"{fact.github} has no branch {base} to take it; to go on: {hint}") from None
     if "'head'" in why and fact.attempts < NOT_SEEN_YET:
-        raise Later("GitHub does not know the branch yet", time.time() + doubled(5.0, fact.attempts)) from None
+        raise Later("GitHub does not know the branch yet", time.time() + backoff(5.0, fact.attempts)) from None
     raise error
 
 

@@ -14,7 +14,7 @@ from bridge.github import checks, posting, pulls
 from bridge.github.session import Session
 from bridge.github.wrote import APART, Gone, Later, Needless, Never, Wrote
 from workflows.github.facts import FactKind, status_id
-from workflows.policy.waits import doubled
+from workflows.policy.times import backoff
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ async def _write(session: Session, fact: FactRow) -> list[str]:
         await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, time.time(), str(error))
         raise
     except AwayError as error:  # whether it has happened is looked for first, next time
-        again = time.time() + doubled(AWAY_SECONDS, fact.attempts, LONGEST_AWAY)
+        again = time.time() + backoff(AWAY_SECONDS, fact.attempts, LONGEST_AWAY)
         await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, again, str(error))
         raise
     except Needless:
@@ -95,6 +95,6 @@ def _declined(session: Session, fact: FactRow, why: str, *, final: bool = False)
     if final or fact.attempts + 1 >= MOST_ATTEMPTS:
         facts.give_up(session.store, fact.fact_id, why)
     else:
-        again = time.time() + doubled(RETRY_SECONDS, fact.attempts)
+        again = time.time() + backoff(RETRY_SECONDS, fact.attempts)
         facts.put_off(session.store, fact.fact_id, again, why)
     return [f"{fact.kind} on {fact.where} is declined: {why}"]

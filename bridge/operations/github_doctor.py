@@ -12,7 +12,7 @@ from bridge.operations.github_interest import served
 from bridge.operations.github_permissions import Allowed, Seen, ask
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 
 ABOUT = "github"
 SCARCE = 0.1

@@ -10,7 +10,7 @@ from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
 from workflows.policy.hosts import HostSeen, lacks_worker, way_back, way_to_room
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 
 
 @dataclass(frozen=True)

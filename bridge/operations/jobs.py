@@ -22,7 +22,7 @@ from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState
 from workflows.policy.bounds import ledger_of
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 
 LONGEST_SEARCH = 200
 

@@ -19,7 +19,7 @@ from workflows.github.facts import FactKind, publish_id
 from workflows.github.publication import Publication
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 from workflows.policy import bindings
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 
 WAIT_SECONDS = 60.0
 _BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock$|[/.]$))[!-~]{1,200}")

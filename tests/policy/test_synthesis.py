@@ -4,8 +4,8 @@ from tests.tree.legs import leg
 from workflows.contract.models import Decision, FailurePolicy, SynthesisRule
 from workflows.model.states import JobState
 from workflows.policy.decisions import state_of
-from workflows.policy.retry_pause import pause
 from workflows.policy.synthesis import Ballot, Result, judge
+from workflows.policy.times import retry_backoff
 
 
 def ballots(*words: str, rule: str | None = None, quorum: int | None = None) -> list[Ballot]:
@@ -127,8 +127,8 @@ def test_an_omitted_policy_on_a_ballot_is_an_input_to_its_rule(
 
 @pytest.mark.ruling("D3")
 def test_the_pause_doubles_from_five_seconds_to_five_minutes() -> None:
-    assert [pause(used) for used in range(8)] == [5, 10, 20, 40, 80, 160, 300, 300]
-    assert pause(10**6) == 300
+    assert [retry_backoff(used) for used in range(8)] == [5, 10, 20, 40, 80, 160, 300, 300]
+    assert retry_backoff(10**6) == 300
 
 
 @pytest.mark.ruling("A11", "spec:states.child_skipped")

@@ -40,7 +40,7 @@ from workflows.model.states import JobState
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.records import RunRecords
 from workflows.pipeline.stage_run import StageRun
-from workflows.policy import retry_pause
+from workflows.policy import times
 from workflows.temporal import calls
 from workflows.temporal.runner import WORKFLOWS
 from workflows.tree.state import TreeState
@@ -180,7 +180,7 @@ class MortalHost:
 
 async def serve(address: str, queue: str, home: Home, moment: int) -> None:
     calls.HEARTBEAT = timedelta(seconds=1)
-    retry_pause.FIRST_PAUSE_SECONDS = 0.1
+    times.FIRST_RETRY_SECONDS = 0.1
     client = await Client.connect(address, data_converter=data_converter(home, Settings()))
     host, threads = MortalHost(home, moment), ThreadPoolExecutor(8)
     tree_worker = Worker(

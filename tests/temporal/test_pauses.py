@@ -14,9 +14,9 @@ from tests.temporal.orders import kill
 from tests.temporal.people import asking, details, human, listed, order, over, refusal, say, send, waits
 from tests.tree.simulator import World, delegation
 from tests.waiting import soon, until
+from workflows.model.event_kinds import TELLS_PEOPLE
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.states import JobState, TaskState
-from workflows.policy.told_to_people import TELLS_PEOPLE
 from workflows.temporal import search
 from workflows.temporal.messages import TreeStart
 from workflows.temporal.notify import Notify

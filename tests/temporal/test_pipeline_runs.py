@@ -337,7 +337,7 @@ async def test_a_run_waits_for_people_with_its_stage(host: PipelineHost, client:
 async def test_a_failed_stage_is_tried_again_and_a_decision_that_is_no_success_halts(
     host: PipelineHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workflows.pipeline.reducer.pause", lambda _: 0.05)
+    monkeypatch.setattr("workflows.pipeline.reducer.retry_backoff", lambda _: 0.05)
     await host.add(
         f"{HEAD}stages:\n"
         + shell("flaky", "[ $SERVICE_ATTEMPT = 2 ] || { echo oh no >&2; exit 3; }", retry=1)

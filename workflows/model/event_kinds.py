@@ -60,3 +60,17 @@ class EventKind(StrEnum):
     WORK_LEFT_OUT = "work_left_out"
     AGENT_REFUSED = "agent_refused"
     """An agent has called what only people may order (ruling N5)."""
+
+
+TELLS_PEOPLE = frozenset(
+    {
+        EventKind.ROUND_OPENED,
+        EventKind.ROUND_JOINED,
+        EventKind.ROUND_REMINDER,
+        EventKind.ROUND_EXPIRED,
+        EventKind.TASK_BLOCKED,
+        EventKind.TREE_LOST,
+        EventKind.RECORD_REFUSED,
+    }
+)
+"""People are notified of these, wherever they are (ruling F8)."""

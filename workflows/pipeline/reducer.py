@@ -15,7 +15,7 @@ from workflows.pipeline.rows import run_row, stage_row, tells_its_end
 from workflows.pipeline.stage_run import StageRun
 from workflows.pipeline.state import RunMemory, StageMemory
 from workflows.policy.answers import one_line
-from workflows.policy.retry_pause import pause
+from workflows.policy.times import retry_backoff
 from workflows.tree.state import TreeInput
 
 _WORTH_A_RETRY = frozenset({StageState.FAILED, StageState.BLOCKED})
@@ -67,7 +67,7 @@ class _Step:
         stage.decision, stage.summary, stage.reason = outcome.decision, outcome.summary, outcome.reason
         stage.branches = outcome.branches
         if outcome.state in _WORTH_A_RETRY and attempt <= stage.plan.retry and not run.cancelled_by:
-            seconds = pause(attempt - 1)
+            seconds = retry_backoff(attempt - 1)
             again = f"attempt {attempt + 1} begins after {format_duration(seconds)}"
             stage.state, stage.pausing = StageState.PENDING, True
             stage.reason = f"{stage.reason or 'it failed'}; {again}"

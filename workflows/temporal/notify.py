@@ -8,9 +8,8 @@ from temporalio.common import RetryPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
-    from workflows.model.event_kinds import EventKind
+    from workflows.model.event_kinds import TELLS_PEOPLE, EventKind
     from workflows.model.rows import Records, shifted
-    from workflows.policy.told_to_people import TELLS_PEOPLE
     from workflows.temporal import calls
 
 FINALIZED_TELLS = "finalized-tells"

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.state import new_run
     from workflows.pipeline.view import details
     from workflows.policy import bindings
-    from workflows.policy.moments import clock
+    from workflows.policy.times import clock
     from workflows.temporal import closing, pipeline_calls, search
     from workflows.temporal.by_hand import UnreadableError, between_ours, cancel_read, takes_anything
     from workflows.temporal.calls import TASK_TIMEOUT

@@ -12,8 +12,8 @@ from workflows.model.spend import Ledger
 from workflows.model.states import JobState
 from workflows.policy import bindings
 from workflows.policy.decisions import decided
-from workflows.policy.moments import clock
 from workflows.policy.prices import dollars
+from workflows.policy.times import clock
 from workflows.tree.round_rows import open_rounds
 from workflows.tree.state import TreeState
 

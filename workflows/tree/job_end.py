@@ -10,7 +10,7 @@ from workflows.model.states import FAILING, JobState
 from workflows.policy import bounds, kept
 from workflows.policy.decisions import ended_as
 from workflows.policy.prices import FREE, Cost, spent
-from workflows.policy.retry_pause import pause
+from workflows.policy.times import retry_backoff
 from workflows.tree import dispatch, finalize, offers, rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import StartTimer
@@ -227,7 +227,7 @@ def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
     if refusal is not None:
         step.refused(refusal, leg.job_id)
         return False
-    seconds, attempt = pause(leg.retries_used), leg.attempt
+    seconds, attempt = retry_backoff(leg.retries_used), leg.attempt
     leg.ended(ended, reason)
     coming = f"attempt {attempt + 1} starts {seconds:.0f} s after it"
     step.leg_again(leg, f"attempt {attempt} ended {ended}: {reason}", coming)

@@ -15,7 +15,7 @@ from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import Reply, Round, RoundEnd, Stage
 from workflows.model.states import JobState
 from workflows.policy import answers, bounds
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 from workflows.policy.verbs import Verb, duration
 from workflows.tree import finalize, job_end, resume_verdict, round_rows, rounds
 from workflows.tree.chains import Coordinator, Phase

@@ -11,7 +11,7 @@ from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import Round
 from workflows.policy import whole_answers
 from workflows.policy.answers import Answers, one_line
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 from workflows.policy.verbs import Verb, refuse_verb
 from workflows.policy.whole_answers import Meant
 from workflows.tree import round_rows

@@ -14,7 +14,7 @@ from workflows.model.rounds import Asked, Reply, Round, RoundEnd, RoundKind, Sta
 from workflows.model.rows import RoundRecord
 from workflows.model.states import TaskState, WaitsFor
 from workflows.policy import kept
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 from workflows.tree import offers, round_rows
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CancelTimer, StartTimer

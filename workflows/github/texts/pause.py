@@ -12,7 +12,7 @@ from workflows.github.texts.parts import Part, code, comment, item, line, tag, t
 from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import EventRecord, QuestionRecord, RoundRecord
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 from workflows.policy.verbs import Verb
 
 ASKED_BYTES = 30_000

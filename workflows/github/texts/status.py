@@ -6,7 +6,7 @@ from workflows.github.bound import BoundTree
 from workflows.github.facts import status_id
 from workflows.github.texts import views
 from workflows.github.texts.parts import Part, code, comment
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 
 TABLE_BYTES = 20_000
 WAITS_BYTES = 8_000

@@ -10,7 +10,7 @@ from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, TaskState
 from workflows.policy.bounds import ledger_of
 from workflows.policy.decisions import decided
-from workflows.policy.moments import clock
+from workflows.policy.times import clock
 from workflows.tree.details import MARKS, spend
 
 STATES = {

@@ -1,0 +1,24 @@
+"""Moments as people read them, and how long is waited before something is tried again."""
+
+from datetime import UTC, datetime
+
+FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 5.0, 300.0
+MOST_DOUBLINGS = 16
+
+
+def clock(at: float) -> str:
+    """Return a moment in UTC, to the second."""
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{at:.0f} s after 1970"
+
+
+def backoff(first: float, times: int, longest: float = float("inf")) -> float:
+    """Return the wait after so many failures: exponential, with a cap."""
+    return float(min(first * 2 ** min(times, MOST_DOUBLINGS), longest))
+
+
+def retry_backoff(retries_used: int) -> float:
+    """Return the wait before a failing job runs again: 5 s, doubling, at most 5 min (ruling D3)."""
+    return backoff(FIRST_RETRY_SECONDS, retries_used, LONGEST_RETRY_SECONDS)
