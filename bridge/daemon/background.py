@@ -18,7 +18,7 @@ from bridge.machine.steps import Step, unheard
 from bridge.machine.writable import usable
 from workflows.model.errors import ServiceError
 
-_START_SECONDS = 150.0
+_START_SECONDS = 900.0
 """Longer than all members together may take: the daemon itself says first what went wrong."""
 _STOP_SECONDS = 40.0
 _PAUSE = 0.05

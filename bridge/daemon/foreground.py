@@ -181,7 +181,6 @@ def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: F
         ),
         env=_without_secrets(server_environment(), options),
         ready=ready,
-        ready_timeout=60.0,
         log=home.logs / "server.log",
         cwd=home.root,
         explain=partial(diagnose_server, home=home),

@@ -34,7 +34,8 @@ class Member:
     cwd: Path
     explain: Callable[[str], ServiceError | None] = lambda _: None
     """The cause of a failed start, if what it printed says so."""
-    ready_timeout: float = 30.0
+    ready_timeout: float = 180.0
+    """A member that lives is waited for so long: on a busy machine it takes many times as long as usual."""
     grace: float = 10.0
     """How long it may take to stop when asked, before it is killed."""
     inherit: tuple[int, ...] = ()
