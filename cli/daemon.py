@@ -83,7 +83,7 @@ def status(
     service = Service.locate()
     seen = control.status(service)
     failures = control.preflight_failures(service)
-    found = overview.find(service)
+    found = overview.find(service, overview.LOOK_SECONDS if every else overview.GLANCE_SECONDS)
     if as_json:
         listed = {"hosts": [hosts.as_json(host) for host in hosts.every(service)]} if every else {}
         figures = {"preflight_failures": failures} | overview.as_json(found)

@@ -17,8 +17,8 @@ from bridge.operations.service import Service
 from bridge.operations.spend import Used
 from workflows.policy.hosts import lacks_worker
 
-MEASURE_SECONDS = 0.4
-"""All of the disk that is measured in this time is told; a home of a million files is not waited for."""
+GLANCE_SECONDS, LOOK_SECONDS = 0.03, 5.0
+"""The home is measured for so long at a glance, and where all is asked for; what was found by then is a minimum."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Overview:
     spent_today: Used = field(default_factory=Used)
 
 
-def find(service: Service, seconds: float = MEASURE_SECONDS) -> Overview:
+def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
     """As it is now."""
     disk = measured(service.home, seconds)
     if not service.settings.store.url and not service.home.store.exists():
