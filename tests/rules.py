@@ -284,7 +284,7 @@ RULES: dict[str, dict[str, str]] = {
         "engine:ui.status": "Temporal's lists say it: failed or blocked is Failed with its reason, ended by order Canceled.",
         "engine:ui.details": "The current details fit their column, and each local activity says what it wrote.",
         "engine:outside": "What Temporal ends from outside ends in the rows, with why and the command; a retry goes on.",
-        "engine:outside.reset": "A tree that was reset writes its rows anew; nothing it gave up stays open.",
+        "engine:outside.reset": "A reset tree writes its rows anew, takes up what runs; nothing it gave up stays open.",
         "engine:dismiss": "A blocked task is dismissed or killed: over, its unmerged branches named; no kill is empty words.",
         "engine:embedded": "The embedded service starts whole, says where, takes nothing from web pages, leaves no trace.",
         "engine:cluster": "A server of one's own is made ready where one may, checked first, and what lacks is said.",

@@ -198,18 +198,28 @@ async def to_its_end(attempt: Attempt[T]) -> T:
 
 
 async def still_wanted() -> bool:
-    """Whether this call was cancelled only because the worker stops, or because a later call took the run over."""
+    """Tell if this call was cancelled only because the worker stops, or because a later call took the run over."""
     why = activity.cancellation_details()
     if why is None or why.cancel_requested:
         return False
     if why.worker_shutdown:
         return True
     info = activity.info()
-    handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
     try:
-        return (await handle.describe(rpc_timeout=DESCRIBE_TIMEOUT)).status is WorkflowExecutionStatus.RUNNING
+        return await _runs_on(info.workflow_id or "", info.workflow_run_id or "")
     except RPCError as error:
         return error.status is not RPCStatusCode.NOT_FOUND
+
+
+async def _runs_on(workflow_id: str, run_id: str) -> bool:
+    """Tell if this run of a workflow goes on, or the run that a reset made of it: that one calls for the job again."""
+    while run_id:
+        handle = activity.client().get_workflow_handle(workflow_id, run_id=run_id)
+        described = await handle.describe(rpc_timeout=DESCRIBE_TIMEOUT)
+        if described.status is WorkflowExecutionStatus.RUNNING:
+            return True
+        run_id = described.raw_description.workflow_extended_info.reset_run_id
+    return False
 
 
 def with_way_out(message: str, hint: str) -> str:

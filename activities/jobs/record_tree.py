@@ -1,8 +1,9 @@
-"""The activities that write a tree's rows, have an offer back, and keep the state of a tree that closed."""
+"""The activities of trees: their rows, offers that they have back, the state of one that closed, other workflows."""
 
 from collections.abc import Callable
 
 from temporalio import activity
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.store import claims, jobs, refusals, trees
@@ -18,6 +19,18 @@ async def request_cancel() -> None:
     await activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id).cancel()
 
 
+@activity.defn(name="is_child")
+async def is_child(workflow_id: str) -> bool:
+    """Tell if a workflow is a child of the one that calls, also of a run of it before a reset."""
+    try:
+        described = await activity.client().get_workflow_handle(workflow_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return described.parent_id == activity.info().workflow_id
+
+
 class TreeRecorder:
     """Writes what trees decide; called again, it changes nothing."""
 
@@ -26,7 +39,7 @@ class TreeRecorder:
 
     @property
     def activities(self) -> list[Callable[..., object]]:
-        return [*writers(self.record), request_cancel, self.take_back, self.keep_tree]
+        return [*writers(self.record), request_cancel, is_child, self.take_back, self.keep_tree]
 
     def record(self, records: Records) -> Written:
         """Write one step of a tree."""

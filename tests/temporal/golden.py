@@ -21,7 +21,7 @@ from tests.temporal.books import Books
 from tests.temporal.github_office import Office, at_desk
 from tests.temporal.golden_pipelines import quiet
 from tests.temporal.host import Handle, Host, Script, an_input, ended, script, serving, start
-from tests.temporal.orders import blocked, kill, latest, reopened
+from tests.temporal.orders import blocked, kill, latest, reopened, reset, steps, taken_up
 from tests.temporal.people import asking, human, order, say, waits
 from tests.temporal.server import PLAIN, serve
 from tests.tree.simulator import delegation
@@ -78,6 +78,21 @@ async def taken_back(client: Client, queue: str) -> Handle:
         await host.until(lambda: "back" in host.claims.values())
         host.release("b")
         await ended(tree)
+    return tree
+
+
+async def reset_while_a_leg_runs(client: Client, queue: str) -> Handle:
+    """Taken up, the first leg ends by itself; the second, begun by the new run, is stopped."""
+    host = Host(script({"root": PAIR}), held={"a", "b"})
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("a")
+        await reset(client, tree, (await steps(client, tree))[0])
+        await taken_up(client, host.run("a").job_id)
+        host.release("a")
+        await host.until_running("b")
+        await kill(latest(client, tree), immediate=True)
+        await ended(latest(client, tree))
     return tree
 
 
@@ -172,7 +187,17 @@ async def github_desk(client: Client, queue: str) -> WorkflowHandle[GithubDesk, 
     return desk
 
 
-_WHOLE = (plain, fan_out, replan, killed, taken_back, continued_as_new, reopened_by_an_operator, answered)
+_WHOLE = (
+    plain,
+    fan_out,
+    replan,
+    killed,
+    taken_back,
+    reset_while_a_leg_runs,
+    continued_as_new,
+    reopened_by_an_operator,
+    answered,
+)
 _PAUSED = (asks, failure, joined, nested, near_its_end, paused_after_continuing)
 _TREES: dict[str, Callable[[Client, str], Awaitable[Handle]]] = {shape.__name__: shape for shape in _WHOLE + _PAUSED}
 _Recorded = Callable[[Client, str], Awaitable[WorkflowHandle[Any, Any]]]

@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Worker
 
-from activities.jobs.record_tree import request_cancel
+from activities.jobs.record_tree import is_child, request_cancel
 from tests import waiting
 from tests.temporal.server import runs
 from tests.tree.simulator import STORY, outcome, tree_input
@@ -131,7 +131,7 @@ class Host:
 
     @property
     def activities(self) -> list[Callable[..., object]]:
-        return [*calls.writers(self.record), request_cancel, self.take_back, self.keep_tree, self.deliver]
+        return [*calls.writers(self.record), request_cancel, is_child, self.take_back, self.keep_tree, self.deliver]
 
     async def record(self, records: Records) -> None:
         if self.before_write:

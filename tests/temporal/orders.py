@@ -1,10 +1,14 @@
 """What operators do to trees, and a tree's runs one after another."""
 
 import time
+from uuid import uuid4
 
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client
 
 from tests.temporal.host import Handle, Host, ended, start
+from tests.waiting import until
 from workflows.model.orders import Kill
 from workflows.model.states import TaskState
 from workflows.temporal.delegation_tree import DelegationTree
@@ -37,3 +41,32 @@ def latest(client: Client, tree: Handle) -> Handle:
 
 async def runs_of(client: Client, tree: Handle) -> int:
     return len([found async for found in client.list_workflows(f"WorkflowId = '{tree.id}'")])
+
+
+async def steps(client: Client, tree: Handle) -> list[int]:
+    """The moments a workflow can be reset to."""
+    history = await latest(client, tree).fetch_history()
+    return [each.event_id for each in history.events if each.HasField("workflow_task_completed_event_attributes")]
+
+
+async def reset(client: Client, tree: Handle, event_id: int) -> None:
+    """As `temporal workflow reset` does it."""
+    again = ResetWorkflowExecutionRequest(
+        namespace=client.namespace,
+        workflow_execution=WorkflowExecution(workflow_id=tree.id),
+        reason="by hand, for a test",
+        request_id=uuid4().hex,
+        workflow_task_finish_event_id=event_id,
+    )
+    await client.workflow_service.reset_workflow_execution(again)
+
+
+async def taken_up(client: Client, child_id: str, times: int = 1) -> None:
+    """Until runs of its parent have asked a child so often to tell of its end."""
+
+    async def asked() -> bool:
+        history = await client.get_workflow_handle(child_id).fetch_history()
+        signals = [each.workflow_execution_signaled_event_attributes.signal_name for each in history.events]
+        return signals.count("take_up") >= times
+
+    await until(asked)

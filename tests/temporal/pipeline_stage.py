@@ -26,7 +26,7 @@ prompt = sys.stdin.read()
 stage = pathlib.Path(os.environ["STAGE"])
 (stage / "prompt").write_text(prompt)
 if "STAY" in prompt:
-    (stage / "held").touch()
+    (stage / "held").write_text(str(os.getpid()))
     while not (stage / "go").exists():
         time.sleep(0.02)
 if os.environ["SERVICE_ACTION"] == "implement":

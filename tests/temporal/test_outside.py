@@ -23,7 +23,7 @@ from activities.store import events as stored_events
 from activities.store import jobs as stored_jobs
 from activities.store import outbox, rounds, schema, writers
 from bridge.daemon.server import find_program
-from bridge.operations import attention, new_jobs, resume, trees
+from bridge.operations import attention, new_jobs, pipelines, resume, trees
 from cli.main import main
 from tests.bridge import seeds
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
@@ -34,6 +34,7 @@ from workflows.model.orders import ResumeOrder
 from workflows.model.rows import Records, TaskRecord
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline import ids
+from workflows.temporal import search
 
 REASON = "by hand, for a test"
 
@@ -215,6 +216,72 @@ async def test_a_reset_tree_goes_on_and_its_rows_with_it(host: PipelineHost, whi
     assert len({event.event_id for event in told}) == len(told)
     assert [event.kind for event in told].count("round_opened") == 2
     assert done.ended_at is not None
+
+
+@pytest.mark.ruling("engine:outside.reset")
+async def test_a_root_job_that_runs_while_its_tree_is_reset_goes_on(host: PipelineHost) -> None:
+    """Its agent is not stopped for a run of the workflow that was given up: the new run waits for it."""
+    async with host.working():
+        root = await ask(host, "STAY")
+        await host.until(lambda: host.there("held"))
+        agent = (host.folder / "held").read_text()
+        await temporal(host, "reset", root, "--type", "FirstWorkflowTask", "--reason", REASON)
+        await until(lambda: waited_for(host, root))
+        host.touch("go")
+        await until_state(host, root, TaskState.DONE)
+    job, run = stored_jobs.get(host.service.store, root), stored_runs.get(host.service.store, root, 1)
+    assert job is not None
+    assert run is not None
+    assert (job.state, job.attempt, run.outcome and run.outcome["state"]) == (JobState.SUCCEEDED, 1, "succeeded")
+    assert (host.folder / "held").read_text() == agent, "it was started once"
+
+
+async def waited_for(host: PipelineHost, root: str) -> bool:
+    """A call of the new run beats, so the one of the run before has gone."""
+    described = await host.client.get_workflow_handle(root).describe()
+    pending = described.raw_description.pending_activities
+    return any(each.activity_type.name == "run_job" and each.HasField("heartbeat_details") for each in pending)
+
+
+ASKS = """\
+name: p
+repo: acme/shop
+stages:
+  - {id: think, kind: agent, agent: dev, action: ask, prompt: ask a person}
+  - {id: after, kind: shell, command: "true", needs: [think]}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.ruling("engine:outside.reset", "K1")
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_the_tree_of_a_stage_is_taken_up_by_a_reset_pipeline_run(host: PipelineHost, cancelled: bool) -> None:
+    """The run shows again that it waits, and the tree's end or the cancellation reaches the other."""
+    await host.add(ASKS)
+    async with host.working():
+        run_id = await host.run()
+        await host.until_state(run_id, "awaiting_human")
+        root = host.show(run_id).stages[0].job_id or ""
+        workflow_id = ids.workflow_id(host.name)
+        first = await host.client.get_workflow_handle(root).describe()
+        await temporal(host, "reset", workflow_id, "--type", "FirstWorkflowTask", "--reason", REASON)
+        run = host.client.get_workflow_handle(workflow_id)
+        await until(lambda: paused(run))
+        if cancelled:
+            await pipelines.cancel(host.service, run_id, actor="ann")
+        else:
+            await resume.resume(host.service, answer(root))
+        shown = await host.until_over(run_id)
+        await until(lambda: is_over(run))
+    last = await host.client.get_workflow_handle(root).describe()
+    assert last.run_id == first.run_id, "the tree was started once"
+    ended = "cancelled" if cancelled else "succeeded"
+    assert (shown.state, host.states(run_id)) == (ended, {"think": ended, "after": ended})
+    assert {job.attempt for job in stored_jobs.tree(host.service.store, root)} == {1}
+
+
+async def paused(run: WorkflowHandle[Any, Any]) -> bool:
+    return (await run.describe()).typed_search_attributes.get(search.STATE) == "awaiting_human"
 
 
 @pytest.mark.ruling("engine:dismiss", "D4")

@@ -154,6 +154,12 @@ async def request_cancel() -> None:
     raise NotImplementedError
 
 
+@activity.defn
+async def is_child(workflow_id: str) -> bool:
+    """Tell if a workflow is a child of the one that calls, also of a run of it before a reset."""
+    raise NotImplementedError
+
+
 def agents_queue(host: str) -> str:
     """The task queue of the host that owns a checkout."""
     return f"agents-{host}"

@@ -26,12 +26,16 @@ with workflow.unsafe.imports_passed_through():
 W = TypeVar("W", bound=Wire)
 
 
-async def close(outcome: W, state: str, reason: str) -> W:
-    """The outcome of a workflow that ended well; any other ends it as what it is, with the reason as its message."""
+async def close(outcome: W, state: str, reason: str, *, tells: bool = False) -> W:
+    """The outcome of a workflow that ended well; any other ends it as what it is, with the reason as its message.
+
+    A parent that was reset hears of no child's end: one that it took up `tells` it by signal.
+    """
+    if tells or state == "cancelled":
+        await _tell_parent(outcome)
     if state in {"succeeded", "done"}:
         return outcome
     if state == "cancelled":
-        await _tell_parent(outcome)
         await _ask_for_cancel()
         raise CancelledError(reason)
     raise ApplicationError(
@@ -75,7 +79,7 @@ async def _tell_parent(outcome: Wire) -> None:
     info = workflow.info()
     if info.parent is None:
         return
-    parent = workflow.get_external_workflow_handle(info.parent.workflow_id, run_id=info.parent.run_id)
+    parent = workflow.get_external_workflow_handle(info.parent.workflow_id)  # its run of now: it may have been reset
     with suppress(ApplicationError):  # it may have ended before
         await parent.signal("outcome", Outcome(workflow_id=info.workflow_id, value=outcome.model_dump(mode="json")))
 

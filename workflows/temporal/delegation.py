@@ -6,6 +6,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.model.jobs import JobOutcome
     from workflows.policy.decisions import ended_as
     from workflows.temporal import calls, closing, search
+    from workflows.temporal.by_hand import takes_anything
     from workflows.temporal.messages import DelegationInput
 
 REASON_LIMIT = 300
@@ -14,6 +15,14 @@ REASON_LIMIT = 300
 @workflow.defn
 class Delegation:
     """Runs on its host and reports its outcome; the tree decides what that means."""
+
+    def __init__(self) -> None:
+        self._tells = False
+
+    @workflow.signal(description="its tree was reset: tell the new run how this ends")
+    @takes_anything
+    def take_up(self, *_: object) -> None:
+        self._tells = True
 
     @workflow.run
     async def run(self, start: DelegationInput) -> JobOutcome:
@@ -24,4 +33,4 @@ class Delegation:
         state, why = ended_as(outcome), outcome.reason or outcome.summary
         workflow.upsert_search_attributes([search.STATE.value_set(state.value)])
         workflow.set_current_details(f"**{state}** {outcome.reason}\n\n{outcome.summary}")
-        return await closing.close(outcome, state, why[:REASON_LIMIT])
+        return await closing.close(outcome, state, why[:REASON_LIMIT], tells=self._tells)

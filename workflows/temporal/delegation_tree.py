@@ -1,14 +1,13 @@
 """The workflow of a delegation tree: feeds what happens to the reducer and carries out what it asks for."""
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import (
-    ApplicationError,
-    ChildWorkflowError,
-)
+from temporalio.exceptions import ApplicationError
+from temporalio.workflow import ChildWorkflowHandle
 
 with workflow.unsafe.imports_passed_through():
     from workflows.model.jobs import JobOutcome, JobRun
@@ -19,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.policy.storable_rows import reduced
     from workflows.temporal import calls, closing, search
     from workflows.temporal.by_hand import between_ours, kill_requested, resume_requested, takes_anything
+    from workflows.temporal.children import Child
     from workflows.temporal.delegation import Delegation
     from workflows.temporal.loop import Loop, unless_cancelled
     from workflows.temporal.messages import Attention, DelegationInput, HostReport, Outcome, TreeStart
@@ -54,6 +54,7 @@ class DelegationTree:
         self._attention = ""
         self._told_parent = self._waits_for()
         self._look_again = False
+        self._tells = start.tells
         self._outcomes: dict[str, Outcome] = {}
         self._closed: c.CloseTree | None = None
         if start.state is None:
@@ -69,7 +70,7 @@ class DelegationTree:
         waiting = timers(self._state, now) if start.state else ()
         life = self._live([*start.coordinators, *start.children, *waiting])
         closed = await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
-        return await closing.close(closed, closed.task_state, closed.reason)
+        return await closing.close(closed, closed.task_state, closed.reason, tells=self._tells)
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
     @takes_anything
@@ -89,7 +90,7 @@ class DelegationTree:
         self._loop.inbox.extend(e.JobBegun(now=now, **each.model_dump()) for each in told.begun)
         self._loop.inbox.extend(e.JobHeldUp(now=now, **each.model_dump()) for each in told.held_up)
 
-    @workflow.signal(description="what a cancelled delegation has left")
+    @workflow.signal(description="what a delegation that was cancelled or taken up has left")
     @between_ours(Outcome)
     def outcome(self, told: Outcome) -> None:
         self._outcomes[told.workflow_id] = told
@@ -98,6 +99,12 @@ class DelegationTree:
     @takes_anything
     def look_again(self, *_: object) -> None:
         self._look_again = True
+        self._loop.inbox.append(e.TimerFired(now=workflow.time(), key=""))
+
+    @workflow.signal(description="its pipeline run was reset: tell the new run how this waits and ends")
+    @takes_anything
+    def take_up(self, *_: object) -> None:
+        self._tells, self._told_parent = True, ""
         self._loop.inbox.append(e.TimerFired(now=workflow.time(), key=""))
 
     @workflow.query(description="all the tree knows; also of a workflow that was ended from outside")
@@ -205,7 +212,7 @@ class DelegationTree:
         if parent is None or attention == self._told_parent:
             return
         self._told_parent = attention
-        run = workflow.get_external_workflow_handle(parent.workflow_id, run_id=parent.run_id)
+        run = workflow.get_external_workflow_handle(parent.workflow_id)
         with suppress(ApplicationError):  # it may have ended before
             await run.signal("attention", Attention(job_id=self._state.root_id, waits_for=attention))
 
@@ -247,6 +254,7 @@ class DelegationTree:
                 update={
                     "state": self._state,
                     "retry": None,
+                    "tells": self._tells,
                     "coordinators": tuple(command for command in todo if isinstance(command, c.RunCoordinator)),
                     "children": tuple(command for command in todo if isinstance(command, c.RunChild)),
                 }
@@ -254,9 +262,8 @@ class DelegationTree:
         )
 
     async def _delegate(self, run: JobRun, summary: str) -> JobOutcome:
-        self._outcomes.pop(run.job_id, None)
-        try:
-            outcome = await workflow.execute_child_workflow(
+        def begin() -> Awaitable[ChildWorkflowHandle[Delegation, JobOutcome]]:
+            return workflow.start_child_workflow(
                 Delegation.run,
                 DelegationInput(run=run, host=self._start.host),
                 id=run.job_id,
@@ -264,12 +271,12 @@ class DelegationTree:
                 static_summary=summary,
                 search_attributes=search.attributes(run, JobState.RUNNING.value),
             )
-            return calls.of_this_attempt(outcome, run)
-        except ChildWorkflowError as error:
-            left = closing.outcome_in(error, JobOutcome, self._outcomes.get(run.job_id))
-            if left is None:
-                raise
-            return calls.of_this_attempt(left, run)
+
+        def fits(outcome: JobOutcome) -> bool:
+            return outcome.attempt == run.attempt
+
+        child = Child(run.job_id, JobOutcome, begin, self._outcomes, fits)
+        return calls.of_this_attempt(await child.run(), run)
 
     def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
         if lost := closing.lost(task):

@@ -23,6 +23,8 @@ class TreeStart(Wire):
     coordinators: tuple[c.RunCoordinator, ...] = ()
     children: tuple[c.RunChild, ...] = ()
     """What the run before wanted done when it continued as new."""
+    tells: bool = False
+    """Tell the parent of the end by signal: it was reset while this tree ran."""
     history_limit: int | None = None
     """Continue as new from this many events on; None leaves it to the server's advice."""
 
@@ -35,7 +37,7 @@ class Attention(Wire):
 
 
 class Outcome(Wire):
-    """What a cancelled workflow leaves, said to its parent: Temporal keeps nothing of one that is cancelled."""
+    """What a workflow leaves that was cancelled, of which Temporal keeps nothing, or taken up: said to its parent."""
 
     workflow_id: str
     value: dict[str, Any]

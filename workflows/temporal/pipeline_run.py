@@ -1,10 +1,11 @@
 """The workflow of a pipeline run: feeds what happens to the reducer and carries out what it asks for (ruling K1)."""
 
 import asyncio
+from collections.abc import Awaitable
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ChildWorkflowError
+from temporalio.workflow import ChildWorkflowHandle
 
 with workflow.unsafe.imports_passed_through():
     from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, signed
@@ -21,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal import closing, pipeline_calls, search
     from workflows.temporal.by_hand import UnreadableError, between_ours, cancel_read, takes_anything
     from workflows.temporal.calls import TASK_TIMEOUT
+    from workflows.temporal.children import Child
     from workflows.temporal.delegation_tree import DelegationTree
     from workflows.temporal.loop import Loop, unless_cancelled
     from workflows.temporal.messages import Attention, Outcome, TreeStart
@@ -65,7 +67,7 @@ class PipelineRun:
         event = e.AttentionChanged(now=workflow.time(), job_id=said.job_id, waits_for=said.waits_for)
         self._loop.order(event, f"attention {said.waits_for}")
 
-    @workflow.signal(description="what a stage's cancelled tree has left")
+    @workflow.signal(description="what a stage's tree that was cancelled or taken up has left")
     @between_ours(Outcome)
     def outcome(self, told: Outcome) -> None:
         self._outcomes[told.workflow_id] = told
@@ -117,8 +119,9 @@ class PipelineRun:
     async def _grow(self, command: c.RunTree) -> StageOutcome:
         """A stage's tree, as a child workflow. A cancelled one ends its jobs itself, and still tells how it ended."""
         start, root, asked = self._run.input, command.tree.root_job_id, command.tree.assignment
-        try:
-            closed = await workflow.execute_child_workflow(
+
+        def begin() -> Awaitable[ChildWorkflowHandle[DelegationTree, CloseTree]]:
+            return workflow.start_child_workflow(
                 DelegationTree.run,
                 TreeStart(input=command.tree, host=start.host),
                 id=root,
@@ -127,11 +130,8 @@ class PipelineRun:
                 static_details="\n\n".join([f"In a terminal: `service job tree {root} --watch`", *_on_github(asked)]),
                 search_attributes=search.stage_attributes(command.tree, start.pipeline),
             )
-        except ChildWorkflowError as error:
-            left = closing.outcome_in(error, CloseTree, self._outcomes.get(root))
-            if left is None:
-                raise
-            closed = left
+
+        closed = await Child(root, CloseTree, begin, self._outcomes).run()
         return outcome_of(closed, command.success)
 
     def _ended(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:

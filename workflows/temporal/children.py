@@ -1,0 +1,127 @@
+"""Child workflows, run to their end. A child that runs on while its parent is reset is taken up, not started again.
+
+A new run of the parent learns from the server how those children end that it had begun before the moment it was reset
+to. Any other child is "already started" when the new run comes to start it, and tells of its end only if asked.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError, ChildWorkflowError, WorkflowAlreadyStartedError
+from temporalio.workflow import ChildWorkflowHandle
+
+with workflow.unsafe.imports_passed_through():
+    from workflows.model.wire import Wire
+    from workflows.temporal import calls, closing
+    from workflows.temporal.messages import Outcome
+
+W = TypeVar("W", bound=Wire)
+
+TAKE_UP = "take-up-children"
+"""A workflow of an earlier release counts a child that is already started as failed, and has to do so in a replay."""
+
+FIRST_WAIT, LONGEST_WAIT = 5.0, 900.0
+"""Seconds until a child is asked again, doubling: one that was terminated tells nobody."""
+
+
+@dataclass
+class Child(Generic[W]):
+    """One child workflow, which leaves an outcome of this kind."""
+
+    workflow_id: str
+    kind: type[W]
+    begin: Callable[[], Awaitable[ChildWorkflowHandle[Any, W]]]
+    outcomes: dict[str, Outcome]
+    """What children have said of their ends by signal, by workflow id."""
+    fits: Callable[[W], bool] = lambda _: True
+    """Tells an outcome of the attempt that is wanted from one of another attempt."""
+    _runs: bool = False
+    _stopped: bool = False
+    _asked: bool = False
+    _gone: bool = False
+
+    async def run(self) -> W:
+        """Return what the child leaves, however it ends. A cancellation is passed on to it."""
+        self.outcomes.pop(self.workflow_id, None)
+        if not workflow.patched(TAKE_UP):
+            return await self._begun()
+        life = asyncio.create_task(self._live())
+        try:
+            return await asyncio.shield(life)
+        except asyncio.CancelledError:
+            self._stopped = True
+            await self._pass_on()
+            return await life
+
+    async def _live(self) -> W:
+        while not self._stopped:
+            try:
+                return await self._begun()
+            except WorkflowAlreadyStartedError:
+                if not await self._is_ours():
+                    raise
+                left = await self._taken_up()
+            if left is not None and self.fits(left):
+                return left
+            self._runs = self._asked = self._gone = False
+        raise asyncio.CancelledError
+
+    async def _begun(self) -> W:
+        """Start the child; the server tells of its end."""
+        handle = await self.begin()
+        await self._found()
+        try:
+            return await handle
+        except ChildWorkflowError as error:
+            if (left := closing.outcome_in(error, self.kind, self.outcomes.get(self.workflow_id))) is None:
+                raise
+            return left
+
+    async def _is_ours(self) -> bool:
+        """Tell a child of an earlier run from a workflow that somebody has started under its id."""
+        summary = f"{self.workflow_id} has been started already"
+        return await workflow.execute_local_activity(calls.is_child, self.workflow_id, summary=summary, **calls.LOCAL)
+
+    async def _taken_up(self) -> W | None:
+        """Ask the child that runs to tell of its end, and wait for it. None if it ended before it was asked."""
+        await self._found()
+        seconds = FIRST_WAIT
+        while not self._over:
+            await self._ask()
+            with suppress(asyncio.TimeoutError):
+                await workflow.wait_condition(lambda: self._over, timeout=timedelta(seconds=seconds))
+            seconds = min(2 * seconds, LONGEST_WAIT)
+        if told := self.outcomes.pop(self.workflow_id, None):
+            return self.kind.model_validate(told.value)
+        if self._asked:
+            raise ApplicationError("it was ended from outside")
+        return None
+
+    @property
+    def _over(self) -> bool:
+        return self._gone or self.workflow_id in self.outcomes
+
+    async def _found(self) -> None:
+        self._runs = True
+        if self._stopped:
+            await self._pass_on()
+
+    async def _pass_on(self) -> None:
+        """Cancel the child that runs. The server lets only the run that started it cancel it as its child."""
+        if self._runs:
+            with suppress(ApplicationError):  # it may have ended before
+                await workflow.get_external_workflow_handle(self.workflow_id).cancel()
+        if self._asked:  # the server takes a cancellation of what is over, too
+            await self._ask()
+
+    async def _ask(self) -> None:
+        try:
+            await workflow.get_external_workflow_handle(self.workflow_id).signal("take_up")
+            self._asked = True
+        except ApplicationError:
+            self._gone = True
