@@ -74,7 +74,7 @@ def _leg(choices: Choices, index: int) -> Delegation:
         "quorum": 1 + choices.pick(2) if rule == "quorum" else None,
         "retry": (0, 0, 1, 2)[choices.pick(4)],
         "fingerprint": (None, None, None, "same")[choices.pick(4)],
-        "worktree": (None, None, None, "shared")[choices.pick(4)],
+        "worktree": (None, None, "@base", "shared")[choices.pick(4)],
         "ephemeral": look in range(1, 7),
     }
     agent = {23: "ghost", 22: "reader"}.get(look, CODER.name)
@@ -90,6 +90,7 @@ def ending(choices: Choices, run: JobRun) -> JobOutcome:
         "usage": Usage(input_tokens=choices.pick(100), output_tokens=choices.pick(50)),
         "progress": str(choices.pick(3)),
         "branch": f"service/{run.job_id}",
+        "head_sha": f"{run.job_id}-{run.attempt}",
     }
     if choices.pick(8) == 7:
         names = ("q", "why", "l0.q")[: 1 + choices.pick(3)]

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Mapping
 
 from tests.assigned import nested
+from tests.tree.lines import Lines
 from workflows.contract.models import Action, AutonomyPolicy, Decision, Delegation, Ephemeral, Runtime
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome, JobRun
@@ -162,6 +163,7 @@ class World:
         self.cancelled: list[str] = []
         self.continued: list[tuple[str, int]] = []
         self.rounds: dict[str, RoundRecord] = {}
+        self.lines = Lines(start)
         self.seen = start.created_at
         self.paused_seconds = 0.0
         self.closed_seconds = 0.0
@@ -182,6 +184,8 @@ class World:
         before, closed = self.seen, self.state.closed
         self.was_open = {each.round_id for each in self.open()}
         self.dispatched = False
+        if isinstance(event, JobEnded):
+            self.lines.hear(event.outcome)
         commands = reduce(self.state, event)
         if closed:
             self.closed_seconds += self.state.now - before
@@ -320,6 +324,7 @@ class World:
                 self.close = command
 
     def _write(self, command: Record) -> None:
+        self.lines.see(command.records)
         for job in command.records.jobs:
             assert job.job_id not in self.jobs or self.jobs[job.job_id].revision < job.revision
             self.jobs[job.job_id] = job
@@ -354,6 +359,7 @@ class World:
             )
             self.continued.append((parent.job_id, parent.attempt))
         assert run.attempt > 1 or not self.state.frozen, "a blocked task starts only what an operator runs again"
+        self.lines.check(run)
         self.dispatched = True
         self.offered[run.job_id] = run
         if run.continuation not in {Continuation.FINALIZE, Continuation.ANSWERED}:

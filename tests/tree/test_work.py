@@ -1,11 +1,22 @@
 """Whose work a leg gets."""
 
+import random
+from pathlib import Path
+
 import pytest
 
-from tests.tree.simulator import ROOT, World, delegation, tree_input
+from tests.depth import cases
+from tests.tree.simulator import ROOT, World, delegation, outcome, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
-from workflows.model.jobs import Work
+from workflows.model.jobs import JobRun, Work
 from workflows.model.states import Continuation
+from workflows.tree.commands import RunChild, RunCoordinator
+from workflows.tree.events import Event, JobEnded, RetryRequested
+from workflows.tree.reducer import reduce
+from workflows.tree.state import TreeState
+
+BEFORE_LINES = Path(__file__).parent / "golden" / "state_before_lines.json"
+"""A blocked tree as a release kept it that knew the names of branches and no line: never written again."""
 
 
 def tree(*legs: Delegation) -> World:
@@ -131,6 +142,63 @@ def test_a_leg_asks_for_the_base() -> None:
     assert (world.last.at_base, world.last.line, world.last.shared_worktree) == (True, (), None)
 
 
+@pytest.mark.ruling("O2", "engine:nested")
+def test_what_a_chain_was_given_is_on_the_line_once_however_deep_below_it() -> None:
+    """As the leg's work, where that left it; a leg that asks for the base sees nothing of it."""
+    world = World(tree_input(branch_deps=("task",))).begin()
+    world.coordinator("approved", delegation("near"), delegation("lead", "lead", deps=("near",)))
+    world.leg("near", branch="b-near", head_sha="1")
+    world.leg("lead", "approved", delegation("below", "lead"), delegation("fresh", "lead", worktree="@base"))
+    world.leg("below", "approved", delegation("deepest"))
+    assert world.last.delegation_id == "deepest"
+    assert names(world.last.line) == [("", "task"), ("near", "b-near")]
+    assert list(world.last.branch_deps) == ["task", "b-near"]
+    world.leg("fresh", "approved", delegation("fresher"))
+    assert world.last.delegation_id == "fresher"
+    assert names(world.last.line) == [("", "task")]
+    assert list(world.last.branch_deps) == ["task"]
+
+
+@pytest.mark.ruling("O2", "I1", "engine:nested")
+@pytest.mark.parametrize("seed", range(cases(60, 2_000)))
+def test_every_job_of_a_deep_tree_begins_from_what_was_made_before_it(seed: int) -> None:
+    """Coordinators below coordinators, legs that fail or begin from the base: `World` holds them to a model."""
+    chance = random.Random(seed)
+    world = World(tree_input(branch_deps=("task",) if seed % 2 else ())).begin()
+    while not world.state.closed:
+        if world.flying:
+            _end_one(world, chance)
+        else:
+            world.fire()
+
+
+def _end_one(world: World, chance: random.Random) -> None:
+    run = chance.choice(list(world.flying.values()))
+    again = run.continuation is not Continuation.NONE or run.delegation_depth > 2
+    more = chance.randint(1, 4) if run.parent_job_id is None or chance.random() < (0.2 if again else 0.6) else 0
+    legs = [_a_leg(f"{run.job_id}-{number}", number, chance) for number in range(more)]
+    chance.shuffle(legs)
+    ends_well = run.parent_job_id is None or chance.random() < 0.8
+    made = (
+        {"branch": f"service/{run.job_id}", "head_sha": f"{run.job_id}-{run.attempt}"} if chance.random() < 0.8 else {}
+    )
+    world.end(run.job_id, "implemented" if ends_well else "failed", *legs, progress=run.job_id, **made)
+
+
+def _a_leg(prompt: str, number: int, chance: random.Random) -> Delegation:
+    deps = tuple(f"l{before}" for before in range(number) if chance.random() < 0.4)
+    return delegation(
+        f"l{number}",
+        "lead",
+        chance.choice(("implement", "implement", "review")),
+        prompt=prompt,
+        deps=deps,
+        retry=chance.randint(0, 1),
+        failure_policy="continue",
+        worktree=chance.choice((None, None, None, "@base")),
+    )
+
+
 @pytest.mark.ruling("O5", "F2")
 def test_a_job_that_asked_goes_on_on_its_branch() -> None:
     world = World(tree_input()).begin()
@@ -138,3 +206,32 @@ def test_a_job_that_asked_goes_on_on_its_branch() -> None:
     world.coordinator("blocked", branch="b-root", head_sha="1", human_questions=question)
     world.resume("answer", "that")
     assert (world.last.continuation, world.last.own_branch) == (Continuation.ANSWERED, "b-root")
+
+
+@pytest.mark.ruling("O2", "D4", "engine:restores")
+def test_a_tree_that_an_earlier_release_kept_goes_on_from_the_work_it_had() -> None:
+    """Its second generation failed. The names of branches are read as work without its legs and commits."""
+    text = BEFORE_LINES.read_text()
+    assert '"work":["service/own","service/a","service/lead","service/x"]' in text
+    state = TreeState.model_validate_json(text)
+    assert TreeState.model_validate_json(state.model_dump_json()) == state
+    had = [("", "task"), ("", "service/own"), ("", "service/a"), ("", "service/lead"), ("", "service/x")]
+    bad = next_run(state, RetryRequested(now=state.now + 1, actor="ann", job_id=f"{ROOT}.6"))
+    assert (bad.delegation_id, bad.branch_deps, names(bad.line)) == ("bad", ("task",), had)
+    late = next_run(state, ended(state, bad, branch="service/bad", head_sha="2"))
+    assert (late.branch_deps, names(late.deps), names(late.line)) == (
+        ("task", "service/bad"),
+        [("bad", "service/bad")],
+        had,
+    )
+    last = next_run(state, ended(state, late, branch="service/late", head_sha="3"))
+    assert names(last.line) == [*had, ("bad", "service/bad"), ("late", "service/late")]
+
+
+def ended(state: TreeState, run: JobRun, **made: object) -> JobEnded:
+    return JobEnded(now=state.now + 1, outcome=outcome(run, "implemented", begun_at=state.now, **made))
+
+
+def next_run(state: TreeState, event: Event) -> JobRun:
+    [run] = [each.run for each in reduce(state, event) if isinstance(each, RunChild | RunCoordinator)]
+    return run

@@ -213,8 +213,12 @@ class TreeState(Memory):
         return self.find_leg(chain.coordinator_id)
 
     def work_needed(self, chain: Coordinator, batch: Batch, leg: Leg) -> tuple[str, ...]:
-        """Branches the leg must see: what its own coordinator was given, and what the legs it depends on made (I1)."""
-        return tuple(dict.fromkeys([*chain.run.branch_deps, *(each.branch for each in self.work_given(batch, leg))]))
+        """Branches the leg must see: what its own coordinator was given, and what the legs it depends on made (I1).
+
+        From the base of the tree, of the former only what every job of the tree must see.
+        """
+        given = self.input.branch_deps if leg.at_base else chain.run.branch_deps
+        return tuple(dict.fromkeys([*given, *(each.branch for each in self.work_given(batch, leg))]))
 
     def work_given(self, batch: Batch, leg: Leg) -> tuple[Work, ...]:
         """What the legs it depends on made."""
@@ -229,9 +233,13 @@ class TreeState(Memory):
         return tuple(each.model_copy(update={"leg": leg.id, "job_id": leg.job_id}) for each in made)
 
     def line_of(self, chain: Coordinator) -> tuple[Work, ...]:
-        """Where its next jobs begin: what its own leg began from, and what it made since (ruling O2)."""
-        given = [Work(branch=branch) for branch in chain.run.branch_deps]
-        return tuple(dict.fromkeys([*chain.run.line, *(chain.run.deps or given), *chain.made]))
+        """Where its next jobs begin: what its own leg began from, and what it made since (ruling O2).
+
+        What every job of the tree must see is known by its branches alone, as all is in trees of earlier releases.
+        """
+        run = chain.run
+        given = [Work(branch=branch) for branch in (self.input.branch_deps if run.deps else run.branch_deps)]
+        return tuple(dict.fromkeys([*(run.line or given), *run.deps, *chain.made]))
 
     def decision_of(self, leg: Leg) -> Decision | None:
         """What the leg decided; nothing when its chain ended otherwise than the job that spoke last."""
