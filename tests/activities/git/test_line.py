@@ -8,9 +8,11 @@ import pytest
 
 from activities.git.line import LeftOut, Line, Part, draw
 from activities.git.merging import Conflict, merged_tree
-from tests.activities.git.conftest import commit_file, run_git
+from tests.activities.git.conftest import commit_file, make_repository, run_git
 
 pytestmark = pytest.mark.ruling("O2", "O3", "O4")
+
+REFS = "refs/heads/service"
 
 
 @pytest.fixture
@@ -99,24 +101,47 @@ def test_what_is_given_beside_the_line_has_a_name_and_is_not_on_it(repo: Path) -
     assert (line.commit, line.names["leg/b"]) == (part.commit, near.commit)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_every_part_is_on_the_line_or_conflicts_with_it(repo: Path, seed: int) -> None:
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository that many trees share: they see nothing of each other."""
+    return make_repository(tmp_path_factory.mktemp("grown") / "shop", **{"1.py": "start\n", "2.py": "start\n"})
+
+
+def generation(repo: Path, prefix: str, begins: str, chance: random.Random) -> list[Part]:
+    """Legs of a generation, written without a checkout: each changes or deletes one file or two of four."""
+    legs = [f"{prefix}n{number}" for number in range(chance.randint(1, 4))]
+    stream = ""
+    for leg in legs:
+        parent = f"from {begins}\n"
+        for name in chance.sample(("1.py", "2.py", "3.py", "4.py"), chance.randint(1, 2)):
+            change = f"D {name}" if chance.random() < 0.2 else f"M 644 inline {name}\ndata {len(leg) + 1}\n{leg}\n"
+            stream += f"commit {REFS}/{leg}\ncommitter ann <ann@x> 0 +0000\ndata 1\nx\n{parent}{change}\n"
+            parent = ""  # its commit before
+    run_git(repo, "fast-import", "--quiet", stdin=stream)
+    commits = run_git(repo, "rev-parse", *(f"service/{leg}" for leg in legs)).split()
+    return [Part(leg, f"job-{leg}", f"service/{leg}", commit) for leg, commit in zip(legs, commits, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_every_part_is_on_the_line_or_conflicts_with_it(grown: Path, seed: int) -> None:
     """Generated trees of three generations that write few files, so that they often conflict."""
-    chance = random.Random(seed)
-    start = run_git(repo, "rev-parse", "main")
-    parts, line = list[Part](), drawn(repo)
-    for generation in range(3):
-        begins = line.commit
-        for number in range(chance.randint(1, 4)):
-            leg, name = f"g{generation}n{number}", f"{chance.randint(1, 4)}.py"
-            parts.append(made(repo, leg, name, f"{leg}\n", begins))
-        line = draw(repo, start, start, parts)
+    chance, start = random.Random(seed), run_git(grown, "rev-parse", "main")
+    parts, line = list[Part](), draw(grown, start, start, ())
+    for number in range(3):
+        parts += generation(grown, f"s{seed}g{number}", line.commit, chance)
+        before, line = line, draw(grown, start, start, parts)
         out = {each.leg: each for each in line.left_out}
-        assert {*line.merged} | {*out} == {each.leg for each in parts}
-        for part in parts:
-            inside = run_git(repo, "merge-base", part.commit, line.commit) == part.commit
-            assert inside == (part.leg not in out)
-            if part.leg in out:
-                found = merged_tree(repo, line.commit, part.commit)
-                assert isinstance(found, Conflict)
-                assert out[part.leg].files
+        assert [*line.merged] == [each.leg for each in parts if each.leg not in out]
+        assert {*before.merged} <= {*line.merged}, "what was on the line stays on it"
+        assert line.legs == {each.leg: each.commit for each in parts}, "each has its name, on the line or not"
+        inside = run_git(
+            grown, "for-each-ref", f"--merged={line.commit}", "--format=%(refname:lstrip=2)", f"{REFS}/s{seed}g*"
+        )
+        assert {*inside.split()} == {each.branch for each in parts if each.leg not in out}
+    for index, part in enumerate(parts):
+        if part.leg in out:
+            before = draw(grown, start, start, parts[:index])
+            found = merged_tree(grown, before.commit, part.commit)
+            assert isinstance(found, Conflict)
+            assert out[part.leg].files == found.files
+            assert {*out[part.leg].against} <= {each.branch for each in parts[:index]}
