@@ -1,1 +1,1 @@
-"""Boxes: what an agent's program can see and reach of the machine (ruling N2). Standard library only, all of it."""
+"""Boxes limit what an agent's program can see and reach of the machine (ruling N2). Standard library only."""

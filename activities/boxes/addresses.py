@@ -1,4 +1,4 @@
-"""The addresses that a host of a box may have (ruling N2): none of this machine, and by a pattern public ones only.
+"""The IP addresses that a host of a box may have (ruling N2): none of this machine, and for a pattern only public ones.
 
 No library: `ipaddress.is_global` differs between releases of Python, and knows neither this machine nor clouds.
 """
@@ -19,8 +19,9 @@ _NEVER = (
     *("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "2001::/32", "2002::/16"),
     *("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::254/128"),
 )
-"""This machine, its links, many machines at once. IPv6 with an IPv4 address inside: compatible, mapped, translated,
-Teredo, 6to4. Where clouds answer their machines: Alibaba, Azure, Oracle, Amazon; most do at 169.254.169.254."""
+"""This machine, its links, and multicast. IPv6 with an IPv4 address inside: compatible, mapped, translated, Teredo,
+6to4. The metadata services of clouds: Alibaba, Azure, Oracle, Amazon; most clouds use 169.254.169.254.
+"""
 
 _NOT_PUBLIC = (
     *("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24"),
@@ -35,7 +36,7 @@ RTM_GETROUTE, NLM_F_REQUEST, NLMSG_ERROR = 26, 1, 2
 RTM_F_FIB_MATCH = 0x2000
 RTN_UNICAST, RTPROT_KERNEL, RTA_DST, RTA_OIF = 1, 2, 1, 4
 RTA_GATEWAYS = {5, 9, 18, 30}
-"""One, several, one of the other family, a numbered group."""
+"""One gateway, several, one of the other address family, a next-hop group."""
 
 SIOCGIFFLAGS, IFF_POINTOPOINT = 0x8913, 0x10
 _MESSAGE, _HEADER, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=8BI"), struct.Struct("=HH")
@@ -45,20 +46,20 @@ class Hop(Enum):
     """The next machine on the way to an address."""
 
     NONE = auto()
-    """The address is this machine's, or one of many machines at once."""
+    """The address is this machine's own, or multicast."""
     NEIGHBOUR = auto()
-    """The machine that has the address: it is in a network of this one."""
+    """The machine that has the address, in a network of this machine."""
     ROUTER = auto()
-    """Another one, or unknown."""
+    """Another machine, or unknown."""
 
 
 def is_refused(address: str, *, written_out: bool) -> bool:
-    """Tell whether a host may not have this address. Ask at each connection: addresses of a machine change.
+    """Return whether a host may not have this address. Check at each connection: a machine's addresses change.
 
     A host that was written out may be in a local network. Services of this machine are named by 127.0.0.1 instead.
     """
     where = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(where, ipaddress.IPv6Address) and where in _NAT64:  # all of IPv4, where a network has no other way
+    if isinstance(where, ipaddress.IPv6Address) and where in _NAT64:  # NAT64: all of IPv4
         return is_refused(str(ipaddress.IPv4Address(where.packed[-4:])), written_out=written_out)
     hop = next_hop(where)
     if hop is Hop.NONE or _is_in(where, _NEVER):
@@ -71,7 +72,7 @@ def _is_in(where: Address, networks: tuple[str, ...]) -> bool:
 
 
 def next_hop(address: Address) -> Hop:
-    """Ask the kernel for the route of a packet to this address: it knows all interfaces, and more than they tell.
+    """Ask the kernel for the route to this address; the kernel knows all interfaces.
 
     A route without a gateway leads to a neighbour, unless it is the default route, or one into a tunnel.
     """

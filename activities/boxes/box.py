@@ -1,4 +1,4 @@
-"""A box as a value: what a program in it may read, write and reach. Who makes it says the kind of box."""
+"""A box as a value: what a program in it may read, write and reach. `BoxKind` says what enforces it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -9,62 +9,65 @@ from typing import Any
 
 
 class BoxKind(StrEnum):
-    """What holds a program."""
+    """The mechanism that confines a program."""
 
     BWRAP = "bwrap"
-    """Bubblewrap: a root, processes and a network of its own."""
+    """Bubblewrap: its own root, processes and network."""
     LANDLOCK = "landlock"
-    """The kernel's Landlock: the machine's own root, and most of it refused."""
+    """The kernel's Landlock: the machine's own root, with access to most of it refused."""
     NONE = "none"
 
 
 class Network(StrEnum):
-    """What a program reaches of the network."""
+    """The part of the network that a program reaches."""
 
     NONE = "none"
     MODEL = "model"
-    """The hosts that are named, through a proxy."""
+    """The listed hosts, through a proxy."""
     FULL = "full"
-    """Whatever the machine reaches, its own loopback included."""
+    """All that the machine reaches, its own loopback included."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """What one run may do. Paths are the machine's, and the same inside."""
+    """The rights of one run. Paths are the machine's, and the same inside."""
 
     kind: BoxKind
     network: Network
     cwd: Path
     home: Path
-    """The home folder of the account; inside it is empty but for what `read` and `write` name."""
+    """The account's home folder. Inside the box it holds only the paths in `read` and `write`."""
     tmp: Path
     """A private folder for temporary files, where the box has no /tmp of its own."""
     cwd_writable: bool = True
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
-    """Folders and files that are there."""
+    """Existing folders and files."""
     scratch: tuple[Path, ...] = ()
-    """Further folders that are empty and can be written, and are gone afterwards."""
+    """Further folders that start empty and writable, and are deleted afterwards."""
     etc: Path | None = None
-    """What stands in the place of /etc: a copy of what there is no secret. None: each of the files is laid there."""
+    """A folder to mount over /etc: a copy of its files that hold no secrets. None mounts each of these files
+    instead.
+    """
     hosts: tuple[str, ...] = ()
-    """With the network `model`: `name`, `name:port`, `*.name`, `*` (any that is no address of this machine or its
-    local network), `127.0.0.1:port` (a service of this machine)."""
+    """With the network `model`: `name`, `name:port`, `*.name`, `*` (any host but this machine and its local
+    network), `127.0.0.1:port` (a service of this machine).
+    """
     upstream: str = ""
-    """The machine's own way out, `http://host:port`, if it has to go through a proxy."""
+    """The machine's own outbound proxy, `http://host:port`, if it needs one."""
     uid: int | None = None
-    """The account to become first, when the service is root and the machine lets it lay things out for that account."""
+    """The account to become first, when the service is root and may make mounts for that account."""
     own_network: bool = True
-    """Whether this machine lets a run have a network of its own."""
+    """True if this machine lets a run have its own network namespace."""
     own_root: bool = False
-    """Whether a service that is root may make the box itself, as bubblewrap would."""
+    """True if a service that is root may make the box itself, as bubblewrap would."""
     program: str = "bwrap"
-    """The bubblewrap that makes the box, where it takes one."""
+    """The bubblewrap that makes the box, if one is needed."""
     leaks: tuple[str, ...] = ()
-    """Actions that a box should prevent and this one was found to allow on this machine."""
+    """Actions that a box should prevent, but this one was found to allow on this machine."""
 
     def as_json(self) -> dict[str, Any]:
-        """In the form that a run's specification holds."""
+        """Return the box as the JSON of a run's specification."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         texts = {name: str(value) for name, value in told.items() if isinstance(value, Path)}
         lists = {name: list(map(str, told[name])) for name in ("read", "write", "scratch", "hosts", "leaks")}
@@ -72,19 +75,19 @@ class Box:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Box":
-        """What `as_json` wrote."""
+        """Read a box that `as_json` wrote."""
         paths = {name: Path(value[name]) for name in ("cwd", "home", "tmp", "etc") if value[name] is not None}
         lists = {name: tuple(map(Path, value[name])) for name in ("read", "write", "scratch")}
         kinds: dict[str, Any] = {"kind": BoxKind(value["kind"]), "network": Network(value["network"])}
         kinds |= {name: tuple(value.get(name, ())) for name in ("hosts", "leaks")}
-        told = {each.name: value[each.name] for each in fields(cls) if each.name in value}  # earlier ones knew fewer
+        told = {each.name: value[each.name] for each in fields(cls) if each.name in value}  # older releases
         return cls(**{**told, **paths, **lists, **kinds})
 
     @cached_property
     def places(self) -> dict[Path, bool]:
-        """What is there beside the system, and whether it can be changed: outer folders first.
+        """Map the paths visible beside the system to whether they are writable, outer folders first.
 
-        What stands in one that is the same to the box is not named again.
+        A path inside another one with the same access is left out.
         """
         own = (*((self.cwd,) if self.cwd_writable else ()), *((self.tmp,) if self.kind is BoxKind.LANDLOCK else ()))
         wanted = dict.fromkeys((*self.read, self.cwd), False) | dict.fromkeys((*self.write, *own), True)
@@ -97,12 +100,12 @@ class Box:
 
     @property
     def writable(self) -> tuple[Path, ...]:
-        """All that can be changed in it and is there afterwards."""
+        """Return the paths that can be changed in the box and remain afterwards."""
         return tuple(path for path, writable in self.places.items() if writable)
 
     @property
     def readable(self) -> tuple[Path, ...]:
-        """All that is there and cannot be changed, beside the system."""
+        """Return the read-only paths beside the system."""
         return tuple(path for path, writable in self.places.items() if not writable)
 
     def __str__(self) -> str:

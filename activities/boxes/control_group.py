@@ -1,10 +1,11 @@
-"""The control groups of agents: what all of a service may take together, and what each job may take of that.
+"""Control groups of agents: limits for all agents of a service together, and for each job.
 
-The group of a host holds one for the service's own processes there, the fork server and the supervisors, and one for
-each job. A job's group is entered by its supervisor, so that the command is born in it. Then the supervisor leaves, so
-that it outlives a job that runs out of memory.
-Where the machine lets this account make no groups, nothing bounds agents. Standard library only, for supervisors load
-it.
+The group of a host holds one subgroup for the service's own processes (fork server, supervisors), and one for each job.
+A supervisor enters a job's group so that the command is born in it. Then it leaves, so that it survives a job that runs
+out of memory.
+
+Where the machine lets this account make no groups, agents run without limits. Standard library only: supervisors load
+this module.
 """
 
 import contextlib
@@ -20,21 +21,21 @@ LIMIT_FILES = {
     PROCESSES: ("pids.max",),
     CPU: ("cpu.weight", "cpu.shares"),
 }
-"""Where a limit is written: in groups of the second version, and of the first."""
+"""The files that set a limit, in cgroup v2 and v1."""
 
 KILL_FILES = ("memory.events", "memory.oom_control")
 AS_ONE, BELOW_TOO = "memory.oom.group", "memory.use_hierarchy"
 MEMBERS, HANDED_DOWN = "cgroup.procs", "cgroup.subtree_control"
 OWN = "own"
-"""The group of the service's own processes: in the second version, one that holds groups has no members."""
+"""Subgroup of the service's own processes. In cgroup v2 a group with subgroups has no members of its own."""
 
 TOLD = "SERVICE_CONTROL_GROUP"
 """Environment variable that passes the group to the service's programs. Agents do not get it."""
 
 MOST_PROCESSES = 8192
 WEIGHT, SHARES = 50, 4096
-"""How much of busy processors all jobs together get: half as much as a group beside them has by itself; in the first
-version, which weighs groups against single processes, as four of these. Jobs are equal by themselves.
+"""CPU weight of all jobs together: in v2 half the default weight of a group; in v1, which weighs groups against
+single processes, as much as four processes. Jobs have equal weight among themselves.
 """
 
 OUT_OF_ITS_OWN = "it ran out of its memory: {} MiB, see [worker].job_memory"
@@ -48,26 +49,28 @@ class Group:
     """The group of a host's agents. Without folders every method is a no-op."""
 
     folders: Mapping[str, Path]
-    """By what they limit: one and the same, or one in each of the hierarchies of the first version."""
+    """Folder by controller: the same folder for all in cgroup v2, one in each hierarchy in v1."""
     limits: Mapping[str, int]
-    """Bytes, processes and weight, by the same names."""
+    """Limits of all jobs together, by controller: bytes, processes, weight."""
     jobs: Mapping[str, int] = field(default_factory=dict)
-    """The limits of each job."""
+    """Limits of each job, by controller."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment that `told` reads in a program of the service."""
+        """Return the environment that `told` reads in a program of the service."""
         folders = {controller: str(folder) for controller, folder in self.folders.items()}
         return {TOLD: json.dumps([folders, dict(self.limits), dict(self.jobs)])}
 
     def holds(self, pid: int) -> bool:
-        """Tell whether the process is in the subgroup of the service's own processes."""
+        """Return whether the process is in the subgroup of the service's own processes."""
         with contextlib.suppress(OSError):
             return all(str(pid) in (each / OWN / MEMBERS).read_text().split() for each in self.folders.values())
         return False
 
     def ensure(self) -> None:
-        """Have it there: a worker that ends removes the one that it shares with the next."""
+        """Create the group if it is missing: a worker that ends removes the group that it shares with the next
+        worker.
+        """
         for controller, folder in self.folders.items():
             _limited(folder, controller, self.limits.get(controller))
             if (folder / HANDED_DOWN).exists():
@@ -76,40 +79,40 @@ class Group:
                 (folder / OWN).mkdir(exist_ok=True)
 
     def enter(self) -> None:
-        """Be one of the service's own processes in it, with all that comes of this process from here on."""
+        """Move this process, and so its future children, to the subgroup of the service's own processes."""
         for folder in set(self.folders.values()):
             _enter(folder / OWN)
 
     def job(self) -> "JobGroup":
-        """One for a job, with a name that no other has. It is made when it is entered."""
+        """Return a group with a unique name for one job. `enter` creates it."""
         return JobGroup(self, os.urandom(8).hex())
 
     def sweep(self) -> None:
-        """Remove what no process is in."""
+        """Remove the subgroups without processes."""
         for each in (below for folder in set(self.folders.values()) for below in folder.glob("*/")):
             with contextlib.suppress(OSError):
                 each.rmdir()
 
     def remove(self) -> bool:
-        """Remove it, unless somebody is in it; whether it is gone."""
+        """Remove the group if it has no processes. Return whether it is gone."""
         self.sweep()
         return _removed(self.folders)
 
 
 @dataclass(frozen=True)
 class JobGroup:
-    """The group of a job."""
+    """The control group of one job."""
 
     around: Group
     name: str
 
     @property
     def folders(self) -> dict[str, Path]:
-        """By what they limit."""
+        """Return the group's folder by controller."""
         return {controller: folder / self.name for controller, folder in self.around.folders.items()}
 
     def make(self) -> set[str]:
-        """Make it; what it limits."""
+        """Create the group. Return the controllers whose limits apply."""
         limits = self.around.jobs
         made = {each for each, folder in self.folders.items() if _limited(folder, each, limits.get(each))}
         if self._ends_as_one:
@@ -118,23 +121,25 @@ class JobGroup:
         return made & limits.keys()
 
     def enter(self) -> None:
-        """Make it, and be in it with all that comes of this process from here on."""
+        """Create the group, and move this process and so its future children into it."""
         self.make()
         for folder in set(self.folders.values()):
             _enter(folder)
 
     def leave(self) -> None:
-        """Be outside of what the kernel ends when the job runs out of memory; what this process has started is not."""
+        """Move this process out of the group of the job's memory, so that the job's out-of-memory kill spares it.
+        Children that it has started stay in.
+        """
         if MEMORY in self.folders:
             _enter(self.around.folders[MEMORY] / OWN)
 
     def remove(self) -> bool:
-        """Remove it, unless somebody is in it; whether it is gone."""
+        """Remove the group if it has no processes. Return whether it is gone."""
         return _removed(self.folders)
 
     @property
     def watched(self) -> bool:
-        """Tell whether an out-of-memory kill leaves processes of the job that have to be ended."""
+        """Return whether an out-of-memory kill leaves processes of the job that have to be ended."""
         return MEMORY in self.folders and not self._ends_as_one
 
     @property
@@ -143,7 +148,7 @@ class JobGroup:
         return sum(_count(self.folders[MEMORY] / name, "oom_kill") for name in KILL_FILES if MEMORY in self.folders)
 
     def ran_out(self) -> str:
-        """Which limit its processes have met, in words; empty if none."""
+        """Describe the limit that the job's processes reached; empty if none."""
         own, all_jobs = self.around.jobs, self.around.limits
         if self.kills and MEMORY in own and self._met_its_memory:
             return OUT_OF_ITS_OWN.format(own[MEMORY] // MIB)
@@ -160,9 +165,9 @@ class JobGroup:
 
     @property
     def _met_its_memory(self) -> bool:
-        """The kernel tells so of its own limit; a group around it can have run out as well."""
+        """Return whether the job reached its own memory limit; the group around it can run out as well."""
         folder = self.folders[MEMORY]
-        with contextlib.suppress(OSError, ValueError):  # of the first version
+        with contextlib.suppress(OSError, ValueError):  # cgroup v1
             return int((folder / "memory.failcnt").read_text()) > 0
         return _count(folder / "memory.events", "oom") > 0
 
@@ -171,12 +176,16 @@ NONE = Group({}, {})
 
 
 def limits(percent: int) -> dict[str, int]:
-    """This share of the machine's memory, none if it is 0; and a number of processes that only a fault reaches."""
+    """Return the limits of all jobs together: this percentage of the machine's memory (0: no limit), and a number of
+    processes that only a fault reaches.
+    """
     return {PROCESSES: MOST_PROCESSES, CPU: WEIGHT} | _memory(percent)
 
 
 def job_limits(percent: int, processes: int) -> dict[str, int]:
-    """For each job: this share of the machine's memory, none if it is 0, and this number of processes and threads."""
+    """Return the limits of each job: this percentage of the machine's memory (0: no limit), and this number of
+    processes and threads.
+    """
     return {PROCESSES: processes} | _memory(percent)
 
 
@@ -188,13 +197,13 @@ def _memory(percent: int) -> dict[str, int]:
 def made(
     name: str, limits: Mapping[str, int], jobs: Mapping[str, int] = NONE.jobs, pid: int | None = None
 ) -> Group | None:
-    """The group with those of these limits that this account may set here; None if it may set none.
+    """Make the group with those of these limits that this account may set here; return None if it may set none.
 
-    `pid`: where that process could make it, in place of this one.
+    `pid` makes the group where that process could make it, instead of this process.
     """
     try:
         mounts, own = Path("/proc/self/mountinfo").read_text(), Path(f"/proc/{pid or 'self'}/cgroup").read_text()
-    except OSError:  # there are none on this system
+    except OSError:  # this system has no control groups
         return None
     wanted = limits.keys() | jobs.keys()
     tried = {each: around / name for each, around in bases(mounts, own).items() if each in wanted}
@@ -208,7 +217,7 @@ def made(
 
 
 def told() -> Group:
-    """The group that this program was told of."""
+    """Read the group that the service passed to this program."""
     with contextlib.suppress(KeyError, ValueError):
         folders, limits, jobs = json.loads(os.environ[TOLD])
         return Group({controller: Path(folder) for controller, folder in folders.items()}, limits, jobs)
@@ -216,7 +225,9 @@ def told() -> Group:
 
 
 def bases(mounts: str, own: str) -> dict[str, Path]:
-    """The folders in which a group can be made, by what it would limit: `mountinfo` and `cgroup` as /proc has them."""
+    """Return the folders in which a group can be made, by controller. `mounts` and `own` are /proc's `mountinfo` and
+    `cgroup`.
+    """
     paths = {}
     for line in own.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -235,26 +246,30 @@ def bases(mounts: str, own: str) -> dict[str, Path]:
 
 
 def _below(top: Path, root: str, path: str) -> Path:
-    """Where a group stands in what is mounted; a container may have mounted a part only."""
+    """Return the folder of a group below a mount point. A container may have mounted only a part of the hierarchy."""
     return top / os.path.relpath(path, root) if f"{path}/".startswith(f"{root.rstrip('/')}/") else top
 
 
 def _of_the_second(top: Path, own: Path) -> dict[str, Path]:
-    """One folder for all, for a process is in one group there: that in which most can be limited."""
+    """Return the folder in which most limits can be set. cgroup v2 has one folder for all controllers, since a
+    process is in one group only.
+    """
     return max(
         ({each: around for each in LIMIT_FILES if _hands_down(around, each)} for around in _around(top, own)), key=len
     )
 
 
 def _around(top: Path, own: Path) -> Iterator[Path]:
-    """Beside this process's own group, which has members and so may not hand limits down; or in the machine's own."""
+    """Yield the parent of this process's own group (a group with members can't hand down controllers), then the root
+    group.
+    """
     if own != top:
         yield own.parent
     yield top
 
 
 def _hands_down(folder: Path, controller: str) -> bool:
-    """Whether a group in it can have such a limit, and a process of this account be moved there."""
+    """Return whether subgroups can have this limit, and this account may move processes there."""
     handed_down = folder / HANDED_DOWN
     with contextlib.suppress(OSError):
         if controller not in handed_down.read_text().split():
@@ -264,7 +279,7 @@ def _hands_down(folder: Path, controller: str) -> bool:
 
 
 def _limited(folder: Path, controller: str, limit: int | None) -> bool:
-    """Whether the group is there with this limit; None is for one that it could have."""
+    """Create the group with this limit; None checks only that it could be set. Return whether that worked."""
     with contextlib.suppress(OSError):
         folder.mkdir(exist_ok=True)
         if (below_too := folder / BELOW_TOO).exists() and below_too.read_text() != "1\n":
@@ -290,7 +305,7 @@ def _removed(folders: Mapping[str, Path]) -> bool:
 
 
 def _count(file: Path, word: str) -> int:
-    """The number after a word; 0 where the kernel does not tell."""
+    """Return the number after a word; 0 if the file does not have it."""
     with contextlib.suppress(OSError, ValueError):
         words = file.read_text().split()
         return int(words[words.index(word) + 1])

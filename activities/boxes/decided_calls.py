@@ -1,10 +1,10 @@
-"""System calls of a box that are decided outside of it, by the file or process they lead to (seccomp_unotify(2)).
+"""Decide system calls of a box outside of it, by the file or process they lead to (seccomp_unotify(2)).
 
 Landlock does not mediate changes of metadata (modes, owners, times, attributes). So a program of a Landlock box waits
-in such a call while a thread of the run's supervisor opens the file on its behalf, checks that this very descriptor
-lies in a place that the box may write, and makes the change itself. What a path led to before or after does not count,
-and no call is ever let through: the answer is the result. A thread and no child: the kernel's Yama lets only ancestors
-read a program's memory, where the path is.
+in such a call while a thread of the run's supervisor opens the file on its behalf. The thread checks that this very
+descriptor lies in a place that the box may write, and makes the change itself. Where a path led before or after does
+not count, and no call is ever let through: the answer is the result. A thread and not a child process: the kernel's
+Yama lets only ancestors read a program's memory, where the path is.
 """
 
 import _thread  # as in `proxy`
@@ -30,16 +30,16 @@ OPENAT2, HOW = 437, struct.Struct("=3Q")
 BENEATH, NO_SYMLINKS, NO_MAGICLINKS = 8, 4, 2
 AT_FDCWD, AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH = kernel.AT_FDCWD, 0x100, 0x1000
 PATH_BYTES, NAME_BYTES, VALUE_BYTES, MASK_BYTES = 4096, 256, 65_536, 8192
-"""The longest path, and name and value of an attribute, that the kernel takes; processors of the largest machine."""
+"""The longest path, and name and value of an attribute, that the kernel takes; the CPU mask of the largest machine."""
 
 MICROSECONDS = 1_000_000
 OWN_PROC = (b"/proc/self/", b"/proc/thread-self/")
 MOST_DESCRIPTORS = 253
-"""What the kernel passes in one message."""
+"""The most descriptors that the kernel passes in one message."""
 
 
 class Caller:
-    """A thread of the box that waits in a call. Its memory is opened once: a number is soon another process's."""
+    """A thread of the box that waits in a call. Its memory is opened once: a pid may soon be another process's."""
 
     def __init__(self, pid: int, arguments: Sequence[int], stack: contextlib.ExitStack) -> None:
         self.proc = f"/proc/{pid}"
@@ -48,7 +48,7 @@ class Caller:
         self._memory = self.opened(f"{self.proc}/mem", os.O_RDONLY)
 
     def opened(self, path: str | bytes, flags: int, folder: int | None = None) -> int:
-        """Open a file until the call is answered."""
+        """Open a file; it is closed when the call is answered."""
         return self.kept(os.open(path, flags | os.O_CLOEXEC, dir_fd=folder))
 
     def kept(self, descriptor: int) -> int:
@@ -57,7 +57,7 @@ class Caller:
         return descriptor
 
     def read(self, address: int, size: int, *, whole: bool = True) -> bytes:
-        """Bytes of its memory."""
+        """Read bytes of the thread's memory."""
         try:
             found = os.pread(self._memory, size, address)
         except (OSError, OverflowError):
@@ -67,7 +67,7 @@ class Caller:
         return found
 
     def text(self, address: int, size: int, too_long: int) -> bytes:
-        """A string of its memory, of fewer bytes than `size`."""
+        """Read a C string of fewer than `size` bytes from the thread's memory."""
         found, end, _ = self.read(address, size, whole=False).partition(b"\0")
         if not end:
             raise _error(too_long if len(found) == size else errno.EFAULT)
@@ -86,7 +86,7 @@ class Caller:
         if path is None or (not path and flags & AT_EMPTY_PATH):
             return self._descriptor(start)
         if not os.path.samestat(os.stat(f"{self.proc}/root"), root):
-            raise _error(errno.EPERM)  # a path of another root is another file here
+            raise _error(errno.EPERM)  # under another root the path names another file
         for prefix in OWN_PROC:
             path = self.proc.encode() + b"/" + path.removeprefix(prefix) if path.startswith(prefix) else path
         follows = form.follows and not flags & AT_SYMLINK_NOFOLLOW
@@ -102,20 +102,20 @@ class Caller:
 
 @dataclass(frozen=True)
 class Form:
-    """How a call is made: the arguments with the folder, the path and the flags, and the first of what it changes."""
+    """The arguments of a call: which ones hold the folder, the path, the flags, and the first of the change's own."""
 
     change: Callable[[Caller, str, Sequence[int]], None]
     """Makes the change on a path that leads to the file, with the call's further arguments."""
     first: int
     path: int | None = None
     folder: int | None = None
-    """Without a path: the file itself."""
+    """The argument with a file descriptor: of the file itself, if there is no path."""
     flags: int | None = None
     follows: bool = True
 
 
 def _chmod(_: Caller, file: str, arguments: Sequence[int]) -> None:
-    os.chmod(file, stat.S_IMODE(arguments[0]))  # the filter lets no set-uid bit come here
+    os.chmod(file, stat.S_IMODE(arguments[0]))  # the filter refuses set-uid bits before this point
 
 
 def _chown(_: Caller, file: str, arguments: Sequence[int]) -> None:
@@ -123,7 +123,7 @@ def _chown(_: Caller, file: str, arguments: Sequence[int]) -> None:
 
 
 def _utime(caller: Caller, file: str, arguments: Sequence[int]) -> None:
-    """Set whole seconds."""
+    """Set times of whole seconds."""
     if not arguments[0]:
         return _set_times(file, None)
     accessed, modified = struct.unpack("2q", caller.read(arguments[0], 16))
@@ -131,7 +131,7 @@ def _utime(caller: Caller, file: str, arguments: Sequence[int]) -> None:
 
 
 def _utimes(caller: Caller, file: str, arguments: Sequence[int]) -> None:
-    """Set seconds and microseconds."""
+    """Set times of seconds and microseconds."""
     if not arguments[0]:
         return _set_times(file, None)
     first, first_part, second, second_part = struct.unpack("4q", caller.read(arguments[0], 32))
@@ -160,7 +160,7 @@ def _removexattr(caller: Caller, file: str, arguments: Sequence[int]) -> None:
 
 
 def _attribute(caller: Caller, address: int) -> bytes:
-    """A name that programs may use: others are labels and rights."""
+    """Read the name of an attribute. Only `user.` is allowed: other namespaces hold labels and capabilities."""
     name = caller.text(address, NAME_BYTES, errno.ERANGE)
     if not name.startswith(b"user."):
         raise _error(errno.ENOTSUP)
@@ -196,19 +196,19 @@ BY_NUMBER = {seccomp.number(name): name for name in (*FORMS, *seccomp.DECIDED_BY
 
 @dataclass(frozen=True)
 class Decider:
-    """What decides the calls of one run, one after the other."""
+    """The thread's loop that answers the calls of one run, one after the other."""
 
     listener: int
     places: Mapping[str, int]
-    """What the box may write: by its path, a descriptor."""
+    """Descriptor by path of each place that the box may write."""
     root: os.stat_result
 
     def serve(self) -> None:
-        """Answer until no process is left that the filter holds."""
+        """Answer calls until no process with this filter is left."""
         poll = select.poll()
         poll.register(self.listener, select.POLLIN)
         while any(happened & select.POLLIN for _, happened in poll.poll()):
-            with contextlib.suppress(OSError):  # the caller was killed, or a signal has called it away
+            with contextlib.suppress(OSError):  # the caller was killed or interrupted by a signal
                 self._answer(REQUEST.unpack(fcntl.ioctl(self.listener, RECEIVE, bytes(REQUEST.size))))
 
     def _answer(self, request: Sequence[int]) -> None:
@@ -235,11 +235,15 @@ class Decider:
         return form.change(caller, f"/proc/self/fd/{inside}", caller.arguments[form.first :])
 
     def _require(self, identity: int) -> None:
-        """Raise unless the caller still waits: then what was opened of it is not of another process."""
+        """Raise unless the caller still waits, so what was opened belongs to it and not to a later process with its
+        pid.
+        """
         fcntl.ioctl(self.listener, IS_VALID, struct.pack("=Q", identity))
 
     def _inside(self, caller: Caller, target: int) -> int:
-        """The file, opened anew without any link from a place that the box may write."""
+        """Reopen the file without following links, below a place that the box may write. Raise EPERM if it is in
+        none.
+        """
         wanted, name = os.fstat(target), os.readlink(f"/proc/self/fd/{target}")
         for around, place in self.places.items():
             if name == around and os.path.samestat(os.fstat(place), wanted):
@@ -258,7 +262,7 @@ def _open_beneath(place: int, path: bytes) -> int:
 
 
 def _schedule(caller: Caller, call: str) -> None:
-    """Change how another thread of the caller's own process is scheduled."""
+    """Change the scheduling of another thread of the caller's own process."""
     first, second, third, *_ = caller.arguments
     thread = ctypes.c_int(caller.arguments[seccomp.DECIDED_BY_PROCESS[call]]).value
     if thread < 1 or not os.path.exists(f"{caller.proc}/task/{thread}"):
@@ -286,11 +290,11 @@ def tell(channel: socket.socket, listener: int | None, places: Sequence[int]) ->
 
 
 def decide(channel: socket.socket, uid: int | None) -> None:
-    """Serve a command that was started, in a thread of this process."""
+    """Answer the calls of a started command, in a thread of this process."""
     flags = socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
     try:
         said, descriptors, *_ = socket.recv_fds(channel, 1, MOST_DESCRIPTORS, flags)
-    except BlockingIOError:  # it was not
+    except BlockingIOError:  # the command was not started
         return
     why = "the kernel lets no program decide them (Linux 5.0)" if said and not descriptors else ""
     if descriptors:
@@ -322,9 +326,9 @@ def _close(descriptors: Sequence[int]) -> None:
 
 
 def _see_as_the_box(mounts: int, uid: int | None) -> None:
-    """Have this thread see the files of the box's programs, with no more rights on them.
+    """Let this thread see the files that the box's programs see, with no more rights on them.
 
-    Its effective account stays root's where it is: agents must not signal it.
+    Where the supervisor is root, the effective account stays root's: agents must not signal this thread.
     """
     if uid is not None:
         kernel.unshare(kernel.CLONE_FS)

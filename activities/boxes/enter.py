@@ -1,7 +1,8 @@
-"""Starting a command in a box: leave the network, lay out what the account of agents may see, become that account.
+"""Start a command in a box: leave the network, lay out the files that the account of agents may see, become that
+account.
 
-A supervisor that is root does that itself where the box has a root of its own, spawns the command there, or bubblewrap,
-and goes back. Otherwise a child that is forked does it, and then becomes the command: what it enters cannot be left.
+A supervisor that is root enters the box itself where the box has its own root, spawns the command or bubblewrap there,
+and goes back. Otherwise a forked child enters, and becomes the command: it cannot leave what it enters.
 """
 
 import contextlib
@@ -36,32 +37,33 @@ PR_SET_SECUREBITS = 28
 NO_ROOT_LOCKED = 0b11
 
 OWN_ROOT = "own_root"
-"""In what is told of a box: how its root is laid out, where the service makes it without bubblewrap."""
+"""Key of a described box: the layout of its root, where the service makes the box without bubblewrap."""
 
 Laid = stage.Layout | own_root.Root
 
 
 @dataclass(frozen=True)
 class Boxed:
-    """How to start a command so that it is in its box."""
+    """The start of a command in its box."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
     enter: Callable[[Streams], None] | None = None
     """Run by the child, before it becomes the command."""
     visit: Callable[[Streams], AbstractContextManager[None]] | None = None
-    """A second way, where it can be had. Inside this context, the process itself is in the box, and its real account is
-    that of agents: a program is in the box if it is spawned there and takes that account.
+    """A context in which this process itself is in the box, with the account of agents as its real account. A
+    program spawned there with its effective account reset to the real one is in the box. None if this process
+    could not go back.
     """
     in_bwrap: bool = False
     waiting: Callable[[], proxy.Waiting | None] = lambda: None
-    """Once the command is started: the sockets that its network is, if that takes a proxy."""
+    """Returns the proxy's sockets, to call once the command is started; None if the network needs no proxy."""
 
 
 def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
-    """A box for this command as a run's specification has it, with what is worked out sooner by who asks for the run.
+    """Describe a box for this command as a run's specification has it, with its layout planned ahead.
 
-    What cannot be worked out is tried again by the supervisor, which says why.
+    If planning fails, the supervisor tries it again, and says why.
     """
     root = layout = None
     if box.uid is not None:
@@ -74,7 +76,7 @@ def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
 
 
 def takes_first(told: Mapping[str, Any] | None) -> bool:
-    """Whether the box is made by a supervisor that is the first of a namespace of its own."""
+    """Return whether the supervisor makes the box itself, as the first process of its own pid namespace."""
     return bool(told and told.get(OWN_ROOT))
 
 
@@ -82,10 +84,10 @@ def takes_first(told: Mapping[str, Any] | None) -> bool:
 def boxed(
     told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str], *, first: bool = False
 ) -> Iterator[Boxed]:
-    """Inside, the command is started, and no more than that: calls that it hands over are answered from the end on.
-    Without a box it is what it was.
+    """Prepare a command's start in its box; without a box the command stays as it is.
 
-    What is told of the box is what `described` says of it. `first`: this process is the first of its namespace.
+    Start the command inside this context, and nothing else: when it ends, calls that the box's filter hands over are
+    answered. `told` is the return value of `described`. `first`: this process is the first of its pid namespace.
     """
     if told is None:
         yield Boxed(tuple(command), dict(env))
@@ -135,12 +137,14 @@ def boxed(
 
 
 def _argv(box: Box, told: Mapping[str, Any], command: Sequence[str]) -> Sequence[str]:
-    """Bubblewrap's, also where the box was to be made without it, and in the form that an earlier release knew."""
+    """Return bubblewrap's command line, also for boxes planned without it and for specifications of earlier
+    releases.
+    """
     return bwrap.argv(box, command) if takes_first(told) or told.get("root") else told["argv"]
 
 
 def _layout(box: Box, told: Mapping[str, Any]) -> stage.Layout | None:
-    """As it was worked out by who asked for the run, or worked out now, which says why it could not be."""
+    """Return the layout that the caller planned, or plan it now and say why that fails."""
     if layout := told.get("layout"):
         return stage.Layout(**layout)
     with _telling():
@@ -160,7 +164,7 @@ def _can_be_run(path: str) -> bool:
 
 
 def _lay_out(box: Box, layout: Laid | None, channel: socket.socket | None, streams: Streams) -> None:
-    """The box's network, what its account sees, and how much it may take."""
+    """Set up the box's network, mounts and limits."""
     network.enter(box)
     if channel is not None:
         network.hand_over(channel, box)
@@ -173,7 +177,7 @@ def _lay_out(box: Box, layout: Laid | None, channel: socket.socket | None, strea
 
 @contextmanager
 def _deciding(box: Box) -> Iterator[socket.socket]:
-    """Serve the calls of the command that is started inside which the box's filter hands over."""
+    """Answer the filtered calls of the command that is started inside this context."""
     here, there = socket.socketpair()
     with here, there:
         yield there
@@ -181,8 +185,9 @@ def _deciding(box: Box) -> Iterator[socket.socket]:
 
 
 def _hold(box: Box, ports: Sequence[int], outside: socket.socket | None, *, in_bwrap: bool) -> None:
-    """No program that is started from here on gains rights, or reaches what the box withholds. It cannot be undone: a
-    supervisor that goes back out of the box stays held to this part of it.
+    """Restrict this process and its children for good: no new privileges, Landlock, seccomp.
+
+    A supervisor that goes back out of the box keeps these restrictions.
     """
     kernel.no_new_privileges()
     places = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path in landlock.writable(box)] if outside else []
@@ -195,8 +200,7 @@ def _hold(box: Box, ports: Sequence[int], outside: socket.socket | None, *, in_b
 
 
 def _share(streams: Streams, uid: int | None) -> None:
-    """`/dev/stdin` and `/dev/stderr` open the files behind them anew, as the account of agents: its group may, and no
-    other account."""
+    """Let the account's group open the streams' files, which programs reopen as `/dev/stdin` and `/dev/stderr`."""
     for each, mode in zip(streams, (0o640, 0o620, 0o620), strict=True):
         if uid is not None and stat.S_ISREG(os.fstat(each).st_mode):
             os.fchown(each, -1, uid)
@@ -204,7 +208,7 @@ def _share(streams: Streams, uid: int | None) -> None:
 
 
 def _limit(box: Box) -> None:
-    """No core files, which hold what a program had in memory. Processes are counted by account."""
+    """Forbid core files, which hold a program's memory, and limit the account's processes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if box.uid is not None:
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
@@ -213,7 +217,7 @@ def _limit(box: Box) -> None:
 
 
 def _become(box: Box) -> None:
-    """Be the account of agents. A root that cannot lay things out for it stays root, and has no power of root's."""
+    """Become the account of agents. A root that can't make mounts for it stays root, without root's powers."""
     if box.uid is not None:
         os.setgroups([])
         os.setresgid(box.uid, box.uid, box.uid)
@@ -224,9 +228,9 @@ def _become(box: Box) -> None:
 
 
 def _really_become(box: Box) -> None:
-    """Be the account of agents, but for the effective account, which stays root: so this process can go back.
+    """Become the account of agents in all but the effective account, which stays root so that this process can go back.
 
-    A program that is spawned with `resetids` takes the real account as its effective one, and is root in nothing.
+    A program that is spawned with `resetids` takes the real account as its effective one, and has no rights of root.
     """
     assert box.uid is not None
     os.setgroups([])

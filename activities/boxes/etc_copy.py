@@ -1,4 +1,4 @@
-"""A copy of what boxes see of /etc, in one folder: a start then takes one mount instead of some forty."""
+"""A copy of the files of /etc that boxes see, in one folder: a start takes one mount of it instead of some forty."""
 
 import contextlib
 import hashlib
@@ -14,13 +14,13 @@ PREFIX = "etc-"
 NAME = "agents"
 NAMED = {"passwd": "{name}:x:{uid}:{uid}::/nonexistent:/bin/sh\n", "group": "{name}:x:{uid}:\n"}
 KEPT_SECONDS = 30 * 86_400.0
-"""A copy that has been out of date for so long is of no run any more."""
+"""Age from which no run uses a copy that is out of date."""
 
 
 def current(folder: Path, uid: int | None) -> Path:
-    """The copy of /etc as it is now, another one once a file of it has changed. Runs keep the one they began with.
+    """Return the copy of /etc as it is now. A changed file makes a new copy; runs keep the one they began with.
 
-    The account of agents has a name there, since some programs ask for it.
+    The copy names the account of agents, since some programs ask for it.
     """
     copy = folder / f"{PREFIX}{_state(uid)}"
     if not copy.is_dir():
@@ -31,7 +31,7 @@ def current(folder: Path, uid: int | None) -> Path:
 
 
 def _state(uid: int | None) -> str:
-    """What tells one state of the files from another; a file that is replaced in a folder changes the folder."""
+    """Return a digest of the files' inode, size and time. A file replaced in a folder changes the folder."""
     told = [f"{NAME} {uid}"]
     for name in system.ETC:
         with contextlib.suppress(OSError):
@@ -41,7 +41,9 @@ def _state(uid: int | None) -> str:
 
 
 def _make(copy: Path, uid: int | None) -> None:
-    """It appears whole, whoever makes it at the same time. Links in folders stay links, others become files."""
+    """Make the copy atomically; another process may make it at the same time. Links in folders stay links, others
+    become files.
+    """
     fresh = Path(tempfile.mkdtemp(prefix=f"{copy.name}.", dir=copy.parent))
     fresh.chmod(0o755)
     for path in system.files():
@@ -72,7 +74,7 @@ def _name(file: Path, line: str, uid: str) -> None:
 
 
 def _unreadable(folder: str, names: list[str]) -> list[str]:
-    """What not everybody may read stays out: the copy is one for all accounts."""
+    """Return the files that not every account may read: the copy is shared by all accounts."""
     return [name for name in names if not _for_everybody(Path(folder, name))]
 
 
@@ -82,6 +84,6 @@ def _for_everybody(path: Path) -> bool:
 
 def _forget_old(folder: Path, copy: Path) -> None:
     for each in folder.glob(f"{PREFIX}*"):
-        with contextlib.suppress(FileNotFoundError):  # of one who made the same copy at the same time
+        with contextlib.suppress(FileNotFoundError):  # another process making this copy has removed it
             if each != copy and each.stat().st_mtime < time.time() - KEPT_SECONDS:
                 shutil.rmtree(each, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""Whether a path leads where those say who own the machine, or where an agent may have sent it by a link.
+"""Detection of paths that an agent may have redirected by a link.
 
-Root follows every link. What it opens for an agent, to lay it into its box, must not be of the agent's choosing.
+Root follows every link. The agent must not choose what root opens for it and mounts into its box.
 """
 
 import os
@@ -10,26 +10,26 @@ from functools import cache
 from typing import NamedTuple
 
 MOST_LINKS = 40
-"""As the kernel follows at most on one way."""
+"""The most links that the kernel follows on one path."""
 
 
 class LinkError(OSError):
-    """What was to be opened for an agent is not where its path says."""
+    """A path that was opened for an agent leads elsewhere than it says."""
 
 
 class Way(NamedTuple):
-    """Where a path leads, without the links that only those make who own the machine."""
+    """The end of a path, after resolving only the links that the machine's owners made."""
 
     end: str
     firm: bool
-    """Whether the account of agents can change nothing on it. Otherwise it is followed as if there were no links from
-    the first place on that the account may change.
+    """True if the account of agents can change nothing on it. Otherwise links are not followed from the first place
+    on that the account may change.
     """
 
 
 def ways(uid: int) -> Callable[[str], Way]:
-    """What finds the ways of paths for this account of agents, and looks at each folder once. What is not there on a
-    firm way is an OSError.
+    """Return a function that resolves paths for this account of agents, and checks each folder once. It raises
+    OSError if a path does not exist on a firm way.
     """
 
     @cache
@@ -53,13 +53,13 @@ def ways(uid: int) -> Callable[[str], Way]:
 
 
 def require(descriptor: int, end: str) -> None:
-    """That what was opened stands at the end of its way, and no other link has led to it."""
+    """Raise LinkError unless the open file is at the end of its way."""
     if os.readlink(f"/proc/self/fd/{descriptor}") != end:
         raise LinkError(f"{end} leads elsewhere by a link, which agents may have made")
 
 
 def _may_replace(uid: int, folder: os.stat_result, entry: os.stat_result) -> bool:
-    """Whether the account may put something else in the place of what stands in a folder."""
+    """Return whether the account may replace an entry of a folder."""
     if folder.st_uid == uid:
         return True
     shared = folder.st_mode & stat.S_IWOTH or (folder.st_mode & stat.S_IWGRP and folder.st_gid == uid)

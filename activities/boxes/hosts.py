@@ -1,6 +1,6 @@
-"""Which hosts a box may speak to (ruling N2). The addresses that they may have are in `addresses`.
+"""The hosts a box may connect to (ruling N2). Their allowed addresses are in `addresses`.
 
-Names are read strictly, so that the text that is compared is the name that is looked up.
+Names are parsed strictly, so that the text that is compared is the name that is looked up.
 """
 
 import ipaddress
@@ -16,18 +16,18 @@ FORMS = "name, name:port, *.name, * or 127.0.0.1:port"
 _LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
-"""Resolvers take such names for IPv4 addresses: also 127.1, 0x7f.1, 0177.0.0.1 and 2130706433."""
+"""Names that resolvers take for IPv4 addresses: also 127.1, 0x7f.1, 0177.0.0.1 and 2130706433."""
 _WITH_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]+)(?::([1-9][0-9]{0,4}))?")
 _LAST_PORT = 65_535
 
 _LOCAL_NAMES = (".localhost", ".local", ".internal")
-"""Ends of names that are the machine's, its local network's or its cloud's, whatever their addresses."""
+"""Suffixes of names that belong to the machine, its local network or its cloud, whatever their addresses."""
 
 
 def _host(text: str) -> str | None:
     """Return a name in lower case, or an address as `ipaddress` writes it; None for anything else.
 
-    IPv6 addresses stand in brackets. A name that is not ASCII is refused: it has to be written in its `xn--` form.
+    IPv6 addresses are in brackets. Names that are not ASCII are refused: they have to be in their `xn--` form.
     """
     host = text.lower()
     try:
@@ -51,21 +51,23 @@ def _parts(text: str) -> tuple[str, int | None]:
 
 @dataclass(frozen=True)
 class Target:
-    """A host and a port that a program asked for."""
+    """The host and port that a program asked for."""
 
     host: str
     port: int
 
     @classmethod
     def read(cls, text: str, port: int | None = None) -> "Target | None":
-        """Read `name:port`, `address:port` or `[address]:port`, or one without a port if there is a usual one."""
+        """Read `name:port`, `address:port` or `[address]:port`; without a port, use the default `port` if there is
+        one.
+        """
         host, given = _parts(text)
         name, number = _host(host), given or port
         return cls(name, number) if name and number else None
 
     @property
     def authority(self) -> str:
-        """The host as it is written in addresses and headers, without its port."""
+        """Return the host as URLs and headers write it, without its port."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
     def __str__(self) -> str:
@@ -74,7 +76,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Entry:
-    """A host, or a pattern of names, that a box lets through."""
+    """An allow-list entry: a host or a pattern of names."""
 
     host: str
     """A name, an address, `*.name` or `*`."""
@@ -92,11 +94,11 @@ class Entry:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether it lets hosts through that nobody has written out."""
+        """Return whether the entry also matches hosts that are not written out."""
         return self.host.startswith(ANY)
 
     def lets_through(self, target: Target) -> bool:
-        """Whether the target is one of its hosts, and the port one of its ports."""
+        """Return whether the entry allows the target's host and port."""
         if target.port not in (USUAL_PORTS if self.port is None else (self.port,)):
             return False
         if self.host == ANY:
@@ -108,11 +110,11 @@ _read = lru_cache(256)(Entry.read)
 
 
 def matching(target: Target, entries: Iterable[str]) -> Entry | None:
-    """Return the entry that lets the target through; one that is written out comes before patterns."""
+    """Return the entry that allows the target; entries without a pattern come first."""
     found = [entry for entry in map(_read, entries) if entry.lets_through(target)]
     return min(found, key=lambda entry: entry.is_pattern, default=None)
 
 
 def is_local_name(host: str) -> bool:
-    """Whether a name is reserved for this machine, its network or its cloud."""
+    """Return whether a name is reserved for this machine, its network or its cloud."""
     return f".{host}".endswith(_LOCAL_NAMES)

@@ -1,4 +1,4 @@
-"""The few calls of the Linux kernel that Python 3.11 has no function for."""
+"""Linux kernel calls that Python 3.11 has no function for."""
 
 import contextlib
 import ctypes
@@ -14,14 +14,14 @@ CLONE_NEWCGROUP, CLONE_FS = 0x2000000, 0x200
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 PLAIN = MS_NOSUID | MS_NODEV
-"""No programs there that become another account, no devices."""
+"""Mounts without set-uid programs and devices."""
 
 MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
 PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
 LAST_CAPABILITY = 63
 CAPABILITIES_OF_64 = 0x20080522
-"""The form in which the kernel tells and takes the capabilities of a process."""
+"""Version of the format in which the kernel reads and writes a process's capabilities."""
 
 SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x41
 MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE = 442, -100, 0x8000
@@ -30,15 +30,15 @@ MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
 
 @functools.cache
 def libc() -> ctypes.CDLL:
-    """The C library, with the calls looked up that each start makes."""
+    """Load the C library, and look up the functions that each start calls."""
     found = ctypes.CDLL(None, use_errno=True)
-    with contextlib.suppress(AttributeError):  # they are Linux's
+    with contextlib.suppress(AttributeError):  # only Linux has them
         found.unshare, found.setns, found.mount, found.umount2, found.prctl, found.syscall  # noqa: B018
     return found
 
 
 def checked(result: int, what: str) -> int:
-    """A call's result; a failure is an OSError that says what was tried."""
+    """Return a call's result, or raise OSError naming the call if it failed."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
@@ -46,24 +46,25 @@ def checked(result: int, what: str) -> int:
 
 
 def unshare(flags: int) -> None:
-    """Leave namespaces for new ones."""
+    """Move this process to new namespaces."""
     checked(libc().unshare(flags), "unshare")
 
 
 def enter_namespace(descriptor: int) -> None:
-    """Be in the one that it was opened from."""
+    """Enter the namespace that the descriptor refers to."""
     checked(libc().setns(descriptor, 0), "setns")
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
-    """As mount(2)."""
+    """Call mount(2)."""
     what = (os.fsencode(source), os.fsencode(target), kind.encode() if kind else None)
     checked(libc().mount(*what, ctypes.c_ulong(flags), data.encode() or None), f"mount on {target}")
 
 
 def fork_as_first() -> int:
-    """As `os.fork`, but the child is the first process of a namespace of its own. What loses its parent in there is
-    its child from then on, nothing gets out, and the kernel ends all of it when this one ends.
+    """Fork a child as the first process (pid 1) of a new pid namespace.
+
+    Orphans in the namespace become its children, none can leave, and the kernel kills them all when the child ends.
     """
     own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     pid = -1
@@ -80,14 +81,17 @@ def fork_as_first() -> int:
 
 
 def own_mounts(more: int = 0) -> None:
-    """What is mounted from here on, only this process and its children see. More that is to be their own: flags."""
+    """Enter a new mount namespace: later mounts are visible only to this process and its children. `more`: further
+    namespaces.
+    """
     unshare(CLONE_NEWNS | more)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
 
 
 def restrict_mounts(target: str, *, read_only: bool) -> None:
-    """What is mounted there, and all in it, has no devices, no programs that become another account, and cannot be
-    changed. As mount_setattr(2), of Linux 5.12.
+    """Forbid devices and set-uid programs in this mount and its submounts, and writing if `read_only`.
+
+    Calls mount_setattr(2), of Linux 5.12.
     """
     _restrict(target, AT_RECURSIVE, read_only=read_only)
 
@@ -100,12 +104,12 @@ def _restrict(target: str, flags: int, *, read_only: bool) -> None:
 
 
 def detach(target: str) -> None:
-    """What is mounted there, and in it, is there no more for who uses this table of mounts."""
+    """Detach this mount and its submounts in the current mount namespace."""
     checked(libc().umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
 
 
 def change_root(folder: str) -> None:
-    """What is laid in that folder is all there is, read-only, for who uses this table of mounts."""
+    """Make this folder the read-only root of the current mount namespace, and detach the old root (pivot_root(2))."""
     os.chdir(folder)
     checked(libc().pivot_root(b".", b"."), f"pivot_root to {folder}")
     detach(".")
@@ -113,12 +117,12 @@ def change_root(folder: str) -> None:
 
 
 def give_no_capabilities() -> None:
-    """A program that is started from here on, by another account, has none and gets none but in a user namespace of its
-    own. This process keeps what it has.
+    """Take all capabilities from programs that this process starts as another account; they gain some only in a user
+    namespace of their own. This process keeps its own.
     """
     for number in range(LAST_CAPABILITY + 1):
         if libc().prctl(PR_CAPBSET_DROP, number, 0, 0, 0) < 0:
-            break  # this kernel has no more
+            break  # the last capability that this kernel knows
     checked(libc().prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl")
     header, held = struct.pack("Ii", CAPABILITIES_OF_64, 0), ctypes.create_string_buffer(24)
     checked(libc().capget(header, held), "capget")
@@ -128,16 +132,16 @@ def give_no_capabilities() -> None:
 
 
 def drop_capabilities() -> None:
-    """Take all capabilities from the calling thread, and from no other one of this process."""
+    """Take all capabilities from the calling thread, but not from the other threads of this process."""
     checked(libc().capset(struct.pack("Ii", CAPABILITIES_OF_64, 0), bytes(24)), "capset")
 
 
 def no_new_privileges() -> None:
-    """No program started from here on gains anything by a set-uid bit."""
+    """Keep programs that are started from here on from gaining rights by a set-uid bit."""
     checked(libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
 
 
 def loopback_up() -> None:
-    """Switch on the loopback device of a new network."""
+    """Switch on the loopback device of a new network namespace."""
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP_RUNNING))

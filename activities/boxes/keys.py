@@ -1,4 +1,4 @@
-"""The session's keys, of which those of an account are there for all of its processes."""
+"""The kernel's session keyring, which all processes of an account can use."""
 
 from activities.boxes import seccomp
 from activities.boxes.kernel import libc
@@ -7,11 +7,11 @@ JOIN_SESSION_KEYRING = 1
 
 
 def control() -> int | None:
-    """The number of the call `keyctl`; None where it is not known."""
+    """Return the number of the system call `keyctl`; None if it is unknown."""
     return seccomp.number("keyctl")
 
 
 def forget() -> None:
-    """A session keyring of its own, without the keys that the service was started with."""
-    if (number := control()) is not None:  # a kernel without key rings, or a container that refuses it, has none
+    """Join a new session keyring, without the keys that the service was started with."""
+    if (number := control()) is not None:  # a kernel without keyrings, or a container that refuses them, has none
         libc().syscall(number, JOIN_SESSION_KEYRING, None)

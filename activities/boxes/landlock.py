@@ -1,7 +1,7 @@
-"""Landlock: what the kernel refuses a process and all its children from here on, whoever they are.
+"""Landlock: the kernel's restrictions of a process and its children, whatever their account.
 
-Each version of it (its ABI) can hold more: moving between folders from 2, truncating from 3, TCP from 4, the controls
-of devices from 5, signals and abstract sockets from 6.
+Each version (ABI) can restrict more: moving between folders from 2, truncating from 3, TCP from 4, ioctls of devices
+from 5, signals and abstract sockets from 6.
 """
 
 import ctypes
@@ -25,31 +25,31 @@ TRUNCATE, IOCTL_DEV = 1 << 14, 1 << 15
 READ = EXECUTE | READ_FILE | READ_DIR
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-"""All rights on files there are, by the version that brought the last of them."""
+"""All rights on files, by the ABI version that added the last of them."""
 
 TCP = 3
 SCOPES = 3
-"""Abstract sockets and signals of whoever is outside."""
+"""Abstract sockets and signals to processes outside."""
 
 STREAMS = {0: READ_FILE, 1: WRITE_FILE | TRUNCATE, 2: WRITE_FILE | TRUNCATE}
-"""`/dev/stdin` and `/dev/stderr` open anew what is behind them."""
+"""`/dev/stdin` and `/dev/stderr` reopen the files behind the streams."""
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 
 
 @functools.cache
 def abi() -> int:
-    """The kernel's version of Landlock; 0 when it has none, or does not use it."""
+    """Return the version of Landlock of this kernel; 0 if it has none, or does not use it."""
     return max(0, int(libc().syscall(CREATE_RULESET, None, 0, VERSION)))
 
 
 def file_rights(version: int) -> int:
-    """What a version can hold on files."""
+    """Return the rights on files that this version can restrict."""
     return max(rights for since, rights in FILE_RIGHTS.items() if since <= version)
 
 
 def restrict(box: Box, ports: Iterable[int] = ()) -> None:
-    """Hold this process to the box. `ports` are what it may connect to where it has no network of its own."""
+    """Restrict this process to the box. `ports`: those it may connect to where it has no network of its own."""
     version = abi()
     whole = box.kind is BoxKind.LANDLOCK
     files = file_rights(version) if whole else 0
@@ -57,7 +57,7 @@ def restrict(box: Box, ports: Iterable[int] = ()) -> None:
     ruleset = _ruleset(version, files, tcp, SCOPES if version >= 6 else 0)
     if whole:
         for path, rights in _of_the_system():
-            if os.path.exists(path):  # not everything is there on every system, or within an account's reach
+            if os.path.exists(path):  # some paths are missing on some systems, or out of an account's reach
                 _allow(ruleset, path, rights & files)
         for path in box.readable:
             _allow(ruleset, path, READ & files)
@@ -80,7 +80,7 @@ def _ruleset(version: int, files: int, tcp: int, scopes: int) -> int:
 
 
 def _of_the_system() -> Iterator[tuple[Path, int]]:
-    """What every box has, and what may be done with it."""
+    """Yield the paths that every box has, with their rights."""
     for path in (*system.folders(), *system.files(), Path("/proc")):
         yield path, READ
     for number, rights in STREAMS.items():
@@ -94,7 +94,7 @@ def _allow(ruleset: int, path: Path, rights: int) -> None:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISDIR(mode):
         rights &= OF_FILES
-    if not stat.S_ISFIFO(mode) and not stat.S_ISSOCK(mode):  # a pipe is in no folder
+    if not stat.S_ISFIFO(mode) and not stat.S_ISSOCK(mode):  # pipes and sockets are in no folder
         _call(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", rights, descriptor), 0)
     os.close(descriptor)
 

@@ -1,7 +1,7 @@
-"""What boxes this machine can make, found out by trying: as a program of its own, which the kernel may refuse anything.
+"""Find out by trying which boxes this machine can make. Runs as its own program, since the kernel may refuse anything.
 
-`python -I -S machine.py UID [BUBBLEWRAP ...]` prints it. UID is the account that a root service's agents become; the
-bubblewraps are tried in this order.
+`python -I -S machine.py UID [BUBBLEWRAP ...]` prints the result. UID is the account that a root service's agents
+become; the bubblewraps are tried in this order.
 """
 
 import contextlib
@@ -30,39 +30,41 @@ FORBIDS = {
     "kernel.unprivileged_userns_clone": 0,
     "user.max_user_namespaces": 0,
 }
-"""Settings of the kernel by which systems forbid user namespaces, and the value with which they do."""
+"""Kernel settings by which systems forbid user namespaces, with the value that forbids them."""
 
 KERNEL = Path("/proc/sys")
 ALLOWS = {"kernel.apparmor_restrict_unprivileged_userns": 0, "kernel.unprivileged_userns_clone": 1}
 ENOUGH = 15_000
-"""User namespaces at once, where the system counts them."""
+"""Number of user namespaces to allow, where the system limits it."""
 
 CONTAINER = "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What there is."""
+    """The box mechanisms of this machine."""
 
     bwrap: str
-    """Why there is no bubblewrap that works; empty when there is one."""
+    """The reason why no bubblewrap works; empty if one works."""
     landlock: int
-    """The version of the kernel's Landlock; 0 when it has none."""
+    """The version of the kernel's Landlock; 0 if it has none."""
     own_network: bool = False
     uid: int | None = None
-    """The account that agents get when the service is root; None for any other service, and where root may not."""
+    """The account of agents when the service is root; None for any other service, and where root may not change
+    accounts.
+    """
     own_root: bool = False
-    """Whether a service that is root may make a box like bubblewrap's without it, as long as the box can be planned."""
+    """True if a service that is root may make a box like bubblewrap's without it, as long as the box can be planned."""
     program: str = "bwrap"
     """The bubblewrap that works."""
 
     @property
     def remedy(self) -> str:
-        """The command that lets this machine have bubblewrap's box."""
+        """Return the command that enables bubblewrap's box on this machine."""
         return INSTALL if self.bwrap == INSTALL else allowing()
 
     def lacks(self, kind: BoxKind, network: Network = Network.FULL) -> str:
-        """Why there is no such box here; empty when there is."""
+        """Return why this machine can't make such a box; empty if it can."""
         match kind:
             case BoxKind.BWRAP:
                 if self.bwrap and not self.own_root:
@@ -78,7 +80,7 @@ _seen: dict[int, tuple[float, Machine]] = {}
 
 
 def look(uid: int) -> Machine:
-    """Try what this machine has, once; again now and then while bubblewrap fails, for somebody may mend that."""
+    """Try what this machine can do, and cache the result. While bubblewrap fails, try again after `AGAIN_SECONDS`."""
     at, there = _seen.get(uid, (0.0, None))
     if there is None or (there.bwrap and time.monotonic() > at + AGAIN_SECONDS):
         there = _look(uid)
@@ -97,7 +99,7 @@ def _look(uid: int) -> Machine:
 
 
 def allowing() -> str:
-    """Return the command that allows user namespaces here: it turns off the setting that forbids them."""
+    """Return the command that allows user namespaces here, by turning off the setting that forbids them."""
     for name, forbidden in FORBIDS.items():
         with contextlib.suppress(OSError, ValueError):
             if int(KERNEL.joinpath(*name.split(".")).read_text()) == forbidden:
@@ -107,7 +109,7 @@ def allowing() -> str:
 
 
 def tried(uid: int, programs: Sequence[str]) -> Machine:
-    """Try everything, each in a process of its own."""
+    """Try each mechanism in its own process."""
     box = Box(BoxKind.BWRAP, Network.NONE, Path("/"), Path("/"), Path("/tmp"), cwd_writable=False)  # noqa: S108
     account = uid if os.geteuid() == 0 and not _in_a_child(lambda: _become(stage.planned(box), uid)) else None
     own_network = not _in_a_child(lambda: network.enter(replace(box, kind=BoxKind.LANDLOCK)))
@@ -157,7 +159,7 @@ def _takes_own_root(box: Box) -> bool:
 
 
 def _in_a_child(what: Callable[[], None], fork: Callable[[], int] = os.fork) -> str:
-    """What went wrong; empty when nothing did."""
+    """Run a function in a forked child. Return its error; empty if it succeeded."""
     read, write = os.pipe()
     pid = fork()
     if pid == 0:

@@ -1,7 +1,7 @@
-"""The network of a run: none but a loopback of its own, on which our proxy listens if there is a model to be reached.
+"""A run's network: only a loopback of its own, on which the service's proxy listens if the run may reach hosts.
 
-The sockets are opened inside the run's network and handed to the proxy, which stands outside: so nothing of ours has
-to run inside, and nothing but those sockets leads out.
+The sockets are opened inside the run's network namespace and handed to the proxy outside. So no process of the service
+runs inside, and only those sockets lead out.
 """
 
 import os
@@ -17,19 +17,19 @@ LOOPBACK = "127.0.0.1"
 PROXY_PORT = 3128
 BACKLOG = 64
 MOST_SOCKETS = 253
-"""As many as the kernel hands over at once."""
+"""The most descriptors that the kernel passes at once."""
 
 
 def local_ports(box: Box) -> tuple[int, ...]:
-    """Services of this machine that the box may use: they are found at their usual address."""
+    """Return the ports of this machine's services that the box may use; inside, they have the same address."""
     named = (entry.port for entry in map(Entry.read, box.hosts) if entry.host == LOOPBACK)
     return tuple(dict.fromkeys(filter(None, named)))
 
 
 def enter(box: Box) -> None:
-    """Leave the machine's network, unless the box has all of it; root also leaves its shared memory in any case.
+    """Leave the machine's network, unless the box has all of it. Root also leaves its shared memory in any case.
 
-    Bubblewrap leaves that by itself.
+    Bubblewrap leaves shared memory by itself.
     """
     memory = 0 if box.kind is BoxKind.BWRAP else kernel.CLONE_NEWIPC
     if box.network is Network.FULL or not box.own_network:
@@ -44,7 +44,7 @@ def enter(box: Box) -> None:
 
 
 def _unshare_as_nobody_special() -> None:
-    """An account that is not root makes a user namespace first, in which it stays who it is."""
+    """Make a user namespace first, as an account that is not root needs it. The account keeps its id there."""
     uid, gid = os.geteuid(), os.getegid()
     kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC)
     Path("/proc/self/setgroups").write_text("deny")
@@ -53,16 +53,16 @@ def _unshare_as_nobody_special() -> None:
 
 
 def listening(box: Box) -> list[socket.socket]:
-    """What the proxy listens on: first itself, then a socket for each service of this machine."""
+    """Open the listening sockets: the proxy's first, then one for each service of this machine."""
     if box.network is not Network.MODEL:
         return []
     first = PROXY_PORT if box.own_network else 0
-    others = local_ports(box) if box.own_network else ()  # without a network of its own it reaches them directly
+    others = local_ports(box) if box.own_network else ()  # without its own network the box reaches them directly
     return [_listen(port) for port in (first, *others)]
 
 
 def hand_over(channel: socket.socket, box: Box) -> None:
-    """Listen in the network of this process, for who is at the other end of the channel."""
+    """Listen in this process's network, and send the sockets to the other end of the channel."""
     sockets = listening(box)
     socket.send_fds(channel, [b"1"], [each.fileno() for each in sockets])
     for each in sockets:
@@ -70,7 +70,7 @@ def hand_over(channel: socket.socket, box: Box) -> None:
 
 
 def taken_over(channel: socket.socket) -> list[socket.socket]:
-    """Return the sockets that were handed over at the other end."""
+    """Return the sockets that the other end handed over."""
     _, descriptors, *_ = socket.recv_fds(channel, 1, MOST_SOCKETS)
     return [socket.socket(fileno=each) for each in descriptors]
 
@@ -84,7 +84,7 @@ def _listen(port: int) -> socket.socket:
 
 
 def variables(port: int, old: Mapping[str, str]) -> dict[str, str]:
-    """By what programs find the proxy. What the machine's own way out was is the proxy's affair now."""
+    """Set the environment variables by which programs find the proxy, in place of the machine's own."""
     proxy = f"http://{LOOPBACK}:{port}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     local = f"localhost,{LOOPBACK},::1"

@@ -1,8 +1,8 @@
-"""A box like bubblewrap's, made by a service that is root: the same root, processes and limits, without the program.
+"""A box like bubblewrap's, made by a service that is root: equal root, processes and limits, without the program.
 
-A supervisor that is the first process of a namespace of its own (`kernel.fork_as_first`) has a part of it already. What
-bubblewrap would add costs a twentieth of all that a short job takes: its own start, a second process that waits for
-the first, a list of all mounts that it reads for each piece it mounts, and a user namespace, which root does not need.
+A supervisor that is the first process of its pid namespace (`kernel.fork_as_first`) has a part of it already. What
+bubblewrap would add costs a twentieth of the time of a short job: its own start, a second process that waits for the
+first, a list of all mounts that it reads for each mount, and a user namespace, which root does not need.
 """
 
 import contextlib
@@ -18,13 +18,13 @@ from activities.boxes.box import Box, BoxKind
 from activities.boxes.firm_places import ways
 
 ROOT = "/sys"
-"""Where it is laid: every machine has this folder, and no box does."""
+"""Mount point of the new root: every machine has this folder, and no box does."""
 
 OWN = kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | kernel.CLONE_NEWCGROUP
 NAME = "box"
 PROCESSES = "hidepid=2"
-"""A program sees what its own account runs in the box, not the supervisor or the proxy: those are in the machine's
-network, and `/proc/<pid>/net` would tell of it.
+"""Programs see only their own account's processes in the box, not the supervisor or the proxy: those are in the
+machine's network, and `/proc/<pid>/net` would reveal it.
 """
 
 DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
@@ -35,21 +35,23 @@ TERMINALS = "newinstance,ptmxmode=0666,mode=620"
 
 @dataclass(frozen=True)
 class Root:
-    """What is to be laid there, found out by looking at the machine. Who does it has little left to work out."""
+    """The mounts of a box, planned by looking at the machine, so that the process that makes them has little left to
+    do.
+    """
 
     uid: int
     links: Mapping[str, str]
-    """Of the system's folders, those that are links."""
+    """System folders that are symlinks, with their targets."""
     system: Mapping[str, str]
-    """The others, and what stands in the place of /etc: read-only. From where on the machine each comes."""
+    """Other system folders and /etc, read-only, with their source on the machine."""
     scratch: Sequence[str]
     places: Mapping[str, bool]
-    """What the box names; whether it can be changed."""
+    """Paths of the box; the value says if they are writable."""
     files: Sequence[str] = ()
-    """Of all these, what is no folder."""
+    """All of these paths that are not folders."""
 
     def lay(self) -> None:
-        """What this process and its children see from here on. It has to be the first of a namespace."""
+        """Mount the root for this process and its children. This process has to be the first of a pid namespace."""
         kernel.own_mounts(OWN)
         socket.sethostname(NAME)
         mask = os.umask(0)
@@ -61,7 +63,7 @@ class Root:
         kernel.give_no_capabilities()
 
     def _lay(self) -> None:
-        with contextlib.suppress(OSError):  # it is no mount here
+        with contextlib.suppress(OSError):  # not a mount on this machine
             kernel.detach(ROOT)
         kernel.mount("tmpfs", ROOT, "tmpfs", kernel.MS_NOSUID, f"mode=755,size={bwrap.TMP_BYTES}")
         os.mkdir(f"{ROOT}/proc", 0o755)
@@ -81,7 +83,7 @@ class Root:
             self._put(path, path, writable=writable)
 
     def _devices(self) -> None:
-        """The harmless ones, terminals of its own, and memory to share."""
+        """Make the harmless devices, terminals of its own, and shared memory."""
         folder = f"{ROOT}/dev"
         os.mkdir(folder, 0o755)
         kernel.mount("tmpfs", folder, "tmpfs", kernel.MS_NOSUID, f"mode=755,size={bwrap.TMP_BYTES}")
@@ -91,7 +93,7 @@ class Root:
         for name, number in DEVICES.items():
             try:
                 os.mknod(f"{folder}/{name}", stat.S_IFCHR | 0o666, os.makedev(*number))
-            except PermissionError:  # a container's root may not make one
+            except PermissionError:  # a container's root may not make devices
                 os.mknod(f"{folder}/{name}", stat.S_IFREG | 0o666)
                 kernel.mount(f"/dev/{name}", f"{folder}/{name}", None, kernel.MS_BIND)
         for name, target in DEVICE_LINKS.items():
@@ -99,7 +101,7 @@ class Root:
         kernel.mount("devpts", f"{folder}/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, TERMINALS)
 
     def _put(self, source: str, path: str, *, writable: bool) -> None:
-        """What is there on the machine is there in the box, with all that is mounted below it."""
+        """Bind-mount a path of the machine in the box, with its submounts."""
         if path in self.files:
             self._folder(os.path.dirname(path))
             with contextlib.suppress(FileExistsError):
@@ -110,7 +112,7 @@ class Root:
         kernel.restrict_mounts(ROOT + path, read_only=not writable)
 
     def _folder(self, path: str) -> None:
-        """A folder to lay something over. Where the account may write, also those on the way are its own."""
+        """Make a mount point. In writable folders the account also owns its parents."""
         with contextlib.suppress(FileExistsError):
             try:
                 os.mkdir(ROOT + path, 0o755)
@@ -126,8 +128,8 @@ class Root:
 
 
 def planned(box: Box) -> Root | None:
-    """How the root is laid out for a box. None: bubblewrap has to do that itself, as the account of agents, since root
-    would follow a link that an agent has made; or the box has no copy of /etc, in which that account has a name.
+    """Plan the root for a box. Return None if bubblewrap has to make it as the account of agents, since root would
+    follow an agent's link, or if the box has no copy of /etc, which names that account.
     """
     if not (box.own_root and box.kind is BoxKind.BWRAP and box.uid is not None and box.etc and _stands_apart(box)):
         return None
@@ -143,7 +145,7 @@ def planned(box: Box) -> Root | None:
 
 
 def _stands_apart(box: Box) -> bool:
-    """Whether no place of the box stands in another one, or where the root is laid."""
+    """Return whether no path of the box is inside another one, or at the mount point of the root."""
     places = [f"{path}/" for path in box.places]
     apart = not any(inner != outer and inner.startswith(outer) for inner in places for outer in places)
     known = (*box.places, box.home, *box.scratch)
@@ -152,7 +154,7 @@ def _stands_apart(box: Box) -> bool:
 
 @functools.lru_cache(1)
 def _system(moment: int) -> tuple[dict[str, str], dict[str, str]]:
-    """The system's folders that are links, and the others: the same for every box of a second."""
+    """Return the system's folders that are symlinks, and the others. Cached for one second."""
     there = [str(path) for path in system.folders()]
     links = {path: os.readlink(path) for path in there if os.path.islink(path)}
     return links, {path: path for path in there if path not in links}

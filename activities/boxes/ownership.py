@@ -1,4 +1,4 @@
-"""Handing files to the account of agents, and back: when the service is root and its agents are not."""
+"""Hand files to the account of agents, and back: for a service that is root while its agents are not."""
 
 import contextlib
 import os
@@ -12,25 +12,25 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 MOST_LEVELS = 400
-"""Folders in folders; what lies deeper stays whose it is."""
+"""Depth of nested folders; files below it keep their owner."""
 
 
 def hand_over(paths: Iterable[Path], uid: int, *, within: bool = True) -> None:
-    """These folders belong to the account from here on, and so does everything in them unless `within` is False. No
-    link is followed, no other disk entered; a link on the way to them that agents may have made is a LinkError.
+    """Give these folders to the account, with all in them unless `within` is False.
 
-    A file with a second name somewhere is left as it is: it may not be of this folder alone.
+    Follow no link and enter no other disk. Raise LinkError for a link on the way that agents may have made. Skip files
+    with a second hard link: they may not belong to this folder alone.
     """
-    way = ways(uid) if uid else None  # what goes back to root stands in folders of the service
+    way = ways(uid) if uid else None  # what goes back to root is in folders of the service
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
             _own(path, uid, way(str(path.parent)).end if way else None, within=within)
 
 
 def let_read(paths: Iterable[Path], uid: int) -> None:
-    """Let the account's group read these and all in them, and nobody else. Links in them are not followed.
+    """Let only the account's group read these paths and all in them. Links in them are not followed.
 
-    What every account may read stays as it is. For folders that agents cannot write.
+    Files that every account may read stay as they are. For folders that agents cannot write.
     """
     for path in paths:
         _let_read(path.resolve(), uid)
@@ -50,7 +50,7 @@ def _let_read(path: Path, uid: int) -> None:
 
 
 def _own(top: Path, uid: int, folder: str | None, *, within: bool) -> None:
-    """What stands in that folder, which is looked at if it is told."""
+    """Change the owner of `top`. With `folder`, raise LinkError unless its parent really is that folder."""
     around = os.open(top.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if folder is not None:
@@ -65,7 +65,7 @@ def _own(top: Path, uid: int, folder: str | None, *, within: bool) -> None:
 
 
 def _own_below(folder: int, uid: int, device: int, levels: int) -> None:
-    """All that is in an opened folder, which is closed, so many levels down."""
+    """Change the owner of all in an open folder, down to `levels`; close it."""
     try:
         with os.scandir(folder) as listing:
             for entry in listing:

@@ -1,6 +1,6 @@
-"""Proof that a box holds: a program in it tries what it must not be able to do, on things made for the purpose.
+"""Proof that a box holds: a program in it tries forbidden actions, on targets made for the purpose.
 
-`python -I -S probes.py KIND NETWORK UID` prints what worked, as JSON; a UID of 0 is none.
+`python -I -S probes.py KIND NETWORK MACHINE` prints as JSON what worked; MACHINE is a `Machine` as JSON.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ OPEN_BY_NETWORK = {
     "send packets to the host's loopback",
     "see the host's connections",
 }
-"""Not a fault where the settings ask for the whole network."""
+"""Probes that may succeed where the settings give the box the whole network."""
 
 WORKS = "work in its folder"
 _PROGRAM = """
@@ -84,12 +84,12 @@ for name, script in probes.items():
 
 @dataclass(frozen=True)
 class Proof:
-    """What a box was tried for."""
+    """The result of trying a box."""
 
     problem: str = ""
-    """Why it could not be tried, or why nothing can be done in it."""
+    """The reason why the box could not be tried, or why nothing works in it."""
     escaped: tuple[str, ...] = ()
-    """What worked although it must not."""
+    """Forbidden actions that worked."""
 
     @property
     def holds(self) -> bool:
@@ -104,7 +104,7 @@ _proving = threading.Lock()
 
 
 def proved(kind: BoxKind, network: Network, there: Machine) -> Proof:
-    """Try a box once in this process, and again now and then while it does not hold."""
+    """Try a box once in this process and cache the proof. Try again after `AGAIN_SECONDS` while it does not hold."""
     with _proving:
         at, proof = _proofs.get((kind, network, there), (0.0, None))
         if proof is None or (not proof.holds and time.monotonic() > at + AGAIN_SECONDS):
@@ -114,7 +114,7 @@ def proved(kind: BoxKind, network: Network, there: Machine) -> Proof:
 
 
 def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
-    """Try a box of this machine, in a process of its own: what `proved` remembers."""
+    """Try a box of this machine, in a process of its own. `proved` caches the result."""
     command = [sys.executable, "-I", "-S", __file__, kind.value, network.value, json.dumps(asdict(there))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False, cwd="/")
     if done.returncode:
@@ -128,7 +128,7 @@ def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
 
 
 def tried(kind: BoxKind, network: Network, there: Machine) -> list[str]:
-    """What worked in the box."""
+    """List the probes that worked in the box."""
     with tempfile.TemporaryDirectory(prefix="service-box-") as folder, _things(Path(folder)) as at:
         work = Path(folder, "user", "work")
         read = (Path(folder, "lent"), *needed((sys.executable,), None, Path.home()))
@@ -160,7 +160,7 @@ def tried(kind: BoxKind, network: Network, there: Machine) -> list[str]:
 
 
 def _play(told: Mapping[str, Any], command: Sequence[str], said: int, *, first: bool) -> None:
-    """As a supervisor does."""
+    """Start the probes as a supervisor starts a command, and wait for them."""
     env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
     with boxed(told, command, env, first=first) as held:
         streams = os.open(os.devnull, os.O_RDONLY), said, sys.stderr.fileno()
@@ -169,7 +169,7 @@ def _play(told: Mapping[str, Any], command: Sequence[str], said: int, *, first: 
 
 
 def _in_first(what: Callable[[], None]) -> None:
-    """In a process that is the first of a namespace of its own."""
+    """Run a function as the first process of a new pid namespace."""
     if (pid := kernel.fork_as_first()) == 0:
         try:
             what()
@@ -182,7 +182,7 @@ def _in_first(what: Callable[[], None]) -> None:
 
 
 def _end(pid: int) -> None:
-    """Wait for the program, and kill it with its session if that takes too long."""
+    """Wait for the program, and kill its session if it takes too long."""
     killer = threading.Timer(SECONDS, os.killpg, (pid, signal.SIGKILL))
     killer.start()
     os.waitpid(pid, 0)
@@ -191,7 +191,7 @@ def _end(pid: int) -> None:
 
 @contextlib.contextmanager
 def _things(folder: Path) -> Iterator[dict[str, object]]:
-    """What is to be out of reach."""
+    """Make the probes' targets: files, sockets and shared memory that a box must not reach."""
     for name in ("user/work", "user/tmp", "lent", "outside"):
         (folder / name).mkdir(parents=True)
     (folder / "user" / "key").write_text("secret")
@@ -229,7 +229,7 @@ def _echo(udp: socket.socket) -> None:
 
 
 def _shared(name: str, stack: contextlib.ExitStack) -> str:
-    """Make a file of shared memory that every account may read, where the machine has a folder for them."""
+    """Make a file of shared memory that every account may read, if the machine has a folder for them."""
     path = Path("/dev/shm", name)  # noqa: S108
     with contextlib.suppress(OSError):
         path.write_text("shared")
@@ -239,7 +239,7 @@ def _shared(name: str, stack: contextlib.ExitStack) -> str:
 
 
 def _segment(stack: contextlib.ExitStack) -> int:
-    """Make a segment of System V's shared memory that every account may attach; its key."""
+    """Make a segment of System V shared memory that every account may attach. Return its key."""
     key = int.from_bytes(os.urandom(3), "big") + 1
     segment = kernel.libc().shmget(key, 16, IPC_CREAT | 0o666)
     if segment >= 0:

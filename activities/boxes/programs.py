@@ -1,6 +1,6 @@
-"""What a program consists of: its file, and what stands around it that it cannot start without.
+"""The files of a program: the program itself, and the installation and interpreter that it needs to start.
 
-Only of what an operator registered or set: a name that an agent made up is never looked at.
+Only programs that an operator registered or set: a name that an agent made up is never looked up.
 """
 
 import os
@@ -11,13 +11,13 @@ from pathlib import Path
 from activities.boxes.system import is_system
 
 DEEPEST = 4
-"""Of programs that are started by programs."""
+"""Depth of programs that start programs."""
 
 FIRST_LINE = 512
 
 
 def needed(command: Sequence[str], search: str | None, home: Path) -> tuple[Path, ...]:
-    """Files and folders outside the system that a command names: its program, and arguments that are files."""
+    """List the files and folders outside the system that a command needs: its program, and arguments that are files."""
     found = shutil.which(command[0], path=search) if command else None
     named = [Path(found)] if found else []
     named += [Path(word) for word in command[1:] if os.path.isabs(word) and os.path.isfile(word)]
@@ -25,7 +25,7 @@ def needed(command: Sequence[str], search: str | None, home: Path) -> tuple[Path
 
 
 def _parts(file: Path, search: str | None, home: Path, depth: int) -> Iterator[Path]:
-    """The file as it is called and as it is, the installation it belongs to, what interprets it."""
+    """Yield the file as named and with links resolved, its installation, and its interpreter."""
     real = file.resolve()
     for path in dict.fromkeys((file, real)):
         if not is_system(path):
@@ -36,7 +36,7 @@ def _parts(file: Path, search: str | None, home: Path, depth: int) -> Iterator[P
 
 
 def _installation(file: Path, home: Path) -> Iterator[Path]:
-    """A prefix with `bin` and `lib`, a virtual environment with what it was made from, a tree of node's packages."""
+    """Yield a prefix with `bin` and `lib`, a virtual environment with its base, or node's package tree."""
     if modules := next((each for each in reversed(file.parents) if each.name == "node_modules"), None):
         yield modules
     prefix = file.parent.parent
@@ -52,7 +52,7 @@ def _installation(file: Path, home: Path) -> Iterator[Path]:
 
 
 def _interpreter(file: Path, search: str | None) -> Path | None:
-    """What its first line names."""
+    """Find the interpreter that the file's first line names."""
     try:
         with file.open("rb") as opened:
             first = opened.read(FIRST_LINE).partition(b"\n")[0]

@@ -1,7 +1,7 @@
-"""The way out of a box with the network `model`: HTTP's CONNECT, and plain requests, to the hosts it names.
+"""The way out of a box with the network `model`: HTTP's CONNECT, and plain requests, to the hosts that the box names.
 
-A process of its own for each run, forked by the run's supervisor for the first connection, and ended with it. It looks
-at no content: what goes through is mostly encrypted, and a host that is let through can be told anything.
+Each run has a proxy process of its own. The run's supervisor forks it for the first connection, and it ends with the
+supervisor. The proxy inspects no content: most of it is encrypted, and an allowed host can be sent anything.
 """
 
 import _thread  # `threading` makes its locks anew in every process that a supervisor, too, forks
@@ -31,14 +31,14 @@ CONNECTIONS = 256
 _SHOWN = 100
 NOTES = 64
 DESCRIPTORS = 1024
-"""A supervisor has a dozen; the proxy needs none of them."""
+"""Descriptors to close: a supervisor has a dozen, and the proxy needs none of them."""
 
 _REQUEST = re.compile(rb"([A-Z]+) ([!-~]+) (HTTP/1\.[01])", re.ASCII)
 _ADDRESS = re.compile(r"http://([^/?#]+)(/[^#]*|\?[^#]*|)")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t -~\x80-\xff]*")
 _ONCE = (b"host", b"content-length", b"transfer-encoding")
 _OURS = (b"host", b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization")
-"""Headers for a proxy, and those that it writes itself."""
+"""Headers for a proxy, and those that the proxy writes itself."""
 
 _PROXY = re.compile(r"(?:http://)?(\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]+)(?::([0-9]{1,5}))?/?", re.ASCII)
 _UPSTREAM = "the machine's own proxy"
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class RefusedError(Exception):
-    """A host that is not let through, or that cannot be reached; what the program is told."""
+    """A host that the box does not allow, or that can't be reached. The program gets the message."""
 
     def __init__(self, status: str, said: str) -> None:
         super().__init__(said)
@@ -60,15 +60,15 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What a program asks of the proxy."""
+    """A program's request to the proxy."""
 
     target: Target
     first: bytes
-    """What its host is sent first: nothing through a tunnel, else the request as a server takes it."""
+    """Bytes to send to the host first: empty for a tunnel, else the request as a server takes it."""
 
     @classmethod
     def read(cls, head: bytes) -> "Request":
-        """Read a request strictly, up to its blank line."""
+        """Parse a request strictly, up to its blank line."""
         line, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
         request, headers = _REQUEST.fullmatch(line), [_HEADER.fullmatch(each) for each in lines]
         names = [each[1].lower() for each in headers if each]
@@ -97,19 +97,19 @@ def _target(text: str, port: int | None = None) -> Target:
 
 @dataclass
 class Proxy:
-    """One run's proxy."""
+    """The proxy of one run."""
 
     box: Box
     note: Callable[[str], None]
-    """Where it is written down what was refused; once for each host."""
+    """Logs a refusal; each text is logged once."""
     _noted: set[str] = field(default_factory=set)
     _unknown: set[str] = field(default_factory=set)
     """Names that could not be looked up here, and are left to the machine's own proxy."""
     _room: int = field(default_factory=lambda: os.eventfd(CONNECTIONS, os.EFD_SEMAPHORE | os.EFD_CLOEXEC))
-    """A semaphore of the kernel's."""
+    """A semaphore of the kernel (eventfd) that limits connections."""
 
     def serve(self, sockets: list[socket.socket]) -> None:
-        """The first socket is the proxy's, each further one stands for a service of this machine."""
+        """Serve the proxy's socket, which is the first one, and a service of this machine on each further one."""
         first, *others = sockets
         for other in others:
             _thread.start_new_thread(self._accept, (other, self._to_service))
@@ -121,7 +121,7 @@ class Proxy:
             program, _ = listening.accept()
             try:
                 _thread.start_new_thread(self._handle, (program, handle))
-            except RuntimeError:  # agents have used up the threads of their account: others of it live on
+            except RuntimeError:  # agents have used up the threads of their account; other processes of it go on
                 program.close()
                 os.eventfd_write(self._room, 1)
 
@@ -170,11 +170,11 @@ class Proxy:
             raise RefusedError("502 Bad Gateway", f"{target} cannot be reached: {error}") from None
 
     def _addresses(self, target: Target, entry: Entry) -> list[str]:
-        """Look the host up, once: what is returned is connected to, wherever its name leads a moment later.
+        """Resolve the host once, and connect to these addresses only: its name may lead elsewhere a moment later.
 
-        The machine's own proxy looks names up itself, so it is asked for an address where a pattern lets the host
-        through. A name that is written out it is asked for by name, also if it is unknown here; it is refused if
-        it leads to this machine.
+        The machine's own proxy resolves names itself. If a pattern allows the host, that proxy is asked for the
+        address. If the host is written out, that proxy is asked for the name, even if it is unknown here; a name that
+        leads to this machine is refused.
         """
         written_out = not entry.is_pattern
         left_to_upstream = written_out and bool(self.box.upstream)
@@ -186,7 +186,7 @@ class Proxy:
             found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
         except socket.gaierror as error:
             if left_to_upstream:
-                self._unknown.add(target.host)  # a network without names of the internet may take long to say so
+                self._unknown.add(target.host)  # a network without DNS of the internet may take long to fail
                 return []
             name_it = f"; name it in [runtimes.<name>].hosts to leave that to {_UPSTREAM}" if self.box.upstream else ""
             raise OSError(f"{error.strerror}{name_it}") from None
@@ -197,13 +197,13 @@ class Proxy:
         return good
 
     def _through(self, target: Target) -> socket.socket:
-        """By the machine's own proxy."""
+        """Connect through the machine's own proxy."""
         upstream = _PROXY.fullmatch(self.box.upstream)
-        if upstream is None:  # it may hold a password
+        if upstream is None:  # the setting may hold a password: don't show it
             raise OSError(f"{_UPSTREAM} has no address of the form http://host:port")
         there = socket.create_connection((upstream[1].strip("[]"), int(upstream[2] or 80)), DIAL_SECONDS)
         there.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
-        head, _ = _head(there, at_once=1)  # the next byte is the host's
+        head, _ = _head(there, at_once=1)  # one byte at a time: the next byte is the host's
         if head.split(b"\r\n", 1)[0].split()[1:2] != [b"200"]:
             there.close()
             raise OSError(f"{_UPSTREAM} refuses {target}")
@@ -230,7 +230,7 @@ def _first(places: Sequence[T], dial: Callable[[T], socket.socket]) -> socket.so
 
 
 def _head(program: socket.socket, at_once: int = PIECE) -> tuple[bytes, bytes]:
-    """A request up to its blank line, and what came behind it."""
+    """Read a request up to its blank line. Return it, and the bytes after it."""
     read = b""
     while b"\r\n\r\n" not in read:
         piece = program.recv(at_once)
@@ -242,7 +242,7 @@ def _head(program: socket.socket, at_once: int = PIECE) -> tuple[bytes, bytes]:
 
 
 def _join(one: socket.socket, other: socket.socket) -> None:
-    """Both ways, until both have nothing more to say. A model may think for as long as it likes."""
+    """Copy both ways until both sides have closed. No timeout: a model may think for as long as it likes."""
     one.settimeout(None)
     other.settimeout(None)
     done = _thread.allocate_lock()
@@ -275,7 +275,7 @@ class Waiting:
     sockets: list[socket.socket]
 
     def fork(self) -> int | None:
-        """Start the proxy, which has the sockets from here on; None if it cannot be, so nobody listens any more."""
+        """Fork the proxy, which takes over the sockets. Return None if that fails; then nothing listens any more."""
         parent = os.getpid()
         try:
             pid = os.fork()
@@ -293,7 +293,7 @@ class Waiting:
 
 
 def _be_proxy(waiting: Waiting, parent: int) -> None:
-    """All of this process from here on. It is no more than the agents are, and ends with its supervisor."""
+    """Run the proxy in this forked process, with the rights of agents. It ends with its supervisor."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
@@ -302,7 +302,7 @@ def _be_proxy(waiting: Waiting, parent: int) -> None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
-        libc().prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # what it reaches is not its account's: nobody of that looks into it
+        libc().prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # others of its account may not inspect it
     begin = FIRST_OTHER
     for each in (*sorted(each.fileno() for each in waiting.sockets), DESCRIPTORS):
         os.closerange(begin, each)

@@ -1,7 +1,7 @@
-"""System calls that programs in a box cannot make: a filter of the kernel (seccomp).
+"""System calls that programs in a box cannot make: a seccomp filter of the kernel.
 
-A filter sees the numbers that a call is given, and never the path or the memory that they lead to. Calls that must be
-decided by a path are handed to the listener that the kernel gives for this (`decided_calls`).
+A filter sees only the numbers that a call is given, never the path or memory they point to. Calls that depend on a path
+go to the listener that the kernel provides (`decided_calls`).
 """
 
 import ctypes
@@ -14,7 +14,7 @@ from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.kernel import checked, libc
 
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""For each known machine: its column in `CALLS`, and how a filter is told of its programs."""
+"""Column in `CALLS` and audit architecture (AUDIT_ARCH) by machine."""
 
 CALLS: dict[str, tuple[int | None, int | None]] = {
     "open": (2, None),
@@ -72,7 +72,7 @@ CALLS: dict[str, tuple[int | None, int | None]] = {
     "sched_setaffinity": (203, 122),
     "sched_setattr": (314, 274),
 }
-"""The numbers of each call on x86_64 and aarch64; None where a machine has no such call."""
+"""Call numbers on x86_64 and aarch64; None where a machine has no such call."""
 
 WITHOUT_USE = (
     *("io_uring_setup", "io_uring_enter", "io_uring_register", "add_key", "request_key", "keyctl", "bpf"),
@@ -83,12 +83,12 @@ WITHOUT_USE = (
 WITHOUT_USE_IN_LANDLOCK = (
     *("fchmodat2", "setxattrat", "removexattrat", "file_setattr", "open_tree", "open_tree_attr", "mount_setattr"),
 )
-"""Younger forms of calls that are decided, for which programs have a fallback; Landlock refuses all mounting."""
+"""Younger forms of decided calls, for which programs have a fallback; Landlock refuses all mounting."""
 
 SET_ID_BITS = 0o6000
 MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
-"""The argument with the mode. A set-uid file of the service's account would lend that account to others. The bits that
-a file is made with go with the first thing that is written to it.
+"""The argument with the mode. A set-uid file of the service's account would lend that account to others. Set-uid
+bits that a file is created with vanish at the first write to it.
 """
 
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
@@ -107,42 +107,42 @@ DECIDED = (
     *("utime", "utimes", "futimesat", "utimensat", "setxattr", "lsetxattr", "fsetxattr"),
     *("removexattr", "lremovexattr", "fremovexattr", "truncate"),
 )
-"""Decided by the file they lead to: Landlock mediates no changes of metadata, and truncate(2) only from Linux 6.2."""
+"""Decided by their target file: Landlock mediates no changes of metadata, and truncate(2) only from Linux 6.2."""
 
 DECIDED_BY_PROCESS = {"sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0, "setpriority": 1}
-"""The argument that names a process. 0, the caller, is allowed; for others it is decided."""
+"""The argument that names a process. 0, the caller, is allowed; others are decided."""
 
 OWN_PROCESS = {"prlimit64": 0, "sched_setattr": 0, "ioprio_set": 1}
 """The argument that names a process, which must be 0."""
 
 KIND_OF_PROCESS = {"setpriority": 0, "ioprio_set": 1}
-"""For calls whose first argument says that the second is a process, and not a group or a user: with which value."""
+"""For calls whose first argument says if the second is a process, a group or a user: the value for a process."""
 
 LOAD, MASK, IF_EQUAL, IF_AT_LEAST, IF_BITS, ANSWER = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 NUMBER, MACHINE, ARGUMENTS = 0, 4, 16
-"""Where a filter finds them."""
+"""Offsets in the data that a filter reads."""
 
 X32 = 0x40000000
-"""From here on numbers are those of x86_64's other kind of programs."""
+"""First number of the x32 ABI's calls on x86_64."""
 
 ALLOWED, LISTENER, REFUSED = 0x7FFF0000, 0x7FC00000, 0x00050000
 SET_FILTER, NEW_LISTENER, WAIT_KILLABLE = 1, 1 << 3, 1 << 5
 
 Step = tuple[int, int, int, int]
-"""Of a filter: what is done, how many steps are left out if it is so and if not, with what."""
+"""A BPF instruction: code, instructions to skip if true, and if false, operand."""
 
 
 def number(call: str) -> int | None:
-    """A call's number on this machine; None where it has none."""
+    """Return a call's number on this machine; None if it has none."""
     column = MACHINES.get(os.uname().machine)
     return None if column is None else CALLS[call][column[0]]
 
 
 def install(box: Box) -> int | None:
-    """Filter the calls of this process and its children. It cannot be undone.
+    """Filter the calls of this process and its children for good.
 
-    Return the listener to which a Landlock box's decided calls go. Without one (a kernel before 5.0, a container that
-    has a listener already) they are refused.
+    Return the listener that receives a Landlock box's decided calls. Without one (a kernel before 5.0, a container that
+    has a listener already) these calls are refused.
     """
     if os.uname().machine not in MACHINES:
         return None
@@ -163,7 +163,7 @@ def _set_filter(flags: int, steps: Sequence[Step]) -> int:
 
 
 def _steps(box: Box, decided: int) -> list[Step]:
-    """A filter for programs of the machine's own kind; others, 32-bit ones, can make no call."""
+    """Build a filter for programs of the machine's own architecture; others (32-bit ones) can make no call."""
     _, machine = MACHINES[os.uname().machine]
     unknown = (ANSWER, 0, 0, REFUSED | errno.ENOSYS)
     steps = [(LOAD, 0, 0, MACHINE), (IF_EQUAL, 1, 0, machine), unknown]
@@ -175,7 +175,7 @@ def _steps(box: Box, decided: int) -> list[Step]:
 
 
 def _blocks(box: Box, decided: int) -> Iterator[tuple[str, list[Step]]]:
-    """For each call that is not simply allowed, the steps that answer it. The first block of a call counts."""
+    """Yield each call that is not simply allowed, with the steps that answer it. The first block of a call counts."""
     landlock = box.kind is BoxKind.LANDLOCK
     for call in (*WITHOUT_USE, *(WITHOUT_USE_IN_LANDLOCK if landlock else ())):
         yield call, [(ANSWER, 0, 0, REFUSED | errno.ENOSYS)]
@@ -196,9 +196,9 @@ def _blocks(box: Box, decided: int) -> Iterator[tuple[str, list[Step]]]:
 
 
 def _sockets(box: Box) -> list[Step]:
-    """Answer by a socket's family, and for netlink by its protocol: the first lists devices and addresses.
+    """Answer by a socket's family, and for netlink by its protocol: NETLINK_ROUTE lists devices and addresses.
 
-    On the machine's own network, Landlock holds no protocol but TCP.
+    On the machine's own network only TCP is allowed, since Landlock restricts no other protocol.
     """
     allowed, unknown = (ANSWER, 0, 0, ALLOWED), REFUSED | errno.EAFNOSUPPORT
     route = [_load(2), (IF_EQUAL, 0, 1, NETLINK_ROUTE), allowed]
@@ -221,5 +221,5 @@ def _by_value(argument: int, values: Sequence[int], if_one: int, otherwise: int)
 
 
 def _load(argument: int) -> Step:
-    """The lower half of an argument, which is all of an `int`, a mode or a `pid_t`."""
+    """Load the lower half of an argument, which is all of an `int`, a mode or a `pid_t`."""
     return LOAD, 0, 0, ARGUMENTS + 8 * argument

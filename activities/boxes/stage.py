@@ -1,7 +1,7 @@
-"""What the account of agents could not reach is laid where it can: for a service that runs as root.
+"""Mounts that let the account of agents reach its folders, for a service that runs as root.
 
-Folders such as /root are private, so an account of its own could not even walk through them to its work folder. In a
-mount namespace of the run alone, an empty folder covers each of them, and only what the box names stands in it again.
+Folders such as /root are private, so the account could not even walk through them to its work folder. In the run's own
+mount namespace an empty folder covers each of them, and only the paths of the box are mounted there again.
 """
 
 import contextlib
@@ -16,34 +16,37 @@ from activities.boxes.box import Box, BoxKind
 from activities.boxes.firm_places import require, ways
 
 COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
-"""Covered too where the box is the machine's own root: sockets of other programs lie there."""
+"""Covered too where the box has the machine's own root: sockets of other programs are there."""
 
 UNUSED = "/sys"
-"""No box of bubblewrap has it. Most mounts of a machine are below it, and bubblewrap reads the list of all mounts once
-for each mount that it makes: without these it starts sooner."""
+"""No bubblewrap box has /sys. Most mounts of a machine are below it, and bubblewrap reads the list of all mounts
+once for each mount it makes: without these it starts sooner.
+"""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What is to be done, found out by looking at the machine. The process that does it has little left to work out."""
+    """The mounts of a box, planned by looking at the machine, so that the process that makes them has little left to
+    do.
+    """
 
     covers: Sequence[str]
-    """Folders that an empty one is laid over."""
+    """Folders to cover with an empty one."""
     scratch: Sequence[str]
-    """Empty folders of the account's own."""
+    """Empty folders that the account owns."""
     places: Mapping[str, bool]
-    """What is laid there again over what covers it; whether it is a folder."""
+    """Paths to mount again over the covers; the value says if it is a folder."""
     uid: int | None
     without: Sequence[str] = ()
-    """Of the machine's mounts, what the box has no use for."""
+    """The machine's mounts that the box does not need."""
     unfirm: Mapping[str, str] = field(default_factory=dict)
-    """The places that agents may have put a link on the way to, and where they stand if there is none."""
+    """Places with a way that agents may have put a link on; the value is where the place is without such a link."""
 
     def lay(self) -> None:
-        """Cover what is private, and lay what the box names over it."""
+        """Cover private folders, and mount the box's paths over the covers."""
         kernel.own_mounts()
         for path in self.without:
-            with contextlib.suppress(OSError):  # it is no mount here
+            with contextlib.suppress(OSError):  # not a mount on this machine
                 kernel.detach(path)
         held = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in self.places}
         for path, end in self.unfirm.items():
@@ -60,11 +63,11 @@ class Layout:
 
 
 def planned(box: Box) -> Layout:
-    """How the machine is laid out for a box."""
+    """Plan the mounts for a box."""
     in_bwrap = box.kind is BoxKind.BWRAP
     parts = bwrap.parts(box.program) if in_bwrap else ()
     needed = [*map(str, box.places), *([str(box.etc)] if box.etc else []), *parts]
-    mode = functools.cache(lambda path: os.stat(path).st_mode)  # most of them stand in the same folders
+    mode = functools.cache(lambda path: os.stat(path).st_mode)  # cached: most paths share their parent folders
     covers = _outermost({*filter(None, (_barrier(path, mode) for path in needed)), *_hidden(box)})
     scratch = tuple(map(str, box.scratch))
     below = [path for path in needed if any(_is_below(path, each) for each in (*covers, *scratch))]
@@ -76,12 +79,12 @@ def planned(box: Box) -> Layout:
 
 
 def _barrier(path: str, mode: Callable[[str], int]) -> str | None:
-    """The outermost folder on the way that not everybody may walk through."""
+    """Find the outermost folder on the path that not everybody may enter."""
     return next((each for each in _around(path) if not mode(each) & stat.S_IXOTH), None)
 
 
 def _around(path: str) -> Iterator[str]:
-    """The folders that it stands in, the outermost first."""
+    """Yield the path's parent folders, outermost first."""
     end = 0
     while (end := path.find("/", end)) >= 0:
         yield path[:end] or "/"
@@ -89,24 +92,23 @@ def _around(path: str) -> Iterator[str]:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    """Whether it is the folder, or stands in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _hidden(box: Box) -> Iterable[str]:
-    if box.kind is BoxKind.BWRAP:  # it has a root of its own
+    if box.kind is BoxKind.BWRAP:  # it has its own root
         return ()
     return (os.path.realpath(path) for path in (*COVERED, str(box.home)) if os.path.isdir(path))
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """Without those that stand in another one."""
+    """Drop the paths inside another one."""
     known = sorted(paths)
     return tuple(path for path in known if not any(path != other and _is_below(path, other) for other in known))
 
 
 def _make_place(path: str, *, is_folder: bool) -> None:
-    """Something to lay a folder or a file over; what an outer folder brought along is there already."""
+    """Create a mount point; an outer mount may have brought it along already."""
     try:
         if is_folder:
             os.mkdir(path, 0o755)

@@ -1,8 +1,8 @@
-"""Starting a program as a child, at once in its session, its streams and its box.
+"""Start a program as a child, in its own session, with its streams, and in its box.
 
-No `subprocess`: in a process that was forked itself it touches, and so copies, more memory, and it loads `threading`,
-which makes its locks anew in every process that is forked. What enters no box is spawned, and nothing is copied; so is
-what enters one that this process can leave again.
+No `subprocess`: in a forked process it touches, and so copies, more memory, and it loads `threading`, which makes its
+locks anew in every forked process. A program without a box is spawned, which copies nothing; so is one whose box this
+process can leave again.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from activities.boxes.way_back import NoWayBackError
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 FIRST_OTHER = 3
-"""The first descriptor that is no standard stream."""
+"""The first descriptor after the standard streams."""
 
 LAST_OTHER = 2**31 - 1
 DESCRIPTORS = "/dev/fd"
-"""A folder with those of the process that looks."""
+"""A folder with the descriptors of the process that reads it."""
 
 Streams = Sequence[int]
-"""Descriptors of what becomes the standard streams."""
+"""Descriptors that become the standard streams."""
 
 FAILED = 255
 WHY_BYTES = 4000
@@ -40,22 +40,23 @@ def start(
     enter: Callable[[Streams], None] | None = None,
     visit: Callable[[Streams], AbstractContextManager[None]] | None = None,
 ) -> int:
-    """The pid of a process in a session of its own, with these three streams and no other descriptor.
+    """Start a process in its own session, with these three streams and no other descriptor. Return its pid.
 
-    `enter` is run by it before it becomes the program; or else it is spawned inside of `visit`, in the folder that
-    this process has there. An OSError says what kept it from that; then there is no child.
+    A forked child calls `enter` before it becomes the program. With `visit`, the program is spawned inside of it, in
+    this process's folder there, and `enter` is the fallback. Raise OSError with the reason if that fails; then no child
+    is left.
     """
     if visit is not None:
         with contextlib.suppress(NoWayBackError), visit(streams):
             return _spawned(argv, ".", env, streams, resetids=True)
     if enter is None and os.path.isdir(DESCRIPTORS):
-        with contextlib.suppress(NotImplementedError):  # a system whose spawned processes stay in the session
+        with contextlib.suppress(NotImplementedError):  # spawned processes can't have their own session on this system
             return _spawned(argv, cwd, env, streams)
     return _forked(argv, cwd, env, streams, enter or (lambda _: None))
 
 
 def _spawned(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams, *, resetids: bool = False) -> int:
-    """Without a copy of this process's memory. For a moment this process stands in the folder of its child."""
+    """Spawn the program, without copying this process's memory. This process is in the child's folder for a moment."""
     actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(streams)]
     others = (int(name) for name in os.listdir(DESCRIPTORS))
     closing = [(os.POSIX_SPAWN_CLOSE, each) for each in others if each >= FIRST_OTHER]
@@ -82,7 +83,7 @@ def _forked(
                 _be(argv, cwd, env, streams, enter, write)
         finally:
             os.close(write)
-        why = os.read(read, WHY_BYTES)  # one piece, or the end
+        why = os.read(read, WHY_BYTES)  # the error, or end of file
     finally:
         os.close(read)
     if why:
@@ -99,7 +100,7 @@ def _be(
     enter: Callable[[Streams], None],
     failed: int,
 ) -> None:
-    """All of the child. It closes `failed` by becoming the program, or writes there why it does not."""
+    """Become the program in the forked child, which closes `failed`; on failure write the reason there."""
     try:
         for number, descriptor in enumerate(streams):
             os.dup2(descriptor, number)
@@ -118,7 +119,7 @@ def _be(
 
 
 def _first(places: Iterable[str], begin: Callable[[str], int], program: str) -> int:
-    """What the first of the places is where it can be begun. What is told is why one that is there cannot."""
+    """Call `begin` with the first place that works. Raise the error of a place that exists, if one does."""
     found = errno.ENOENT
     for path in places:
         try:
@@ -130,7 +131,7 @@ def _first(places: Iterable[str], begin: Callable[[str], int], program: str) -> 
 
 
 def places_of(program: str, env: Mapping[str, str]) -> Iterator[str]:
-    """Where a program is looked for."""
+    """Return the paths at which a program is looked up."""
     if os.path.dirname(program):
         return iter((program,))
     return (os.path.join(folder, program) for folder in os.get_exec_path(env))

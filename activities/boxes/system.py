@@ -1,4 +1,4 @@
-"""What of the system every box can read: programs and libraries, and of /etc what they need and what is no secret."""
+"""The part of the system that every box can read: programs, libraries, and files of /etc that are no secrets."""
 
 import os
 import time
@@ -17,26 +17,26 @@ ETC = (
     *("profile.d", "protocols", "python3", "python3.11", "python3.12", "python3.13", "redhat-release", "resolv.conf"),
     *("rpc", "services", "shells", "ssl/certs", "ssl/openssl.cnf", "static", "terminfo", "timezone", "xdg"),
 )
-"""No shadow, no keys of ssh or TLS, nobody's scheduled jobs, no settings of services."""
+"""Without shadow, keys of ssh or TLS, scheduled jobs, and settings of services."""
 
 _BELOW = tuple(f"{folder}/" for folder in FOLDERS)
 
 
 def folders() -> Iterator[Path]:
-    """Those that are there."""
+    """Return the folders that exist."""
     return (Path(path) for path in FOLDERS if os.path.exists(path))
 
 
 def files() -> Iterator[Path]:
-    """What is there of /etc."""
+    """Return the files of /etc that exist."""
     return (Path(path) for path in (f"/etc/{name}" for name in ETC) if os.path.exists(path))
 
 
 def moment() -> int:
-    """The second it is: what is remembered for one is found out once a second, however many runs begin."""
+    """Return the current second, as a cache key: then results are computed once a second, however many runs begin."""
     return int(time.monotonic())
 
 
 def is_system(path: Path) -> bool:
-    """Whether every box has it anyway."""
+    """Return whether every box has this path."""
     return f"{path}/".startswith(_BELOW)

@@ -1,7 +1,7 @@
-"""The way out of a box, for a process that enters one itself to spawn a program there.
+"""The way out of a box, for a process that enters the box itself to spawn a program there.
 
-The other way is to fork a process that enters the box and becomes the program. To copy a loaded Python for that costs
-more than all of the entering.
+The alternative is to fork a process that enters the box and becomes the program. Copying a loaded Python for that costs
+more than entering.
 """
 
 import contextlib
@@ -15,15 +15,15 @@ NAMESPACES = ("/proc/self/ns/mnt", "/proc/self/ns/net", "/proc/self/ns/cgroup")
 
 
 class NoWayBackError(Exception):
-    """This process could not leave what it enters. It has not entered anything."""
+    """This process could not leave the box again, so it has not entered."""
 
 
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
-    """Inside, this process may leave its mounts, its network, its view of control groups and the groups of its account,
-    and be another account, but for its effective one: it must stay root. Afterwards it has all of that again.
+    """Let this process change its mounts, network, control group namespace, groups and account inside the context, and
+    restore them afterwards. Its effective account must stay root.
 
-    If it cannot go back after all, that is a RuntimeError, which no caller takes for a failed start: it has to end.
+    Raise RuntimeError if it cannot go back: no caller takes that for a failed start, and the process has to end.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -41,7 +41,9 @@ def kept() -> Iterator[None]:
 
 
 def _way_back(stack: contextlib.ExitStack) -> Callable[[], None]:
-    """It leads to where this process stands now. To enter its mounts puts it at their root: it may stand deeper."""
+    """Return a function that restores the current state. Entering a mount namespace moves to its root, so it also
+    restores the root and current folder.
+    """
     root, here = (_opened(stack, path, os.O_PATH | os.O_DIRECTORY) for path in FOLDERS)
     namespaces = [_opened(stack, path, os.O_RDONLY) for path in NAMESPACES]
     users, own_groups, groups = os.getresuid(), os.getresgid(), os.getgroups()
