@@ -1,1 +1,1 @@
-"""Git: worktrees, merging, committing, and seeing what a job touched (rulings I1 to I5)."""
+"""Git: worktrees, merging, committing, and listing the files a job touched (rulings I1 to I5)."""

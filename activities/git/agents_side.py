@@ -1,4 +1,4 @@
-"""What an agent left in the `.git` of its work folder, read as plain data: nothing of it is run or followed."""
+"""The `.git` that an agent left in its work folder, read as plain data: nothing in it is run or followed."""
 
 import re
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ _BRANCH = re.compile(r"refs/heads/(?!.*\.\.)(?!.*//)[^\0-\x20\x7f~^:?*\[\\]+")
 
 @dataclass(frozen=True)
 class AgentsSide:
-    """Commits by their ids only; whether they exist, and are any good, is not known yet."""
+    """The agent's commits, by id only: they may not exist, or be invalid."""
 
     head: str | None = None
-    """What is checked out there."""
+    """The commit that is checked out."""
     branch: str | None = None
-    """Where the job's own branch is there."""
+    """The commit of the job's own branch."""
     merging: tuple[str, ...] = ()
-    """What was being merged."""
+    """The commits that were being merged (MERGE_HEAD)."""
     tracked: frozenset[str] = frozenset()
-    """The files its index knows: one that is ignored counts all the same then."""
+    """The files in the agent's index: they count even if they are ignored."""
     fault: str = ""
-    """Why it cannot be read."""
+    """The reason why the `.git` can't be read."""
 
     def is_at(self, commit: str) -> bool:
-        """Whether everything it names is this commit."""
+        """Return whether HEAD, the branch and any merge all name this commit."""
         return not self.fault and {self.head, self.branch or self.head, *self.merging} == {commit}
 
 
 def read(path: Path, branch: str | None) -> AgentsSide:
-    """The `.git` of the work folder as it was left."""
+    """Read the `.git` of a work folder."""
     try:
         with plain_files.folder_at(path) as top, plain_files.folder_below(top, ".git") as git:
             head = _head(git)

@@ -1,7 +1,7 @@
-"""An empty repository that borrows the objects of a checkout, to speak to another machine with what is secret.
+"""An empty repository that borrows the objects of a checkout, to speak to another machine with secrets.
 
-Nothing counts there that agents could write into the checkout's configuration: no hook, no program, no other address,
-no proxy, no leave to skip certificates.
+Configuration that agents could write into the checkout does not apply there: no hook, program, other address or proxy,
+no skipping of certificates.
 """
 
 import shutil
@@ -16,7 +16,7 @@ from activities.git.registered import common_directory
 
 @contextmanager
 def borrowed(repo: Path) -> Iterator[Path]:
-    """A repository with nothing of its own but a look into the objects of another, while it is needed."""
+    """Make an empty repository that borrows the objects of another, and delete it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="service-git-"))
     try:
         _borrow(folder, repo)

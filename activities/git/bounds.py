@@ -1,6 +1,6 @@
-"""How large what an agent committed becomes when it is written out: a small object can name itself a million times.
+"""Limits on the size of an agent's commits when they are written out: a small object can name itself a million times.
 
-Whatever reads a whole tree into memory, or writes it to a disk, may rely on this having been asked first.
+Check them before code reads a whole tree into memory, or writes it to a disk.
 """
 
 from dataclasses import dataclass, field
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 MOST_FILES = 2_000_000
 MOST_COMMITS = 100_000
 MOST_BYTES = 512 << 20
-"""Of one file; a larger one is no work of an agent's."""
+"""Size limit of one file."""
 
 
 @dataclass
 class Bounds:
-    """What is known of the trees that were looked at: files in them, and levels of folders."""
+    """The check of commits, with the number of files and levels of folders of the trees seen so far."""
 
     repository: "Repository"
     known: "Odb"
-    """Objects that were there before: the files among them are as large as they are."""
+    """Objects that existed before: their files are not checked."""
     trees: "dict[Oid, tuple[int, int]]" = field(default_factory=dict)
 
     def check(self, commits: "list[Oid]") -> None:
-        """Refuse commits, or any before them that is new, that are larger than anything that work is."""
+        """Refuse commits, and new ones among their ancestors, that exceed the limits."""
         waiting, seen = list(commits), set()
         while waiting:
             each = waiting.pop()

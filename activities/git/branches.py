@@ -1,4 +1,6 @@
-"""What a repository says of the branches that hold legs' work (rulings I1, I5). Nothing here touches a checkout."""
+"""Branches with the work of legs, read and moved in the repository (rulings I1, I5). Nothing here touches a
+checkout.
+"""
 
 import contextlib
 import re
@@ -16,14 +18,14 @@ if TYPE_CHECKING:
     from pygit2 import Diff, DiffDelta, DiffFile, Oid, Repository
 
 MOST_COMPARED = 16 << 20
-"""Bytes of a file that is compared line by line; a larger one counts as binary."""
+"""Largest file, in bytes, that is compared line by line; larger ones count as binary."""
 
 _NO_REF = re.compile(r"\.(?=\.|/|$|lock(?:/|$))|(?<=/)\.")
 
 
 @dataclass(frozen=True)
 class Distance:
-    """How many commits a branch has that another lacks, and the other way round."""
+    """The commits that a branch has and another lacks, and the reverse."""
 
     ahead: int
     behind: int
@@ -31,7 +33,7 @@ class Distance:
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file of a diff. No counts: it is binary."""
+    """A file of a diff. Without counts it is binary."""
 
     path: str
     added: int | None
@@ -40,7 +42,7 @@ class FileChange:
 
 @contextlib.contextmanager
 def reading(repo: Path) -> Iterator["Repository"]:
-    """The repository; what cannot be read of it is an ObjectsError with a sentence."""
+    """Open the repository. Objects that can't be read raise ObjectsError."""
     repository = opened(repo)
     try:
         with faults_said(repo):
@@ -51,7 +53,7 @@ def reading(repo: Path) -> Iterator["Repository"]:
 
 @contextlib.contextmanager
 def faults_said(where: Path) -> Iterator[None]:
-    """What libgit2 says of objects that are missing or broken, as an error of ours."""
+    """Raise ObjectsError in place of libgit2's errors about missing or broken objects."""
     try:
         yield
     except (library().GitError, KeyError, ValueError) as error:
@@ -61,23 +63,23 @@ def faults_said(where: Path) -> Iterator[None]:
 
 
 def ref_part(name: str) -> str:
-    """Write a leg's id as a part of a reference: ruling A9 allows dots where git does not."""
+    """Turn a leg's id into a part of a reference: ruling A9 allows dots where git does not."""
     return _NO_REF.sub("-", name)
 
 
 def check_name(repo: Path, branch: str) -> None:
-    """Refuse what can be no branch."""
+    """Refuse an invalid name of a branch."""
     if not library().reference_is_valid_name(f"refs/heads/{branch}"):
         raise RefusedError(f"{branch} is no name for a branch", f"git -C {printable(str(repo))} branch --list")
 
 
 def tip(repo: Path, branch: str) -> str | None:
-    """The commit a branch points at; None when there is no such branch."""
+    """Return the commit of a branch; None if there is no such branch."""
     return commit(repo, f"refs/heads/{branch}")
 
 
 def commit(repo: Path, revision: str) -> str | None:
-    """The commit, as long as the repository still has it."""
+    """Return the commit that a revision names; None if the repository does not have it."""
     pygit2, repository = library(), opened(repo)
     try:
         return str(repository.revparse_single(revision).peel(pygit2.Commit).id)
@@ -88,7 +90,7 @@ def commit(repo: Path, revision: str) -> str | None:
 
 
 def kind_of(repo: Path, revision: str) -> str:
-    """What a revision names: a commit, a tree, a blob or a tag; empty when it names nothing."""
+    """Return the type of the object that a revision names: commit, tree, blob or tag; empty if it names nothing."""
     repository = opened(repo)
     try:
         return str(repository.revparse_single(revision).type_str)
@@ -99,32 +101,32 @@ def kind_of(repo: Path, revision: str) -> str:
 
 
 def tree_of(repo: Path, commit: str) -> str:
-    """The files of a commit."""
+    """Return the id of a commit's tree."""
     with reading(repo) as repository:
         return str(repository.revparse_single(commit).peel(library().Commit).tree_id)
 
 
 def has_commits(repo: Path) -> bool:
-    """Whether any reference of the repository names something."""
+    """Return whether the repository has any reference."""
     with reading(repo) as repository:
         return any(True for _ in repository.raw_listall_references())
 
 
 def contains(repo: Path, newer: str, older: str) -> bool:
-    """Whether everything that is in `older` is in `newer`."""
+    """Return whether `older` is `newer` or one of its ancestors."""
     with reading(repo) as repository:
         return holds_all(repository, newer, older)
 
 
 def holds_all(repository: "Repository", newer: str, older: str) -> bool:
-    """The same in an open repository."""
+    """Return whether `older` is `newer` or one of its ancestors, in an open repository."""
     above = repository.revparse_single(newer).peel(library().Commit).id
     below = repository.revparse_single(older).peel(library().Commit).id
     return above == below or repository.descendant_of(above, below)
 
 
 def reached(repo: Path, head: str, hidden: Collection[str]) -> tuple[str, ...]:
-    """The commits that can be reached from `head` and from none of the hidden ones, newest first."""
+    """List the commits reachable from `head` but from none of the hidden ones, newest first."""
     with reading(repo) as repository:
         pygit2 = library()
         if pygit2.Oid(hex=head) not in repository:
@@ -137,7 +139,7 @@ def reached(repo: Path, head: str, hidden: Collection[str]) -> tuple[str, ...]:
 
 
 def joined(side: Path, repo: Path, head: str, base: str) -> tuple[str, ...]:
-    """The commits beside `base` that new ones of `side` stand on and that the repository has already."""
+    """List commits outside `base` that the repository already has, and that new commits of `side` build on."""
     oid = library().Oid
     with reading(side) as new, reading(repo) as known:
         waiting, seen, found = [oid(hex=head)], set["Oid"](), list[str]()
@@ -154,14 +156,14 @@ def joined(side: Path, repo: Path, head: str, base: str) -> tuple[str, ...]:
 
 
 def subjects(repo: Path, commits: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """The first line of each commit's message."""
+    """Return each commit with the first line of its message."""
     with reading(repo) as repository:
         found = ((each, repository.revparse_single(each).peel(library().Commit).message) for each in commits)
         return tuple((each, next(iter(message.strip().splitlines()), "")) for each, message in found)
 
 
 def merge_base(repo: Path, one: str, other: str) -> str | None:
-    """The last commit that both have."""
+    """Return the last common ancestor; None if there is none."""
     with reading(repo) as repository:
         kind = library().Commit
         found = repository.merge_base(*(repository.revparse_single(each).peel(kind).id for each in (one, other)))
@@ -169,7 +171,7 @@ def merge_base(repo: Path, one: str, other: str) -> str | None:
 
 
 def distance(repo: Path, branch: str, other: str) -> Distance:
-    """How far apart two commits are."""
+    """Count the commits that each of two revisions lacks of the other."""
     with reading(repo) as repository:
         kind = library().Commit
         ends = (repository.revparse_single(each).peel(kind).id for each in (branch, other))
@@ -177,7 +179,7 @@ def distance(repo: Path, branch: str, other: str) -> Distance:
 
 
 def checkout_of(repo: Path, branch: str) -> Path | None:
-    """The checkout or worktree of a person that has the branch checked out, from git's own files."""
+    """Find a person's checkout or worktree that has the branch checked out, from git's own files."""
     common = common_directory(repo)
     places = [(common, common.parent)] if common.name == ".git" else []
     for own in sorted((common / "worktrees").glob("*")):
@@ -193,7 +195,7 @@ def checkout_of(repo: Path, branch: str) -> Path | None:
 
 
 def move(repo: Path, branch: str, new: str, old: str | None, why: str) -> bool:
-    """Point a branch at a commit, if it still is where it was; False when somebody else was faster."""
+    """Move a branch to a commit if it still is at `old`; return False if somebody else moved it first."""
     pygit2, name = library(), f"refs/heads/{branch}"
     with reading(repo) as repository:
         try:
@@ -211,7 +213,7 @@ def move(repo: Path, branch: str, new: str, old: str | None, why: str) -> bool:
 
 
 def delete(repo: Path, branch: str, old: str) -> None:
-    """Remove a branch that is where we saw it."""
+    """Delete a branch, unless it has moved from `old`."""
     with reading(repo) as repository:
         there = repository.lookup_reference(f"refs/heads/{branch}")
         if str(there.target) != old:
@@ -220,7 +222,7 @@ def delete(repo: Path, branch: str, old: str) -> None:
 
 
 def changes(repo: Path, base: str, head: str) -> tuple[FileChange, ...]:
-    """The files that differ, each with its lines added and removed; a rename is its two paths."""
+    """List the files that differ, with their numbers of added and removed lines. A rename counts as its two paths."""
     with reading(repo) as repository:
         kind = library().Commit
         ends = (repository.revparse_single(each).peel(kind).tree for each in (base, head))
@@ -229,7 +231,7 @@ def changes(repo: Path, base: str, head: str) -> tuple[FileChange, ...]:
 
 
 def size_of(repository: "Repository", side: "DiffFile") -> int:
-    """The bytes of one side of a change."""
+    """Return the size of one side of a change."""
     known = side.id in repository.odb
     return int(repository.odb.read_header(side.id)[1]) if known else 0
 

@@ -1,8 +1,9 @@
-"""The one way to run git: the repository's own configuration only, no hooks, no prompts, no network helpers.
+"""The one way to run the git program: the repository's own configuration only, no hooks, no prompts, no network
+helpers.
 
-Most is done by libgit2 (`library`), which runs nothing. The program is for what that cannot do: speak to other
-machines, check objects, and have the last word on a conflict. It is never run in a folder that agents write.
-Names of files cross as `surrogateescape` text, so that any bytes survive; `printable` makes them fit for records.
+Most work is done by libgit2 (`library`), which runs nothing. The program does the rest: it speaks to other machines,
+checks objects, and decides on conflicts. It never runs in a folder that agents write. File names are `surrogateescape`
+text, so that any bytes survive; `printable` makes them fit for records.
 """
 
 import os
@@ -17,7 +18,7 @@ from pathlib import Path
 from workflows.model.errors import ServiceError
 
 OLDEST_GIT = (2, 38)
-"""The first that merges without a checkout; older ones also list worktrees in a form that not every path survives."""
+"""The first git that merges without a checkout; older ones also list worktrees in a form that breaks some paths."""
 
 GIT_SECONDS = 600.0
 SAID_LINES = 5
@@ -44,7 +45,7 @@ _CONFIG = {
     "maintenance.auto": "false",
     "merge.verifySignatures": "false",
     "rerere.enabled": "false",
-    # an operator registered the repository on purpose; in containers its owner is often somebody else
+    # operators register repositories on purpose, and in containers the owner often is another account
     "safe.directory": "*",
     "submodule.recurse": "false",
 }
@@ -82,7 +83,7 @@ def git(
     holding: Collection[int] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """What git prints, or GitError. It inherits the locks it is `holding`: they last as long as it does."""
+    """Run git and return its output. Git inherits the locks it is `holding`, which last until it ends."""
     process = _popen(where, arguments, env or {}, holding)
     stdout, stderr = _finish(process, where, arguments, stdin, seconds)
     if process.returncode:
@@ -91,7 +92,7 @@ def git(
 
 
 def says_yes(where: Path, *arguments: str) -> bool:
-    """For commands that answer by exit code: 0 is yes, 1 is no, the rest is GitError."""
+    """Run a command that answers by exit code: 0 is yes, 1 is no, others raise GitError."""
     process = _popen(where, arguments, {}, ())
     _, stderr = _finish(process, where, arguments, b"")
     if process.returncode > 1 or process.returncode < 0:
@@ -100,7 +101,7 @@ def says_yes(where: Path, *arguments: str) -> bool:
 
 
 def answer(where: Path, *arguments: str, env: Mapping[str, str] | None = None) -> tuple[bool, bytes]:
-    """For commands that answer yes (0) or no (1) and print something either way; the rest is GitError."""
+    """Run a command that prints output and answers by exit code: 0 is yes, 1 is no, others raise GitError."""
     process = _popen(where, arguments, env or {}, ())
     stdout, stderr = _finish(process, where, arguments, b"")
     if process.returncode not in (0, 1):
@@ -109,8 +110,8 @@ def answer(where: Path, *arguments: str, env: Mapping[str, str] | None = None) -
 
 
 def git_stream(where: Path, *arguments: str) -> Iterator[bytes]:
-    """What git prints, piece by piece, however much it is."""
-    process = _popen(where, arguments, {}, (), dies=False)  # it may be read by other threads than started it
+    """Yield git's output in pieces, without a limit."""
+    process = _popen(where, arguments, {}, (), dies=False)  # another thread may read it than started it
     assert process.stdout is not None
     try:
         while piece := process.stdout.read(1 << 16):
@@ -123,7 +124,7 @@ def git_stream(where: Path, *arguments: str) -> Iterator[bytes]:
 
 
 def git_capped(where: Path, *arguments: str, limit: int, env: Mapping[str, str] | None = None) -> tuple[bytes, bool]:
-    """At most `limit` bytes of what git prints, and whether there was more; memory stays bounded too."""
+    """Return at most `limit` bytes of git's output, and if it was cut. Memory is bounded too."""
     process = _popen(where, arguments, env or {}, ())
     assert process.stdout is not None
     data = process.stdout.read(limit + 1)
@@ -137,7 +138,7 @@ def git_capped(where: Path, *arguments: str, limit: int, env: Mapping[str, str] 
 
 
 def more_config(config: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a git that goes by this configuration too: what is secret stands on no command line."""
+    """Build an environment that adds this configuration: secrets don't appear on a command line."""
     environment = {"GIT_CONFIG_COUNT": str(len(_CONFIG) + len(config))}
     for number, (key, value) in enumerate(config.items(), len(_CONFIG)):
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
@@ -161,22 +162,22 @@ def _finish(
 
 
 def line(where: Path, *arguments: str) -> str:
-    """The single line git prints."""
+    """Return the single line that git prints."""
     return git(where, *arguments).decode("utf-8", "surrogateescape").strip("\n")
 
 
 def paths(output: bytes) -> tuple[str, ...]:
-    """NUL-separated names, whatever bytes they have."""
+    """Split NUL-separated names of any bytes."""
     return tuple(name.decode("utf-8", "surrogateescape") for name in output.split(b"\0") if name)
 
 
 def printable(name: str) -> str:
-    """The name for records and people: bytes that are no UTF-8 as escapes."""
+    """Return the name for records and people, with bytes that are not UTF-8 as escapes."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def all_printable(names: Iterable[str]) -> tuple[str, ...]:
-    """Sorted, each once."""
+    """Return the names as printable text, sorted and unique."""
     return tuple(sorted({printable(name) for name in names}))
 
 
@@ -201,13 +202,18 @@ def _popen(
 
 @cache
 def _dying() -> tuple[str, ...]:
-    """What starts a program that ends with the thread that waits for it, however that ends; nothing, off Linux."""
+    """Return the prefix that kills a program when the thread that started it ends, however that ends; empty outside
+    Linux.
+    """
     setpriv = shutil.which("setpriv")
     return (setpriv, "--pdeathsig", "KILL") if setpriv and sys.platform == "linux" else ()
 
 
 def _environment(where: Path) -> dict[str, str]:
-    """From nothing, because inherited GIT_* variables redirect git. The ceiling keeps it from finding an outer one."""
+    """Build git's environment from scratch, since inherited GIT_* variables redirect git.
+
+    GIT_CEILING_DIRECTORIES keeps git from finding a repository around the folder.
+    """
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C",

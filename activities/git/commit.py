@@ -1,4 +1,4 @@
-"""Keeping what an agent left uncommitted (ruling I1)."""
+"""Commit an agent's uncommitted work (ruling I1)."""
 
 from collections.abc import Mapping
 from textwrap import wrap
@@ -18,16 +18,16 @@ from workflows.model.errors import RefusedError
 
 NONE: Mapping[str, str] = MappingProxyType({})
 SUBJECT, BODY = 72, 2000
-"""Characters of a commit's message."""
+"""Limits of a commit's message, in characters."""
 
 
 def commit_all(
     worktree: Worktree, job_id: str, summary: str, seen: Seen | None = None, trailers: Mapping[str, str] = NONE
 ) -> str | None:
-    """Commit everything but ignored files on the job's branch, and return its head; None when the job changed nothing.
+    """Commit all but ignored files on the job's branch, and return its head; None if the job changed nothing.
 
-    The agent's own commits stay. Call it when the run is over. Repositories that the agent made inside the work folder
-    are left out, because a commit cannot hold them.
+    The agent's own commits stay. Call this after the run has ended. Repositories that the agent made inside the work
+    folder are left out, because a commit cannot hold them.
     """
     seen = seen or look(worktree)
     if seen.refused is not None:
@@ -38,7 +38,9 @@ def commit_all(
 
 
 def message(summary: str, trailers: Mapping[str, str]) -> str:
-    """Write the summary as a commit's subject, whole below it where it is longer, and the trailers (ruling I1)."""
+    """Build a commit message: a subject from the summary, the whole summary below it if it is longer, and trailers
+    (ruling I1).
+    """
     text = " ".join(redacted(summary).split())
     subject = text if len(text) <= SUBJECT else f"{text[: SUBJECT - 1].rpartition(' ')[0] or text[: SUBJECT - 1]}…"
     body = [] if subject == text else ["\n".join(wrap(text[:BODY], SUBJECT))]
@@ -63,7 +65,9 @@ def _committed(worktree: Worktree, seen: Seen, said: str) -> str:
 
 
 def _bring_home(worktree: Worktree, seen: Seen, head: str) -> None:
-    """The branch follows in the registered repository, as long as nothing gets lost, there or in the work folder."""
+    """Move the branch in the registered repository to the head, unless commits would get lost there or in the work
+    folder.
+    """
     if worktree.branch is None:
         return
     common, side = seen.common, side_of(worktree.path)

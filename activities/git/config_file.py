@@ -1,4 +1,4 @@
-"""A git configuration file as it is written: nothing in a value can become another setting."""
+"""A writer of git configuration files, which keeps values from becoming other settings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Setting:
 
 
 def written(settings: Iterable[Setting]) -> bytes:
-    """The file; what holds characters that no such file can hold is left out."""
+    """Format the file. Settings with characters that no such file can hold are left out."""
     rows: list[str] = []
     for each in settings:
         if "\n" in each.subsection or "\0" in each.subsection + each.value:

@@ -1,4 +1,4 @@
-"""Writing the files of a commit into a work folder, by libgit2 and the service's own side: no program is run."""
+"""Check out a commit in a work folder, by libgit2 and the service's own side: no program is run."""
 
 import contextlib
 import os
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pygit2 import Repository, Tree
 
 LEFT_OUT = "left-out"
-"""Where the names are kept of files that the registered checkout leaves out too: their absence is no deletion."""
+"""File of the names that the registered checkout leaves out too (sparse checkout): their absence is no deletion."""
 
 
 def fill(common: Path, path: Path, side: Path, commit: str) -> None:
-    """The work folder has the files of the commit, and its index says so; ignored files that were there stay."""
-    (side / "index.lock").unlink(missing_ok=True)  # of one that was killed: nobody else writes it
+    """Write the files of the commit and the index; ignored files that were there stay."""
+    (side / "index.lock").unlink(missing_ok=True)  # of a killed process: nothing else writes this index
     pygit2, repository = library(), opened_anew(side)
     ways = pygit2.enums.CheckoutStrategy
     with _missing_said(common), faults_said(common):
@@ -33,7 +33,7 @@ def fill(common: Path, path: Path, side: Path, commit: str) -> None:
         if out:
             paths = [name.decode() for name in names(tree) if os.fsdecode(name) not in out]
             how = ways.FORCE | ways.REMOVE_UNTRACKED | ways.DISABLE_PATHSPEC_MATCH
-            if paths:  # no paths at all would be every file
+            if paths:  # an empty list would mean every file
                 repository.checkout_tree(tree, strategy=how, paths=paths)  # type: ignore[no-untyped-call]
             repository.index.read_tree(tree)
             repository.index.write()
@@ -47,7 +47,7 @@ def fill(common: Path, path: Path, side: Path, commit: str) -> None:
 
 
 def refresh(side: Path, commit: str) -> None:
-    """The index is that of the commit; files that are the same in it need not be read again."""
+    """Set the index to the commit's tree. Unchanged entries keep their stat data, so their files aren't read again."""
     repository = opened(side)
     with faults_said(side):
         repository.index.read_tree(repository.revparse_single(commit).peel(library().Tree))
@@ -57,31 +57,34 @@ def refresh(side: Path, commit: str) -> None:
 
 
 def is_ignored(repository: "Repository", name: bytes) -> bool:
-    """Whether the rules for ignored files name it."""
+    """Return whether git's ignore rules match the name."""
     return repository.path_is_ignored(as_text(name))
 
 
 def as_text(name: bytes) -> str:
-    """The name as libgit2 is asked about it, which is by text: bytes that are none are one strange character."""
+    """Convert a name for libgit2, which takes text: bytes that are not UTF-8 become U+FFFD."""
     return name.decode("utf-8", "replace")
 
 
 def left_out(side: Path) -> frozenset[str]:
-    """The names of files that were not written."""
+    """Read the names of files that were not written."""
     kept = side / LEFT_OUT
     data = kept.read_bytes() if kept.is_file() else b""
     return frozenset(os.fsdecode(name) for name in data.split(b"\0") if name)
 
 
 def names(tree: "Tree") -> list[bytes]:
-    """Every file of a tree."""
+    """List every file of a tree."""
     index = library().Index()
     index.read_tree(tree)
     return [os.fsencode(entry.path) for entry in index]
 
 
 def _left_out(side: Path, tree: "Tree") -> frozenset[str]:
-    """A list of what is checked out has the form of a list of what is ignored: libgit2 reads it as that."""
+    """List the files that a sparse checkout leaves out.
+
+    A sparse-checkout file has the syntax of an ignore file, so libgit2 reads it as one.
+    """
     if not (side / SPARSE).is_file():
         return frozenset()
     reader = side / "sparse"
@@ -97,7 +100,7 @@ def _left_out(side: Path, tree: "Tree") -> frozenset[str]:
 
 
 def _is_text(name: bytes) -> bool:
-    """Whether libgit2 can be told to check out this very file."""
+    """Return whether libgit2 can be asked to check out exactly this file."""
     try:
         name.decode()
     except UnicodeDecodeError:
@@ -107,7 +110,7 @@ def _is_text(name: bytes) -> bool:
 
 @contextlib.contextmanager
 def _missing_said(common: Path) -> Iterator[None]:
-    """A partial clone lacks objects that only its own git fetches."""
+    """Raise RepositoryError if an object is missing in a partial clone: only its own git fetches such objects."""
     try:
         yield
     except ObjectsError as error:

@@ -1,4 +1,4 @@
-"""Handing commits of a job over to its registered repository: their objects first, then the branch (ruling N3)."""
+"""Hand a job's commits over to its registered repository: objects first, then the branch (ruling N3)."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def hand_over(side: Path, common: Path, commit: str) -> None:
-    """The registered repository has the commit and everything it is made of, as the service's side has it.
+    """Copy a commit and all its objects from the service's side to the registered repository.
 
-    What a thing is made of is written before the thing: what is there is whole, whatever is killed in between.
+    An object is written after those it refers to, so a kill leaves only whole objects.
     """
     source, target = opened(side), opened(common)
     try:
@@ -25,7 +25,7 @@ def hand_over(side: Path, common: Path, commit: str) -> None:
 
 
 def _commits(source: "Repository", target: "Odb", wanted: "Oid") -> None:
-    """Those that are not there yet, each after its parents."""
+    """Copy missing commits, each after its parents."""
     waiting: list[tuple[Oid, bool]] = [(wanted, False)]
     while waiting:
         each, ready = waiting.pop()

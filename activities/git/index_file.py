@@ -1,4 +1,4 @@
-"""A git index, read as data: which files it knows, and how each looked when it was written."""
+"""A reader of git's index: the files it lists, and their stat data when it was written."""
 
 import os
 import struct
@@ -11,27 +11,27 @@ GITLINK = 0o160000
 
 
 class IndexFileError(ValueError):
-    """It is no index of a form that is known."""
+    """The index is invalid, or of an unknown version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A file as the index has it."""
+    """A file in the index."""
 
     path: str
     object_id: bytes
     mode: int
     looked: tuple[int, int, int, int]
-    """When it was changed and its record was, its number and its size: what tells without reading it."""
+    """Modification time, change time, inode and size: they show a change without reading the file."""
 
 
 def looks(found: os.stat_result) -> tuple[int, int, int, int]:
-    """The same of a file as it is now."""
+    """Return the values of `Row.looked` for a file as it is now."""
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_ino & 0xFFFFFFFF, found.st_size & 0xFFFFFFFF)
 
 
 def rows(data: bytes) -> Iterator[Row]:
-    """The entries of an index of SHA-1 objects, of version 2, 3 or 4."""
+    """Yield the entries of an index of SHA-1 objects, of version 2, 3 or 4."""
     try:
         signature, version, count = struct.unpack_from(">4sII", data)
         if signature != b"DIRC" or version not in (2, 3, 4):

@@ -1,8 +1,8 @@
-"""The repository an agent works in: its own `.git`, with objects that are only lent to it (ruling N3).
+"""The repository an agent works in: its own `.git`, with borrowed objects (ruling N3).
 
-It has the references of the registered repository as they are now, so that an agent can look at other branches, names
-for what the job begins from (ruling O4), and nothing else but settings that do no harm. Whatever the agent does to it,
-nobody else reads it but as data.
+It has copies of the registered repository's references, so that an agent can look at other branches, branches for the
+job's starting points (ruling O4), and only harmless settings. Whatever the agent does to it, the service reads it as
+data only.
 """
 
 import os
@@ -26,8 +26,8 @@ def furnish(
     branch: str | None = None,
     names: Mapping[str, str] = NONE,
 ) -> None:
-    """Make the `.git` of a work folder, anew where there is one: on the branch, or at the commit on none."""
-    folder, fresh = path / ".git", side / "given"  # made where no agent writes, then put there at once
+    """Make the `.git` of a work folder, replacing an older one: on the branch, or detached at the commit."""
+    folder, fresh = path / ".git", side / "given"  # made where no agent writes, then moved into place at once
     remove(fresh)
     given = {f"refs/heads/{name}": end for name, end in names.items()}
     known = {name: end for name, end in references(common).items() if not _in_the_way(name, given)} | given
@@ -40,7 +40,7 @@ def furnish(
         "config": configuration(repo),
         own_side.ALTERNATES: own_side.alternates(common),
     }
-    folders = ("objects", "objects/info", "refs", "info")  # git makes the others when it needs them, which is seldom
+    folders = ("objects", "objects/info", "refs", "info")  # git makes other folders when it needs them, which is seldom
     own_side.new_directory(fresh, folders, files)
     for name in ("info/exclude", "info/attributes", "shallow"):
         if own_side.says_something(common / name):
@@ -52,12 +52,12 @@ def furnish(
 
 
 def _in_the_way(name: str, given: Collection[str]) -> bool:
-    """Tell whether git can't have a reference beside those that are given."""
+    """Return whether a name collides with one of the given references (git can't have both `a` and `a/b`)."""
     return any(name == each or name.startswith(f"{each}/") or each.startswith(f"{name}/") for each in given)
 
 
 def remove(path: Path) -> None:
-    """Nothing is there any more, whatever it was."""
+    """Remove a file, link or folder if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

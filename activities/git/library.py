@@ -1,7 +1,7 @@
-"""libgit2, as the service uses it: no configuration of the machine or the account counts, and no owner of files.
+"""libgit2, set up for the service: it ignores the configuration of the machine and the account, and owners of files.
 
-It runs no program whatever a repository says: no filter, hook, merge driver or file monitor. It is loaded by who needs
-it, when it is needed: that takes a tenth of a second.
+It runs no program whatever a repository says: no filter, hook, merge driver or file monitor. Callers load it only when
+they need it, since that takes a tenth of a second.
 """
 
 import re
@@ -39,7 +39,9 @@ class ObjectsError(ServiceError):
 
 @cache
 def library() -> ModuleType:
-    """The library, set up: an operator registered a repository on purpose, and agents may run as somebody else."""
+    """Load and set up libgit2. It checks no owner: an operator registered the repository, and agents may have
+    another account.
+    """
     import pygit2
 
     pygit2.settings.owner_validation = False
@@ -51,7 +53,7 @@ def library() -> ModuleType:
 
 
 def signature(at: int | None = None) -> "Signature":
-    """Sign the service's commits, now or at a time."""
+    """Return the author of the service's commits, at this time or now."""
     made: Signature = library().Signature(NAME, ADDRESS, *(() if at is None else (at, 0)))
     return made
 
@@ -61,7 +63,7 @@ class _Kept(threading.local):
 
     repositories: "dict[Path, Repository] | None" = None
     answers: dict[tuple[object, ...], object] | None = None
-    """What was found out about them meanwhile."""
+    """Cached answers about them."""
 
 
 _kept = _Kept()
@@ -69,7 +71,7 @@ _kept = _Kept()
 
 @contextmanager
 def kept_open() -> Iterator[None]:
-    """Inside, this thread opens each repository once, and asks once what does not change meanwhile."""
+    """Keep repositories open in this thread, and cache answers that don't change meanwhile."""
     if _kept.repositories is not None:
         yield
         return
@@ -83,7 +85,7 @@ def kept_open() -> Iterator[None]:
 
 
 def asked_once(ask: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
-    """What it answers of a path is not found out again by this thread while it keeps repositories open."""
+    """Cache the function's answer by path, while this thread keeps repositories open."""
 
     @wraps(ask)
     def asking(path: Path) -> Answer:
@@ -97,7 +99,7 @@ def asked_once(ask: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
 
 
 def opened(path: Path) -> "Repository":
-    """The repository at exactly this place; or why libgit2 cannot read it, and the way out."""
+    """Open the repository at exactly this path; raise RepositoryError with the reason and a remedy if libgit2 can't."""
     kept = _kept.repositories
     if kept is None:
         return opened_anew(path)
@@ -107,7 +109,7 @@ def opened(path: Path) -> "Repository":
 
 
 def opened_anew(path: Path) -> "Repository":
-    """The same for who changes what the open repository is, its work folder for one."""
+    """Open a repository that is not shared, for a caller that changes its state, such as its work folder."""
     pygit2 = library()
     try:
         repository: Repository = pygit2.Repository(str(path), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)

@@ -1,4 +1,4 @@
-"""What the service cannot do with a registered repository, as sentences for `service doctor`."""
+"""Unsupported features of a registered repository, as sentences for `service doctor`."""
 
 import re
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from workflows.model.errors import ServiceError
 
 _PROGRAM = re.compile(r"(?P<kind>filter|merge)\.(?P<name>.+)\.(?:clean|smudge|process|driver)", re.DOTALL)
 _KNOWN = "lfs"
-"""Its pointers stay pointers, which harms nothing."""
+"""Files of LFS stay pointers, which is harmless."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One thing, and what to type."""
+    """One unsupported feature, and the command to type."""
 
     says: str
     fix: str
@@ -25,13 +25,13 @@ class Limit:
 
 
 def version() -> str:
-    """Of libgit2, and of what makes it known to Python."""
+    """Return the versions of libgit2 and pygit2."""
     pygit2 = library()
     return f"libgit2 {pygit2.LIBGIT2_VERSION}, pygit2 {pygit2.__version__}"
 
 
 def limits(repo: Path) -> Iterator[Limit]:
-    """Nothing where the repository can be worked with as its owner does."""
+    """Yield the limits of this repository; none if jobs can use it as its owner does."""
     where = printable(str(repo))
     try:
         object_folders(common_directory(repo))

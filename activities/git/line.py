@@ -1,6 +1,7 @@
-"""The line of a coordinator's chain: its base with the chain's work merged on, as far as that goes together (O2, O3).
+"""The line of a coordinator's chain: its base with the chain's work merged on, except for conflicting branches (O2,
+O3).
 
-It is made in the object store, and comes out the same whenever it is made of the same commits.
+It is made in the object store. Merging the same commits gives the same line.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from activities.git.merge import MergeConflict, merge_one
 
 @dataclass(frozen=True)
 class Part:
-    """A branch that belongs on the line, the leg it is of, and where that left it."""
+    """A branch that belongs on the line, with its leg, job and commit."""
 
     leg: str
     job_id: str
@@ -24,7 +25,7 @@ class Part:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A branch that is not on the line, because it conflicts with what is; without files: its commits are gone."""
+    """A branch that is not on the line because it conflicts with the line. Without files, its commits are missing."""
 
     leg: str
     branch: str
@@ -35,34 +36,34 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Line:
-    """The commit that a job begins from, and what that is made of."""
+    """The commit that a job begins from, and the work it consists of."""
 
     base: str
     """The base of the tree."""
     commit: str
     merged: tuple[str, ...] = ()
-    """The legs that are on it, in order."""
+    """The legs whose work is on the line, in order."""
     left_out: tuple[LeftOut, ...] = ()
     legs: dict[str, str] = field(default_factory=dict)
-    """By leg, the commit of its work, on the line or not."""
+    """The commit of each leg's work, on the line or not."""
     people: bool = False
-    """It has what people put on the task's branch."""
+    """True if it includes commits that people put on the task's branch."""
 
     @property
     def names(self) -> dict[str, str]:
-        """The branches that a job's repository has for it (ruling O4)."""
+        """Return the extra branches of a job's repository (ruling O4)."""
         return {"base": self.base, "line": self.commit} | {name_of(leg): end for leg, end in self.legs.items()}
 
 
 def name_of(leg: str) -> str:
-    """Return the branch that names a leg's work."""
+    """Return the name of the branch for a leg's work."""
     return f"leg/{ref_part(leg)}"
 
 
 def draw(repo: Path, base: str, start: str, parts: Sequence[Part], given: Sequence[Part] = ()) -> Line:
-    """Merge the parts onto the start; of the legs that are `given` beside it, only the names are told.
+    """Merge the parts onto the start. Legs in `given` are not merged, but get a branch name.
 
-    A part that conflicts is on the line all the same where a later one has merged it in.
+    A part that conflicts counts as merged if a later part contains it.
     """
     end, left_out = _merged(repo, start, parts)
     out = {(each.leg, each.branch) for each in left_out}

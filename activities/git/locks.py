@@ -1,6 +1,6 @@
-"""Locks that end with their holder, however it ends, and that work across processes.
+"""File locks that end with their holder, however it ends, and that work across processes.
 
-No library: those for lock files neither pass a lock on to the git they start nor take the file away when it is free.
+No library: lock file libraries neither pass a lock on to the git they start, nor remove the file when it is free.
 """
 
 import contextlib
@@ -12,12 +12,14 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def held(file: Path) -> Iterator[int]:
-    """One holder at a time. A git that inherits the lock keeps it when its caller is killed; the file does not stay."""
+    """Hold an exclusive lock, and delete its file afterwards. A git that inherits the lock keeps it when its caller
+    is killed.
+    """
     while True:
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not _names(file, lock):  # the holder before took the file away: the next one locks another
+            if not _names(file, lock):  # the last holder deleted this file, so the next one locks another file
                 continue
             try:
                 yield lock
@@ -29,7 +31,7 @@ def held(file: Path) -> Iterator[int]:
 
 
 def is_free(file: Path) -> bool:
-    """Whether nobody holds the lock at this moment."""
+    """Return whether nobody holds the lock at this moment."""
     try:
         lock = os.open(file, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -44,7 +46,7 @@ def is_free(file: Path) -> bool:
 
 
 def clear_ref_lock(common: Path, branch: str) -> None:
-    """Remove what a killed git left of a change of one branch; only where nobody else writes that branch."""
+    """Remove the lock that a killed git left on a branch. Only where nobody else writes that branch."""
     (common / "refs/heads" / f"{branch}.lock").unlink(missing_ok=True)
 
 

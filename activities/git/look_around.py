@@ -1,4 +1,4 @@
-"""What is in a work folder, seen without following or opening anything: a walk that ends (ruling N3)."""
+"""A bounded walk through a work folder that follows no link and opens no file (ruling N3)."""
 
 import contextlib
 import os
@@ -16,41 +16,41 @@ from workflows.model.errors import RefusedError
 WALK_SECONDS = 300.0
 MOST_ENTRIES = 2_000_000
 LONGEST_PATH = 4000
-"""Bytes of a path below the work folder."""
+"""Longest path below the work folder, in bytes."""
 
 MOST_LEVELS = 400
-"""Of folders in folders, here and in commits; the work folder is one."""
+"""Most levels of nested folders, here and in commits; the work folder is one."""
 
 RULES = (".gitignore", ".gitattributes", ".gitmodules")
 _INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
-"""Characters that some file systems leave out when they compare names."""
+"""Characters that some file systems ignore when they compare names."""
 
 
 @dataclass(frozen=True)
 class Odd:
-    """Something in a work folder that no commit can hold, or that a person should know of."""
+    """An entry of a work folder that no commit can hold, or that people should know of."""
 
     path: str
     what: str
 
     @property
     def told(self) -> str:
-        """As a sentence for people, in which nothing moves a cursor or turns a line round."""
+        """Return a sentence for people, without characters that move the cursor or turn the line round."""
         return f"{one_line(printable(self.path))}: {self.what}"
 
 
 @dataclass(frozen=True)
 class Folder:
-    """One folder of a walk: what is in it, each as it is itself and not as what it points to."""
+    """One folder of a walk, with its entries; links are not followed."""
 
     path: str
-    """Below the work folder, with a slash at its end; empty for that itself."""
+    """Path below the work folder, with a slash at its end; empty for the work folder itself."""
     descriptor: int
     entries: tuple[tuple[str, os.stat_result], ...]
 
 
 class Walk:
-    """A walk through a work folder; who walks says which folders are entered."""
+    """A walk through a work folder. The caller chooses the folders to enter."""
 
     def __init__(self, top: Path) -> None:
         self._top = top
@@ -60,14 +60,14 @@ class Walk:
         self.odd: list[Odd] = []
 
     def enter(self, path: str) -> None:
-        """Go into this folder later."""
+        """Enter this folder later."""
         if len(os.fsencode(path)) > LONGEST_PATH or path.count("/") + 2 > MOST_LEVELS:
             self.odd.append(Odd(path[:200] + "...", "it lies too deep"))
         else:
             self._next.append(f"{path}/")
 
     def folders(self) -> Iterator[Folder]:
-        """The folders, one after another; one that is gone or no folder any more is passed over."""
+        """Yield the folders one after another; those that can't be read are recorded in `odd`."""
         with plain_files.folder_at(self._top) as top:
             while self._next:
                 path = self._next.pop()
@@ -99,7 +99,7 @@ class Walk:
 
 
 def kind(found: os.stat_result) -> str:
-    """What an entry is that git knows nothing of; empty for files, links and folders."""
+    """Name a kind of entry that git does not know; empty for files, links and folders."""
     for is_one, name in ((stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket")):
         if is_one(found.st_mode):
             return name
@@ -108,7 +108,7 @@ def kind(found: os.stat_result) -> str:
 
 
 def is_gits(name: str) -> bool:
-    """Whether some file system would take the name for `.git`."""
+    """Return whether some file system would take the name for `.git`."""
     if name.isascii() and name[:1] not in ".gG":
         return False
     plain = name.translate(_INVISIBLE).casefold()
@@ -116,10 +116,10 @@ def is_gits(name: str) -> bool:
 
 
 def clear_the_way(path: Path, written: Collection[str]) -> None:
-    """Remove what would be waited for, or written through, when files of these names are written here.
+    """Remove entries that would block writing files of these names, or that writing would follow.
 
-    These are pipes and devices anywhere, links where a file or a folder of the names belongs, and files that have
-    another name too.
+    These are pipes and devices anywhere, links where a file or a folder of the names belongs, and files with further
+    hard links.
     """
     taken = set(written) | folders_above(written)
     walk = Walk(path)
@@ -134,7 +134,7 @@ def clear_the_way(path: Path, written: Collection[str]) -> None:
 
 
 def is_rules(name: str) -> bool:
-    """Whether git and libgit2 read the file for how they treat others."""
+    """Return whether git and libgit2 read rules for other files from this file."""
     return name in RULES
 
 
@@ -147,7 +147,7 @@ def _leads_elsewhere(found: os.stat_result) -> bool:
 
 
 def folders_above(names: Iterable[str]) -> set[str]:
-    """The folders that the files are in."""
+    """Return the folders that contain the files."""
     found: set[str] = set()
     for name in names:
         folder = name.rpartition("/")[0]

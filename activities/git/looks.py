@@ -1,4 +1,4 @@
-"""Whether who looked at some commits has seen all that a head has (ruling L10)."""
+"""Checks that somebody who looked at some commits has seen all of a head (ruling L10)."""
 
 import os
 from collections.abc import Sequence
@@ -8,18 +8,20 @@ from pathlib import Path
 from activities.git.command import git
 
 _AS_THEY_ARE = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
-"""An agent can write both into the repository: neither may change what a commit is taken to have."""
+"""Ignore replacements and grafts: an agent can write both into the repository to change a commit's parents or
+content.
+"""
 
 MOST = 500
-"""Commits that a head may have beyond what was looked at, all of them merges: more were never made by merging legs."""
+"""The most commits, all of them merges, that a head may have beyond the seen ones: merging legs never makes more."""
 
 
 @lru_cache(maxsize=1024)
 def saw_all(repo: Path, head: str, seen: tuple[str, ...]) -> bool:
-    """Whether the head is the seen commits and nothing else: at most merges of them that git makes by itself.
+    """Return whether the head consists of the seen commits only, and at most merges of them that git makes by itself.
 
-    Two processes of git, three where there are such merges. Commits do not change, so each answer is kept. What git
-    does not know is a GitError: commits may have been removed since.
+    Runs two processes of git, three if there are such merges. Commits do not change, so answers are cached. A missing
+    commit raises GitError: it may have been removed since.
     """
     if set(seen) == {head}:
         return bool(git(repo, "rev-parse", "--verify", "--end-of-options", f"{head}^{{commit}}"))
@@ -32,18 +34,19 @@ def saw_all(repo: Path, head: str, seen: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def holds(repo: Path, head: str, commit: str) -> bool:
-    """Whether a commit, and so the work of who made it, is in a head."""
+    """Return whether the head contains the commit."""
     return not _listed(repo, "--max-count=1", (commit,), (head,))
 
 
 def _listed(repo: Path, most: str, inside: Sequence[str], outside: Sequence[str]) -> list[str]:
-    """The commits that can be reached from some and not from others, each with its parents."""
+    """List the commits reachable from `inside` but not from `outside`, each with its parents."""
     said = git(repo, "rev-list", "--parents", most, "--stdin", stdin=_revisions(inside, outside), env=_AS_THEY_ARE)
     return said.decode().splitlines()
 
 
 def _changed_by_hand(repo: Path, head: str, seen: Sequence[str]) -> bool:
-    """Whether a merge differs from what git makes of its parents: a conflict resolved, a side left out, a line added.
+    """Return whether a merge differs from git's own merge of its parents: a conflict resolved, a side left out, a line
+    added.
 
     `--cc` would not show a merge that takes one side whole.
     """

@@ -1,4 +1,4 @@
-"""Merging the work of legs for those that depend on it (rulings I1, I2, I5)."""
+"""Merge the work of legs for jobs that depend on it (rulings I1, I2, I5)."""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class MergeConflict(RefusedError):  # noqa: N818
     def __init__(self, branch: str, against: tuple[str, ...], files: tuple[str, ...]) -> None:
         self.branch = branch
         self.against = against
-        """The branches merged earlier that touch the same files; empty when the base itself does."""
+        """The branches merged earlier that touch these files; empty if the base does."""
         self.files = files
         other = " and ".join(against) or "the base"
         hint = f"git merge {against[0] if against else 'the base'} (on {branch}), resolve, commit"
@@ -35,13 +35,13 @@ class MergeConflict(RefusedError):  # noqa: N818
 
     @property
     def in_legs(self) -> str:
-        """The same by the legs' own names (spec: legs not file-disjoint)."""
+        """Return the conflict with the names of legs (spec: legs not file-disjoint)."""
         others = " and ".join(map(_leg, self.against)) or "what is on the task's branch already"
         return f"leg {_leg(self.branch)} conflicts with {others} in {', '.join(self.files)}"
 
     @property
     def facts(self) -> dict[str, JsonValue]:
-        """The same for programs: what the ways out of it are made from."""
+        """Return the conflict as JSON, from which programs build the possible answers."""
         return {"branch": self.branch, "against": list(self.against), "files": list(self.files)}
 
 
@@ -51,13 +51,13 @@ def _leg(branch: str) -> str:
 
 
 def merge(worktree: Worktree, branches: Sequence[str]) -> Worktree:
-    """Merge one after another; the result is what the job starts from.
+    """Merge the branches one after another into the job's starting point.
 
-    Does nothing once the recorded base has it all: a job may be running in the work folder by then. Everything is
-    merged in the object store first; then the files are written once.
+    No-op if the recorded base contains them all: a job may be running in the work folder by then. Everything is merged
+    in the object store first; then the files are written once.
     """
     repo = place_at(worktree.path).repo
-    wanted = [(branch, commit_of(repo, branch)) for branch in branches]  # all of them, before anything is merged
+    wanted = [(branch, commit_of(repo, branch)) for branch in branches]  # resolve all of them before merging anything
     if all(contains(repo, worktree.base, commit) for _, commit in wanted):
         return worktree
     old = tip(repo, worktree.branch) if worktree.branch else None
@@ -73,7 +73,7 @@ def merge(worktree: Worktree, branches: Sequence[str]) -> Worktree:
 
 
 def merge_one(repo: Path, base: str, head: str, branch: str, commit: str, earlier: Sequence[tuple[str, str]]) -> str:
-    """Merge a commit onto the head, or raise the MergeConflict it has with branches that were merged earlier."""
+    """Merge a commit onto the head. Raise MergeConflict, naming the conflicting branches among the earlier ones."""
     if contains(repo, head, commit):
         return head
     if contains(repo, commit, head):

@@ -1,7 +1,7 @@
-"""Merging two commits in the object store: by libgit2, and where it finds a conflict, as git does it (ruling I5).
+"""Merge two commits in the object store: by libgit2, and if it finds a conflict, by git (ruling I5).
 
-Git knows more kinds of renames, and the merges that attributes ask for; so it has the last word on conflicts, where
-there is a git. It works in a repository of the service's that has objects and nothing else.
+Git knows more kinds of renames, and merges by attributes, so it decides on conflicts if it is installed. It works in a
+repository of the service's that has objects and nothing else.
 """
 
 import contextlib
@@ -27,13 +27,13 @@ CONFIG = "[core]\n\tbare = true\n\trepositoryformatversion = 0\n"
 
 @dataclass(frozen=True)
 class Conflict:
-    """The files that two commits change in ways that do not go together."""
+    """The files of two commits that conflict."""
 
     files: tuple[str, ...]
 
 
 def merged_tree(repo: Path, ours: str, theirs: str) -> str | Conflict:
-    """The tree of a merge, in the registered repository; or what stands against it."""
+    """Return the tree of a merge, or the conflict."""
     with reading(repo) as repository:
         tree = _by_library(repository, ours, theirs)
     return tree or _by_git(repo, ours, theirs)
@@ -57,12 +57,12 @@ def _by_git(repo: Path, ours: str, theirs: str) -> str | Conflict:
     tree, *files = paths(said)
     if clean:
         return tree
-    # where one has a file and the other a folder, git calls the file after the commit it is from
+    # if one side has a file and the other a folder, git adds the file's commit to its name
     return Conflict(tuple(dict.fromkeys(each.removesuffix(f"~{ours}").removesuffix(f"~{theirs}") for each in files)))
 
 
 def _conflict(repo: Path, ours: str, theirs: str) -> Conflict:
-    """The files as libgit2 names them: there is no git, or none that merges without a checkout."""
+    """List the conflicting files by libgit2: git is missing, or can't merge without a checkout."""
     with reading(repo) as repository:
         kind = library().Commit
         ends = (repository.revparse_single(each).peel(kind).id for each in (ours, theirs))
@@ -73,7 +73,7 @@ def _conflict(repo: Path, ours: str, theirs: str) -> Conflict:
 
 @contextlib.contextmanager
 def bare_reader(repo: Path) -> Iterator[Path]:
-    """A repository with the objects of another and nothing else of it: for what only git does."""
+    """Make a temporary repository that borrows only the objects of another, for work that only git does."""
     folder = Path(tempfile.mkdtemp(prefix="service-git-"))
     try:
         for name in ("objects/info", "objects/pack", "refs/heads"):
@@ -90,9 +90,9 @@ def bare_reader(repo: Path) -> Iterator[Path]:
 
 
 def commit_merge(repo: Path, tree: str, parents: "tuple[str, str]", message: str) -> str:
-    """Make a merge commit of the service's, on no branch yet. Its time is that of the later parent.
+    """Make a merge commit that is on no branch yet, with the time of the later parent.
 
-    So who merges the same once more, on another day or another host, has the same commit.
+    So the same merge has the same commit id on another day or host.
     """
     pygit2 = library()
     with reading(repo) as repository:

@@ -1,7 +1,7 @@
 """The service's own side of a job's work folder: a git directory outside it, which no agent writes (ruling N3).
 
-It has an index, a configuration and objects of its own, and reads those of the registered repository. What the job
-starts from is recorded last, so that a place with a record is complete.
+It has its own index, configuration and objects, and borrows those of the registered repository. The job's starting
+point is recorded last, so that a place with a record is complete.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from workflows.model.errors import RefusedError
 
 FOLDER = "checkouts"
 SPARSE = "info/sparse"
-"""Which files the registered checkout has, where it has not all."""
+"""Copy of the registered checkout's sparse-checkout file, if it has one."""
 
 ALTERNATES = "objects/info/alternates"
 
@@ -31,38 +31,38 @@ _JOINED = "joined.json"
 
 @dataclass(frozen=True)
 class Place:
-    """What was recorded of a work folder when it was made."""
+    """The record of a work folder, from when it was made."""
 
     repo: Path
     """The registered repository."""
     common: Path
-    """Where it keeps everything."""
+    """Its common git directory."""
     base: str
     branch: str | None = None
     tree: str = ""
-    """The files of the base; a record of an earlier release does not tell them."""
+    """The tree of the base; empty in records of earlier releases."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Branches that the agent's repository has beside the registered one's, by name (ruling O4)."""
 
 
 @lru_cache(256)
 def side_of(path: Path) -> Path:
-    """Where the service keeps its side of the work folder at this path."""
+    """Return the path of the service's side of a work folder."""
     return path.parent.parent / FOLDER / f"{path.name}.git"
 
 
 def side_of_submodule(side: Path, name: str) -> Path:
-    """Where it keeps its side of a submodule."""
+    """Return the path of the service's side of a submodule."""
     return side / "submodules" / hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
 
 
 def lock_of(path: Path) -> Path:
-    """What is held while the place is made or removed."""
+    """Return the lock file that is held while the place is made or removed."""
     return side_of(path).with_suffix(".lock")
 
 
 def begin(repo: Path, side: Path) -> None:
-    """An empty side for a work folder that is to be filled; what a kill left of one is gone."""
+    """Make an empty side for a new work folder, in place of one that a kill left."""
     common = common_directory(repo)
     if side.exists():
         shutil.rmtree(side)
@@ -76,7 +76,7 @@ def begin(repo: Path, side: Path) -> None:
     new_directory(side, ("objects", "objects/info", "objects/pack", "refs"), files, mode=0o700)
     copies = {name: common / name for name in ("info/exclude", "info/attributes", "shallow")}
     copies = {name: source for name, source in copies.items() if says_something(source)}
-    if (listed := sparse_list(repo)) is not None:  # also an empty one: then the checkout has no files
+    if (listed := sparse_list(repo)) is not None:  # even an empty list counts: such a checkout has no files
         copies[SPARSE] = listed
     for name, source in copies.items():
         (side / name).parent.mkdir(mode=0o700, exist_ok=True)
@@ -84,7 +84,7 @@ def begin(repo: Path, side: Path) -> None:
 
 
 def new_directory(side: Path, folders: Iterable[str], files: Mapping[str, bytes], mode: int = 0o777) -> None:
-    """A git directory that was not there before. Every job has two; a path that is a text takes less than a `Path`."""
+    """Make a new git directory. Every job has two: text paths are cheaper than `Path` objects."""
     top = os.fspath(side)
     os.mkdir(top, mode)
     for name in folders:
@@ -96,23 +96,23 @@ def new_directory(side: Path, folders: Iterable[str], files: Mapping[str, bytes]
 
 @asked_once
 def says_something(rules: Path) -> bool:
-    """Whether a file is there that has more in it than comments, as git writes into every new repository."""
+    """Return whether the file exists and has more than comments, which git writes into every new repository."""
     lines = rules.read_bytes().splitlines() if rules.is_file() else ()
     return any(line.strip() and not line.startswith(b"#") for line in lines)
 
 
 def lend(common: Path, side: Path) -> None:
-    """Have a git directory read the objects of the registered repository."""
+    """Let a git directory borrow the objects of the registered repository."""
     (side / ALTERNATES).write_bytes(alternates(common))
 
 
 def alternates(common: Path) -> bytes:
-    """What says so in a git directory."""
+    """Return the content of `alternates` that lends the registered repository's objects."""
     return b"".join(os.fsencode(folder) + b"\n" for folder in object_folders(common))
 
 
 def record(path: Path, place: Place) -> None:
-    """From now on the place is complete."""
+    """Record the place, which marks it as complete."""
     side = side_of(path)
     told = vars(place) | {"repo": str(place.repo), "common": str(place.common)}
     fresh = side / f"{_RECORD}.new"
@@ -121,13 +121,15 @@ def record(path: Path, place: Place) -> None:
 
 
 def joined(path: Path) -> tuple[str, ...] | None:
-    """Commits of the registered repository that the job's own stand on; None before they were looked for."""
+    """Return the commits of the registered repository that the job's own are built on; None if they are not known
+    yet.
+    """
     kept = side_of(path) / _JOINED
     return tuple(json.loads(kept.read_text())) if kept.exists() else None
 
 
 def keep_joined(path: Path, commits: Iterable[str] | None) -> None:
-    """Keep them, because later the job's own commits are in the repository too; None forgets them."""
+    """Save these commits, since later the job's own commits are in the repository too; None forgets them."""
     kept = side_of(path) / _JOINED
     if commits is None:
         kept.unlink(missing_ok=True)
@@ -138,12 +140,12 @@ def keep_joined(path: Path, commits: Iterable[str] | None) -> None:
 
 
 def recorded(path: Path) -> Place | None:
-    """The record of a complete place."""
+    """Return the record of a complete place."""
     return read_record(side_of(path))
 
 
 def place_at(path: Path) -> Place:
-    """The same; without one nothing can be said of the work folder."""
+    """Return the record of the work folder, or refuse if there is none."""
     known = recorded(path)
     if known is None:
         where = printable(str(path))
@@ -152,7 +154,7 @@ def place_at(path: Path) -> Place:
 
 
 def read_record(side: Path) -> Place | None:
-    """The same, by the service's side of it."""
+    """Read the record in the service's side."""
     try:
         told = json.loads((side / _RECORD).read_text())
         names = told.get("names", {})

@@ -1,4 +1,4 @@
-"""The diff between two commits of a job, and what can be read off a diff that was stored."""
+"""Diffs between two commits of a job, and a reader of stored diffs."""
 
 import re
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ _OPTIONS = ("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "-
 
 
 def patch(repo: Path, base: str, head: str, *, binary: bool) -> Iterator[bytes]:
-    """The diff, piece by piece; with `binary` it can be applied again whatever is in it."""
+    """Yield the diff in pieces; with `binary` it can be applied whatever files it has."""
     yield from git_stream(repo, "diff", *_OPTIONS, *(("--binary",) if binary else ()), base, head)
 
 
 def changes_of(text: str) -> tuple[FileChange, ...]:
-    """The files of a diff and their lines added and removed."""
+    """Return the files of a diff with their added and removed lines."""
     found: list[FileChange] = []
     in_hunk = False
     for row in text.splitlines():

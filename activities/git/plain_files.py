@@ -1,4 +1,4 @@
-"""Files that somebody else may have written, read as data: no link is followed, nothing but plain files is opened."""
+"""Reading of files that somebody else may have written: links are not followed, and only regular files are opened."""
 
 import os
 import stat
@@ -11,22 +11,22 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 SMALL = 64
-"""Files and folders, at most, in what takes less time to remove here than by a program that is started for it."""
+"""Most files and folders of a tree that is faster to remove here than by starting a program."""
 
 
 class NotPlainError(OSError):
-    """It is no plain file or folder, or it is larger than anything we would read."""
+    """Not a regular file or folder, or a file that is too large."""
 
 
 @contextmanager
 def folder_at(top: Path | str, above: int | None = None) -> Iterator[int]:
-    """A descriptor of a folder that is no link itself; what is `above` tells where its name is one."""
+    """Open a folder that is not a link; a relative name is looked up in `above`."""
     yield from _closing(os.open(top, _FOLDER, dir_fd=above))
 
 
 @contextmanager
 def folder_below(top: int, path: str) -> Iterator[int]:
-    """A descriptor of a folder below another one, or of itself, step by step: no step is a link."""
+    """Open a folder below another one, or itself, step by step: no step may be a link."""
     if not path:
         yield top
         return
@@ -49,7 +49,7 @@ def _closing(descriptor: int) -> Iterator[int]:
 
 @contextmanager
 def file_below(folder: int, name: str, most: int) -> Iterator[int]:
-    """A descriptor of a plain file in a folder; opening it waits for nobody."""
+    """Open a regular file in a folder without ever blocking."""
     descriptor = os.open(name, _FILE, dir_fd=folder)
     try:
         found = os.fstat(descriptor)
@@ -61,7 +61,7 @@ def file_below(folder: int, name: str, most: int) -> Iterator[int]:
 
 
 def content(folder: int, path: str, most: int) -> bytes:
-    """All of a plain file."""
+    """Read a whole regular file."""
     above, _, name = path.rpartition("/")
     with folder_below(folder, above) as here, file_below(here, name, most) as descriptor:
         pieces, left = [], most + 1
@@ -74,14 +74,14 @@ def content(folder: int, path: str, most: int) -> bytes:
 
 
 def text(folder: int, path: str, most: int) -> str | None:
-    """The same as text without its line's end; None when there is nothing that can be read."""
+    """Read a file as stripped text; None if it can't be read."""
     with suppress(OSError):
         return os.fsdecode(content(folder, path, most)).strip()
     return None
 
 
 def removed_small(path: Path) -> bool:
-    """Remove a folder with everything in it. False when it has more than a few files, or not all can be removed."""
+    """Remove a folder with all in it. Return False if it has more than `SMALL` entries, or not all can be removed."""
     try:
         with folder_at(path) as top:
             _empty(top, SMALL)
@@ -92,7 +92,7 @@ def removed_small(path: Path) -> bool:
 
 
 def _empty(folder: int, most: int) -> int:
-    """Remove what is in a folder, at most so many; returns how many are left of them."""
+    """Remove at most `most` entries of a folder. Return how many more may be removed."""
     with os.scandir(folder) as listing:
         for entry in listing:
             most -= 1
@@ -111,7 +111,7 @@ def _empty(folder: int, most: int) -> int:
 
 
 def copy(source: int, target: Path, most: int) -> int:
-    """Copy an opened file to a place of ours, at most so many bytes; returns how many."""
+    """Copy an open file to a path of the service, at most `most` bytes. Return the number of bytes."""
     copied = 0
     with target.open("wb") as file:
         while piece := os.read(source, 1 << 20):

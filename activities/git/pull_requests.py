@@ -17,7 +17,7 @@ from workflows.policy.bindings import WEB
 from workflows.policy.github_names import host_of, remote_of
 
 FETCH_SECONDS = 45.0
-"""A schedule's run is planned within a minute, and this is a part of it."""
+"""Timeout of a fetch. A schedule's run is planned within a minute, and the fetch is a part of it."""
 
 ASK_SECONDS = 10.0
 OPTIONS = (
@@ -37,12 +37,12 @@ _NOT_LET_IN = (
 
 @dataclass(frozen=True)
 class Source:
-    """A checkout, and where the pull requests of its repository on GitHub are."""
+    """A checkout, and its repository on GitHub with the pull requests."""
 
     repo: Path
     github: str
     web: str = WEB
-    """Where that is; a token is shown to this address alone."""
+    """The address of GitHub; a token is sent to this address alone."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +70,19 @@ class _Remote:
 
 
 def ref_of(number: int) -> str:
-    """Where the head of a pull request is kept in the checkout."""
+    """Return the reference of a pull request's head in the checkout."""
     return f"refs/service/pull/{number}"
 
 
 def heads(source: Source, numbers: Collection[int], token: str | None = None) -> dict[int, str]:
-    """The commits at the heads of these pull requests, fetched now. Each stays reachable, also when it is replaced."""
+    """Fetch the commits at the heads of these pull requests. Replaced heads stay reachable, by the reference's log."""
     if not numbers:
         return {}
     common = common_directory(source.repo)
     remote = _remote(source)
     env = remotes.environment(token, source.web)
     with held(common / LOCK_FILE) as lock:
-        for number in numbers:  # what a git that was killed has left; nobody else writes these
+        for number in numbers:  # locks that a killed git left; nothing else writes these references
             (common / f"{ref_of(number)}.lock").unlink(missing_ok=True)
         with _from(remote, token) as place:
             _fetch(remote, place, sorted(numbers), env, lock)
@@ -112,7 +112,7 @@ def _remote(source: Source) -> _Remote:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where git runs that speaks to the other machine, and what it calls that."""
+    """The folder that git fetches in, and the URL or name of the remote there."""
 
     folder: Path
     url: str
@@ -120,7 +120,7 @@ class _Place:
 
 @contextmanager
 def _from(remote: _Remote, token: str | None) -> Iterator[_Place]:
-    """The checkout itself; with a token a repository beside it, for the checkout may name a proxy that listens in."""
+    """Choose the checkout; with a token a repository beside it, since the checkout may name a proxy that listens in."""
     if not token:
         yield _Place(remote.repo, remote.name)
         return
@@ -148,7 +148,7 @@ def _fetch(remote: _Remote, place: _Place, numbers: list[int], env: dict[str, st
 
 
 def _look(remote: _Remote, place: _Place, number: int, env: dict[str, str]) -> None:
-    """Say so when it is only that there is no such pull request."""
+    """Raise NotFoundError if the remote only lacks this pull request; else the reason it can't be reached."""
     asked = ("ls-remote", "--exit-code", "--quiet", "--upload-pack=git-upload-pack", "--", place.url)
     try:
         git(place.folder, *asked, f"refs/pull/{number}/head", env=env, seconds=ASK_SECONDS)
@@ -160,7 +160,7 @@ def _look(remote: _Remote, place: _Place, number: int, env: dict[str, str]) -> N
 
 
 def _unreachable(remote: _Remote, error: GitError, number: int) -> ServiceError:
-    """What git says is only looked at to find the better advice."""
+    """Build the error. Git's message only decides on the advice."""
     said = error.said.replace(remote.url, remotes.without_credentials(remote.url))
     try_it = remote.command(f"fetch {printable(remote.name)} refs/pull/{number}/head")
     if any(mark in said.lower() for mark in _NOT_LET_IN):
@@ -175,7 +175,7 @@ def _unreachable(remote: _Remote, error: GitError, number: int) -> ServiceError:
 
 
 def _commit(remote: _Remote, number: int) -> str:
-    """A pull request's head is a commit, or it is nothing that work can start from."""
+    """Return the commit of a fetched head. Refuse a head that is not a commit: work can't start from it."""
     try:
         return line(remote.repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref_of(number)}^{{commit}}")
     except GitError:

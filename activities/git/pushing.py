@@ -1,7 +1,7 @@
-"""Pushing a branch of ours to the repository on GitHub: fast-forward only, and never as the checkout's own
-configuration may wish (ruling L9).
+"""Push a branch of the service to the repository on GitHub: only as a fast-forward, without the checkout's
+configuration (ruling L9).
 
-It is pushed from an empty repository that borrows the objects of the checkout.
+Pushes start from an empty repository that borrows the objects of the checkout.
 """
 
 import base64
@@ -24,7 +24,7 @@ _DECLINED = ("declined)", "protected", "GH006", "GH013")
 
 @dataclass(frozen=True)
 class Destination:
-    """Where branches are pushed to, and the address that the token may be shown to."""
+    """The URL to push to, and the address that the token may be sent to."""
 
     url: str
     web: str
@@ -32,11 +32,11 @@ class Destination:
 
     @property
     def shown(self) -> str:
-        """The address as it may be printed."""
+        """Return the URL as printable text."""
         return printable(self.url)
 
     def clean(self, text: str) -> str:
-        """What git said, without secrets."""
+        """Remove secrets from git's output."""
         basic = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
         for secret in (self.token, basic) if self.token else ():
             text = text.replace(secret, "[redacted]")
@@ -44,9 +44,9 @@ class Destination:
 
 
 def destination(repo: Path, github: str, web: str, token: str) -> Destination:
-    """The remote of a checkout that belongs to a repository on GitHub; credentials in its address are left out.
+    """Find the checkout's remote of a repository on GitHub, without the credentials in its URL.
 
-    Over https it is GitHub's own address, whatever the remote's looks like, for that one gets the token.
+    Over https, return GitHub's own URL and not the remote's, since the token is sent there.
     """
     host = host_of(web)
     known = remotes.remotes(repo)
@@ -63,7 +63,7 @@ def destination(repo: Path, github: str, web: str, token: str) -> Destination:
 
 
 def push(repo: Path, commit: str, branch: str, to: Destination) -> None:
-    """Have the branch there point to the commit; done again, it changes nothing. Never by force."""
+    """Push the commit to the branch, never by force. Idempotent."""
     if not branch.startswith(OURS) or ".." in branch:
         raise RefusedError(
             f"{branch} is no branch of the service: only {OURS}... is pushed", "service job branches JOB"
@@ -80,7 +80,7 @@ def push(repo: Path, commit: str, branch: str, to: Destination) -> None:
 
 
 def _why(repo: Path, branch: str, to: Destination, error: GitError) -> Exception:
-    """What git said, as a sentence where it is known what to do."""
+    """Turn git's error into one with advice, if the cause is known."""
     said, where = to.clean(error.said), f"git -C {printable(str(repo))}"
     if any(mark in said for mark in _BEHIND):
         message = f"somebody else pushed to {branch} at {to.shown}: it has commits that are not in this work"
@@ -98,7 +98,7 @@ def _scheme(url: str) -> str:
 
 
 def _without_password(url: str) -> str:
-    """The same address; with a user where that is how ssh asks for one, never with a password."""
+    """Remove the password from a URL, and keep the user only for protocols other than http (ssh needs it)."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a registered repository holds that its jobs are given: objects to read, references, a few settings.
+"""The parts of a registered repository that its jobs get: readable objects, references, a few settings.
 
 All of it is read as plain files or by libgit2: nothing of the repository is run.
 """
@@ -15,11 +15,11 @@ from activities.git.remotes import without_credentials
 from workflows.model.errors import NotFoundError
 
 MOST_BORROWED = 20
-"""Folders of objects that a repository may read, its own one included."""
+"""Most object folders that a repository may read, including its own."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _OWN_ALONE = ("refs/stash", "refs/bisect/", "refs/worktree/", "refs/rewritten/", "refs/replace/")
-"""References that are a checkout's own affair, or would change what a commit is taken to be."""
+"""References private to a checkout, or that change the content of commits (replace)."""
 
 _FILES = ("core.autocrlf", "core.eol", "core.ignorecase", "core.filemode", "core.symlinks", "core.precomposeunicode")
 _PEOPLE = ("user.name", "user.email")
@@ -28,7 +28,7 @@ _REMOTE = re.compile(r"remote\.(?P<name>.+)\.(?P<key>url|fetch|promisor|partialc
 
 @asked_once
 def common_directory(repo: Path) -> Path:
-    """Where the repository keeps what its worktrees share."""
+    """Return the git directory that the repository's worktrees share."""
     where = printable(str(repo))
     if not repo.exists():
         raise NotFoundError(
@@ -46,7 +46,9 @@ def common_directory(repo: Path) -> Path:
 
 @asked_once
 def git_directory(repo: Path) -> Path:
-    """Where the checkout keeps its own HEAD: `.git`, what that file names, or the bare repository itself."""
+    """Return the git directory with the checkout's own HEAD: `.git`, the folder that file names, or the bare
+    repository.
+    """
     entry = repo / ".git"
     if entry.is_file():
         named = entry.read_text().strip().removeprefix("gitdir: ")
@@ -61,7 +63,7 @@ def _common(own: Path) -> Path:
 
 @asked_once
 def object_folders(common: Path) -> tuple[Path, ...]:
-    """Every folder that objects of the repository are in: its own, and those it borrows from."""
+    """List every folder with objects of the repository: its own, and those it borrows from."""
     found: list[Path] = []
     waiting = [common / "objects"]
     while waiting:
@@ -79,7 +81,9 @@ def object_folders(common: Path) -> tuple[Path, ...]:
 
 
 def lent(repo: Path) -> tuple[Path, ...]:
-    """What a box must let the programs of its jobs read; nothing of one that is gone, whose runs go on all the same."""
+    """List the object folders that a job's box must let programs read; empty if the repository is gone, whose runs
+    go on.
+    """
     try:
         return object_folders(common_directory(repo))
     except (NotFoundError, RepositoryError):
@@ -95,7 +99,7 @@ def _borrowed(folder: Path) -> list[Path]:
 
 
 def references(common: Path) -> dict[str, str]:
-    """Every reference of the repository that is not one checkout's own, with the object it names."""
+    """Return the object of every reference, except those private to a checkout."""
     found = dict(_packed(common))
     links: dict[str, str] = {}
     for name, said in _loose(common):
@@ -124,13 +128,13 @@ def _loose(common: Path) -> Iterator[tuple[str, str]]:
 
 
 def settings_of(repo: Path) -> dict[str, str]:
-    """How the repository wants its files: line ends, case, modes."""
+    """Return the repository's settings for its files: line ends, case, modes."""
     said = {entry.name: entry.value for entry in opened(repo).config if entry.value is not None}
     return {key.removeprefix("core."): said[key] for key in _FILES if key in said}
 
 
 def sparse_list(repo: Path) -> Path | None:
-    """Which files the checkout has, if it has not all of them."""
+    """Return the checkout's sparse-checkout file, if it uses one."""
     config = opened(repo).config
     listed = git_directory(repo) / "info" / "sparse-checkout"
     wanted = "core.sparsecheckout" in config and config.get_bool("core.sparsecheckout")
@@ -138,9 +142,9 @@ def sparse_list(repo: Path) -> Path | None:
 
 
 def configuration(repo: Path) -> bytes:
-    """A configuration for a repository that shares its objects: what is harmless of its own, and nothing else.
+    """Build the configuration for a repository that shares its objects: harmless settings only.
 
-    Without a name for who commits git refuses to merge, and in a box it finds no other: the last one it reads counts.
+    It names a committer, without which git refuses to merge: in a box git finds no other name. The last setting counts.
     """
     chosen: list[Setting] = [Setting("core", "repositoryformatversion", "0"), Setting("core", "bare", "false")]
     chosen += [Setting("user", "name", NAME), Setting("user", "email", ADDRESS)]

@@ -1,6 +1,6 @@
-"""Where a repository is also: its remotes, and how git speaks to them, which is never as a repository may wish.
+"""A repository's remotes, and git's environment to reach them.
 
-A repository's own configuration names remotes; it names no program that is run for them, no helper for passwords.
+A repository's own configuration names remotes, but no program that is run for them, and no helper for passwords.
 """
 
 import os
@@ -16,19 +16,19 @@ PASSED = (
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
     *("SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"),
 )
-"""What of our own environment says how other machines are reached."""
+"""Environment variables of the service that say how to reach other machines."""
 
 _SSH = "ssh -o BatchMode=yes -o ConnectTimeout=15"
 _URL = (r"^remote\..*\.url$", "remote.", ".url")
 
 
 def remotes(repo: Path) -> dict[str, str]:
-    """The address of every remote by its name, as the repository's configuration has it."""
+    """Return the URL of every remote by name, from the repository's configuration."""
     pattern, front, back = _URL
     try:
         found = git(repo, "config", "--null", "--get-regexp", pattern)
     except GitError:
-        return {}  # there is none
+        return {}  # there are no remotes
     known: dict[str, str] = {}
     for entry in found.decode("utf-8", "surrogateescape").split("\0"):
         key, _, url = entry.partition("\n")
@@ -38,14 +38,14 @@ def remotes(repo: Path) -> dict[str, str]:
 
 
 def environment(token: str | None, web: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """How git is run to speak to another machine: it asks nobody, and only `web` is ever shown the token."""
+    """Build git's environment to speak to another machine: it never prompts, and only `web` gets the token."""
     passed = {name: environ[name] for name in PASSED if name in environ}
     safe = {"GIT_ALLOW_PROTOCOL": PROTOCOLS, "GIT_SSH_COMMAND": _SSH, "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
     return passed | safe | more_config({"core.logAllRefUpdates": "always"} | _credentials(token, web))
 
 
 def without_credentials(url: str) -> str:
-    """An address as it may be shown: without the user where that may be a token, and never with a password."""
+    """Return a URL to show: without a password, and without the user of http URLs, which may be a token."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -58,7 +58,9 @@ def without_credentials(url: str) -> str:
 
 
 def _credentials(token: str | None, web: str) -> dict[str, str]:
-    """Redirections are not followed: git would show the header to whomever it is sent to."""
+    """Return the settings that send the token. Redirections are not followed: git would send the header to any
+    target.
+    """
     if not token:
         return {}
     basic = b64encode(f"x-access-token:{token}".encode()).decode()

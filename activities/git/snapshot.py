@@ -1,8 +1,8 @@
-"""The files of a work folder as a tree of git's, whatever else is in the folder (rulings I4, N3).
+"""The files of a work folder as a git tree, whatever else is in the folder (rulings I4, N3).
 
-Each file is read by the service itself, as a plain file and below the folder only. What git's rules for ignored files
-and line ends need is copied beside it, so libgit2 never looks into the work folder. Where nothing is new it is not
-asked at all.
+The service reads each file itself, as a regular file and below the folder only. Files that git's rules for ignored
+files and line ends need are copied aside, so libgit2 never looks into the work folder. If nothing is new, libgit2 is
+not used at all.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MOST_NEW_FILES = 50_000
 MOST_NEW_BYTES = 2 << 30
-"""Of all files that differ from the commit, or may: each is read, compressed and checked."""
+"""Limit of all files that differ from the commit, or may: each is read, compressed and checked."""
 
 _AT_ONCE = 8 << 20
 _MOST_RULES = 1 << 20
@@ -40,31 +40,31 @@ _RULES = (".gitignore", ".gitattributes")
 
 @dataclass
 class Snapshot:
-    """What differs from the index of the service's side; everything else is there as it is."""
+    """The differences from the index of the service's side."""
 
     changed: dict[str, tuple["Oid", int]] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     same: dict[str, Row] = field(default_factory=dict)
     nested: list[str] = field(default_factory=list)
-    """Repositories that somebody made inside, and submodules that were changed: no commit holds what is in them."""
+    """Repositories inside the work folder, and changed submodules: no commit holds their files."""
     odd: list[Odd] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
-    """What stays as the commit has it, with everything below: it was not to be looked at."""
+    """Paths that stay as in the commit, with all below: they were not looked at."""
 
     @property
     def anything(self) -> bool:
-        """Whether there is anything to be told of the folder."""
+        """Return whether the snapshot has any difference."""
         return bool(self.changed or self.gone or self.nested or self.odd)
 
     def keeps(self, name: str) -> bool:
-        """Whether nothing is known of the file."""
+        """Return whether the file, or a folder around it, was not looked at."""
         while name and name not in self.kept:
             name = name.rpartition("/")[0]
         return bool(name)
 
 
 def snapshot(path: Path, side: Path, tracked: Iterable[str] = ()) -> Snapshot:
-    """Look at a work folder; files of these names count even where rules ignore them."""
+    """Take a snapshot of a work folder. Files in `tracked` count even if they are ignored."""
     known = {row.path: row for row in rows((side / "index").read_bytes())} if (side / "index").is_file() else {}
     look = _Look(path, side, known, frozenset(tracked))
     try:
@@ -74,7 +74,7 @@ def snapshot(path: Path, side: Path, tracked: Iterable[str] = ()) -> Snapshot:
 
 
 class _Look:
-    """One look at a folder."""
+    """One snapshot in progress."""
 
     def __init__(self, path: Path, side: Path, known: dict[str, Row], tracked: frozenset[str]) -> None:
         self._path, self._side, self._known = path, side, known
@@ -82,7 +82,7 @@ class _Look:
         self._above = folders_above(self._tracked)
         self._walk = Walk(path)
         self._rules: list[str] = []
-        """Files of rules that libgit2 has not been given yet."""
+        """Rule files that libgit2 has not been given yet."""
         self._seen = Snapshot()
         self._there: set[str] = set()
         self._files = self._bytes = 0
@@ -108,7 +108,7 @@ class _Look:
         return False
 
     def end(self) -> None:
-        """Nothing of it stays."""
+        """Close the repository and delete the copies."""
         if "_opened" in self.__dict__:
             self._opened.free()
         if "_shadow" in self.__dict__:
@@ -131,7 +131,7 @@ class _Look:
 
     @property
     def _repository(self) -> "Repository":
-        """As it is asked about a file: the rules of all folders that were entered are where it looks for them."""
+        """Return the repository with the rule files of all entered folders, ready for questions about files."""
         while self._rules:
             path = self._rules.pop(0)
             above, _, name = path.rpartition("/")
@@ -171,7 +171,7 @@ class _Look:
             self._walk.enter(path)
 
     def _is_dirty(self, name: str) -> bool:
-        """Whether a submodule's files are no longer those that were checked out."""
+        """Return whether a submodule's files differ from its checkout."""
         side = side_of_submodule(self._side, name)
         if not (side / "index").is_file():
             return False
@@ -224,7 +224,7 @@ class _Look:
             self._is(path, self._stored(source, path), mode, row)
 
     def _stored(self, source: int, path: str) -> "Oid":
-        """The file's content as git keeps it, line ends and all."""
+        """Store the file's content as git does, with its conversion of line ends."""
         copy = self._shadowed(path)
         plain_files.copy(source, copy, MOST_BYTES)
         stored = self._repository.create_blob_fromworkdir(as_text(os.fsencode(path)))

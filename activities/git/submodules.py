@@ -1,7 +1,7 @@
-"""Submodules of a work folder: filled from what the registered repository has, never from the network.
+"""Submodules of a work folder: filled from the registered repository's copies, never from the network.
 
 Each is a small work folder in itself: the service keeps a side of it beside that of the whole, and its `.git` is the
-agent's. What the commit says of submodules is read from its tree, and what is copied is the registered repository's.
+agent's. The commit's tree says which submodules there are; their objects come from the registered repository.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ _PATH = re.compile(r"submodule\.(?P<name>.+)\.path", re.DOTALL)
 
 
 def fill_all(common: Path, path: Path, side: Path, commit: str) -> None:
-    """The work folder has the files of the commit, and those of the submodules that the repository holds a copy of."""
+    """Write the files of the commit, and those of the submodules that the registered repository has a copy of."""
     fill(common, path, side, commit)
     if not (path / ".gitmodules").is_file():
         return
     for place, copy, wanted in _held(common, side, commit):
-        # what is not there stays an empty folder, as git itself leaves it
+        # a missing submodule stays an empty folder, as in git itself
         with contextlib.suppress(ServiceError, OSError):
             _fill_one(copy, path / place, side_of_submodule(side, place), wanted)
 
@@ -43,7 +43,7 @@ def _fill_one(copy: Path, path: Path, side: Path, commit: str) -> None:
 
 
 def _held(common: Path, side: Path, commit: str) -> Iterator[tuple[str, Path, str]]:
-    """Path, copy and commit of each submodule that the registered repository has a copy of."""
+    """Yield path, copy and commit of each submodule that the registered repository has a copy of."""
     pygit2, repository = library(), opened(side)
     tree = repository.revparse_single(commit).peel(pygit2.Commit).tree
     if ".gitmodules" not in tree:
@@ -60,7 +60,7 @@ def _held(common: Path, side: Path, commit: str) -> Iterator[tuple[str, Path, st
 
 
 def _declared(side: Path, data: bytes) -> list[tuple[str, str]]:
-    """Names and paths of the file, which is read as it is: nothing in it leads to another file."""
+    """Return the names and paths in `.gitmodules`. A file with includes is ignored: none leads to another file."""
     if re.search(rb"^\s*\[\s*include", data, re.MULTILINE | re.IGNORECASE):
         return []
     copy = side / "gitmodules"

@@ -1,4 +1,4 @@
-"""What killed processes left behind: listed before anything is removed, and never work that is nowhere else."""
+"""Leftovers of killed processes: listed before anything is removed, and never removed if they hold unique work."""
 
 import contextlib
 import os
@@ -23,11 +23,11 @@ OURS = "refs/heads/service/"
 LEG_BRANCHES = f"{OURS}job-"
 
 Busy = Callable[[str], bool]
-"""Whether a job is, or may soon be, at work under this name of a worktree or branch."""
+"""Returns whether a job uses this name of a worktree or branch, or soon may."""
 
 
 class Kind(StrEnum):
-    """What was left."""
+    """The kind of a leftover."""
 
     WORKTREE = "worktree"
     BRANCH = "branch"
@@ -36,7 +36,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing without an owner. With a reason to keep it, it is only shown."""
+    """A thing without an owner. With a reason in `keep` it is only shown."""
 
     kind: Kind
     name: str
@@ -46,34 +46,34 @@ class Leftover:
 
 @dataclass(frozen=True)
 class Ground:
-    """Where to look: a repository, and the work folders of it that are ours, which begin with `prefix`."""
+    """The place to sweep: a repository, and the service's work folders of it, which begin with `prefix`."""
 
     repo: Path
     worktrees: Path
     prefix: str
     busy: Busy
     worth_keeping: Callable[[Path, Path], str] = lambda repo, path: worth_keeping(repo, path)
-    """Why a work folder of the repository must stay."""
+    """Returns why a work folder of the repository must stay; empty if it need not."""
 
     @property
     def sides(self) -> Path:
-        """Where the service's sides of those are."""
+        """Return the folder of the service's sides."""
         return self.worktrees.parent / FOLDER
 
     @property
     def trash(self) -> Path:
-        """Where those are that are about to be deleted."""
+        """Return the folder of work folders that wait for deletion."""
         return self.worktrees.parent / trash.FOLDER
 
 
 def leftovers(ground: Ground) -> list[Leftover]:
-    """Everything that no job owns any more. Changes nothing."""
+    """List everything that no job owns any more. Changes nothing."""
     common = common_directory(ground.repo)
     return [*_worktrees(ground), *_branches(ground), *_locks(ground, common)]
 
 
 def remove(ground: Ground, leftover: Leftover) -> Leftover:
-    """Remove it, unless there is a reason not to by now; then it comes back with the reason."""
+    """Remove a leftover, unless there is a reason by now to keep it. Return it, with that reason."""
     if leftover.keep:
         return leftover
     try:
@@ -102,7 +102,7 @@ def _worktrees(ground: Ground) -> Iterator[Leftover]:
 
 
 def worth_keeping(repo: Path, path: Path) -> str:
-    """Why a work folder must stay: what is in it is nowhere else, or nobody can tell."""
+    """Return why a work folder must stay: it holds unique work, or can't be checked."""
     if path.is_symlink() or not path.is_dir():
         return ""
     if not any(entry.name != ".git" for entry in path.iterdir()):
@@ -132,7 +132,7 @@ def _only_here(repo: Path, worktree: Worktree) -> str:
 
 
 def references_of(repo: Path, besides: str = "refs/none/") -> list[str]:
-    """The commits at the repository's branches and tags, besides those whose name begins so."""
+    """List the commits of the repository's branches and tags, except names that begin with `besides`."""
     found = references(common_directory(repo))
     return [
         each
@@ -142,7 +142,7 @@ def references_of(repo: Path, besides: str = "refs/none/") -> list[str]:
 
 
 def _count_beyond(repository: Path, commit: str, ends: list[str]) -> int:
-    """How many commits can be reached from one and from none of the ends."""
+    """Count the commits reachable from `commit` but from none of the ends."""
     pygit2 = library()
     with branches.reading(repository) as opened:
         walk = opened.walk(pygit2.Oid(hex=commit))
@@ -173,7 +173,9 @@ def _branches(ground: Ground) -> Iterator[Leftover]:
 
 
 def _unmerged(repo: Path, commit: str) -> str:
-    """Why a branch must stay: no branch of people or of a task has its commits. Other legs' branches do not count."""
+    """Return why a branch must stay: no branch of people or of a task has its commits. Branches of other legs do not
+    count.
+    """
     elsewhere = [each for name, each in references(common_directory(repo)).items() if _is_peoples(name)]
     count = _count_beyond(repo, commit, elsewhere)
     return f"{count} commits that are merged nowhere" if count else ""
@@ -184,7 +186,7 @@ def _is_peoples(name: str) -> bool:
 
 
 def _held(ground: Ground, path: Path | None) -> str:
-    """Why a checked-out branch must stay; a work folder that is itself removed first is no reason."""
+    """Return why a checked-out branch must stay. A work folder that is swept first does not hold it."""
     if path is None or not path.exists():
         return ""
     swept = path.parent.resolve() == ground.worktrees.resolve() and not ground.busy(path.name)
@@ -228,6 +230,6 @@ def _remove_lock(ground: Ground, lock: Path) -> str:
     if lock.parent != ground.sides:
         lock.unlink(missing_ok=True)
     elif os.path.lexists(lock):
-        with held(lock):  # takes the file away
+        with held(lock):  # this deletes the file
             pass
     return ""

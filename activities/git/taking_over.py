@@ -1,7 +1,7 @@
-"""Taking over the commits an agent made: copied as data, then fetched with every object checked (ruling N3).
+"""Take over an agent's commits: copy them as data, then fetch them with every object checked (ruling N3).
 
-Nothing of the agent's `.git` but plain object files is read. They are copied into a repository of the service's, which
-borrows from the registered repository only; git then reads them as it reads what a stranger sends.
+Only plain object files of the agent's `.git` are read. They are copied into a repository of the service's, which
+borrows from the registered repository only; git then reads them as if a stranger had sent them.
 """
 
 import os
@@ -20,7 +20,7 @@ from workflows.model.errors import RefusedError
 
 FETCH_SECONDS = 300.0
 MOST_BYTES = 2 << 30
-"""Of all the objects an agent made."""
+"""Size limit of all objects of an agent."""
 
 MOST_FILES = 500_000
 
@@ -43,7 +43,7 @@ _OPTIONS = (
 
 
 def take_over(path: Path, common: Path, commits: Collection[str]) -> None:
-    """Have the commits, and all they are made of, among the service's own objects of the work folder; or refuse."""
+    """Fetch the commits and all their objects into the service's side of the work folder, or refuse."""
     side = side_of(path)
     with _copied(path, common) as source:
         try:
@@ -59,7 +59,7 @@ def take_over(path: Path, common: Path, commits: Collection[str]) -> None:
 
 @contextmanager
 def _copied(path: Path, common: Path) -> Iterator[Path]:
-    """A repository with the objects of the agent's, and nothing else of it."""
+    """Copy the agent's objects into a temporary repository with nothing else of the agent's."""
     folder = Path(tempfile.mkdtemp(prefix="taken-", dir=side_of(path)))
     try:
         for name in ("objects/info", "objects/pack", "refs/heads"):
@@ -95,7 +95,7 @@ def _copy_files(folder: int, wanted: re.Pattern[str], target: Path, budget: "_Bu
 
 
 class _Budget:
-    """How much is still copied."""
+    """The size and number of files that may still be copied."""
 
     def __init__(self, path: Path) -> None:
         self._path, self.left, self._files = path, MOST_BYTES, MOST_FILES

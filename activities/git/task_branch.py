@@ -1,4 +1,4 @@
-"""Merging legs' branches into the branch of their task: in the object store, never in a checkout (ruling I5)."""
+"""Merge legs' branches into the branch of their task: in the object store, never in a checkout (ruling I5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ TRIES = 5
 
 @dataclass(frozen=True)
 class Contribution:
-    """A leg's work, as it is merged."""
+    """A leg's work, ready to merge."""
 
     leg: str
     job_id: str
@@ -28,7 +28,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Merged:
-    """Where the task branch is now, and what was new to it."""
+    """The task branch's head, and the work that was new to it."""
 
     branch: str
     head: str
@@ -43,15 +43,15 @@ class TaskBranchConflict(RefusedError):  # noqa: N818
     def __init__(self, branch: str, clashing: Contribution, before: tuple[Contribution, ...], files: tuple[str, ...]):
         self.clashing = clashing
         self.before = before
-        """What the same call merged without trouble before; that is not kept either."""
+        """Contributions that merged before the conflict in this call; they are not kept either."""
         self.files = files
         super().__init__(f"leg {clashing.leg} ({clashing.branch}) conflicts with {branch} in {', '.join(files)}")
 
 
 def merge_all(repo: Path, branch: str, start: str, legs: Sequence[Contribution]) -> Merged:
-    """Merge legs in order, all or nothing: the one moment anything changes is when the branch moves.
+    """Merge legs in order, all or nothing: the branch moves once, at the end.
 
-    The branch is made at `start` when it is not there. What it contains already is not merged again.
+    A missing branch is made at `start`. Commits that the branch contains already are not merged again.
     """
     for _ in range(TRIES):
         old = branches.tip(repo, branch)
@@ -72,7 +72,7 @@ def merge_all(repo: Path, branch: str, start: str, legs: Sequence[Contribution])
 
 
 def _merge_one(repo: Path, branch: str, head: str, leg: Contribution, before: Sequence[Contribution]) -> str:
-    """A merge commit of its own for every leg: the first-parent history of the task branch is the list of legs."""
+    """Make a merge commit for a leg: the first-parent history of the task branch is the list of legs."""
     tree = merged_tree(repo, head, leg.commit)
     if isinstance(tree, Conflict):
         raise TaskBranchConflict(branch, leg, tuple(before), all_printable(tree.files))

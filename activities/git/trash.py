@@ -1,6 +1,6 @@
-"""Work folders that nobody needs any more: put away at once, deleted when there is time.
+"""Work folders that are not needed any more: moved to the trash at once, deleted when there is time.
 
-What is in the trash is nobody's. A kill leaves things there, which the next worker deletes, or `service repo sweep`.
+Nothing in the trash has an owner. A kill leaves folders there, which the next worker deletes, or `service repo sweep`.
 """
 
 import contextlib
@@ -23,13 +23,13 @@ log = logging.getLogger(__name__)
 
 FOLDER = "trash"
 MOST = 64
-"""So many may wait to be deleted. Whoever throws away one more deletes it itself, and so waits for it."""
+"""Most folders that may wait for deletion. A caller that adds one more deletes it itself."""
 
 MANY = 8
-"""So many are deleted by a program, small as they may be: it needs no interpreter, which other jobs are busy with."""
+"""From this number on `rm` deletes the folders, even small ones: jobs need the interpreter."""
 
 GATHER_SECONDS = 0.5
-"""What is thrown away within this time is deleted together."""
+"""Folders that arrive within this time are deleted together."""
 
 _waiting: SimpleQueue[tuple[Path, ...]] = SimpleQueue()
 _deleting = ThreadPoolExecutor(1, thread_name_prefix="trash")
@@ -37,7 +37,9 @@ _room = threading.BoundedSemaphore(MOST)
 
 
 def put_away(trash: Path, path: Path) -> Path:
-    """Where it is from now on, under a name that no other has. From another disk it is deleted instead."""
+    """Move a folder to the trash under a unique name, and return its path. A folder of another disk is deleted
+    instead.
+    """
     if not trash.is_dir():
         trash.mkdir(mode=0o700, exist_ok=True)
     there = trash / f"{path.name}.{secrets.token_hex(8)}"
@@ -51,7 +53,7 @@ def put_away(trash: Path, path: Path) -> Path:
 
 
 def delete(*paths: Path) -> None:
-    """One after another; by a program what has many files, or are many, which would keep the interpreter busy."""
+    """Delete folders. Run `rm` for many of them, or for many files, so that the interpreter stays free."""
     by_hand = len(paths) < MANY
     there = [path for path in paths if os.path.lexists(path) and not (by_hand and plain_files.removed_small(path))]
     if there and subprocess.run(["rm", "-rf", "--", *there], stderr=subprocess.DEVNULL, check=False).returncode:
@@ -62,7 +64,7 @@ def delete(*paths: Path) -> None:
 
 
 def delete_later(*paths: Path) -> None:
-    """While the caller goes on; what cannot be deleted stays in the trash."""
+    """Delete folders in the background; those that can't be deleted stay in the trash."""
     if not _room.acquire(blocking=False):
         return _try(paths)
     _waiting.put(paths)
@@ -71,7 +73,7 @@ def delete_later(*paths: Path) -> None:
 
 
 def _delete_what_waits() -> None:
-    if _waiting.empty():  # it was deleted together with another
+    if _waiting.empty():  # deleted together with another one
         return
     together, until = list[tuple[Path, ...]](), time.monotonic() + GATHER_SECONDS
     with contextlib.suppress(Empty):
@@ -81,14 +83,14 @@ def _delete_what_waits() -> None:
         paths = [path for each in together for path in each]
         with contextlib.suppress(OSError):
             delete(*paths)
-        _try(paths)  # what is still there says why
+        _try(paths)  # logs why a folder is still there
     finally:
         for _ in together:
             _room.release()
 
 
 def empty(trash: Path) -> None:
-    """Delete what is there."""
+    """Delete all in the trash."""
     with contextlib.suppress(FileNotFoundError):
         _try(trash.iterdir())
 

@@ -1,7 +1,7 @@
-"""What a job changed in its work folder: files nobody told git of, files it touched, the text of it (ruling I4).
+"""Changes of a job in its work folder: untracked files, touched files, the diff (ruling I4).
 
-Ignored files are never part of it. The folder is looked at once, as data (`snapshot`); whoever asks several questions
-asks them of one `Seen`.
+Ignored files never count. The folder is looked at once, as data (`snapshot`); a caller with several questions asks them
+of one `Seen`.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ MAX_BYTES = 256_000
 
 @dataclass(frozen=True)
 class Diff:
-    """A diff as evidence, or its beginning: never longer than is good to keep."""
+    """A diff as evidence, or its beginning if it is too long to keep."""
 
     text: str
     cut: bool
@@ -42,27 +42,27 @@ class Diff:
 
 @dataclass(frozen=True)
 class Seen:
-    """A work folder as it was found."""
+    """The state of a work folder."""
 
     common: Path
-    """Where the registered repository keeps everything."""
+    """The registered repository's common git directory."""
     head: str
-    """What its files are a change of: the commit the agent left, or what the service made of it before."""
+    """The commit that the files are compared with: the agent's last one, or the service's later commit on top of it."""
     own: str
-    """Where the agent left the job's branch."""
+    """The agent's commit on the job's branch."""
     merging: tuple[str, ...]
     tree: str
-    """Its files as a tree."""
+    """Tree of the files."""
     touched: tuple[str, ...]
     dirty: tuple[str, ...] = ()
     """The files that differ from the head."""
     odd: tuple[Odd, ...] = ()
     refused: ServiceError | None = None
-    """Why the agent's commits are not taken over."""
+    """The reason why the agent's commits are not taken over."""
 
 
 def look(worktree: Worktree) -> Seen:
-    """Look at the files and take over the agent's commits, into objects of the service's side only."""
+    """Look at the files, and take over the agent's commits into the service's side only."""
     path, place = worktree.path, place_at(worktree.path)
     agents = read(path, worktree.branch)
     with faults_said(path):
@@ -95,17 +95,17 @@ def look(worktree: Worktree) -> Seen:
 
 
 def touched_files(worktree: Worktree, limit: int = MAX_FILES, seen: Seen | None = None) -> Touched:
-    """The files that differ from the head, plus what the agent committed itself, as the spec says.
+    """List the files that differ from the head, and those in the agent's own commits, as the spec says.
 
-    Without rename detection a rename is a deletion and an addition: both paths count. Ignored files never do. Call it
-    before the service commits.
+    Without rename detection a rename is a deletion and an addition: both paths count. Ignored files never count. Call
+    this before the service commits.
     """
     files = all_printable((seen or look(worktree)).touched)
     return Touched(files=files[:limit], complete=len(files) <= limit)
 
 
 def capture_diff(worktree: Worktree, limit: int = MAX_BYTES, seen: Seen | None = None) -> Diff:
-    """Everything since the job's base, untracked files too. The work folder stays as it is."""
+    """Return the diff from the job's base, with untracked files. The work folder stays as it is."""
     with faults_said(worktree.path):
         repository = opened(side_of(worktree.path))
         try:
@@ -118,7 +118,7 @@ def capture_diff(worktree: Worktree, limit: int = MAX_BYTES, seen: Seen | None =
 
 
 def _files(repository: "Repository", worktree: Worktree) -> str:
-    """The files alone: it may be looked at while the agent is at work, whose commits are taken over at the end."""
+    """Return the tree of the files alone: the agent may still be at work, and its commits are taken over at the end."""
     tracked = read(worktree.path, None).tracked
     seen = snapshot(worktree.path, side_of(worktree.path), tracked)
     return _tree(repository, worktree.base, worktree.base, seen)
@@ -134,7 +134,7 @@ def _text(repository: "Repository", difference: "Difference", limit: int) -> Dif
 
 
 def _shown(repository: "Repository", difference: "Difference", number: int, delta: "DiffDelta") -> bytes:
-    """One file of a diff. What is too large is not read for it."""
+    """Format one file of a diff. A file that is too large is not read."""
     if any(branches.size_of(repository, side) > branches.MOST_COMPARED for side in (delta.old_file, delta.new_file)):
         old, new = (each.raw_path or b"" for each in (delta.old_file, delta.new_file))
         return b"diff --git a/%b b/%b\nBinary files a/%b and b/%b differ\n" % (old, new, old, new)
@@ -145,13 +145,13 @@ def _shown(repository: "Repository", difference: "Difference", number: int, delt
 def _taken_over(
     repository: "Repository", worktree: Worktree, common: Path, agents: AgentsSide
 ) -> tuple[AgentsSide, ServiceError | None]:
-    """The agent's commits are there from now on; or only what was known before counts, with the reason."""
+    """Take over the agent's commits. If that fails, return the reason, and an agent's side without them."""
     wanted = {each for each in (agents.head, agents.branch, *agents.merging) if each}
     new = sorted(each for each in wanted - {worktree.base} if library().Oid(hex=each) not in repository)
     try:
         if new:
             take_over(worktree.path, common, new)
-        known = opened(common)  # looked at again, also when an earlier look has taken them over
+        known = opened(common)  # checked again even if an earlier look has taken them over
         Bounds(repository, known.odb).check([library().Oid(hex=each) for each in wanted])
         let_go(known)
         for each in wanted:
@@ -164,7 +164,7 @@ def _taken_over(
 
 
 def _committed(repository: "Repository", worktree: Worktree, common: Path, head: str, tree: str) -> str:
-    """The branch, when the service has committed on top of what the agent left before: these very files, or others."""
+    """Return the branch's tip if the service has committed it on top of the agent's head; else the head."""
     kept = branches.tip(common, worktree.branch) if worktree.branch else None
     if kept is None or kept == head or not branches.holds_all(repository, kept, head):
         return head
@@ -173,7 +173,7 @@ def _committed(repository: "Repository", worktree: Worktree, common: Path, head:
 
 
 def _only_ours(commit: "Commit", since: str) -> bool:
-    """Whether the service alone has committed since then."""
+    """Return whether all commits after `since` are the service's."""
     while commit.committer.email == ADDRESS and commit.parents:
         if since in map(str, commit.parent_ids):
             return True
@@ -182,7 +182,7 @@ def _only_ours(commit: "Commit", since: str) -> bool:
 
 
 def _tree(repository: "Repository", base: str, head: str, seen: Snapshot) -> str:
-    """The tree of a folder's files: the head's, but for what is known to be otherwise."""
+    """Build the tree of a folder's files: the head's tree with the snapshot's differences."""
     pygit2 = library()
     index = pygit2.Index()
     index.read_tree(repository.revparse_single(head).peel(pygit2.Commit).tree)
@@ -200,14 +200,14 @@ def _tree(repository: "Repository", base: str, head: str, seen: Snapshot) -> str
 
 
 def _moved(repository: "Repository", base: str, head: str) -> set[str]:
-    """The files that the agent's commits changed; submodules that came with them are none."""
+    """Return the files that the agent's commits changed, without submodules."""
     deltas = _difference(repository, base, head).deltas
     link = library().enums.FileMode.COMMIT
     return {os.fsdecode(each.new_file.raw_path or b"") for each in deltas if each.new_file.mode != link}
 
 
 def _between(repository: "Repository", one: str, other: str) -> set[str]:
-    """The names that differ between two commits or trees."""
+    """Return the names that differ between two commits or trees."""
     found: set[str] = set()
     for delta in _difference(repository, one, other).deltas:
         found |= {os.fsdecode(file.raw_path) for file in (delta.old_file, delta.new_file)}

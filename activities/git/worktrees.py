@@ -1,7 +1,7 @@
-"""A work folder per job (rulings I1, I2, N3): made and removed any number of times, whatever was killed in between.
+"""A work folder per job (rulings I1, I2, N3). Making and removing are idempotent, whatever was killed in between.
 
 A folder is a repository of its own for the agent (`job_repository`), and the service has a side of it that no agent
-writes (`own_side`). The registered repository learns of a job's branch, and of nothing else.
+writes (`own_side`). The registered repository gets the job's branch, and nothing else.
 """
 
 import contextlib
@@ -28,14 +28,14 @@ from workflows.model.errors import NotFoundError, RefusedError
 
 BRANCHES_LOCK = "branches.lock"
 LONGEST_FOLDER = 220
-"""Bytes of a work folder's name: what is built from it (its lock, its name in the trash) is one too."""
+"""Longest name of a work folder, in bytes: its lock and its name in the trash are longer."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True)
 class Worktree:
-    """Where a job works, and the commit it started from. No branch: detached."""
+    """A job's work folder, and the commit it started from. Without a branch, HEAD is detached."""
 
     path: Path
     base: str
@@ -45,9 +45,9 @@ class Worktree:
 
 
 def place(worktrees: Path, name: str) -> Path:
-    """The path for a named worktree: directly under the root, never outside it nor inside another (ruling I3).
+    """Return the path of a named worktree: directly below the root, never outside it nor inside another (ruling I3).
 
-    Every name that the contract takes is taken; what is too long for a folder ends in a digest.
+    All names that the contract allows work; a name too long for a folder ends in a digest.
     """
     if not stays_below(name):
         raise RefusedError(f"worktree {name!r} {RULE}")
@@ -58,17 +58,17 @@ def place(worktrees: Path, name: str) -> Path:
 
 
 def worktree_name(repo: str, work: str) -> str:
-    """What a worktree of a registered repository is called."""
+    """Return the name of a worktree of a registered repository."""
     return f"{repo.replace('/', '--')}/{work}"
 
 
 def worktree_prefix(repo: str) -> str:
-    """How the folders of a repository's worktrees begin."""
+    """Return the prefix of the folders of a repository's worktrees."""
     return worktree_name(repo, "").replace("/", "+")
 
 
 def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[str, str] = NONE) -> Worktree:
-    """A work folder on the branch, which is made at `base` unless it is there already (ruling I1)."""
+    """Make a work folder on the branch; a missing branch is made at `base` (ruling I1)."""
     branches.check_name(repo, branch)
     with _at(repo, path) as common:
         if (there := _existing(repo, path, common)) is not None:
@@ -84,7 +84,7 @@ def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[st
 
 
 def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = NONE) -> Worktree:
-    """A work folder at `base`, on no branch (ruling I2)."""
+    """Make a work folder at `base`, on no branch (ruling I2)."""
     with _at(repo, path) as common:
         if (there := _existing(repo, path, common)) is not None:
             return there
@@ -95,9 +95,9 @@ def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = N
 
 
 def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: bool = False) -> str:
-    """No work folder is at the path any more, `unless` there is a reason. Branches stay: they hold the work.
+    """Remove the work folder, unless `unless` returns a reason; return the reason. Branches stay: they hold the work.
 
-    Its files are deleted too, or `later`.
+    Its files are deleted at once, or in the background if `later`.
     """
     if not side_of(path).parent.exists():
         if not os.path.lexists(path):
@@ -112,9 +112,9 @@ def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: b
 
 
 def repair(repo: Path, path: Path) -> bool:
-    """Have the service read the objects of the repository where that is now; whether it had been moved.
+    """Borrow objects from the repository's current path. Return whether it had moved.
 
-    The agent's `.git` stays as it is: what was committed there is nowhere else.
+    The agent's `.git` stays as it is: its commits may be nowhere else.
     """
     known = recorded(path)
     if known is None or (known.common / "objects").is_dir() or known.common == (common := common_directory(repo)):
@@ -125,15 +125,15 @@ def repair(repo: Path, path: Path) -> bool:
 
 
 def find(path: Path) -> Worktree | None:
-    """The complete work folder at the path, as it was recorded when it was made."""
+    """Return the complete work folder at the path, from its record; None if there is none."""
     known = recorded(path) if path.is_dir() and not path.is_symlink() else None
     return Worktree(path, known.base, known.branch, known.names) if known else None
 
 
 def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
-    """What the branch has now is what the next job in the folder starts from: call it before a run starts.
+    """Start the next job in this folder from the branch's tip. Call this before a run starts.
 
-    The agent before may have left commits that were not taken over: nobody throws them away unseen.
+    Refuse if the agent before left commits that were not taken over, so that they are not lost.
     """
     known = own_side.place_at(path)
     start = (branches.tip(known.repo, known.branch) if known.branch else None) or known.base
@@ -145,14 +145,16 @@ def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
 
 
 def _only_there(repo: Path, path: Path, branch: str | None) -> str:
-    """A commit that the agent's `.git` names and the repository has not."""
+    """Find a commit that the agent's `.git` names and the repository lacks."""
     agents = agents_side.read(path, branch)
     named = (each for each in (agents.head, agents.branch) if each)
     return next((each for each in named if branches.commit(repo, each) is None), "")
 
 
 def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
-    """Record what the job starts from, and give the agent a fresh `.git` there; never once its run has begun."""
+    """Record the job's starting commit, and make a fresh `.git` for the agent. Never call this once its run has
+    begun.
+    """
     common = common_directory(repo)
     side, branch, names = side_of(worktree.path), worktree.branch, dict(worktree.names)
     job_repository.furnish(repo, common, worktree.path, side, commit, branch, names)
@@ -163,7 +165,7 @@ def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
 
 
 def commit_of(repo: Path, revision: str) -> str:
-    """The commit a revision names, or the reason why there is none."""
+    """Return the commit that a revision names; refuse with the reason if there is none."""
     if found := branches.commit(repo, revision):
         return found
     if not branches.has_commits(repo):
@@ -174,7 +176,7 @@ def commit_of(repo: Path, revision: str) -> str:
 
 
 def base_of(repo: Path, ref: str) -> str:
-    """The commit that a person names as a base; a tag counts as its commit."""
+    """Return the commit that a person names as a base, which may be a tag."""
     if found := branches.commit(repo, ref):
         return found
     if kind := branches.kind_of(repo, ref):
@@ -184,7 +186,7 @@ def base_of(repo: Path, ref: str) -> str:
 
 
 def begun_from(repo: Path, base: str, host: str, again: str) -> str:
-    """The base of a tree or a run, which its host may lack (ruling O1); without one, HEAD."""
+    """Return the base of a tree or a run, or HEAD without one. Its host may lack the base (ruling O1)."""
     if not base:
         return commit_of(repo, "HEAD")
     if found := branches.commit(repo, base):
@@ -196,7 +198,7 @@ def begun_from(repo: Path, base: str, host: str, again: str) -> str:
 
 
 def tip(repo: Path) -> str:
-    """The commit that is checked out, from git's own files where they tell: the library takes longer."""
+    """Return the commit that is checked out, from git's own files if possible: the library takes longer."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         own = git_directory(repo)
         head = (own / "HEAD").read_text().strip()
@@ -209,7 +211,7 @@ def tip(repo: Path) -> str:
 
 @contextlib.contextmanager
 def _at(repo: Path, path: Path) -> Iterator[Path]:
-    """One caller at a time per work folder."""
+    """Allow one caller at a time per work folder."""
     common = common_directory(repo)
     side_of(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with held(lock_of(path)):
@@ -232,7 +234,7 @@ def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
 
 
 def _made(repo: Path, common: Path, worktree: Worktree) -> Worktree:
-    """Write the files: the long part."""
+    """Write the files, which takes longest."""
     worktree.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     worktree.path.mkdir(mode=0o700)
     fill_all(common, worktree.path, side_of(worktree.path), worktree.base)
@@ -246,7 +248,7 @@ def _started(repo: Path, branch: str, base: str) -> str:
 
 
 def _refuse_held(repo: Path, path: Path, branch: str) -> None:
-    """Refuse a branch that somebody works on elsewhere; a work folder that is gone holds none."""
+    """Refuse a branch that is checked out elsewhere. A work folder that is gone does not count."""
     where = branches.checkout_of(repo, branch)
     hint = f"git -C {printable(str(repo))} worktree remove {printable(str(where))}"
     if where is None and (where := _holder(path, branch)) is not None:
@@ -256,7 +258,7 @@ def _refuse_held(repo: Path, path: Path, branch: str) -> None:
 
 
 def _holder(path: Path, branch: str) -> Path | None:
-    """The other work folder that is on the branch."""
+    """Find another work folder that is on the branch."""
     for side in side_of(path).parent.glob("*.git"):
         other = path.with_name(side.name.removesuffix(".git"))
         if other != path and other.exists() and _branch_of(side) == branch:
@@ -274,7 +276,7 @@ def _branch_of(side: Path) -> str | None:
 
 
 def holders(worktrees: Path) -> dict[str, Path]:
-    """The branches that work folders below this one are on."""
+    """Return the branches that work folders below this one are on."""
     found = {}
     for side in (worktrees.parent / FOLDER).glob("*.git"):
         branch, path = _branch_of(side), worktrees / side.name.removesuffix(".git")
@@ -284,7 +286,9 @@ def holders(worktrees: Path) -> dict[str, Path]:
 
 
 def _put_away(path: Path) -> list[Path]:
-    """Nothing stands at the path any more, complete or not; where its files are now. What is not ours stays."""
+    """Move the work folder and its side to the trash, complete or not. Return their new paths. Refuse a foreign
+    folder.
+    """
     side, folder = side_of(path), path.is_dir() and not path.is_symlink()
     gone = []
     if os.path.lexists(path):
@@ -293,8 +297,8 @@ def _put_away(path: Path) -> list[Path]:
             raise RefusedError(f"{where} is not a worktree of this service: it stays as it is", f"ls -la {where}")
         if folder:
             gone.append(trash.put_away(path.parent.parent / trash.FOLDER, path))
-        else:  # whoever worked in it put something else in its place
+        else:  # the agent put something else in its place
             path.unlink()
-    if os.path.lexists(side):  # last: it says that the folder is ours
+    if os.path.lexists(side):  # last: the side proves that the folder is the service's
         gone.append(trash.put_away(path.parent.parent / trash.FOLDER, side))
     return gone
