@@ -1,1 +1,3 @@
-"""Programs that outlive the worker that asked for them: started once, found again, ended, seen by what they print."""
+"""Supervised programs that outlive the worker that asked for them: started once, found again, ended, and watched by
+their output.
+"""

@@ -1,10 +1,10 @@
-"""Whether a process is an agent's: whatever is below a supervisor is one, whatever its environment says (ruling N5).
+"""Detection of agents' processes: every process below a supervisor is one, whatever its environment says (ruling N5).
 
-A supervisor adopts what loses its parent, so neither a double fork nor a session of its own leads out from below it.
-Supervisors are known by what their children cannot change: the command line they were started with, and the log that
-is their standard error. Which job it is says the claim, with its seal, and with the supervisor's pid and start.
+A supervisor adopts orphans, so neither a double fork nor a new session leads out from below it. Supervisors are known
+by facts that their children cannot change: their command line, and the log that is their standard error. The sealed
+claim, with the supervisor's pid and start time, says which job it is.
 
-Linux only. Without /proc an agent is known by the mark in its environment, as far as it has not removed it.
+Linux only. Without /proc an agent is known by the mark in its environment, unless it has removed the mark.
 """
 
 import os
@@ -21,7 +21,7 @@ PROGRAMS = ("/activities/runs/supervisor.py", "/activities/runs/fork_server.py")
 ISOLATED = b"-I"
 LOG = "supervisor.log"
 TRIES = 100
-"""A process whose parents end one after the other is looked at again so often; then it counts as one that hides."""
+"""How often to look again at a process whose parents keep ending; then it counts as a hidden one."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Agent:
     """A process below a supervisor."""
 
     job_id: str | None = None
-    """The job it works for; None where nothing that is believed tells."""
+    """The job it works for; None if no trusted source names one."""
     home: Path | None = None
     """The service home of that job."""
 
@@ -38,7 +38,7 @@ class Agent:
 
 
 class UntoldError(Exception):
-    """Nothing tells what the process is below: it may be an agent's."""
+    """The process may be an agent's: nothing shows what it is below."""
 
 
 class GoneError(UntoldError):
@@ -46,7 +46,7 @@ class GoneError(UntoldError):
 
 
 class HiddenError(UntoldError):
-    """Some of what is above the process cannot be seen from here."""
+    """An ancestor of the process cannot be seen from here."""
 
 
 class _MovedError(Exception):
@@ -54,7 +54,9 @@ class _MovedError(Exception):
 
 
 def agent_of(pid: int) -> Agent | None:
-    """Whose agent a living process is; None for people and their programs. Raise `UntoldError` where nothing tells."""
+    """Return the agent that a living process is; None for people and their programs. Raise `UntoldError` if it can't
+    be known.
+    """
     if not Path("/proc/self/stat").exists():
         return _without_proc(pid)
     for _ in range(TRIES):
@@ -64,7 +66,9 @@ def agent_of(pid: int) -> Agent | None:
 
 
 def _without_proc(pid: int) -> Agent | None:
-    """Only the mark tells, and on Linux only that it is an agent: who has hidden /proc can have removed it as well."""
+    """Return the agent that the environment's mark names. Without a mark raise on Linux: whoever hides /proc can
+    have removed the mark as well.
+    """
     found = _by_mark(os.environ) if pid == os.getpid() else None
     if found is None and sys.platform == "linux":
         raise HiddenError("/proc does not show this process")
@@ -72,24 +76,26 @@ def _without_proc(pid: int) -> Agent | None:
 
 
 def supervisors() -> Iterator[int]:
-    """Every living supervisor of any home on this machine, and what forks them."""
+    """Yield every living supervisor of any home on this machine, and the fork servers."""
     for pid in pids():
-        with suppress(OSError):  # it ended meanwhile
+        with suppress(OSError):  # it has ended by now
             if is_supervisor(pid):
                 yield pid
 
 
 def is_supervisor(pid: int) -> bool:
-    """By the command line, which no other process can change."""
+    """Return whether the process is a supervisor or fork server, by its command line, which no other process can
+    change.
+    """
     try:
         words = command_line(pid)
-    except PermissionError:  # a supervisor of ours can be seen
+    except PermissionError:  # the service's own supervisors can be read
         return False
     return ISOLATED in words and any(os.fsdecode(word).endswith(PROGRAMS) for word in words)
 
 
 def _line(pid: int) -> Iterator[int]:
-    """The process and everything above it. A parent is older than its child, or it is another one by that number."""
+    """Yield the process and its ancestors. A parent that is younger than its child has a reused pid."""
     since = started(pid)
     if since is None:
         raise GoneError(f"process {pid} has ended")
@@ -108,8 +114,10 @@ def _line(pid: int) -> Iterator[int]:
 
 
 def _require_another_account(hidden: int) -> None:
-    """Raise if a supervisor may be above the hidden process: the machine hides processes of others (`hidepid`), and
-    those of this account that do not let themselves be looked at. Supervisors do, and are of this account.
+    """Raise if a supervisor may be above the hidden process.
+
+    The machine hides other accounts' processes (`hidepid`), and those of this account that forbid inspection.
+    Supervisors allow it, and have this account.
     """
     try:
         os.kill(hidden, 0)
@@ -131,7 +139,7 @@ def _of_line(line: tuple[int, ...]) -> Agent | None:
 
 
 def _told(supervisor: int) -> Agent | None:
-    """What a supervisor's own run says; None for one that has none, and where it is not believed."""
+    """Return the agent that the supervisor's own run names; None if it has no run, or none that can be trusted."""
     try:
         log = Path(os.readlink(f"/proc/{supervisor}/fd/2"))
     except OSError:
@@ -139,7 +147,7 @@ def _told(supervisor: int) -> Agent | None:
     key = key_of(log.parent.name)
     if log.name != LOG or key is None:
         return None
-    from activities.runs.supervised_run import Claim  # takes its time, and only agents need it
+    from activities.runs.supervised_run import Claim  # slow to import, and needed for agents only
 
     with suppress(Exception):
         claim = Claim.read(log.parent)
@@ -149,7 +157,9 @@ def _told(supervisor: int) -> Agent | None:
 
 
 def _by_mark(environment: Mapping[str, str]) -> Agent | None:
-    """What a dead supervisor has left is still marked, unless it has removed that."""
+    """Return the agent that the environment's mark names. A dead supervisor's processes keep the mark unless they
+    removed it.
+    """
     if (mark := environment.get(MARK)) is None:
         return None
     key = key_of(mark.rpartition("@")[0])

@@ -1,13 +1,13 @@
-"""Starts supervisors in a few milliseconds: a process that has loaded their program already, and forks it for each run.
+"""Start supervisors in a few milliseconds: a process that has loaded their program, and forks it for each run.
 
 No library, nor `multiprocessing.forkserver`: that one keeps a descriptor for each child and starts its children as
-parts of one program, here each must outlive the server and the worker. A program of its own, standard library only:
-`python -I -S fork_server.py`, with its end of a socket pair as standard input. A request is one packet: the run's key
-and folder, with two descriptors: what becomes the supervisor's standard output, and its log. It ends with the worker.
-`fork_server.py first` makes each supervisor the first process of a namespace of its own.
+parts of one program; here each must outlive the server and the worker. A program of its own, standard library only:
+`python -I -S fork_server.py`, with its end of a socket pair as standard input. It ends with the worker. A request is
+one packet: the run's key and folder, with two descriptors, for the supervisor's standard output and its log. With
+`fork_server.py first` each supervisor is the first process of its own pid namespace.
 
-What a supervisor leaves when it is killed becomes a child of the fork server, which reports it and ends it at once: a
-process that nobody looks after must not be taken for a person's.
+Processes of a killed supervisor become children of the fork server, which reports and ends them at once: a process
+without a supervisor must not be taken for a person's.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from activities.runs import left_over, supervisor
 from activities.runs.os_processes import children, descendants, kill_all
 
 TAKEN = b"1"
-"""What a supervisor writes first: from here on the run is its affair, and not the fork server's."""
+"""First output of a supervisor: from then on the supervisor is responsible for the run, and not the fork server."""
 
 LONGEST_REQUEST = 8192
 KEY_BYTES = 32
@@ -40,7 +40,7 @@ STANDARD_OUTPUT = 1
 
 
 def serve(channel: socket.socket, fork: Callable[[], int], group: Group) -> None:
-    """Fork a supervisor for each request until the worker's end of the channel closes; wait for none of them.
+    """Fork a supervisor for each request until the worker closes the channel; wait for none of them.
 
     Each is in a control group of its own, within this group.
     """
@@ -56,7 +56,7 @@ class _Run:
 
 
 class _Supervisors:
-    """The supervisors that were forked here and live. Any other child was left by a dead one."""
+    """The living supervisors that were forked here. Any other child was left by a dead one."""
 
     def __init__(self, channel: socket.socket, fork: Callable[[], int], group: Group) -> None:
         self._channel = channel
@@ -64,7 +64,7 @@ class _Supervisors:
         self._group = group
         self._runs: dict[int, _Run] = {}
         self._over: list[JobGroup] = []
-        """Those whose supervisors have ended."""
+        """The groups of supervisors that have ended."""
         self._ends, self._ended = os.pipe()
         for end in (self._ends, self._ended):
             os.set_blocking(end, False)
@@ -73,7 +73,7 @@ class _Supervisors:
         supervisor.become_subreaper()
 
     def go_on(self) -> bool:
-        """Take one request, or collect who has ended. Return False when the worker is gone."""
+        """Take one request, or collect ended children. Return False if the worker is gone."""
         poll = select.poll()
         for each in (self._channel.fileno(), self._ends):
             poll.register(each, select.POLLIN)
@@ -84,7 +84,7 @@ class _Supervisors:
         return self._take() if self._channel.fileno() in ready else True
 
     def _take(self) -> bool:
-        """Fork the supervisor of a request. Without a process to be had, the closed descriptors tell the worker."""
+        """Fork the supervisor of a request. If no process can be made, the closed descriptors show the worker."""
         request, descriptors, *_ = socket.recv_fds(self._channel, LONGEST_REQUEST, 2)
         if not request:
             return False
@@ -98,18 +98,18 @@ class _Supervisors:
         return True
 
     def _end_what_is_left(self) -> None:
-        """Keep no zombies, and nothing that a supervisor has left: one that ends in order leaves nothing."""
+        """Collect zombies, and end what killed supervisors left; a supervisor that ends by itself leaves nothing."""
         odd = self._reap()
         if odd and (strays := self._strays()):
             for run_dir in filter(None, odd):
-                with contextlib.suppress(OSError):  # they are ended, whether or not that can be told
+                with contextlib.suppress(OSError):  # they are ended even if the report fails
                     left_over.tell(run_dir.parents[1] / left_over.FILE, run_dir, None, strays)
             kill_all(self._strays)
             self._reap()
         self._over = [each for each in self._over if not each.remove()]
 
     def _reap(self) -> list[Path | None]:
-        """Collect who has ended. The runs whose supervisors were killed; None for a process that none looked after."""
+        """Collect ended children. Return the runs whose supervisors were killed, and None for each adopted process."""
         odd = []
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -129,7 +129,7 @@ def _run_of(request: bytes) -> Path:
 
 
 def _be_supervisor(channel: socket.socket, request: bytes, group: JobGroup, settled: int, log: int) -> None:
-    """Be the supervisor of a run from here on, with nothing of the fork server's but the program in memory."""
+    """Become the supervisor of a run, with nothing of the fork server's but the program in memory."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)
@@ -145,11 +145,11 @@ def _be_supervisor(channel: socket.socket, request: bytes, group: JobGroup, sett
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        os._exit(status)  # never back into the loop of the fork server
+        os._exit(status)  # never back into the fork server's loop
 
 
 def _take_streams(channel: socket.socket, settled: int, log: int) -> None:
-    """Have the three standard streams, and no other descriptor."""
+    """Set up the three standard streams, and close all other descriptors."""
     channel.detach()
     null = os.open(os.devnull, os.O_RDONLY)
     for number, descriptor in enumerate((null, settled, log)):
@@ -158,13 +158,13 @@ def _take_streams(channel: socket.socket, settled: int, log: int) -> None:
 
 
 def _name(name: bytes) -> None:
-    """Set what `ps -e` and `top` show of this process."""
+    """Set the name that `ps -e` and `top` show for this process."""
     with contextlib.suppress(AttributeError, OSError):
         kernel.libc().prctl(PR_SET_NAME, name, 0, 0, 0)
 
 
 def main() -> None:
-    """Load once what every supervisor needs, and keep the collector from copying it in each of them."""
+    """Load once all that supervisors need, and keep the garbage collector from copying it in each of them."""
     group = control_group.told()
     group.enter()
     first = sys.argv[1:] == [supervisor.FIRST]

@@ -1,4 +1,4 @@
-"""The file that tells what was left over by dead workers and supervisors, before it is ended. Standard library only."""
+"""The report of what dead workers and supervisors left, written before it is ended. Standard library only."""
 
 import json
 import os
@@ -7,17 +7,17 @@ from collections.abc import Collection
 from pathlib import Path
 
 FILE = Path("logs", "orphans.jsonl")
-"""In the service home."""
+"""Path in the service home."""
 
 
 def told_by(run_dir: Path, supervisor: int | None, pids: Collection[int]) -> str:
-    """What is left of a run, in words."""
+    """Describe what is left of a run."""
     what = "nobody waits for it" if supervisor else "its supervisor is dead"
     return f"run {run_dir.name} goes on (processes: {len(pids)}) and {what}"
 
 
 def tell(path: Path, run_dir: Path, supervisor: int | None, pids: Collection[int]) -> None:
-    """Add a line; `service doctor` shows it."""
+    """Append a line to the report, which `service doctor` shows."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     said = {"run_dir": str(run_dir), "supervisor": supervisor, "pids": sorted(pids)}
     line = json.dumps(said | {"at": time.time(), "said": told_by(run_dir, supervisor, pids)})

@@ -1,4 +1,4 @@
-"""Folders of runs that nobody will look at again."""
+"""Folders of runs that are not needed any more."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from activities.runs.supervised_run import Claim
 
 
 def old(runs: Path, is_over: Callable[[Key], bool]) -> Iterator[Path]:
-    """Those of recorded attempts that are over, and in which nothing lives."""
+    """Yield the folders of recorded attempts that have ended and have no living process."""
     for run_dir in sorted(runs.glob("*/")):
         key = key_of(run_dir.name)
         if key is not None and is_over(key) and not _lives(run_dir):
@@ -17,7 +17,7 @@ def old(runs: Path, is_over: Callable[[Key], bool]) -> Iterator[Path]:
 
 
 def discard(run_dir: Path) -> None:
-    """Remove one; what is half removed is found again."""
+    """Remove a folder unless its run lives; a partly removed folder is found again."""
     if not _lives(run_dir):
         shutil.rmtree(run_dir)
 

@@ -1,4 +1,4 @@
-"""What dead workers left: processes are reported first and killed second; output is kept for its time."""
+"""Leftovers of dead workers: processes are reported first and killed second; output is kept for some time."""
 
 import asyncio
 import contextlib
@@ -21,11 +21,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Orphan:
-    """A run that goes on although nobody waits for it, or what is left of one whose supervisor is dead."""
+    """A run that nobody waits for, or the processes of one whose supervisor is dead."""
 
     run_dir: Path
     supervisor: int | None
-    """None when it is dead."""
+    """None if the supervisor is dead."""
     pids: tuple[int, ...]
 
     @property
@@ -37,9 +37,9 @@ class Orphan:
 
 
 def find_orphans(runs: Path, wanted: Collection[Key]) -> tuple[Orphan, ...]:
-    """Everything of this home that runs and is not wanted, or that no supervisor looks after. Touches nothing.
+    """Find this home's runs that live but are not wanted, or have no supervisor. Changes nothing.
 
-    `wanted` are the runs that somebody will attach to again.
+    `wanted` are the runs that a workflow will attach to again.
     """
     home = home_mark(runs)
     split = (mark.rpartition("@") for _, mark in marks())
@@ -56,7 +56,7 @@ def find_orphans(runs: Path, wanted: Collection[Key]) -> tuple[Orphan, ...]:
 
 
 async def end(orphans: Collection[Orphan], told: Path, grace: float = 10.0) -> None:
-    """Report them, then end them."""
+    """Report the orphans, then end them."""
     if not orphans:
         return
     await asyncio.to_thread(report, orphans, told)
@@ -65,21 +65,21 @@ async def end(orphans: Collection[Orphan], told: Path, grace: float = 10.0) -> N
 
 
 async def kill_orphan(orphan: Orphan, grace: float = 10.0) -> int:
-    """Stop the supervisor if there is one, then kill what carries the mark. Returns how many could not be killed."""
+    """Stop the supervisor if it lives, then kill all processes with the mark. Return how many could not be killed."""
     if orphan.supervisor is not None:
         await stop(orphan.run_dir, grace)
     return kill_all(lambda: marked(orphan.mark))
 
 
 def report(orphans: Collection[Orphan], path: Path) -> None:
-    """Say it in the log and in a file that `service doctor` reads, before anything is killed."""
+    """Log the orphans, also to a file that `service doctor` reads, before anything is killed."""
     for orphan in orphans:
         log.warning("%s; it is ended now", orphan)
         left_over.tell(path, orphan.run_dir, orphan.supervisor, orphan.pids)
 
 
 def recent(path: Path, seconds: float) -> Iterator[dict[str, Any]]:
-    """What was reported lately. A line that was cut off by a crash is passed over."""
+    """Yield the reports of the last `seconds`. Skip lines that a crash has cut off."""
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
     for line in lines:
         with contextlib.suppress(ValueError):
@@ -89,7 +89,7 @@ def recent(path: Path, seconds: float) -> Iterator[dict[str, Any]]:
 
 
 def tidy(runs: Path, keep: float, recorded_at: Callable[[Key], float | None]) -> int:
-    """Remove what recorded runs printed once it is older than `keep` seconds. Returns how many went; again: none."""
+    """Remove the folders of recorded runs that ended more than `keep` seconds ago. Return how many. Idempotent."""
     gone = 0
     for run_dir in (each for each in sorted(runs.glob("*/")) if each.stat().st_mtime < time.time() - keep):
         key = key_of(run_dir.name)

@@ -1,7 +1,7 @@
-"""Finding and ending processes: by identity, by descent, by the mark in their environment. Standard library only.
+"""Find and end processes: by identity, descent, and the mark in their environment. Standard library only.
 
-No library: the supervisor runs isolated and sees none. Linux first: without /proc, `identity` asks `ps`, and descent
-and marks find nothing.
+No library: the supervisor runs isolated and can import none. Linux first: without /proc, `identity` asks `ps`, and
+descent and marks find nothing.
 """
 
 import contextlib
@@ -13,14 +13,14 @@ from functools import cache
 from pathlib import Path
 
 MARK = "SERVICE_RUN_MARK"
-"""The environment variable by which everything a run started is found again."""
+"""The environment variable that marks all processes of a run."""
 
 KILL_SECONDS = 10.0
 READ_BYTES = 65_536
 
 
 def this_process() -> int:
-    """The number of this process as /proc knows it: in a namespace of its own, a process may have another one there."""
+    """Return this process's pid in /proc; inside its own pid namespace the process may have another."""
     try:
         return int(os.readlink("/proc/self"))
     except (OSError, ValueError):
@@ -28,14 +28,15 @@ def this_process() -> int:
 
 
 def is_first() -> bool:
-    """Whether this process is the first of a namespace of its own, below the one that /proc tells of: so not the first
-    process of a container. Then a signal to all reaches what came of this process, and nothing else.
+    """Return whether this process is the first of its own pid namespace, below the namespace of /proc.
+
+    So it is not the first process of a container, and a signal to all processes reaches only its descendants.
     """
     return os.getpid() == 1 and this_process() != 1
 
 
 def identity(pid: int) -> str | None:
-    """When a living process began, so that a reused pid is not taken for it; None when it is gone or a zombie."""
+    """Return when a living process began, which tells it from one with a reused pid; None if it is gone or a zombie."""
     try:
         state, _, start = _stat(pid)
     except FileNotFoundError:
@@ -47,7 +48,9 @@ def identity(pid: int) -> str | None:
 
 @cache
 def _boot() -> str:
-    """Start times count from the boot: after another one, the same pid may well have the same."""
+    """Return the id of this boot. Start times count from the boot: after another one, a process may have equal pid
+    and time.
+    """
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -55,13 +58,13 @@ def _boot() -> str:
 
 
 def _stat(pid: int) -> tuple[str, int, str]:
-    """State, parent and start time; the command's name in between may hold blanks and parentheses."""
+    """Read state, parent and start time. The command's name between them may contain blanks and parentheses."""
     fields = _read(f"/proc/{pid}/stat").decode("latin-1").rpartition(")")[2].split()
     return fields[0], int(fields[1]), fields[19]
 
 
 def _read(path: str) -> bytes:
-    """The whole of a small file, with a third of what `Path` takes: these are read by the hundreds."""
+    """Read a small file in a third of the time of `Path`: these are read by the hundreds."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = []
@@ -75,7 +78,7 @@ def _read(path: str) -> bytes:
 def _identity_without_proc(pid: int) -> str | None:
     if Path("/proc/self/stat").exists():
         return None
-    import subprocess  # not at the top: it loads `threading`, for which each fork of a supervisor would pay
+    import subprocess  # not at the top: it loads `threading`, which slows each fork of a supervisor
 
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
     state, _, start = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip().partition(" ")
@@ -83,12 +86,12 @@ def _identity_without_proc(pid: int) -> str | None:
 
 
 def pids() -> Iterator[int]:
-    """Every process, as /proc lists it."""
+    """Yield the pids of all processes in /proc."""
     return (int(name) for name in os.listdir("/proc") if name.isdigit())
 
 
 def parent_of(pid: int) -> int | None:
-    """The parent's pid, 0 for those without one; None when the process is gone, or not ours to see."""
+    """Return the parent's pid, 0 for a process without one; None if the process is gone or hidden."""
     try:
         return _stat(pid)[1]
     except OSError:
@@ -96,7 +99,7 @@ def parent_of(pid: int) -> int | None:
 
 
 def started(pid: int) -> int | None:
-    """When it began, in ticks since the boot; None when it is gone, or not ours to see."""
+    """Return the start time in ticks since the boot; None if the process is gone or hidden."""
     try:
         return int(_stat(pid)[2])
     except OSError:
@@ -104,12 +107,12 @@ def started(pid: int) -> int | None:
 
 
 def command_line(pid: int) -> list[bytes]:
-    """The words that it was started with; none for processes of the kernel, and those that have ended."""
+    """Return the command line; empty for kernel threads and for processes that have ended."""
     return _read(f"/proc/{pid}/cmdline").split(b"\0")
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """What it was started with; empty where that is not ours to see."""
+    """Return the environment that the process was started with; empty if it can't be read."""
     try:
         parts = os.fsdecode(_read(f"/proc/{pid}/environ")).split("\0")
     except OSError:
@@ -119,19 +122,19 @@ def environment_of(pid: int) -> dict[str, str]:
 
 def _processes() -> Iterator[tuple[int, int]]:
     for pid in pids():
-        with contextlib.suppress(OSError):  # it ended meanwhile
+        with contextlib.suppress(OSError):  # it has ended by now
             state, parent, _ = _stat(pid)
             if state not in "ZX":
                 yield pid, parent
 
 
 def children(of: int) -> set[int]:
-    """The living processes that it has started, or taken over."""
+    """Return the living children of a process, adopted ones too."""
     return {pid for pid, parent in _processes() if parent == of}
 
 
 def descendants(root: int) -> set[int]:
-    """Every living process below this one. Double forks stay below a subreaper, and so does a new session."""
+    """Return every living process below this one. Double forks and new sessions stay below a subreaper."""
     children: dict[int, list[int]] = {}
     for pid, parent in _processes():
         children.setdefault(parent, []).append(pid)
@@ -145,24 +148,24 @@ def descendants(root: int) -> set[int]:
 
 
 def marked(mark: str) -> set[int]:
-    """Every living process whose environment carries the mark."""
+    """Return every living process with this mark in its environment."""
     return {pid for pid, found in marks() if found == mark}
 
 
 def marks() -> Iterator[tuple[int, str]]:
-    """Every living process that belongs to some run, with its mark. Nothing where there is no /proc."""
+    """Yield every living process of a run, with its mark; none without /proc."""
     if not Path("/proc/self/environ").exists():
         return
     prefix = f"\0{MARK}=".encode()
     for pid in pids():
-        with contextlib.suppress(OSError):  # it ended meanwhile, or belongs to somebody else
+        with contextlib.suppress(OSError):  # it has ended by now, or belongs to another account
             _, found, rest = (b"\0" + _read(f"/proc/{pid}/environ")).partition(prefix)  # empty for a zombie
             if found:
                 yield pid, os.fsdecode(rest.partition(b"\0")[0])
 
 
 def kill_all(find: Callable[[], set[int]]) -> int:
-    """Freeze, then kill, until nothing is found: what is frozen cannot fork. Returns how many could not be killed."""
+    """Freeze, then kill, until nothing is found: frozen processes can't fork. Return how many could not be killed."""
     give_up = time.monotonic() + KILL_SECONDS
     frozen: set[int] = set()
     while (alive := find()) and time.monotonic() < give_up:

@@ -1,4 +1,4 @@
-"""Reading what a run printed, in bounded memory however much it is."""
+"""A run's output, read in bounded memory whatever its size."""
 
 import os
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from activities.redaction.redacted import redacted
 from activities.runs.regular_files import NotRegularError, opened
 
 LAST_WORDS_WINDOW = 16_384
-"""Long enough that a private key, of which each line looks harmless, is seen from its beginning."""
+"""Long enough to see a private key from its beginning: each of its lines alone looks harmless."""
 
 LAST_WORDS_LIMIT = 200
 LONGEST_SECRET = 4096
@@ -16,7 +16,7 @@ LONGEST_SECRET = 4096
 
 @dataclass(frozen=True)
 class Excerpt:
-    """The beginning and the end of a file, and how long the whole of it is."""
+    """The beginning and the end of a file, and its whole size."""
 
     head: bytes
     tail: bytes
@@ -24,20 +24,20 @@ class Excerpt:
 
     @property
     def omitted(self) -> int:
-        """How many bytes in the middle are left out."""
+        """Return the number of bytes left out in the middle."""
         return self.size - len(self.head) - len(self.tail)
 
     @property
     def text(self) -> str:
-        """For people: says where something is left out, and survives what is not UTF-8."""
+        """Return text for people that marks the gap, and replaces bytes that are not UTF-8."""
         gap = f"\n[{self.omitted} bytes left out]\n".encode() if self.omitted else b""
         return (self.head + gap + self.tail).decode("utf-8", "replace")
 
 
 def read_bounded(path: Path, head: int, tail: int) -> Excerpt:
-    """At most `head` bytes from the start and `tail` from the end; empty when there is no such file.
+    """Read at most `head` bytes from the start and `tail` from the end; empty if the file is missing.
 
-    NotRegularError when it is something else than a file of ours: a link is not followed, a pipe not waited for.
+    Raise NotRegularError if it is not a regular file of this account: a link is not followed, a pipe does not block.
     """
     try:
         file = opened(path)
@@ -51,7 +51,7 @@ def read_bounded(path: Path, head: int, tail: int) -> Excerpt:
 
 
 def last_lines(path: Path, limit: int) -> str:
-    """The last lines, `limit` letters at most and without secrets, not even the rest of one that began before them."""
+    """Return the last lines, at most `limit` characters, without secrets, even if a secret began before them."""
     end = _end(path, 2 * limit + LONGEST_SECRET)
     text = redacted(end.tail.decode("utf-8", "replace"))
     if end.omitted:
@@ -64,7 +64,7 @@ def last_lines(path: Path, limit: int) -> str:
 
 
 def _end(path: Path, tail: int) -> Excerpt:
-    """For people: a sentence in place of what is not read."""
+    """Read the end of a file; return a sentence for people if it can't be read."""
     try:
         return read_bounded(path, 0, tail)
     except NotRegularError as error:
@@ -73,10 +73,10 @@ def _end(path: Path, tail: int) -> Excerpt:
 
 
 def last_words(path: Path) -> str:
-    """The last line that says something, cut to a line's length and without secrets (ruling A12)."""
+    """Return the last line that is not blank, cut to a line's length and without secrets (ruling A12)."""
     end = _end(path, LAST_WORDS_WINDOW)
     lines = redacted(end.tail.decode("utf-8", "replace")).split("\n")
     said = next((line for line in reversed(lines) if line.strip()), "")
-    if end.omitted and said is lines[0]:  # its beginning, which may be that of a secret, was not seen
+    if end.omitted and said is lines[0]:  # its beginning was not read, and may be that of a secret
         return said[LONGEST_SECRET:][-LAST_WORDS_LIMIT:].strip()
     return said.strip()[:LAST_WORDS_LIMIT]

@@ -1,4 +1,4 @@
-"""Waiting for the end of a process that is no child of ours; woken at once where the kernel can tell."""
+"""Wait for the end of a process that is not a child; the kernel reports it at once by a pidfd where it can."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ POLL_SECONDS = 0.1
 
 
 async def gone(pid: int, alive: Callable[[], bool], seconds: float) -> bool:
-    """Whether it ends within that time. `alive` tells it from another process with its number."""
+    """Return whether the process ends within that time. `alive` tells it from another process with a reused pid."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -16,7 +16,7 @@ async def gone(pid: int, alive: Callable[[], bool], seconds: float) -> bool:
     except (AttributeError, OSError):
         return await _poll(alive, seconds)
     try:
-        # looked at after opening, so that a reused pid is not waited for
+        # checked after opening, so that a reused pid is not waited for
         return not alive() or await _readable(descriptor, seconds)
     finally:
         os.close(descriptor)

@@ -1,7 +1,7 @@
-"""The records of a run, sealed: each is a line, and below it a seal that only who has the run's key can make.
+"""The sealed records of a run: a line, and below it a seal (HMAC) that only a holder of the run's key can make.
 
-Standard library only: supervisors use it too. A record holds for one kind and one run: moved elsewhere it is not
-believed. Files are private to their owner; what the seal keeps out are programs of the same account without the key.
+Standard library only: supervisors use it too. A record is valid for one kind and one run only. Files are private to
+their owner; the seal keeps out programs of the same account that lack the key.
 """
 
 import hmac
@@ -16,7 +16,7 @@ _HEX = 64
 
 
 class Kind(StrEnum):
-    """What is read back, by the names of the files."""
+    """The kinds of records, by their file names."""
 
     SPEC = "spec.json"
     CLAIM = "claim"
@@ -25,16 +25,16 @@ class Kind(StrEnum):
 
 
 class UnbelievedError(Exception):
-    """There is a record, and it is not one of the service's for this run."""
+    """The record is not one of the service's for this run."""
 
 
 def sealed(key: bytes, run_dir: Path, kind: Kind, content: bytes) -> bytes:
-    """What is written. The content is one line."""
+    """Return the content, which is one line, with its seal."""
     return content + b"\n" + _seal(key, run_dir, kind, content)
 
 
 def read(key: bytes, run_dir: Path, kind: Kind) -> bytes:
-    """The content of a record; FileNotFoundError when there is none, UnbelievedError when it has no good seal."""
+    """Read a record. Raise FileNotFoundError if it is missing, UnbelievedError if its seal is invalid."""
     path = run_dir / kind.value
     try:
         content, _, seal = content_of(path, LONGEST).rpartition(b"\n")

@@ -1,6 +1,6 @@
-"""Opening what others may have put something else in the place of: a regular file of our own, or a sentence.
+"""Safe opening of files that others may have replaced: only a regular file of this account, or an error.
 
-A link is not followed, a pipe not waited for. Standard library only: supervisors use it too.
+A link is not followed, a pipe does not block. Standard library only: supervisors use it too.
 """
 
 import errno
@@ -12,20 +12,20 @@ from typing import BinaryIO
 
 SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_FILE = (errno.ELOOP, errno.EMLINK, errno.ENXIO)
-"""What opening a link and a socket is answered with."""
+"""Errors of opening a link or a socket."""
 
 
 class NotRegularError(OSError):
-    """Something else stands where a file of the service's should be; it was not read."""
+    """The path of a service file is not a regular file of this account; it was not read."""
 
 
 def opened(path: Path, *, ours: bool = True) -> BufferedReader:
-    """For reading; with `ours` it must belong to this account too. FileNotFoundError when there is nothing."""
+    """Open a file for reading; with `ours` it must belong to this account. Raise FileNotFoundError if it is missing."""
     return open(_descriptor(path, os.O_RDONLY, ours), "rb")
 
 
 def content_of(path: Path, most: int) -> bytes:
-    """What is in a file of this account, or its first `most` bytes. FileNotFoundError when there is nothing."""
+    """Read a file of this account, at most `most` bytes. Raise FileNotFoundError if it is missing."""
     descriptor = _descriptor(path, os.O_RDONLY, True)
     try:
         return os.read(descriptor, min(os.fstat(descriptor).st_size, most))
@@ -34,17 +34,17 @@ def content_of(path: Path, most: int) -> bytes:
 
 
 def appended(path: Path) -> BinaryIO:
-    """For writing at its end; made when there is nothing."""
+    """Open a file for appending; create it if it is missing."""
     return open(_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, True), "ab")
 
 
 def created(path: Path) -> int:
-    """A new file for writing, its owner's alone; FileExistsError when there is anything."""
+    """Create a private file for writing. Raise FileExistsError if the path exists."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace the file in one step, readable by its owner only."""
+    """Replace the file atomically, readable by its owner only."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
@@ -52,7 +52,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder and those above it that are missing, each its owner's alone whatever the umask is."""
+    """Make a folder and its missing parents, each private to its owner whatever the umask."""
     try:
         path.mkdir(mode=0o700)
     except FileNotFoundError:
@@ -64,13 +64,13 @@ def private_folder(path: Path) -> None:
 
 
 def size_of(path: Path) -> int:
-    """Nothing when there is no such file."""
+    """Return the size of a file; 0 if it is missing."""
     found = stat_of(path)
     return found.st_size if found else 0
 
 
 def stat_of(path: Path) -> os.stat_result | None:
-    """None when there is no such regular file."""
+    """Return the stat data of a regular file; None if there is none."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def _descriptor(path: Path, flags: int, ours: bool) -> int:
         raise
     found = os.fstat(descriptor)
     if stat.S_ISREG(found.st_mode) and (not ours or found.st_uid == os.geteuid()):
-        os.set_blocking(descriptor, True)  # whoever gets it, a program too, finds it as usual
+        os.set_blocking(descriptor, True)  # programs that get the descriptor expect it to block
         return descriptor
     os.close(descriptor)
     what = "belongs to another account" if stat.S_ISREG(found.st_mode) else "is not a regular file"

@@ -1,4 +1,4 @@
-"""The folders of runs: each is the service's own, private, and has a name that nobody can guess (ruling N4)."""
+"""The folders of runs: each is the service's own, private, and has a name that cannot be guessed (ruling N4)."""
 
 import os
 import re
@@ -23,16 +23,16 @@ class RunError(ServiceError):
 
 
 def key_of(name: str) -> Key | None:
-    """Whose run a folder, or a mark without its home, belongs to.
+    """Return the job and attempt of a run's folder, or of a mark without its home.
 
-    `<job>.<attempt>-<random>` is that of its first program, `<job>.<attempt>-<random>.again` that of a further one.
+    `<job>.<attempt>-<random>` is the folder of the first program, `<job>.<attempt>-<random>.again` of a further one.
     """
     match = _RUN.fullmatch(name)
     return (match["job"], int(match["attempt"])) if match else None
 
 
 def new(runs: Path, job_id: str, attempt: int) -> Path:
-    """Make the folder of an attempt. A name that is taken is never used, whoever made what is there."""
+    """Make the folder of an attempt. A name that exists is never used, whoever made it."""
     for _ in range(_TRIES):
         run_dir = runs / f"{job_id}.{attempt}-{secrets.token_hex(16)}"
         if _made(run_dir):
@@ -41,7 +41,7 @@ def new(runs: Path, job_id: str, attempt: int) -> Path:
 
 
 def ready(run_dir: Path) -> Path:
-    """Make the folder if there is none; one that is not the service's own is refused."""
+    """Make the folder if it is missing; refuse one that is not the service's own."""
     run_dir = run_dir.absolute()
     if not _made(run_dir):
         _check(run_dir)
@@ -49,13 +49,13 @@ def ready(run_dir: Path) -> Path:
 
 
 def run_key(run_dir: Path) -> bytes | None:
-    """What this run's records are sealed with; None when the home has no key."""
+    """Return the key that seals this run's records; None if the home has no key."""
     key = seal_key.read(run_dir.absolute().parent.parent)
     return None if key is None else _derived(key, run_dir)
 
 
 def made_run_key(run_dir: Path) -> bytes:
-    """The same; the home has a key afterwards."""
+    """Return the key that seals this run's records; make the home's key if it has none."""
     return _derived(seal_key.ensure(run_dir.absolute().parent.parent), run_dir)
 
 
@@ -80,7 +80,7 @@ def _check(run_dir: Path) -> None:
 
 
 def _ensure_runs(runs: Path) -> None:
-    """The home itself may be a link; what is in it is the service's own."""
+    """Make the folder of all runs. The home itself may be a link, but not the folders in it."""
     try:
         found = runs.lstat()
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Starting the supervisor of a run: forked by the fork server, or directly where there is none.
+"""Start the supervisor of a run: by the fork server, or directly if there is none.
 
-Whatever becomes of the fork server, asking again is safe: a run is claimed once, and whoever comes second ends.
+Asking again is safe, whatever happens to the fork server: a run is claimed once, and a second supervisor ends.
 """
 
 import contextlib
@@ -22,22 +22,23 @@ log = logging.getLogger(__name__)
 ISOLATED = ("-I", "-S", "-X", "utf8")
 TRIES = 2
 TAKEN_SECONDS = 20.0
-"""A fork server that has not forked by then is given up."""
+"""A fork server that takes longer is given up."""
 
 
 def spawn(run_dir: Path, key: bytes, *, first: bool = False) -> None:
-    """Start a supervisor. Returns once it has closed its standard output: the claim is settled, or it is dead.
+    """Start a supervisor. Return once it has closed its standard output: the claim is settled, or the supervisor is
+    dead.
 
-    `first`: it should be the first process of a namespace of its own; where that cannot be had it is as any other.
+    `first` makes it the first process of its own pid namespace, where that is possible.
     """
-    _spawned[:] = [process for process in _spawned if process.poll() is None]  # no zombies pile up
+    _spawned[:] = [process for process in _spawned if process.poll() is None]  # collect zombies
     with appended(run_dir / "supervisor.log") as file:
         if not any(_forked(run_dir, key, file.fileno(), first=first) for _ in range(TRIES)):
             directly(run_dir, key, file.fileno(), first=first)
 
 
 class ForkServer:
-    """The process that forks this one's supervisors. It ends when this one does."""
+    """The process that forks this process's supervisors. It ends with this process."""
 
     def __init__(self, *, first: bool) -> None:
         self._lock = threading.Lock()
@@ -47,7 +48,7 @@ class ForkServer:
             arguments = (supervisor.FIRST,) if first else ()
             self._process = _isolated(Path(fork_server.__file__), *arguments, stdin=theirs.fileno())
         self._outside = list(_groups)
-        """The groups that it is not known yet to be in."""
+        """The groups that it is not yet known to have entered."""
 
     @property
     def pid(self) -> int:
@@ -55,11 +56,13 @@ class ForkServer:
 
     @property
     def ended(self) -> bool:
-        """Whether it was ended, or died."""
+        """Return whether the process has ended."""
         return self._process.poll() is not None
 
     def fork(self, run_dir: Path, key: bytes, log: int) -> bool:
-        """Have a supervisor forked and wait until its claim is settled, or it is dead. False when none took the run."""
+        """Have a supervisor forked, and wait until its claim is settled or it is dead. Return False if none took the
+        run.
+        """
         read, write = os.pipe()
         with open(read, "rb", buffering=0) as settled:
             try:
@@ -69,45 +72,43 @@ class ForkServer:
             return sent and _within(TAKEN_SECONDS, read) and settled.read().startswith(fork_server.TAKEN)
 
     def tell_if_outside(self) -> None:
-        """Once it has forked it is in its control group; else whoever keeps the machine has to know."""
+        """Warn the operator if the fork server, once it has forked, is outside its control group."""
         groups, self._outside = self._outside, []
         for group in groups:
             if not group.holds(self.pid):
                 log.warning("the fork server %d could not enter its control group: nothing bounds its agents", self.pid)
 
     def end(self) -> None:
-        """End it; the supervisors that it has forked go on."""
+        """End the fork server; its supervisors go on."""
         self._process.kill()
         self._process.wait()
         with self._lock:
             self._channel.close()
 
     def _send(self, request: bytes, descriptors: tuple[int, ...]) -> bool:
-        with self._lock, contextlib.suppress(OSError):  # it is dead, or has not read for long
+        with self._lock, contextlib.suppress(OSError):  # it is dead, or does not read
             socket.send_fds(self._channel, [request], descriptors)
             return True
         return False
 
 
 _servers: dict[bool, ForkServer] = {}
-"""By whether their supervisors are first."""
+"""Fork server by whether its supervisors are the first of their namespace."""
 _starting = threading.Lock()
 _spawned: list["subprocess.Popen[bytes]"] = []
 _groups: list[Group] = []
-"""The control group that agents are in, if there is one."""
+"""The control group of agents, if there is one."""
 
 
 def keep_within(group: Group | None) -> None:
-    """What fork servers started from here on fork, and all that comes of that, is in this control group. What runs
-    that nobody looked after have left of it goes.
-    """
+    """Put later fork servers and all their children in this control group, and remove its empty subgroups."""
     _groups[:] = [group] if group else []
     for each in _groups:
         each.sweep()
 
 
 def group_environment() -> dict[str, str]:
-    """The variable that tells a program of ours to `join` the agents' control group, which is there then."""
+    """Return the variable that passes the agents' control group to programs of the service; make the group."""
     for group in _groups:
         group.ensure()
     return _groups[0].environment if _groups else {}
@@ -123,7 +124,7 @@ def close() -> None:
 
 
 def current(*, first: bool = False) -> ForkServer:
-    """This process's fork server for such supervisors, a new one if it has none that lives."""
+    """Return this process's fork server for such supervisors, starting one if none lives."""
     with _starting:
         known = _servers.get(first)
         if known is not None and known.ended:
@@ -137,7 +138,7 @@ def current(*, first: bool = False) -> ForkServer:
 def _forked(run_dir: Path, key: bytes, log: int, *, first: bool) -> bool:
     try:
         server = current(first=first)
-    except OSError:  # no fork server on this system, or no process to be had now
+    except OSError:  # no fork server on this system, or no free process
         return False
     if server.fork(run_dir, key, log):
         server.tell_if_outside()
@@ -147,7 +148,7 @@ def _forked(run_dir: Path, key: bytes, log: int, *, first: bool) -> bool:
 
 
 def directly(run_dir: Path, key: bytes, log: int, *, first: bool = False) -> None:
-    """As `spawn`, with a new interpreter for this run alone: some eight times the work."""
+    """Start a supervisor like `spawn`, but in a new interpreter: some eight times the work."""
     arguments = (str(run_dir), supervisor.FIRST) if first else (str(run_dir),)
     process = _isolated(
         Path(supervisor.__file__), *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
@@ -164,7 +165,7 @@ def directly(run_dir: Path, key: bytes, log: int, *, first: bool = False) -> Non
 def _isolated(
     program: Path, *arguments: str, stdin: int, stdout: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL
 ) -> "subprocess.Popen[bytes]":
-    """One of our programs in a session of its own, with nothing of this process's environment and descriptors."""
+    """Start a program of the service in its own session, without this process's environment and descriptors."""
     return subprocess.Popen(
         [sys.executable, *ISOLATED, str(program.resolve()), *arguments],
         cwd="/",
@@ -177,7 +178,9 @@ def _isolated(
 
 
 def _within(seconds: float, descriptor: int) -> bool:
-    """Whether there is something to read, or its end, in that time. No `select`: descriptors may be many."""
+    """Return whether the descriptor can be read, or is at its end, in that time. No `select`: descriptor numbers may
+    be high.
+    """
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(seconds * 1000))

@@ -1,4 +1,4 @@
-"""What a run is doing now, read from its directory: it takes no worker, and no server, to see it."""
+"""The state of a run, read from its directory: no worker or server is needed."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,14 +9,14 @@ from activities.runs.supervised_run import Claim
 
 
 class Stage(StrEnum):
-    """How far a run is that has no outcome yet."""
+    """The progress of a run without an outcome."""
 
     WAITING = "waiting"
-    """For a free slot."""
+    """Waits for a free slot."""
     RUNNING = "running"
     PUT_OFF = "put_off"
     ENDED = "ended"
-    """And is being recorded."""
+    """Has ended and is being recorded."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class RunStatus:
 
 
 def look(run_dir: Path) -> RunStatus:
-    """What the newest program of an attempt is doing: its first, or the one run again or for the repair."""
+    """Return the state of an attempt's newest program: the first, one that was run again, or one for the repair."""
     newest = newest_program(run_dir)
     if newest is None:
         return RunStatus()
@@ -45,7 +45,7 @@ def look(run_dir: Path) -> RunStatus:
 
 
 def newest_program(run_dir: Path) -> Path | None:
-    """The folder of the program that an attempt has started last."""
+    """Return the folder of the program that an attempt started last."""
     folders = (run_dir, *run_dir.parent.glob(f"{run_dir.name}.[a-z]*"))
     begun = {path: claim.at for path in folders if (claim := Claim.read(path))}
     return max(begun, key=lambda path: begun[path], default=None)

@@ -1,7 +1,7 @@
-"""One run of a program, safe to ask for any number of times: it starts once, and everyone gets its one end.
+"""One supervised run of a program. Asking for it is idempotent: it starts once, and every caller gets its one end.
 
-No library: those that start processes know them as children, and forget them with the worker. Here the process belongs
-to a supervisor in a session of its own, so it outlives the worker; a later call attaches to it.
+No library: those that start processes know them as children, and lose them with the worker. Here the process belongs to
+a supervisor in its own session, so it outlives the worker; a later call attaches to it.
 """
 
 import asyncio
@@ -38,54 +38,54 @@ SAID_LIMIT = 2000
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to run, and in which directory the run itself is kept (`run_folders`)."""
+    """The program to run, and the directory of the run itself (`run_folders`)."""
 
     run_dir: Path
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str] = field(default_factory=dict)
-    """The whole environment: nothing of the worker's own gets through."""
+    """The whole environment: the run inherits nothing of the worker's."""
     prompt: bytes | None = None
     timeout_seconds: float | None = None
     grace_seconds: float = 10.0
     box: Box | None = None
-    """What holds it; None: nothing does."""
+    """The box of the program; None runs it without one."""
     most_bytes: int = 0
-    """Of a file that it writes, its output too; 0: no bound."""
+    """Size limit of each file that it writes, its output too; 0: no limit."""
 
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How a run ended. Unless `survivors` says otherwise, nothing of it is alive any more."""
+    """The end of a run. Unless `survivors` says otherwise, none of its processes is alive."""
 
     kind: EndKind
     run_dir: Path
     exit_code: int | None = None
     signal: int | None = None
     error: str = ""
-    """Why it was not started, was ended by the service, or why its end is unknown."""
+    """The reason why it was not started, was ended by the service, or has an unknown end."""
     problem: str = ""
-    """Why what its folder says is not believed."""
+    """The reason why its records are not trusted."""
     started_at: float | None = None
     ended_at: float | None = None
     survivors: int = 0
     ran_out: str = ""
-    """Which limit of its control group it has met, in words."""
+    """The limit of its control group that it reached, in words."""
 
     @property
     def stdout(self) -> Path:
-        """The file with everything the command printed."""
+        """Return the file of the command's standard output."""
         return self.run_dir / "stdout.log"
 
     @property
     def stderr(self) -> Path:
-        """The file with everything the command printed beside it."""
+        """Return the file of the command's standard error."""
         return self.run_dir / "stderr.log"
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run is doing. `last_line` has no secrets (ruling A12)."""
+    """The current activity of a run. `last_line` has no secrets (ruling A12)."""
 
     pid: int
     stdout_bytes: int
@@ -94,20 +94,20 @@ class Progress:
 
 @dataclass(frozen=True)
 class Claim:
-    """Who took the run. No pid: it was cancelled before anything started, or there is a problem."""
+    """The supervisor that took the run. Without a pid it was cancelled before it started, or has a problem."""
 
     at: float
     pid: int | None = None
     start: str | None = None
     mark: str | None = None
     problem: str = ""
-    """Why nobody can know what became of the run: it is never started again, and never taken for ended well."""
+    """The reason why the run's fate cannot be known: it is never started again, and never counts as a success."""
 
     @classmethod
     def read(cls, run_dir: Path, key: bytes | None = None) -> "Claim | None":
-        """None when nobody has claimed the run yet. In a copy of a home, the original's supervisors are not ours.
+        """Read the claim; None if there is none. In a copied home, the original's supervisors don't count as alive.
 
-        Who holds the run's `key` is not held up by a home whose key cannot be used any more.
+        With the run's `key`, the claim can be read even if the home's key is unusable by now.
         """
         try:
             content = _read(run_dir, Kind.CLAIM, key)
@@ -120,18 +120,20 @@ class Claim:
 
     @property
     def alive(self) -> bool:
-        """Whether the supervisor lives: same pid, same start."""
+        """Return whether the supervisor lives: a process with its pid and its start time."""
         return self.pid is not None and self.start is not None and identity(self.pid) == self.start
 
 
 def mark_of(run_dir: Path) -> str:
-    """What everything of a run carries in its environment, `<folder>@<home>`: unique on the host (ruling B1)."""
+    """Return the mark in the environment of all processes of a run, `<folder>@<home>`: unique on the host (ruling
+    B1).
+    """
     return f"{run_dir.name}@{home_mark(run_dir.parent)}"
 
 
 @lru_cache(16)
 def home_mark(runs: Path) -> str:
-    """Tells the runs of one service home from those of another, or of a copy."""
+    """Return a digest of the home's path, which tells its runs from those of another home or a copy."""
     return hashlib.sha256(os.fsencode(runs.resolve())).hexdigest()[:12]
 
 
@@ -145,19 +147,21 @@ async def run(request: RunRequest, on_progress: Callable[[Progress], None] | Non
 
 
 def begin(request: RunRequest) -> Claim:
-    """Start the run unless it was started before; whose it is."""
-    key = made_run_key(request.run_dir)  # one that cannot be used stops this: nothing is taken for forged because of it
+    """Start the run unless it was started before. Return its claim."""
+    key = made_run_key(request.run_dir)  # an unusable key stops this: else a genuine record would count as forged
     return Claim.read(request.run_dir, key) or _start(request)
 
 
 async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
-    """End the run: INT and TERM for at most `grace` seconds, then KILL for all of it. Not started yet, it never is."""
+    """End the run: INT and TERM for at most `grace` seconds, then KILL for all of it. A run not started yet never
+    starts.
+    """
     made_run_key(run_dir)
     claim = Claim.read(run_dir)
     if claim is None:
         claim = await asyncio.to_thread(_claim_as_cancelled, run_dir)
     if claim.alive and claim.pid is not None:
-        with contextlib.suppress(OSError):  # on a full disk the run's own grace holds
+        with contextlib.suppress(OSError):  # on a full disk the run's own grace applies
             _publish(run_dir, Kind.STOP, records.sealed(made_run_key(run_dir), run_dir, Kind.STOP, str(grace).encode()))
         send(claim.pid, signal.SIGTERM)
         if not await gone(claim.pid, lambda: claim.alive, grace + STOP_MARGIN_SECONDS):
@@ -166,7 +170,7 @@ async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
 
 
 def read_end(run_dir: Path, key: bytes | None = None) -> RunEnd | None:
-    """The recorded end of a run, if it has one that is believed."""
+    """Return the recorded end of a run; None without a trusted record."""
     with contextlib.suppress(UnbelievedError):
         if (end := _read(run_dir, Kind.EXIT, key)) is not None:
             return RunEnd(**{**end, "kind": EndKind(end["kind"]), "run_dir": run_dir})
@@ -177,13 +181,17 @@ def read_end(run_dir: Path, key: bytes | None = None) -> RunEnd | None:
 
 
 def give_up(run_dir: Path, why: str) -> None:
-    """Nobody knows whether the run was started: it never is again. A claim that is there stands."""
+    """Claim the run with a problem, so that it never starts: nobody knows if it was started. An existing claim
+    stays.
+    """
     ready(run_dir)
     supervisor.claim(run_dir, made_run_key(run_dir), {"at": time.time(), "problem": why})
 
 
 def prepared(request: RunRequest) -> tuple[bytes, bool]:
-    """Its folder with all that a supervisor reads; the key it reads that with, and whether it is first in its box."""
+    """Write the run's folder for its supervisor. Return the key for it, and if the supervisor is the first in its
+    box.
+    """
     run_dir = ready(request.run_dir)
     key = made_run_key(run_dir)
     if request.prompt is not None:
@@ -205,7 +213,7 @@ def prepared(request: RunRequest) -> tuple[bytes, bool]:
 
 
 def _start(request: RunRequest) -> Claim:
-    """Spawn a supervisor and wait until the run is claimed, by it or by one that was faster."""
+    """Spawn a supervisor and wait until the run is claimed, by it or by another that was faster."""
     run_dir = request.run_dir.absolute()
     if (claim := _lost_claim(run_dir)) is not None:
         return claim
@@ -222,7 +230,7 @@ def _start(request: RunRequest) -> Claim:
 
 
 def _lost_claim(run_dir: Path) -> Claim | None:
-    """The claim of a run that was about to be started before; one that goes on without any is not started again."""
+    """Return the claim of a run that was prepared before and has living processes; without a claim, give it up."""
     if not (run_dir / Kind.SPEC.value).exists() or not marked(mark_of(run_dir)):
         return None
     if (claim := Claim.read(run_dir)) is None:
@@ -240,7 +248,7 @@ def _claim_as_cancelled(run_dir: Path) -> Claim:
 
 
 async def follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], None] | None) -> RunEnd:
-    """Wait for the end of a run that was claimed, and return it."""
+    """Wait for the end of a claimed run, and return it."""
     key = made_run_key(run_dir)
     progress: Progress | None = None
     while claim.alive and claim.pid is not None:
@@ -253,13 +261,13 @@ async def follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], 
 
 
 def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
-    """Reads again only what has grown: to search the last words for secrets takes a millisecond."""
+    """Read the output again only if it has grown: searching the last words for secrets takes a millisecond."""
     size = size_of(stdout)
     return known if known is not None and known.stdout_bytes == size else Progress(pid, size, last_words(stdout))
 
 
 def _unknown(run_dir: Path, claim: Claim, key: bytes) -> RunEnd:
-    """The supervisor is dead and left no record that is believed: whatever it started must not go on unseen."""
+    """Kill what a dead supervisor left without a trusted record: nothing may go on unseen."""
     survivors = kill_all(lambda: marked(mark_of(run_dir)))
     problem = claim.problem or _forged_end(run_dir, key)
     error = problem or f"the supervisor {claim.pid} died without recording an end. {_said(run_dir)}".strip()
@@ -275,19 +283,19 @@ def _forged_end(run_dir: Path, key: bytes) -> str:
 
 
 def _said(run_dir: Path) -> str:
-    """The supervisor's own last words."""
+    """Return the supervisor's own last words."""
     return last_lines(run_dir / "supervisor.log", SAID_LIMIT).strip()
 
 
 def _publish(run_dir: Path, name: str, data: bytes) -> None:
-    """Complete or not at all, whoever else writes the same."""
+    """Write a file atomically, whoever else writes it."""
     with NamedTemporaryFile(dir=run_dir, prefix=f"{name}.", delete=False) as file:
         file.write(data)
     os.replace(file.name, run_dir / name)
 
 
 def _read(run_dir: Path, kind: Kind, key: bytes | None) -> dict[str, Any] | None:
-    """A record's content, None when there is none; UnbelievedError when it is not the service's."""
+    """Read a record; None if it is missing. Raise UnbelievedError if it is not the service's."""
     path = run_dir / kind.value
     if not os.path.lexists(path):
         return None

@@ -1,12 +1,13 @@
-"""Runs one command to its end, whatever becomes of whoever asked for it.
+"""Run one command to its end, whatever happens to the caller.
 
-No library: process managers restart what ends; this must start a command once, ever, and leave nothing of it behind.
-A program of its own, standard library only: `python -I -S supervisor.py <run_dir> [first]`; with `first` it goes on as
-the first process of a namespace of its own, where it can. The run directory is the whole interface: `spec.json` and
-`prompt` go in; `claim`, `stdout.log`, `stderr.log` and `exit.json` come out. The claim is made once, before the command
-starts, and never taken back: so no command ever starts twice. When `exit.json` is there, nothing that the command
-started is alive any more. Records are sealed with the run's key, which comes on standard input: it stands in no
-argument, no environment and no file of the run.
+No library: process managers restart what ends; this must start a command once, ever, and leave no process behind. A
+program of its own, standard library only: `python -I -S supervisor.py <run_dir> [first]`; with `first` it goes on as
+the first process of its own pid namespace, if possible.
+
+The run directory is the whole interface: `spec.json` and `prompt` go in; `claim`, `stdout.log`, `stderr.log` and
+`exit.json` come out. The claim is made once, before the command starts, and never taken back: so no command ever starts
+twice. Once `exit.json` exists, no process that the command started is alive. Records are sealed with the run's key,
+which is read from standard input: no argument, environment or file of the run contains it.
 """
 
 import contextlib
@@ -52,21 +53,21 @@ from activities.runs.regular_files import created, opened
 FIRST = "first"
 RESERVED_BYTES = 4096
 ERROR_BYTES = 3000
-"""What is told of an error, as JSON. The rest of the record takes a few hundred."""
+"""Size limit of an error as JSON. The rest of the record takes a few hundred bytes."""
 
 PR_SET_CHILD_SUBREAPER = 36
 SIGNALLED = 128
 BOX_SECONDS = 1.0
-"""After bubblewrap has ended, what is left of its box is waited for so long; what is there then is killed."""
+"""How long to wait for the processes of a box once bubblewrap has ended; then they are killed."""
 AGAIN_SECONDS = 1.0
-"""What does not end at once is killed again so often."""
+"""Interval of repeated kills of processes that don't end at once."""
 MEMORY_SECONDS = 1.0
-"""So often it is looked for a process that the kernel has ended for want of memory and left the rest of its job."""
+"""Interval of checks for an out-of-memory kill that left the rest of the job alive."""
 ENDING = frozenset(signal.valid_signals()) - {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 
 
 class EndKind(StrEnum):
-    """How a run ended. `unknown`: its supervisor died without telling."""
+    """The kinds of a run's end. `unknown`: its supervisor died without a record."""
 
     EXITED = "exited"
     TIMED_OUT = "timed_out"
@@ -76,10 +77,11 @@ class EndKind(StrEnum):
 
 
 def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = True) -> bool:
-    """Take the run, once and for all: whoever gets False must start nothing. The claim appears with all its content.
+    """Take the run, once and for all: a caller that gets False must start nothing. The claim appears with all its
+    content.
 
-    That there is one outlasts a loss of power. What is in it does when it is to be `kept`; one that has lost it is not
-    believed, so nothing is started because of that either.
+    The claim's existence survives a power loss. Its content does only if it is to be `kept`; a claim that lost its
+    content is not trusted, and nothing is started because of it.
     """
     draft = run_dir / f"claim.{this_process()}.{time.monotonic_ns()}"
     _write(created(draft), records.sealed(key, run_dir, Kind.CLAIM, json.dumps(content).encode()), kept=kept)
@@ -94,12 +96,12 @@ def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = Tr
 
 
 def reserve(run_dir: Path) -> Path:
-    """Take the disk space of the exit record in advance: a full disk must not lose the outcome."""
+    """Reserve the disk space of the exit record: a full disk must not lose the outcome."""
     path = run_dir / f"exit.{this_process()}.{time.monotonic_ns()}"
     descriptor = created(path)
     try:
         os.posix_fallocate(descriptor, 0, RESERVED_BYTES)
-    except (AttributeError, OSError):  # a system without it, or a disk: what was written is there
+    except (AttributeError, OSError):  # a system or disk without it: write the bytes
         os.write(descriptor, b" " * RESERVED_BYTES)
         os.fsync(descriptor)
     finally:
@@ -108,7 +110,7 @@ def reserve(run_dir: Path) -> Path:
 
 
 def record_exit(reserved: Path, key: bytes, end: dict[str, Any]) -> None:
-    """Publish the outcome atomically, into the space reserved for it."""
+    """Publish the outcome atomically, in the space reserved for it."""
     data = records.sealed(key, reserved.parent, Kind.EXIT, json.dumps(end).encode())
     _write(os.open(reserved, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC), data, kept=True)
     os.rename(reserved, reserved.parent / Kind.EXIT.value)
@@ -116,7 +118,7 @@ def record_exit(reserved: Path, key: bytes, end: dict[str, Any]) -> None:
 
 
 def _write(descriptor: int, data: bytes, *, kept: bool) -> None:
-    """As all that is in the file from then on."""
+    """Replace the file's content, and close it."""
     try:
         left = memoryview(data)
         while left:
@@ -136,7 +138,7 @@ def _sync_directory(path: Path) -> None:
 
 
 class Signals:
-    """Signals turned into wake-ups, so that one wait sees children, stop requests and deadlines alike."""
+    """Signals turned into wake-ups, so that one wait covers children, stop requests and deadlines."""
 
     def __init__(self) -> None:
         self.stop = False
@@ -153,7 +155,7 @@ class Signals:
         self.stop = True
 
     def wait(self, until: float | None, sockets: Sequence[socket.socket] = ()) -> bool:
-        """Sleep until a signal or a connection comes, at most to that time. Return whether it is a connection."""
+        """Sleep until a signal, a connection or that time. Return whether there is a connection."""
         patience = None if until is None else max(0.0, until - time.monotonic())
         ready, _, _ = select.select([self._wake, *(each.fileno() for each in sockets)], [], [], patience)
         with contextlib.suppress(BlockingIOError):
@@ -164,30 +166,30 @@ class Signals:
 
 @dataclass
 class Command:
-    """The command and everything that came of it."""
+    """The command and all its descendants."""
 
     pid: int
     mark: str
     status: int | None = None
     childless: bool = False
-    """Whether no child is left, ended or not: then none can come any more, and nothing is below us."""
+    """True if no child is left, not even a zombie: then there are no descendants, and none can come any more."""
     in_bwrap: bool = False
-    """Whether it runs below a bubblewrap, which would end all of it at once if it were signalled itself."""
+    """True if it runs below bubblewrap. A signal to bubblewrap itself would end all of it at once."""
     first: bool = False
-    """Whether this process is the first of a namespace of its own: then all others there came of the command."""
+    """True if this process is the first of its own pid namespace: then all others there are the command's."""
     waiting: Waiting | None = None
-    """The sockets of a proxy that has not been needed yet."""
+    """The sockets of a proxy that has not been started yet."""
     proxy: int | None = None
-    """A child that serves it; None before, and once that has ended."""
+    """Pid of the proxy, a child; None before it starts, and once it has ended."""
 
     def wait(self, signals: Signals, until: float | None) -> None:
-        """Sleep until a signal comes, at most to that time, or until the proxy is needed, which is started then."""
+        """Sleep until a signal or that time. Start the proxy at its first connection."""
         sockets = self.waiting.sockets if self.waiting else ()
         if signals.wait(until, sockets) and self.waiting:
             self.proxy, self.waiting = self.waiting.fork(), None
 
     def reap(self) -> int | None:
-        """Collect every ended child, adopted ones too; the command's own wait status once it has ended."""
+        """Collect every ended child, adopted ones too. Return the command's own wait status once it has ended."""
         try:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self.pid:
@@ -199,7 +201,7 @@ class Command:
         return self.status
 
     def kill(self, signals: Signals) -> int:
-        """Leave nothing alive. Returns how many could not be killed."""
+        """Kill all processes of the command. Return how many could not be killed."""
         if self.first:
             return self._end_all(signals)
         if self.in_bwrap and self.status is not None:
@@ -209,19 +211,21 @@ class Command:
         return survivors
 
     def _end_all(self, signals: Signals) -> int:
-        """At once, and none can be missed: the kernel lets nobody fork meanwhile."""
+        """Kill all processes of the namespace at once: the kernel lets none fork meanwhile, so none is missed."""
         give_up = time.monotonic() + KILL_SECONDS
         while not self.childless and time.monotonic() < give_up:
             if not is_first():
                 raise RuntimeError("a signal to all would end the machine's processes")
-            with contextlib.suppress(ProcessLookupError):  # they have ended, and were not collected yet
+            with contextlib.suppress(ProcessLookupError):  # all have ended, but are not collected yet
                 os.kill(-1, signal.SIGKILL)
             signals.wait(min(give_up, time.monotonic() + AGAIN_SECONDS))
             self.reap()
         return 0 if self.childless else len(descendants(this_process()))
 
     def _await_box(self, signals: Signals) -> None:
-        """Bubblewrap ends a moment before the first process of its box, with which the kernel ends all others there."""
+        """Wait for the box to end: bubblewrap ends a moment before the box's first process, which takes all others
+        with it.
+        """
         give_up = time.monotonic() + BOX_SECONDS
         if self.proxy is not None:
             send(self.proxy, signal.SIGKILL)
@@ -230,7 +234,7 @@ class Command:
             self.reap()
 
     def send(self, number: int) -> None:
-        """Signal the command's group. One that is stopped is woken, or it would never hear of it."""
+        """Signal the command's process group. Wake a stopped group, or it would not receive the signal."""
         leaders = (children(self.pid) if self.in_bwrap else None) or {self.pid}
         for each in (number, signal.SIGCONT):
             for leader in leaders:
@@ -238,26 +242,28 @@ class Command:
 
     @property
     def exit(self) -> int | None:
-        """The exit code, or a signal as a negative number. Bubblewrap tells of a signal as shells do: 128 and it."""
+        """Return the exit code, or a signal as a negative number. Bubblewrap reports a signal as shells do: 128 plus
+        its number.
+        """
         code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
         ended_by = None if code is None or not self.in_bwrap else code - SIGNALLED
         return -ended_by if ended_by in ENDING else code
 
     def _alive(self) -> set[int]:
         self.reap()
-        if self.childless and self.in_bwrap:  # nothing gets out of the processes of a box
+        if self.childless and self.in_bwrap:  # no process can leave the box
             return set()
         if os.path.exists("/proc/self/stat"):
             below = set() if self.childless else descendants(os.getpid())
             return (below | marked(self.mark)) - {os.getpid()}
-        with contextlib.suppress(OSError):  # without /proc the process group is all that can be found
+        with contextlib.suppress(OSError):  # without /proc only the process group can be found
             os.kill(-self.pid, 0)
             return {-self.pid}
         return set()
 
 
 def start(run_dir: Path, spec: dict[str, Any]) -> Command:
-    """Start the command in a session of its own, its streams on files."""
+    """Start the command in its own session, with its streams on files."""
     if not os.path.isdir(spec["cwd"]):
         raise NotADirectoryError(f"the working directory {spec['cwd']} is missing")
     env = {**spec["env"], MARK: spec["mark"]}
@@ -275,7 +281,7 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
 
 
 def _prompt(run_dir: Path, digest: str | None) -> int:
-    """What the command reads, from its beginning; another text than the one it was asked to run is refused."""
+    """Open the command's input. Refuse a prompt whose digest is not that of the specification."""
     if digest is None:
         return os.open(os.devnull, os.O_RDONLY)
     with opened(run_dir / "prompt") as file:
@@ -309,7 +315,9 @@ def watch(
 
 
 def ask_to_end(command: Command, signals: Signals, grace: float) -> None:
-    """SIGINT, on which agents end their tools too; later SIGTERM. Both together take no longer than the grace."""
+    """Send SIGINT, on which agents also end their tools, and later SIGTERM. Both together take no longer than the
+    grace.
+    """
     asked = time.monotonic()
     for number, patience in ((signal.SIGINT, grace / 2), (signal.SIGTERM, grace)):
         if command.reap() is not None:
@@ -320,7 +328,7 @@ def ask_to_end(command: Command, signals: Signals, grace: float) -> None:
 
 
 def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals, group: JobGroup) -> dict[str, Any]:
-    """The whole run, as the exit record tells it."""
+    """Run the command to its end. Return the exit record."""
     end: dict[str, Any] = {"kind": EndKind.CANCELLED, "started_at": time.time(), "error": ""}
     if signals.stop:
         return {**end, "ended_at": time.time()}
@@ -343,7 +351,7 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals,
 
 
 def _short(error: Exception) -> str:
-    """As much of it as the space has that is reserved for the record."""
+    """Shorten an error to the space reserved for it."""
     text = str(error)[:ERROR_BYTES]
     while len(json.dumps(text)) > ERROR_BYTES:
         text = text[: len(text) * 3 // 4]
@@ -351,7 +359,7 @@ def _short(error: Exception) -> str:
 
 
 def _stop_grace(run_dir: Path, key: bytes, default: float) -> float:
-    """Whoever asks for a stop may say how long to wait, in the file `stop`."""
+    """Return the grace of the stop request, from the file `stop`."""
     try:
         return float(records.read(key, run_dir, Kind.STOP))
     except (OSError, ValueError, UnbelievedError):
@@ -359,13 +367,14 @@ def _stop_grace(run_dir: Path, key: bytes, default: float) -> float:
 
 
 def become_subreaper() -> None:
-    """Orphaned grandchildren become our children, on Linux; elsewhere the process group has to do."""
+    """Adopt orphaned grandchildren, on Linux; elsewhere the process group has to do."""
     with contextlib.suppress(AttributeError, OSError):
         kernel.libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def main(run_dir: Path, key: bytes, group: JobGroup) -> None:
-    """Claim, run, tell. Standard output closes as soon as the claim is settled: that is the starter's cue.
+    """Claim the run, run it, record its end. Standard output closes once the claim is settled: the starter waits for
+    that.
 
     This process is in the job's control group, and leaves it.
     """
@@ -374,7 +383,7 @@ def main(run_dir: Path, key: bytes, group: JobGroup) -> None:
     reserved = reserve(run_dir)
     pid = this_process()
     ours = {"pid": pid, "start": identity(pid), "at": time.time(), "mark": spec["mark"]}
-    if not claim(run_dir, key, ours, kept=False):  # without power this process is gone as well
+    if not claim(run_dir, key, ours, kept=False):  # after a power loss this process is gone as well
         reserved.unlink()
         return
     null = os.open(os.devnull, os.O_WRONLY)
@@ -385,7 +394,7 @@ def main(run_dir: Path, key: bytes, group: JobGroup) -> None:
 
 
 def _key_from_standard_input() -> bytes:
-    """All of it; afterwards standard input is empty."""
+    """Read the key; standard input is empty afterwards."""
     key = b""
     while part := os.read(0, 4096):
         key += part
