@@ -1,1 +1,1 @@
-"""One host at work: what all its activities share, and how it brings one attempt from its begin to its end, once."""
+"""One host at work: state that its activities share, and the course of one attempt from begin to end, once."""

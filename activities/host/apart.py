@@ -1,9 +1,10 @@
-"""Work on what agents left, in processes apart: no thread of the worker is busy with it, and a deadline holds (N3).
+"""Separate processes for work on agents' files: they keep the worker's threads free, and can be killed at a deadline
+(N3).
 
-No library: the pools of `concurrent.futures` and `multiprocessing` are broken, or wait for ever, once a process of
-theirs is killed, which is how a deadline ends one here. A program of its own loads a module once, in the control group
-of the agents, and forks helpers. A helper works through one call after another; the kernel ends it with the worker, at
-its deadline, and first of all when memory runs out.
+No library: the pools of `concurrent.futures` and `multiprocessing` break, or wait for ever, once one of their processes
+is killed, which is how a deadline ends one here. A program of its own loads a module once, in the control group of the
+agents, and forks helpers. A helper handles one call after another; the kernel ends it with the worker, at its deadline,
+and before others when memory runs out.
 """
 
 import contextlib
@@ -34,23 +35,23 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MEMORY = 4 << 30
-"""Bytes that a helper may take for itself, also where there are no control groups."""
+"""Memory limit of a helper in bytes, also without control groups."""
 
 SLOW_SECONDS = 2.0
-"""A call that takes longer leaves its turn to others; a helper that worked as long is not used again, it has grown."""
+"""A call that takes longer gives up its turn; a helper that worked as long is not used again, since it has grown."""
 
 FILL_SECONDS = 900.0
-"""Within which a work folder is filled, or has the work of others merged."""
+"""Time limit to fill a work folder, or to merge the work of others into it."""
 
 LOOK_SECONDS = 120.0
-"""Within which a work folder is looked at, and what is in it committed."""
+"""Time limit to look at a work folder, and to commit its files."""
 
 MARGIN_SECONDS = 10.0
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from activities.host import apart; apart.main(sys.argv[2])"
-"""What forks helpers; its arguments are where the service's packages are, and the module."""
+"""The program that forks helpers; its arguments are the path of the service's packages, and the module."""
 
 FIRST_TO_GO = b"900"
-"""Of 1000: the kernel ends a helper rather than what forks it, or the worker."""
+"""Of 1000: the kernel kills a helper rather than the process that forks it, or the worker."""
 
 
 class TooMuchError(RefusedError):
@@ -60,9 +61,10 @@ class TooMuchError(RefusedError):
 
 
 def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what the function returns, or raise what it raises, from a helper that has so much time for it.
+    """Call the function in a helper, and return or raise its result. Raise TooMuchError if it takes more than
+    `seconds`.
 
-    TooMuchError when it needs more. The function is called again when its helper was killed: it must bear that.
+    The function must be idempotent: it is called again if its helper was killed.
     """
     call = pickle.dumps((seconds, function, args, kwargs))
     for last in (False, True):
@@ -88,7 +90,7 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
 
 
 def worth_keeping(repo: Path, path: Path) -> str:
-    """Why a work folder must stay, as `sweep.worth_keeping`; one that takes too much to look at does."""
+    """Call `sweep.worth_keeping` in a helper. A work folder that takes too much to look at must stay."""
     try:
         return apart(LOOK_SECONDS, sweep.worth_keeping, repo, path)
     except TooMuchError as fault:
@@ -96,7 +98,7 @@ def worth_keeping(repo: Path, path: Path) -> str:
 
 
 def ready(module: str) -> None:
-    """Have what forks helpers load the module, in which most of the functions are."""
+    """Let the process that forks helpers load the module with most of the functions."""
     _pool.back(_pool.taken(module), kept=True)
 
 
@@ -106,7 +108,7 @@ def close() -> None:
 
 
 def _answered(helper: "Connection[Any, Any]", call: bytes, seconds: float) -> tuple[bool, Any, float]:
-    """Whether it returned, what it returned or raised, and how long the helper's processor worked on it."""
+    """Send a call. Return if it succeeded, its result or error, and the helper's processor time."""
     helper.send_bytes(call)
     if not helper.poll(SLOW_SECONDS):
         with out_of_turn():
@@ -117,7 +119,7 @@ def _answered(helper: "Connection[Any, Any]", call: bytes, seconds: float) -> tu
 
 
 class _Pool:
-    """The helpers that wait for a call, and what forks them."""
+    """The idle helpers, and the process that forks them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -126,7 +128,7 @@ class _Pool:
         self._channel: socket.socket | None = None
 
     def taken(self, module: str) -> "Connection[Any, Any]":
-        """A helper; a new one when none waits."""
+        """Return an idle helper, or a new one."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
@@ -139,7 +141,7 @@ class _Pool:
             return ours
 
     def back(self, helper: "Connection[Any, Any]", *, kept: bool) -> None:
-        """It has answered."""
+        """Take back a helper that has answered."""
         if not kept:
             helper.close()
             return
@@ -147,7 +149,7 @@ class _Pool:
             self._idle.append(helper)
 
     def gone(self, helper: "Connection[Any, Any]") -> None:
-        """It has died, and others perhaps with it."""
+        """Drop a dead helper, and the idle ones, which may have died with it."""
         helper.close()
         with self._lock:
             idle, self._idle = self._idle, []
@@ -182,13 +184,13 @@ _pool = _Pool()
 
 
 def _serve(channel: socket.socket) -> None:
-    """Fork a helper for each connection that comes, until the other end of the channel closes."""
+    """Fork a helper for each connection, until the other end closes the channel."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     while True:
         said, descriptors, *_ = socket.recv_fds(channel, 1, 1)
         if not said:
             return
-        with contextlib.suppress(OSError):  # no process to be had: the closed connection says so
+        with contextlib.suppress(OSError):  # no free process: the closed connection shows it
             if os.fork() == 0:
                 _be_helper(channel, Connection(descriptors[0]))
         os.close(descriptors[0])
@@ -210,11 +212,11 @@ def _be_helper(channel: socket.socket, connection: "Connection[Any, Any]") -> No
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        os._exit(status)  # never back into the loop of what forked it
+        os._exit(status)  # never back into the forking process's loop
 
 
 def _work_through(connection: "Connection[Any, Any]") -> None:
-    """One call. The timer's signal is handled by nobody: it ends this process, whatever it is doing."""
+    """Handle one call. No handler for the timer's signal: it ends this process, whatever it is doing."""
     seconds, function, args, kwargs = connection.recv()
     began = time.process_time()
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -239,7 +241,7 @@ def _picklable(error: Exception) -> Exception:
 
 
 def main(module: str) -> None:
-    """Load once what every helper needs, and keep the collector from copying it in each of them."""
+    """Load once all that helpers need, and keep the garbage collector from copying it in each of them."""
     control_group.told().enter()
     import_module(module)
     library()

@@ -1,7 +1,7 @@
-"""How every attempt goes, of a job's agent or of a pipeline's command: from its offer to its recorded end, once.
+"""The course of every attempt, of a job's agent or of a pipeline's command: from its offer to its recorded end, once.
 
-One call at a time for each attempt; what is recorded is returned; what runs already is attached to; anything else
-waits for its slot, is claimed, prepared or refused, and played. What is the job's or the stage's own is its `Work`.
+Each attempt has one call at a time. A recorded end is returned; a running program is attached to; anything else waits
+for its slot, is claimed, prepared or refused, and played. `Work` has the parts that differ for jobs and stages.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ class Attempt(Protocol[T]):
     """An attempt that has begun."""
 
     finishing: bool
-    """Its program is gone; what is left is recording its end."""
+    """True once its program has ended, and only its end is left to record."""
 
     def start(self) -> None:
-        """Begin what is played; may wait for disk and store. What goes wrong is said by `play`."""
+        """Begin the program; may wait for disk and store. `play` reports errors."""
         ...
 
     async def play(self) -> T:
-        """To its recorded end."""
+        """Wait for the end, record it and return it."""
         ...
 
     async def stop(self) -> None:
@@ -49,12 +49,12 @@ class Attempt(Protocol[T]):
         ...
 
     def called_off(self, ended: T) -> T:
-        """What it ends as when it was ordered to stop while its end was being recorded."""
+        """Return the result for an attempt that was ordered to stop while its end was being recorded."""
         ...
 
 
 class Work(Protocol[T]):
-    """What is to be done in an attempt. Every method but the properties may wait for disk and store."""
+    """The work of an attempt. Every method but the properties may wait for disk and store."""
 
     @property
     def offered(self) -> Offered: ...
@@ -62,23 +62,23 @@ class Work(Protocol[T]):
     def need(self) -> Need: ...
 
     def recorded(self, row: AttemptRow) -> T | None:
-        """Its end, when the row has it."""
+        """Return the recorded end of the row; None if there is none."""
         ...
 
     def run_dir(self, row: AttemptRow) -> Path:
-        """Where its program runs, or would."""
+        """Return the folder in which its program runs, or would."""
         ...
 
     def taken_back(self) -> T:
-        """What it ends as when it never began."""
+        """Return the result of an attempt that never began."""
         ...
 
     def prepare(self, row: AttemptRow, beat: Heartbeat) -> Attempt[T]:
-        """Ready to be played; a ServiceError is a reason not to start."""
+        """Prepare the attempt to be played. Raise ServiceError with a reason not to start."""
         ...
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> T:
-        """Record that it cannot be started where it belongs: that is its end, with the way out."""
+        """Record that it cannot be started on its host: that is its end, with the command to type."""
         ...
 
 
@@ -91,13 +91,13 @@ class _Over(Generic[T]):
         self._end = end
 
     def start(self) -> None:
-        """There is nothing to start."""
+        """No-op."""
 
     async def play(self) -> T:
         return self._end
 
     async def stop(self) -> None:
-        """There is nothing to stop."""
+        """No-op."""
 
     def called_off(self, ended: T) -> T:
         return ended
@@ -110,7 +110,7 @@ class Attempts:
         self._context = context
         self._slots = slots
         self._locks: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
-        """A call that lost its server must be gone before the next one goes on."""
+        """A lock per attempt: a call that lost its server must end before the next one goes on."""
 
     async def attempt(self, work: Work[T]) -> T:
         """Start, or re-attach to, one attempt; a recorded end is returned as it is."""
@@ -122,7 +122,7 @@ class Attempts:
 
     async def _attempt(self, work: Work[T], beat: Heartbeat) -> T:
         runs_already = False
-        if not self._slots.free(work.need):  # a run that goes on already is found again, however many there are
+        if not self._slots.free(work.need):  # a living run is attached to, however many there are
             row = await in_turn(self._found, work)
             if row and (recorded := await in_turn(work.recorded, row)):
                 return recorded
@@ -132,7 +132,9 @@ class Attempts:
             return await self._from_begin_to_end(work, beat)
 
     async def _from_begin_to_end(self, work: Work[T], beat: Heartbeat) -> T:
-        """Begin it and play it. An order to stop that comes in between finds something that can be stopped."""
+        """Begin the attempt and play it. A stop order that arrives in between waits until there is an attempt to
+        stop.
+        """
         beginning = asyncio.create_task(in_turn(self._begin, work, beat))
         try:
             attempt = await asyncio.shield(beginning)
@@ -147,7 +149,7 @@ class Attempts:
         return attempts.get(self._context.store, work.offered.job_id, work.offered.attempt)
 
     def _begin(self, work: Work[T], beat: Heartbeat) -> Attempt[T]:
-        """Its claim first: what was taken back leaves no trace (ruling B5)."""
+        """Claim the attempt first: an offer that was taken back leaves no trace (ruling B5)."""
         found = self._found(work)
         if found and (recorded := work.recorded(found)):
             return _Over(recorded)
@@ -162,9 +164,9 @@ class Attempts:
         return attempt
 
     def _opened(self, offered: Offered, found: AttemptRow | None) -> AttemptRow | None:
-        """The attempt's row. It names a folder that was made before it (ruling N4).
+        """Return the attempt's row, with a folder made before it (ruling N4).
 
-        One that is gone is made again as long as nothing can have begun in it.
+        A missing folder is made again if nothing can have begun in it.
         """
         run_dir = Path(found.run_dir) if found else run_folders.new(self._context.home.runs, *offered.key)
         row = claims.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
@@ -180,7 +182,7 @@ class Attempts:
 
 
 async def to_its_end(attempt: Attempt[T]) -> T:
-    """Play it. An order to stop ends the program; a call that merely ends before the program does leaves it."""
+    """Play the attempt. A stop order ends its program; a call that ends for other reasons leaves the program alone."""
     playing = asyncio.create_task(attempt.play())
     try:
         return await asyncio.shield(playing)
@@ -223,5 +225,5 @@ async def _runs_on(workflow_id: str, run_id: str) -> bool:
 
 
 def with_way_out(message: str, hint: str) -> str:
-    """A fault as a reason, with what to type."""
+    """Add the command to type to a fault's message."""
     return f"{message} (try: {hint})" if hint else message

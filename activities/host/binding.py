@@ -1,4 +1,4 @@
-"""What a tree or a run belongs to and begins from, checked and looked up (rulings L1, O1)."""
+"""The pull request, issue and base commit of a tree or run, checked and resolved (rulings L1, O1)."""
 
 import re
 import shlex
@@ -19,25 +19,25 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 @dataclass(frozen=True)
 class Bound:
-    """A pull request or an issue, where it is on GitHub, and the commit that work on it starts from."""
+    """A pull request or an issue, its GitHub repository, and the commit that work on it starts from."""
 
     pull_request: int | None = None
     issue: int | None = None
     github: str = ""
     web: str = ""
-    """Where people see that repository; empty: on github.com."""
+    """Web address of that repository's GitHub; empty: github.com."""
     about: Text | None = None
-    """Title and text of it, where GitHub was asked."""
+    """Title and text of it, if GitHub was asked."""
     into: str = ""
-    """The branch that a pull request goes into, where GitHub was asked."""
+    """The branch that a pull request goes into, if GitHub was asked."""
     head: str = ""
-    """The head of a pull request, where the work begins from another commit."""
+    """The head of a pull request, if the work begins from another commit."""
     base: str = ""
-    """The commit that the work begins from; UNRESOLVED where only its host can tell."""
+    """The commit that the work begins from; UNRESOLVED if only its host can resolve it."""
 
     @property
     def fields(self) -> dict[str, int | str | Text | None]:
-        """As an assignment has them."""
+        """Return the fields of an assignment."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
@@ -49,9 +49,9 @@ def bound(
     token: str | None = None,
     web: str = bindings.WEB,
 ) -> Bound:
-    """The binding of work on a repository, seen from the host `here`; refused where it cannot be.
+    """Bind work on a repository, seen from the host `here`; refuse if that is impossible.
 
-    A token is shown to the GitHub at `web` alone, to fetch the head of a pull request.
+    A token is sent to the GitHub at `web` alone, to fetch the head of a pull request.
     """
     bindings.check_numbers(pull_request, issue)
     if pull_request is None and issue is None:
@@ -70,7 +70,7 @@ def bound(
 def based(found: Bound, repo: Repo, here: str, ref: str | None = None) -> Bound:
     """Resolve the commit that the work begins from: `ref`, else a pull request's head, else HEAD (ruling O1).
 
-    HEAD of a checkout on another host is read there, by the first job.
+    HEAD of a checkout on another host is resolved there, by the first job.
     """
     if ref is not None:
         named = _named(repo, here, ref)

@@ -1,4 +1,4 @@
-"""The box of a run: what its settings, its program and its policy come to on this machine (ruling N2)."""
+"""The box of a run, from its settings, its program and its policy, on this machine (ruling N2)."""
 
 import os
 import shutil
@@ -25,13 +25,13 @@ _REFUSALS = (
     *("no such file or directory", "not found", "permission denied", "operation not permitted"),
     *("read-only file system", "network is unreachable", "could not resolve", "name resolution", "connection refused"),
 )
-"""Words of programs that miss something, as those do that a box keeps it from."""
+"""Words in errors of programs that lack something, as inside a box."""
 
 HOME = "home"
-"""In the folder of a run: what stands for the program's own folder, with links to what it may see of that."""
+"""Folder in a run's folder that replaces the program's own folder, with links to the parts it may see."""
 
 BASE_URL = "BASE_URL"
-"""How the variables end by which an operator sends a program to another provider."""
+"""Suffix of variables by which an operator sends a program to another provider."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Wanted:
     cwd: Path
     run_dir: Path
     writes: bool = True
-    """Whether it may change its work folder."""
+    """True if it may change its work folder."""
     lent: tuple[Path, ...] = ()
-    """Folders that its work folder is of no use without: objects of the operator's repository."""
+    """Folders that its work folder needs: objects of the operator's repository."""
 
 
 def kind_for(settings: Settings, runtime: str) -> BoxKind:
-    """Choose the kind of box that programs of a runtime get here."""
+    """Choose the kind of box for programs of a runtime on this machine."""
     section = settings.runtime(runtime)
     if section.box == "none":
         return BoxKind.NONE
@@ -60,7 +60,7 @@ def kind_for(settings: Settings, runtime: str) -> BoxKind:
 
 
 def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: Wanted) -> Box | None:
-    """The box, or None where the settings say that there is to be none. No box to be had is a fault with a way out."""
+    """Build the box; None if the settings forbid one. Raise CannotLaunchError if no box works here."""
     section, uid = settings.runtime(wanted.runtime), settings.worker.agents_uid
     if section.box == "none":
         return None
@@ -99,7 +99,7 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
 
 
 def kind_of(section: RuntimeSection, runtime: str, network: Network, there: Machine) -> tuple[BoxKind, tuple[str, ...]]:
-    """Choose the box that the settings ask for, and tell what it was found not to hold back on this machine.
+    """Choose the box that the settings ask for. Return it with the actions that it fails to prevent on this machine.
 
     Only a Landlock box that the settings name may leak; `auto` takes a box that holds, or none.
     """
@@ -121,12 +121,12 @@ def kind_of(section: RuntimeSection, runtime: str, network: Network, there: Mach
 
 
 def weaker(there: Machine) -> str:
-    """Name the box that settings may ask for where none of a machine holds."""
+    """Return the box that settings may ask for on a machine where no box holds."""
     return "none" if there.lacks(BoxKind.LANDLOCK) else "landlock"
 
 
 def refused(settings: Settings, runtime: str) -> CannotLaunchError | None:
-    """Return the reason why agents of a runtime are not run here; None where they get the box of its settings."""
+    """Return the reason why agents of a runtime are not run here; None if they get the box of its settings."""
     section = settings.runtime(runtime)
     try:
         if section.box != "none":
@@ -137,13 +137,13 @@ def refused(settings: Settings, runtime: str) -> CannotLaunchError | None:
 
 
 def prove(settings: Settings) -> None:
-    """Try the boxes of the runtimes ahead of their first job, which then need not wait for it."""
+    """Try the boxes of the runtimes ahead of their first job, so that it need not wait."""
     for name in (*settings.configured_runtimes, SHELL):
         refused(settings, name)
 
 
 def _can_be_planned(box: Box) -> bool:
-    """Whether a service that is root can make it without bubblewrap."""
+    """Return whether a service that is root can make the box without bubblewrap."""
     try:
         return own_root.planned(box) is not None
     except OSError:
@@ -151,10 +151,10 @@ def _can_be_planned(box: Box) -> bool:
 
 
 def network_of(section: RuntimeSection, runtime: str) -> tuple[Network, tuple[str, ...]]:
-    """Say which network agents of a runtime have, and the hosts that they reach with `model`.
+    """Return the network of a runtime's agents, and the hosts that they reach with `model`.
 
-    Unless the settings say otherwise that is the provider for the agents' programs, and for all others the internet
-    without this machine and its neighbours.
+    The default is the provider for the agents' programs, and for all others the internet without this machine and its
+    neighbours.
     """
     program = program_of(runtime, section.adapter)
     usual = program.hosts if program else () if section.network else (ANY,)
@@ -162,18 +162,19 @@ def network_of(section: RuntimeSection, runtime: str) -> tuple[Network, tuple[st
 
 
 def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a program in its box: its temporary files go where it may write."""
+    """Return a program's environment in its box, with a writable folder for temporary files."""
     return {**env, "TMPDIR": bwrap.TMPDIR if box.kind is BoxKind.BWRAP else str(box.tmp)}
 
 
 def _home_of_links(kind: BoxKind, there: Machine, wanted: Wanted) -> tuple[Path, ...]:
-    """Make the folder that stands for a program's own where no empty one can be laid over that: Landlock mounts
-    nothing, and a service that is not root has no other way. It is there whole, or not at all.
+    """Make the folder that replaces a program's own where no empty one can be mounted over it. Atomic.
+
+    Landlock mounts nothing, and a service that is not root has no other way.
     """
     launch, home = wanted.launch, wanted.run_dir / HOME
     if kind is not BoxKind.LANDLOCK or there.uid is not None or not launch.home_variable:
         return ()
-    if home.exists():  # the program runs already, and may have changed it
+    if home.exists():  # the program already runs, and may have changed it
         return (home,)
     new = home.with_suffix(".new")
     shutil.rmtree(new, ignore_errors=True)
@@ -191,14 +192,15 @@ def _home_of_links(kind: BoxKind, there: Machine, wanted: Wanted) -> tuple[Path,
 
 
 def home_of_links(box: Box, launch: Launch) -> dict[str, str]:
-    """Return the variable that moves a program's own folder to the one that was made for this run, if one was."""
+    """Return the variable that points a program to the folder made for this run; empty if none was made."""
     home = box.tmp.parent / HOME
     return {launch.home_variable: str(home)} if home in box.write else {}
 
 
 def hand_over(box: Box, settings: Iterable[Path] = ()) -> None:
-    """Make its folders the account's that the program runs as: also a work folder that it may only read. That account
-    is let read the user's `settings` of the program, which are private as a rule.
+    """Give its folders to the program's account, also a work folder that it may only read.
+
+    Let that account read the user's `settings` of the program, which are usually private.
     """
     for folder in (box.tmp.parent, box.tmp) if box.kind is BoxKind.LANDLOCK else ():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -209,23 +211,25 @@ def hand_over(box: Box, settings: Iterable[Path] = ()) -> None:
             raise CannotLaunchError(str(error), "service help boxes") from None
         ownership.let_read(settings, box.uid)
         for path in box.read:
-            if path.parent == box.tmp.parent:  # of the run, as its prompt is: for the group of agents, and nobody else
+            if path.parent == box.tmp.parent:  # of the run, as its prompt is: for the group of agents only
                 os.chown(path, -1, box.uid)
                 path.chmod(0o640)
 
 
 def take_back(cwd: Path, *, kept: bool) -> None:
-    """A work folder is the service's again, once nothing of the run is alive, whatever box it was in.
+    """Give a work folder back to the service, once no process of the run is alive, whatever box it was in.
 
-    Where it is `kept`, so is all that is in it. Otherwise it is about to be deleted, and it stands in a folder that
-    only the service may enter.
+    Where it is `kept`, so is all that is in it. Otherwise it is about to be deleted, and is in a folder that only the
+    service may enter.
     """
     if os.geteuid() == 0 and cwd.exists() and cwd.stat().st_uid != 0:
         ownership.hand_over((cwd,), 0, within=kept)
 
 
 def _etc(home: Home, kind: BoxKind, uid: int | None, places: Iterable[Path]) -> Path | None:
-    """One copy serves all boxes but those with more of /etc. A home that is not there is not made for it."""
+    """Return the copy of /etc, which serves all boxes but those with more of /etc. A missing home is not made for
+    it.
+    """
     if kind is not BoxKind.BWRAP or not home.root.exists() or any(path.is_relative_to("/etc") for path in places):
         return None
     return _etc_copy(home.boxes, uid, system.moment())
@@ -238,12 +242,12 @@ def _etc_copy(folder: Path, uid: int | None, moment: int) -> Path:
 
 @lru_cache(256)
 def _needed(command: tuple[str, ...], search: str | None, home: Path, root: Path, moment: int) -> tuple[Path, ...]:
-    """What the command needs of the machine, without what holds or lies in the service home, which is `root`."""
+    """List the paths that the command needs, without those that contain the service home `root`, or are inside it."""
     return tuple(path for path in needed(command, search, home) if not _meets(path, root))
 
 
 def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:
-    """The settings' folders; one that holds the service's own home, or lies in it, is none to be handed out."""
+    """Resolve the settings' folders. Refuse one that contains the service home, or is inside it."""
     paths = [users_home / place[2:] if place.startswith("~/") else Path(place) for place in places]
     if bad := next((path for path in paths if _meets(path, home.root.resolve())), None):
         raise CannotLaunchError(
@@ -254,7 +258,7 @@ def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> 
 
 
 def _meets(path: Path, root: Path) -> bool:
-    """Whether one of the two holds the other."""
+    """Return whether one of the two contains the other."""
     real = path.resolve()
     return root.is_relative_to(real) or real.is_relative_to(root)
 
@@ -277,7 +281,7 @@ def _addressed(env: Mapping[str, str]) -> list[str]:
 
 
 def _provider(name: str, url: str) -> str:
-    """Return the host and port of an address in a variable; empty if it has no host."""
+    """Return the host and port of a URL in a variable; empty if it has no host."""
     host = ""
     try:
         parts = urlsplit(url)
@@ -295,7 +299,7 @@ def _provider(name: str, url: str) -> str:
 
 
 def may_be_why(box: Box | None, runtime: str, said: str) -> str:
-    """What to add to a failure that may come of the box; empty where nothing looks like it."""
+    """Return a note to add to a failure that the box may have caused; empty if nothing suggests it."""
     if box is None or not any(word in said.lower() for word in _REFUSALS):
         return ""
     return (
@@ -304,5 +308,5 @@ def may_be_why(box: Box | None, runtime: str, said: str) -> str:
 
 
 def told(box: Box | None) -> str:
-    """How a run's record names its box."""
+    """Return the box's name for a run's record."""
     return str(box) if box else BoxKind.NONE.value

@@ -1,4 +1,4 @@
-"""What a worker's activities share: the home, the settings, the store."""
+"""The state that a worker's activities share: home, settings, store."""
 
 import os
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Context:
     store: Engine
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     reports: TreeReports = field(default_factory=TreeReports)
-    """What trees are told of their jobs while they run."""
+    """Reports to trees about their running jobs."""
     room: Room = field(default_factory=Room)
 
     @property

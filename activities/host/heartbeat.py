@@ -1,4 +1,4 @@
-"""Telling Temporal that the host of an activity is alive: one that dies is missed within seconds."""
+"""Heartbeats of activities to Temporal: a dead host is missed within seconds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,12 +12,12 @@ from activities.runs.supervised_run import Progress
 
 BEAT_SECONDS = 2.0
 WAITING_SECONDS = 5.0
-"""A run that waits for its slot has nothing to stop: it beats less often."""
+"""Longer interval for a run that waits for its slot: it has nothing to stop."""
 
 
 @dataclass
 class Heartbeat:
-    """What the worker tells Temporal of an activity meanwhile; never kept in the history."""
+    """The details of an activity's heartbeat, which are never kept in the history."""
 
     stage: str = "waiting"
     progress: Progress | None = None
@@ -37,7 +37,7 @@ class Heartbeat:
 
 @asynccontextmanager
 async def beating(beat: Heartbeat) -> AsyncIterator[None]:
-    """Tell Temporal that the host is alive, and what goes on; at first it has just told that it took the activity."""
+    """Send heartbeats while the context lasts. The first one waits: taking the activity has just been reported."""
 
     async def beats() -> None:
         await asyncio.sleep(BEAT_SECONDS)

@@ -1,4 +1,4 @@
-"""Room on the disk of the service home: below a floor nothing starts, and a run that writes too much is ended (N3)."""
+"""Disk space of the service home: below a floor nothing starts, and a run that writes too much is ended (N3)."""
 
 import asyncio
 import contextlib
@@ -19,33 +19,33 @@ from activities.settings.model import WorkerSection
 GIB = 1 << 30
 LOOK_SECONDS, TIGHT_SECONDS = 0.5, 0.1
 TIGHT = 8
-"""Floors: with less room than that it is looked at more often."""
+"""Multiple of the floor: with less free space, checks are more frequent."""
 
 WALK_SECONDS, MEASURE_SECONDS = 3.0, 10.0
-"""What of a run's files is not seen in the first is not counted; in the second it ends."""
+"""Time limits of measuring a run: files not seen within the first are not counted, the second ends it."""
 
 STEPS = 16
-"""A run is measured again when as much was written to the disk as would fill its bound, or this part of it."""
+"""A run is measured again when the disk's growth would fill its limit, or this part of the limit."""
 
 FIX = "service gc --dry-run; df -h; [worker].free_disk in config.toml"
 
 
 @dataclass(eq=False)
 class Writer:
-    """A run that goes on, and where it writes."""
+    """A run that goes on, and the folders it writes to."""
 
     run_dir: Path
     folders: tuple[Path, ...]
     since: float
     stop: Callable[[], None]
     used: int
-    """Of the whole disk, when this run was measured last."""
+    """Use of the whole disk, in bytes, when this run was measured last."""
     wrote: int = 0
     reason: str = ""
-    """Why it was ended."""
+    """The reason why it was ended."""
 
     def measure(self, used: int) -> None:
-        """In a process apart: it may have made a million files."""
+        """Measure what the run wrote, in a separate process: it may have made a million files."""
         with contextlib.suppress(TooMuchError):
             self.wrote = apart(MEASURE_SECONDS, written, self.folders, self.since, runs.mark_of(self.run_dir))
         self.used = used
@@ -57,21 +57,21 @@ class Writer:
 
 @dataclass
 class Room:
-    """The disk of one home, and who writes to it."""
+    """The disk of one home, and the runs that write to it."""
 
     writers: set[Writer] = field(default_factory=set)
     held: str = ""
-    """Why nothing may start now."""
+    """The reason why nothing may start now."""
     heeded_by: list[Callable[[str], None]] = field(default_factory=list)
     seconds: float = LOOK_SECONDS
-    """Until it is looked at again."""
+    """Interval until the next check."""
     _line: int | None = None
-    """Below it the next run is ended; lower than half the floor once one was."""
+    """Free space below which the next run is ended; it falls from half the floor each time one is."""
 
     async def follow(
         self, run_dir: Path, claim: Claim, cwd: Path, on_progress: Callable[[Progress], None] | None
     ) -> RunEnd:
-        """Wait for the end of a run, as `supervised_run.follow`. One that was ended for its writing says so."""
+        """Wait for the end of a run like `supervised_run.follow`. The end of a run that wrote too much says so."""
         loop, ending = asyncio.get_running_loop(), list[asyncio.Task[RunEnd]]()
 
         def stop() -> None:
@@ -90,13 +90,13 @@ class Room:
         return replace(end, error=writer.reason) if writer.reason and end.kind is EndKind.CANCELLED else end
 
     def hold(self, why: str) -> None:
-        """Let nothing start for this reason; for none, let start what waits."""
+        """Let nothing start for this reason; an empty one lets waiting runs start."""
         self.held = why
         for heed in self.heeded_by:
             heed(why)
 
     def look(self, place: Path, settings: WorkerSection) -> str:
-        """End who writes too much; why nothing may start now, or nothing."""
+        """End runs that write too much. Return why nothing may start now; empty if runs may."""
         free, used = disk(place)
         if settings.job_disk:
             self._bound(settings.job_disk * GIB, used)
@@ -132,13 +132,15 @@ class Room:
 
 
 def disk(place: Path) -> tuple[int, int]:
-    """Bytes that are free for this account, and that are used."""
+    """Return the bytes free for this account, and the bytes in use."""
     found = os.statvfs(place)
     return found.f_bavail * found.f_frsize, (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
 def written(folders: tuple[Path, ...], since: float, mark: str) -> int:
-    """Bytes on the disk of what was changed in these folders since then, and of deleted files that the run holds."""
+    """Count the bytes of files in these folders that changed since then, and of deleted files that the run keeps
+    open.
+    """
     until = time.monotonic() + WALK_SECONDS
     found = [each for each in _files(folders, until) if each.st_ctime >= since]
     found += (each for pid in marked(mark) for each in _deleted(pid))
@@ -167,5 +169,5 @@ def _deleted(pid: int) -> Iterator[os.stat_result]:
 
 
 def shown(count: int) -> str:
-    """A number of bytes for people."""
+    """Format a number of bytes for people."""
     return f"{count / GIB:.1f} GiB" if count >= GIB // 10 else f"{count / (1 << 20):.0f} MiB"

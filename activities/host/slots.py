@@ -1,8 +1,8 @@
-"""How many runs go on at once on this host, in all, per repository and per runtime (ruling C8).
+"""Limits of the runs on this host: in all, per repository and per runtime (ruling C8).
 
-No library: semaphores take one limit after another, and who waits for the second would hold the first.
-A run that waits here holds nothing: no slot of the worker, no row, no worktree. So a repository at its limit keeps no
-other one waiting. Slots go to the tree that has the fewest, and in a tree to the run that came first.
+No library: semaphores take one limit after another, and a run that waits for the second would hold the first. A run
+that waits here holds nothing: no slot of the worker, no row, no worktree. So a repository at its limit delays no other
+one. Slots go to the tree that has the fewest, and in a tree to the run that came first.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from activities.settings.model import Settings
 
 @dataclass(frozen=True)
 class Need:
-    """What a run needs a slot of."""
+    """The slots that a run needs."""
 
     tree: str
     repo: str
@@ -30,23 +30,23 @@ class _Waiting:
 
 
 class Slots:
-    """The slots there are."""
+    """The slots of this host."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._taken: Counter[tuple[str, str]] = Counter()
         self._waiting: list[_Waiting] = []
         self.held = ""
-        """Why no run gets any, whatever is free."""
+        """The reason why no run gets a slot, even a free one."""
 
     def hold(self, why: str) -> None:
-        """Let nothing begin for this reason; for none, let begin what there are slots for."""
+        """Let nothing begin for this reason; an empty one lets runs begin as slots allow."""
         self.held = why
         self._call()
 
     @asynccontextmanager
     async def taken(self, need: Need, *, runs_already: bool = False) -> AsyncIterator[None]:
-        """Hold a run's slots, as soon as there are any; a run that goes on already has its own."""
+        """Wait for a run's slots and hold them. A run that goes on already holds its own at once."""
         if runs_already:
             self._count(need, 1)
         else:
@@ -66,13 +66,13 @@ class Slots:
         except asyncio.CancelledError:
             if waiting in self._waiting:
                 self._waiting.remove(waiting)
-            else:  # it was called in the same moment
+            else:  # it got its slots in the same moment
                 self._count(need, -1)
                 self._call()
             raise
 
     def _call(self) -> None:
-        """Let every run begin that there is a slot for, one after another."""
+        """Let every run begin that has free slots, one after another."""
         while ready := [each for each in self._waiting if self.free(each.need)]:
             following = min(ready, key=lambda each: self._taken["tree", each.need.tree])
             self._waiting.remove(following)
@@ -80,7 +80,7 @@ class Slots:
             following.called.set()
 
     def free(self, need: Need) -> bool:
-        """Whether it would get its slots now. Zero means there is no limit for a repository or a runtime."""
+        """Return whether the run would get its slots now. Zero means no limit for a repository or a runtime."""
         section = self._settings.runtime(need.runtime)
         limits = {
             ("all", ""): self._settings.worker.max_parallel_jobs,

@@ -1,6 +1,6 @@
-"""What this host tells trees of their jobs while they run: that one has begun, and what one waits for (ruling B5).
+"""Reports of this host to trees about their running jobs: that one has begun, and what it waits for (ruling B5).
 
-Several reports to one tree travel together. A report that is lost does no harm: the outcome says when a job began.
+Several reports to one tree are sent together. A lost report does no harm: the outcome says when a job began.
 """
 
 import asyncio
@@ -17,11 +17,12 @@ from workflows.temporal.messages import Begun, HeldUp, HostReport
 log = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.2
-"""So long a report waits for others, and for the end of its job; nobody waits for it."""
+"""Delay of a report, to batch it with others and with the end of its job; nobody waits for it."""
 
 CROWD, CROWD_SECONDS = 4, 1.0
-"""When more reports than that wait, of one tree or of several, each waits so long: most of their jobs have ended then.
-A tree that was told something hears nothing more for so long either."""
+"""With more waiting reports than `CROWD`, each waits `CROWD_SECONDS`: most of their jobs have ended by then. A tree
+gets its next report no sooner than that either.
+"""
 
 RETRY_SECONDS = 2.0
 
@@ -34,29 +35,29 @@ class _Waiting:
 
 @dataclass
 class TreeReports:
-    """Without a client and its loop nothing is sent."""
+    """The queue of reports. Without a client and its loop nothing is sent."""
 
     client: Client | None = None
     loop: asyncio.AbstractEventLoop | None = None
     _queues: dict[str, list[_Waiting]] = field(default_factory=dict)
-    """By tree; those that have waited longest first."""
+    """Queue by tree, oldest reports first."""
     _sending: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def waiting(self) -> dict[str, list[Begun | HeldUp]]:
-        """The reports that wait, by tree."""
+        """Return the waiting reports by tree."""
         return {root: [each.report for each in queue] for root, queue in self._queues.items()}
 
     def begun(self, run: JobRun, at: float) -> None:
-        """The run's agent is about to start."""
+        """Report that the run's agent is about to start."""
         self._add(run, Begun(job_id=run.job_id, offer=run.offer, at=at))
 
     def held_up(self, run: JobRun, reason: str, what_next: str) -> None:
-        """A begun run stands still, or goes on (ruling B3). May be called from any thread."""
+        """Report that a begun run waits, or goes on (ruling B3). Can be called from any thread."""
         self._add(run, HeldUp(job_id=run.job_id, attempt=run.attempt, reason=reason, next=what_next))
 
     def ended(self, run: JobRun) -> None:
-        """Drop what is not sent yet of a job that has ended: its outcome says it all."""
+        """Drop the unsent reports of a job that has ended: its outcome says it all."""
         queue = self._queues.get(run.root_job_id, [])
         queue[:] = [each for each in queue if each.report.job_id != run.job_id]
 
@@ -74,7 +75,7 @@ class TreeReports:
         self._queues.setdefault(root, []).append(_Waiting(report))
 
     async def _send(self, root: str) -> None:
-        """Until Temporal has taken them, or the tree is over."""
+        """Send reports until Temporal has taken them, or the tree has ended."""
         while queue := self._queues[root]:
             crowd = sum(map(len, self._queues.values())) > CROWD
             latest = time.monotonic() - (CROWD_SECONDS if crowd else GATHER_SECONDS)

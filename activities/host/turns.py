@@ -1,7 +1,7 @@
 """The threads in which attempts begin and end.
 
-Few of them are at it at once: all of Python's threads share one interpreter, and many of them spend their time on
-handing it to one another. These threads are theirs alone: what waits for a web server, for example, waits elsewhere.
+Few of them work at once: Python's threads share one interpreter, and many threads spend their time on handing it over.
+Only attempts use them: a wait for a web server, for example, happens elsewhere.
 """
 
 import asyncio
@@ -17,7 +17,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 AT_ONCE = max(4, os.cpu_count() or 1)
-"""As many as there are processors, since git's work needs no interpreter; and some more than two slow repositories."""
+"""As many as processors, since git's work needs no interpreter, but at least four, so that two slow repositories
+don't stop all others.
+"""
 
 MOST_THREADS = 512
 """Twice the most jobs that go on at once: one that waits `out_of_turn` keeps its thread."""
@@ -28,7 +30,7 @@ _in_turn = threading.local()
 
 
 async def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """As `asyncio.to_thread`."""
+    """Run a function in a thread, like `asyncio.to_thread`, but few at once."""
     context = copy_context()
 
     def run() -> T:
@@ -41,7 +43,7 @@ async def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
 
 @contextmanager
 def out_of_turn() -> Iterator[None]:
-    """Let others have this thread's turn meanwhile; a thread that has none just goes on."""
+    """Let other threads work meanwhile; no-op in a thread without a turn."""
     if not getattr(_in_turn, "now", False):
         yield
         return

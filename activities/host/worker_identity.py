@@ -1,4 +1,4 @@
-"""The name by which the server knows a worker process: who sees it can tell whether that process is dead."""
+"""The name by which Temporal's server knows a worker process, from which its death can be seen."""
 
 import os
 
@@ -8,12 +8,12 @@ _SINCE = " since "
 
 
 def own(host: str) -> str:
-    """The name of this process, as a worker of a host: its pid, and when it began, for pids are given again."""
+    """Name this process as a worker of a host: its pid, and its start time, since pids are reused."""
     return f"{os.getpid()}@{host}{_SINCE}{identity(os.getpid())}"
 
 
 def is_dead(name: str, host: str) -> bool:
-    """Whether a name is that of a process of this host which is gone. Of a name that says less, nobody knows."""
+    """Return whether a name is that of a dead process of this host; False for a name without a start time."""
     who, _, began = name.partition(_SINCE)
     pid, _, where = who.partition("@")
     return where == host and pid.isdecimal() and bool(began) and identity(int(pid)) != began
