@@ -135,7 +135,7 @@ class _Pool:
             if self._process is None or self._process.poll() is not None:
                 self._start(module)
             ours, theirs = Pipe()
-            with theirs, contextlib.suppress(OSError):  # what forks it is dead: so is the helper, as its caller sees
+            with theirs, contextlib.suppress(OSError):  # the forking process is dead: so is the helper
                 assert self._channel is not None
                 socket.send_fds(self._channel, [b"."], [theirs.fileno()])
             return ours

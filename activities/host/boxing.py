@@ -184,7 +184,7 @@ def _home_of_links(kind: BoxKind, there: Machine, wanted: Wanted) -> tuple[Path,
             place = new / path.relative_to(around)
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if path in launch.settings and path.is_file():
-                shutil.copyfile(path, place)  # Landlock knows an inode: settings may be replaced before they are read
+                shutil.copyfile(path, place)  # Landlock rules follow an inode, and the file may be replaced
             else:
                 place.symlink_to(path)
     new.rename(home)

@@ -43,7 +43,7 @@ def find_orphans(runs: Path, wanted: Collection[Key]) -> tuple[Orphan, ...]:
     """
     home = home_mark(runs)
     split = (mark.rpartition("@") for _, mark in marks())
-    left = {name for name, _, of_home in split if of_home == home}  # before the claims: what starts meanwhile has one
+    left = {name for name, _, of_home in split if of_home == home}  # before the claims: later starts have one
     claims = {path.parent.name: Claim.read(path.parent) for path in runs.glob("*/claim")}
     alive = {name for name, claim in claims.items() if claim and claim.alive}
     unwanted = {name for name in alive if key_of(name) not in wanted}

@@ -294,8 +294,9 @@ def _prompt(run_dir: Path, digest: str | None) -> int:
 def watch(
     command: Command, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float], group: JobGroup
 ) -> EndKind:
-    """Wait for the command's end; on a stop request or at the deadline ask it to end. One that has lost a process for
-    want of memory is at its end.
+    """Wait for the command's end; ask it to end on a stop request or at the deadline.
+
+    A job that lost a process to an out-of-memory kill counts as ended.
     """
     timeout = spec["timeout_seconds"]
     deadline = None if timeout is None else time.monotonic() + timeout

@@ -1,1 +1,1 @@
-"""What is kept: rows, one module per table or subject, plain values in and out; and artifacts by digest."""
+"""The store: rows, with one module per table or subject, plain values in and out; and artifacts by digest."""

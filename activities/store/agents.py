@@ -14,14 +14,16 @@ from workflows.model.workers import Worker
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent as it is registered: the worker it becomes, and where it may work."""
+    """A registered agent: its worker, and the repositories it may work on."""
 
     worker: Worker
     repos: tuple[str, ...]
     added_at: float
 
     def check(self, action: str, repo: str) -> None:
-        """The one gate of whoever asks a registered agent for something: whether it may do this, here."""
+        """Refuse an action that the agent may not do on this repository. Every request to a registered agent passes
+        this check.
+        """
         name, worker = self.worker.name, self.worker
         if repo not in self.repos:
             raise RefusedError(f"{name} is not allowed on {repo}", f"service agent allow {name} {repo}")
@@ -33,7 +35,7 @@ class Agent:
 
 
 def add(engine: Engine, worker: Worker, repos: tuple[str, ...]) -> bool:
-    """Register a new agent; False when the name is taken."""
+    """Register a new agent; return False if the name is taken."""
     row = worker.model_dump(mode="json", exclude={"ephemeral", "template_digest"}) | {"added_at": time.time()}
     with engine.begin() as connection:
         if connection.execute(select(schema.agents.c.name).where(schema.agents.c.name == worker.name)).first():
@@ -52,14 +54,14 @@ def every(engine: Engine) -> list[Agent]:
 
 
 def routable(engine: Engine, repo: str) -> tuple[Worker, ...]:
-    """The agents allowed on a repository, by name: what preflight checks a delegation against (ruling C6)."""
+    """Return the agents allowed on a repository, by name. Preflight checks delegations against them (ruling C6)."""
     with engine.connect() as connection:
         rows = connection.execute(_ROUTABLE, {"repo": repo})
         return tuple(Worker.model_validate(dict(row._mapping)) for row in rows)
 
 
 def templates(engine: Engine) -> tuple[str, ...]:
-    """The agents that have a template, by name: what an ephemeral worker may name as its own (ruling C6)."""
+    """Return the names of agents with a template, which an ephemeral worker may use (ruling C6)."""
     return tuple(agent.worker.name for agent in _read(engine) if agent.worker.template)
 
 

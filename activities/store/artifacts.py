@@ -1,6 +1,6 @@
-"""The artifact store: everything too large for a history or a row, under the digest of its content.
+"""The artifact store: content that is too large for a history or a row, stored by digest.
 
-No library: a file in a folder, written whole under its digest, is all there is to it.
+No library: a file in a folder, written atomically under its digest, is all that is needed.
 """
 
 import contextlib
@@ -22,22 +22,24 @@ from workflows.model.texts import Text
 from workflows.model.workers import Worker
 
 INLINE_LIMIT = 4096
-"""Bytes a text may have and still travel inside a workflow's history."""
+"""The most bytes of a text that is inlined in a workflow's history."""
 
 
 @dataclass(frozen=True)
 class Artifacts:
-    """Content-addressed files below one folder; writing the same content twice is writing it once."""
+    """Content-addressed files in one folder. Writing is idempotent."""
 
     root: Path
 
     @property
     def kept(self) -> KeptSecrets:
-        """The secrets of the home that this is a part of."""
+        """Return the secrets of the home that contains this folder."""
         return KeptSecrets(self.root.parent)
 
     def put(self, content: bytes) -> str:
-        """Store and return the digest. A secret in it is kept apart; a word stands in its place (ruling N7)."""
+        """Store content and return its digest. Secrets in it are stored apart and replaced by a placeholder (ruling
+        N7).
+        """
         with contextlib.suppress(UnicodeDecodeError):
             content = self.kept.hide(content.decode()).encode()
         digest = hashlib.sha256(content).hexdigest()
@@ -49,14 +51,14 @@ class Artifacts:
         return digest
 
     def get(self, digest: str) -> bytes:
-        """The content; a missing one names its digest."""
+        """Return the content; raise NotFoundError with the digest if it is missing."""
         try:
             return self._path(digest).read_bytes()
         except FileNotFoundError:
             raise NotFoundError(f"the artifact {digest} is not in {self.root}") from None
 
     def text(self, content: str) -> Text:
-        """A text as it may travel: inline when short, else by digest."""
+        """Return a text for a history: inline if it is short, else by digest."""
         content = self.kept.hide(content)
         encoded = content.encode()
         if len(encoded) <= INLINE_LIMIT:
@@ -64,23 +66,23 @@ class Artifacts:
         return Text(digest=self.put(encoded))
 
     def travelling(self, worker: Worker) -> Worker:
-        """A worker as it may travel: an agent's template by its digest, for every leg of a tree carries its worker."""
+        """Return a worker for a history, with its template by digest: every leg of a tree carries its worker."""
         if worker.ephemeral or not worker.template:
             return worker
         return worker.model_copy(update={"template": None, "template_digest": self.put(worker.template.encode())})
 
     def read(self, text: Text) -> str:
-        """The words behind a travelling text."""
+        """Return the words of a text, inline or by digest."""
         if text.digest:
             return self.get(text.digest).decode()
         return text.inline or ""
 
     def brief(self, job_id: str) -> Path:
-        """Where a coordinator's artifact bodies stand in full (spec: optional inlining)."""
+        """Return the file with a coordinator's artifact bodies in full (spec: optional inlining)."""
         return self.root / "delegations" / job_id / "brief.md"
 
     def add_to_brief(self, job_id: str, title: str, digest: str) -> None:
-        """Put a stored body under its title into the job's brief and manifest; doing it again changes nothing."""
+        """Add a stored body with its title to the job's brief and manifest. Idempotent."""
         folder = self.brief(job_id).parent
         private_folder(folder)
         with appended(folder / "lock") as lock:
@@ -92,7 +94,7 @@ class Artifacts:
             _write(folder / "brief.md", self._bodies(manifest).encode("utf-8", "surrogateescape"))
 
     def _bodies(self, manifest: dict[str, str]) -> str:
-        """Each body as it is, in a block that it cannot close: it forges no other leg's."""
+        """Format each body verbatim in a block that it cannot close, so that it can't imitate another leg's."""
         read = {name: self.get(kept).rstrip().decode("utf-8", "surrogateescape") for name, kept in manifest.items()}
         return written(json.dumps(manifest), lambda fences: _framed(read, fences))
 
@@ -106,7 +108,7 @@ def _framed(bodies: Mapping[str, str], fences: Fences) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """All of it or nothing of it."""
+    """Write a file atomically."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

@@ -1,4 +1,4 @@
-"""Attempts of jobs and stages, by (job, attempt): what an activity that is called again looks at."""
+"""Attempts of jobs and stages, by (job, attempt). An activity that is called again reads them."""
 
 import time
 from collections.abc import Collection
@@ -30,11 +30,11 @@ class AttemptRow:
     payload: dict[str, Any] | None = None
     diagnostics: dict[str, Any] | None = None
     given: list[str] | None = None
-    """The commits that were merged into its worktree before it began; None before that has succeeded."""
+    """The commits that were merged into its worktree before it began; None until the merge has succeeded."""
 
     @property
     def recorded(self) -> JobOutcome | None:
-        """The outcome, once it is known; it never changes after that."""
+        """Return the outcome, if it is known; it never changes after that."""
         return JobOutcome.model_validate(self.outcome) if self.outcome else None
 
 
@@ -49,7 +49,7 @@ _CHANGED = update(schema.runs).where(
 def open_within(
     connection: Connection, job_id: str, attempt: int, host: str, run_dir: str, started_at: float
 ) -> AttemptRow:
-    """The run's row, as a part of its claim: the one that is there, or a new one."""
+    """Return the attempt's row, or insert a new one. Part of the claim's transaction."""
     row: dict[str, Any] = {"job_id": job_id, "attempt": attempt, "host": host}
     row |= {"run_dir": run_dir, "started_at": started_at}
     if insert_one(connection, schema.runs, row):
@@ -64,14 +64,14 @@ def get(engine: Engine, job_id: str, attempt: int) -> AttemptRow | None:
 
 
 def of_job(engine: Engine, job_id: str) -> list[AttemptRow]:
-    """Every attempt of a job, oldest first."""
+    """Return every attempt of a job, oldest first."""
     query = select(schema.runs).where(schema.runs.c.job_id == job_id).order_by(schema.runs.c.attempt)
     with engine.connect() as connection:
         return [AttemptRow(**row._mapping) for row in connection.execute(query)]
 
 
 def of_tree(engine: Engine, root_job_id: str) -> list[AttemptRow]:
-    """Every attempt of every job of a tree."""
+    """Return every attempt of every job of a tree."""
     query = select(schema.runs).join(schema.jobs, schema.jobs.c.job_id == schema.runs.c.job_id)
     query = query.where(schema.jobs.c.root_job_id == root_job_id)
     with engine.connect() as connection:
@@ -79,7 +79,7 @@ def of_tree(engine: Engine, root_job_id: str) -> list[AttemptRow]:
 
 
 def dependencies(engine: Engine, job_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """By job and delegation: the delegations of the same result that it depends on, as the last attempt said."""
+    """Map job and delegation to the delegations of the job's result that it depends on, from the job's last attempt."""
     query = select(schema.runs.c.job_id, schema.runs.c.payload[("service_result", "delegations")].label("legs"))
     query = query.where(schema.runs.c.job_id.in_(job_ids)).order_by(schema.runs.c.attempt)
     with engine.connect() as connection:
@@ -89,7 +89,7 @@ def dependencies(engine: Engine, job_ids: Collection[str]) -> dict[tuple[str, st
 
 @dataclass(frozen=True)
 class Given:
-    """What the last attempt of a job was given to look at, and what it delegated."""
+    """The commits that the last attempt of a job was given, and its delegations."""
 
     base_sha: str | None
     given: tuple[str, ...] | None
@@ -97,7 +97,7 @@ class Given:
 
 
 def given_in(engine: Engine, root_job_id: str) -> dict[str, Given]:
-    """The same of every job of a tree that has run."""
+    """Return the given commits and delegations of each job of a tree that has run."""
     run, job = schema.runs.c, schema.jobs.c
     legs = run.payload[("service_result", "delegations")].label("legs")
     same = (run.job_id == job.job_id) & (run.attempt == job.attempt)
@@ -111,14 +111,14 @@ def given_in(engine: Engine, root_job_id: str) -> dict[str, Given]:
 
 
 def all_open(engine: Engine) -> list[tuple[str, int]]:
-    """Job and attempt of every run that has no outcome yet: somebody will attach to it again."""
+    """Return job and attempt of every run without an outcome: a workflow will attach to it again."""
     query = select(schema.runs.c.job_id, schema.runs.c.attempt).where(schema.runs.c.ended_at.is_(None))
     with engine.connect() as connection:
         return [(row.job_id, row.attempt) for row in connection.execute(query)]
 
 
 def abandoned(engine: Engine, host: str, before: float) -> list[AttemptRow]:
-    """Runs of this host without an outcome whose job ended before then all the same, in this attempt or a later one."""
+    """Return this host's runs without an outcome whose job ended before that time, in this attempt or a later one."""
     run, job = schema.runs.c, schema.jobs.c
     query = select(schema.runs).join(schema.jobs, job.job_id == run.job_id)
     query = query.where(run.ended_at.is_(None), run.host == host, job.ended_at < before, job.attempt >= run.attempt)
@@ -129,16 +129,16 @@ def abandoned(engine: Engine, host: str, before: float) -> list[AttemptRow]:
 def place(
     engine: Engine, row: AttemptRow, *, worktree: str, branch: str | None, base_sha: str, alone: bool = False
 ) -> None:
-    """Where the run happens, written before it starts: no run is ever outside a recorded worktree.
+    """Record the run's worktree before it starts: no run is ever outside a recorded worktree.
 
-    One that is `alone` is given nothing to see beside its base.
+    A run that is `alone` is given no commits beside its base.
     """
     given: dict[str, Any] = {"given": []} if alone else {}
     _update(engine, row, worktree=worktree, branch=branch, base_sha=base_sha, **given)
 
 
 def give(engine: Engine, row: AttemptRow, commits: Collection[str]) -> None:
-    """What the run is given to see beside its base, written before it starts: what a reader says holds for that."""
+    """Record the commits given to the run beside its base, before it starts: a reader's verdict holds for those."""
     _update(engine, row, given=list(commits))
 
 
@@ -149,7 +149,7 @@ def close(
     payload: dict[str, Any],
     diagnostics: dict[str, Any],
 ) -> None:
-    """Record how the run of a job or a stage ended; the first record stands."""
+    """Record how the run of a job or a stage ended; the first record is final."""
     ended = outcome.model_dump(mode="json")
     _update(engine, row, ended_at=time.time(), outcome=ended, payload=payload, diagnostics=diagnostics)
 

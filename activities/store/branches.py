@@ -1,4 +1,4 @@
-"""What operators did to legs' branches, and the conflicts that wait for one (ruling I5)."""
+"""Operators' actions on legs' branches, and the conflicts that wait for one (ruling I5)."""
 
 import time
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from workflows.model.states import JobState, TaskState
 
 @dataclass(frozen=True)
 class Conflict:
-    """A job that could not start, because the branches it needs do not fit together."""
+    """A job that could not start because the branches it needs conflict."""
 
     job_id: str
     root_job_id: str
@@ -26,7 +26,7 @@ class Conflict:
 
 
 def tell(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent, message: str) -> None:
-    """Once for each job, kind and commit."""
+    """Record a branch event once for each job, kind and commit."""
     record = EventRecord(
         event_id=f"{job_id}-{kind}-{event.head_sha[:12]}",
         job_id=job_id,
@@ -41,7 +41,7 @@ def tell(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent,
 
 
 def told(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:
-    """What was done to the branches of trees, oldest first: kind, job, details."""
+    """Return the branch events of trees, oldest first: kind, job, details."""
     columns = schema.events.c
     query = select(columns.kind, columns.job_id, columns.data).order_by(columns.at)
     query = query.where(columns.root_job_id.in_(roots), columns.kind.in_(list(BranchEventKind)))
@@ -51,7 +51,7 @@ def told(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, Branch
 
 
 def conflicts(engine: Engine, roots: Collection[str]) -> list[Conflict]:
-    """The jobs of these trees that a conflict blocks, where it blocks the task too; oldest first."""
+    """Return the jobs of these trees that a conflict blocks, if their task is blocked too; oldest first."""
     jobs, runs, tasks = schema.jobs, schema.runs, schema.tasks
     same_run = (runs.c.job_id == jobs.c.job_id) & (runs.c.attempt == jobs.c.attempt)
     query = select(jobs.c.job_id, jobs.c.root_job_id, jobs.c.ended_at, runs.c.diagnostics)

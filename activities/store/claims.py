@@ -1,4 +1,6 @@
-"""Who has an offered attempt: its host, which begins it, or its tree, which has it back. Decided once (ruling B5)."""
+"""Claims: an offered attempt belongs to its host, which begins it, or to its tree, which takes it back. Decided once
+(ruling B5).
+"""
 
 import time
 from dataclasses import dataclass
@@ -21,14 +23,14 @@ class Offered:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Whose run it is."""
+        """Return the job and attempt."""
         return self.job_id, self.attempt
 
 
 def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> AttemptRow | None:
-    """Take it, and open its run; the same again is the same run. None: it was taken back before.
+    """Claim the offer and open its run. Idempotent. Return None if the tree took the offer back first.
 
-    A tree that was reset may offer what has begun under another number: it finds that run.
+    A tree that was reset may offer a begun attempt again under another number: it gets the run that exists.
     """
     with engine.begin() as connection:
         claim = _settle(connection, offered, begun_at=time.time())
@@ -38,7 +40,7 @@ def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Attem
 
 
 def take_back(engine: Engine, offered: Offered) -> float | None:
-    """Have it back for good; or when its host has begun it."""
+    """Take the offer back for good; return the time of its begin if its host was first."""
     with engine.begin() as connection:
         claim = _settle(connection, offered, begun_at=None)
     return float(claim.begun_at) if claim.begun_at is not None else None
@@ -50,7 +52,7 @@ class _Settled(NamedTuple):
 
 
 def _settle(connection: Connection, offered: Offered, begun_at: float | None) -> _Settled:
-    """The first decision about an offer stands; a later offer of the same attempt has one of its own."""
+    """Decide about an offer. The first decision is final; a later offer of the same attempt has its own."""
     table = schema.claims
     key = (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
     said = {"offer": offered.offer, "begun_at": begun_at}

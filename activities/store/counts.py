@@ -1,4 +1,4 @@
-"""How many jobs wait or run, how many tasks stand still: counted by the indexes, however many rows there are."""
+"""Numbers of waiting and running jobs and of stopped tasks, counted from indexes, however many rows there are."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from workflows.model.states import JobState, TaskState
 
 @dataclass(frozen=True)
 class Counts:
-    """Of the whole store."""
+    """The counts of the whole store."""
 
     queued: int
     running: int
@@ -22,7 +22,7 @@ class Counts:
 
 
 def now(engine: Engine) -> Counts:
-    """As it is."""
+    """Count the current states."""
     wanted: tuple[ColumnElement[bool], ...] = (
         jobs.c.state == JobState.QUEUED.value,
         jobs.c.state == JobState.RUNNING.value,

@@ -1,4 +1,4 @@
-"""Opening the store: SQLite in the service home by default, any SQLAlchemy URL otherwise; migrated before first use."""
+"""Opening the store: SQLite in the service home by default, else any SQLAlchemy URL; migrated before first use."""
 
 import fcntl
 import json
@@ -37,11 +37,11 @@ from workflows.model.errors import ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 HEAD = "0004"
-"""The newest migration; a test compares it with what alembic finds."""
+"""The newest migration; a test compares it with alembic's."""
 
 
 BUSY_SECONDS = 15
-"""How long a write waits for another one."""
+"""Timeout of a write that waits for another one."""
 
 
 class StoreNewerError(ServiceError):
@@ -51,7 +51,7 @@ class StoreNewerError(ServiceError):
 
 
 def open_store(home: Home, url: str = "") -> Engine:
-    """An engine on a store whose schema is this release's."""
+    """Open the store and migrate its schema to this release's."""
     engine = _engine(home, url)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
@@ -81,12 +81,12 @@ def _engine(home: Home, url: str) -> Engine:
 
 
 def _json(value: object) -> str:
-    """As a column holds it: without secrets (ruling N7)."""
+    """Serialise the JSON of a column, without secrets (ruling N7)."""
     return json.dumps(redacted_all(value))
 
 
 class Changes:
-    """Tells cheaply whether anybody has written since: a number that is another one after every write."""
+    """A cheap check for writes by other processes: a number that changes with every write."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._connection = engine, engine.connect()
@@ -94,7 +94,7 @@ class Changes:
         self._look = text("PRAGMA data_version" if sqlite else "SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
 
     def number(self) -> int:
-        """SQLite tells one connection of the writes of all others, so there is one for looking only."""
+        """Return the number. SQLite shows a connection only the writes of others, so this connection only looks."""
         try:
             found = self._connection.execute(self._look).scalar()
             self._connection.rollback()
@@ -105,15 +105,15 @@ class Changes:
         return int(found or 0)
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Return the connection to the pool."""
         self._connection.close()
 
 
 @cache
 def rows_with(*columns: Column[Any]) -> Select[Any]:
-    """The rows of a table that have what is handed over under these columns' names.
+    """Select the rows of a table by parameters named like these columns.
 
-    Built once: that takes longer than carrying it out.
+    Cached: building the statement takes longer than executing it.
     """
     return select(columns[0].table).where(*(column == bindparam(column.name) for column in columns))
 
@@ -125,14 +125,16 @@ def upsert(
     *,
     only_if_newer: str | None = None,
 ) -> None:
-    """Insert rows under their primary key; a row that is there is updated, or left alone unless this one is newer."""
+    """Insert rows by primary key; update existing ones, with `only_if_newer` only if the new value of that column is
+    higher.
+    """
     if rows:
         connection.execute(_upsert(connection.dialect.name, table, tuple(rows[0]), only_if_newer), rows)
 
 
 @cache
 def _upsert(dialect_name: str, table: Table, columns: tuple[str, ...], only_if_newer: str | None) -> Insert:
-    """Built once: that takes longer than carrying it out."""
+    """Build the statement. Cached, since building takes longer than executing."""
     dialect = postgresql if dialect_name == "postgresql" else sqlite
     statement = dialect.insert(table)
     keys = [column.name for column in table.primary_key]
@@ -145,19 +147,19 @@ def _upsert(dialect_name: str, table: Table, columns: tuple[str, ...], only_if_n
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that are not there yet; at-least-once writers call it as often as they like."""
+    """Insert rows that do not exist yet. Idempotent, for at-least-once writers."""
     if rows:
         connection.execute(inserting(connection.dialect.name, table), rows)
 
 
 def insert_one(connection: Connection, table: Table, row: Mapping[str, Any]) -> bool:
-    """Insert a row that is not there yet; whether it was new."""
+    """Insert a row unless it exists; return whether it was new."""
     return connection.execute(inserting(connection.dialect.name, table), dict(row)).rowcount == 1
 
 
 @cache
 def inserting(dialect_name: str, table: Table) -> PostgresInsert | SqliteInsert:
-    """An insert that leaves rows alone that are there already."""
+    """Return an insert that leaves existing rows alone."""
     dialect = postgresql if dialect_name == "postgresql" else sqlite
     statement: PostgresInsert | SqliteInsert = dialect.insert(table).on_conflict_do_nothing()
     return statement
@@ -169,7 +171,7 @@ def _tune_sqlite(connection: Any, _record: object) -> None:
 
 
 def _writes_ahead(engine: Engine) -> bool:
-    """A copy that was restored may have lost the mode."""
+    """Return whether SQLite is in WAL mode; a restored copy may have lost the mode."""
     if engine.dialect.name != "sqlite":
         return True
     with engine.connect() as connection:
@@ -177,7 +179,7 @@ def _writes_ahead(engine: Engine) -> bool:
 
 
 def _write_ahead(engine: Engine) -> None:
-    """A mode of the file, set once. SQLite does not wait for who reads meanwhile: it says at once that it is busy."""
+    """Switch the file to WAL mode, once. SQLite does not wait for readers here, it reports at once that it is busy."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -221,7 +223,7 @@ def _migrate(home: Home, engine: Engine) -> None:
 
 @contextmanager
 def _one_at_a_time(home: Home, engine: Engine) -> Iterator[None]:
-    """Two processes that find an old store at once must not both migrate it."""
+    """Lock the migration: two processes that find an old store at once must not both migrate it."""
     if engine.dialect.name == "postgresql":
         with engine.connect() as connection:
             connection.execute(text("SELECT pg_advisory_lock(7233)"))

@@ -1,4 +1,4 @@
-"""Tries of a run that were put off until its program can work again."""
+"""Tries of a run that were deferred until its program can work again."""
 
 from dataclasses import asdict, dataclass
 
@@ -11,7 +11,7 @@ from workflows.model.spend import Usage
 
 @dataclass(frozen=True)
 class Deferral:
-    """A try that met a limit or no network, and when the next one is due."""
+    """A try that met a limit or had no network, and the time of the next one."""
 
     job_id: str
     attempt: int
@@ -26,23 +26,23 @@ class Deferral:
 
     @property
     def usage(self) -> Usage:
-        """What the try used before it was cut short."""
+        """Return the tokens the try used before it was cut short."""
         return Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens)
 
 
 def add(engine: Engine, deferral: Deferral) -> None:
-    """Record a deferral; the first record of its number stands."""
+    """Record a deferral; the first record of its number is final."""
     with engine.begin() as connection:
         insert_new(connection, schema.deferrals, [asdict(deferral)])
 
 
 def of_run(engine: Engine, job_id: str, attempt: int) -> tuple[Deferral, ...]:
-    """Every deferral of an attempt, oldest first."""
+    """Return every deferral of an attempt, oldest first."""
     return _find(engine, (schema.deferrals.c.job_id == job_id) & (schema.deferrals.c.attempt == attempt))
 
 
 def of_job(engine: Engine, job_id: str) -> tuple[Deferral, ...]:
-    """Every deferral of a job; for a root, of its whole tree."""
+    """Return every deferral of a job; for a root, of its whole tree."""
     column = schema.deferrals.c.job_id
     return _find(engine, or_(column == job_id, column.startswith(f"{job_id}.", autoescape=True)))
 

@@ -1,4 +1,4 @@
-"""Lifecycle events: written once under their ids, in one sequence for each tree, operators' events too (ruling B7)."""
+"""Lifecycle events: written once by id, in one sequence for each tree, operators' events too (ruling B7)."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -14,11 +14,11 @@ from workflows.model.rows import EventRecord
 
 
 def tell(connection: Connection, events: Sequence[EventRecord]) -> None:
-    """Write the events that are new, each at the next place in the sequence of its tree."""
+    """Insert new events, each at the next place in its tree's sequence."""
     if not events:
         return
     root = events[0].root_job_id
-    if connection.dialect.name == "postgresql":  # writers of one tree come one after another; in SQLite all do
+    if connection.dialect.name == "postgresql":  # serialise writers of one tree; SQLite serialises all
         connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(root))))
     rows: list[dict[str, Any]] = [event.model_dump(mode="json", exclude={"seq"}) | {"tree": root} for event in events]
     connection.execute(_in_sequence(connection.dialect.name), rows)
@@ -41,7 +41,7 @@ def of_tree(
     after: int = 0,
     limit: int | None = None,
 ) -> list[EventRecord]:
-    """A tree's events, or one job's, or one kind, in their order, beyond a place in it."""
+    """Return a tree's events after a place in its sequence, in order; only one job's or one kind, if given."""
     query = select(schema.events).where(schema.events.c.root_job_id == root_job_id, schema.events.c.seq > after)
     if job_id:
         query = query.where(schema.events.c.job_id == job_id)

@@ -1,4 +1,4 @@
-"""The hosts and their workers: each says that it is there, and everybody else reads when it was seen last."""
+"""The hosts and their workers: each worker records that it runs, and others read when it was last seen."""
 
 import time
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class Host:
     seen_at: float
     stopped_at: float | None
     held: str
-    """Why it starts nothing."""
+    """The reason why it starts nothing."""
     running: int = 0
-    """Jobs of its trees that run."""
+    """Number of running jobs of its trees."""
 
     @property
     def seen(self) -> HostSeen:
@@ -33,7 +33,7 @@ class Host:
 
 
 def release() -> str:
-    """The version of the service that runs here."""
+    """Return the version of the service."""
     try:
         return version("delegation-service")
     except PackageNotFoundError:
@@ -41,21 +41,21 @@ def release() -> str:
 
 
 def see(engine: Engine, name: str, *, slots: int, started_at: float, held: str = "") -> None:
-    """Record that this host's worker is there now, and why it starts nothing if it is `held`."""
+    """Record that this host's worker runs now, and if it is `held` why it starts nothing."""
     row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "seen_at": time.time()}
     with engine.begin() as connection:
         upsert(connection, schema.hosts, [row | {"stopped_at": None, "held": held}])
 
 
 def stop(engine: Engine, name: str, *, started_at: float) -> None:
-    """Record that it ended in order, unless another one has taken its place already."""
+    """Record that the worker ended by itself, unless another one has replaced it already."""
     mine = (schema.hosts.c.name == name) & (schema.hosts.c.started_at == started_at)
     with engine.begin() as connection:
         connection.execute(update(schema.hosts).where(mine).values(stopped_at=time.time()))
 
 
 def every(engine: Engine) -> list[Host]:
-    """All that were ever seen, by name."""
+    """Return all hosts that were ever seen, by name."""
     table, jobs, trees = schema.hosts, schema.jobs, schema.trees
     counted = select(trees.c.host, func.count().label("running"))
     counted = counted.join(jobs, jobs.c.root_job_id == trees.c.root_job_id)
@@ -67,7 +67,7 @@ def every(engine: Engine) -> list[Host]:
 
 
 def of_trees(engine: Engine, roots: set[str]) -> dict[str, HostSeen]:
-    """The host that each tree works on, and when its worker was seen."""
+    """Return the host of each tree, and when its worker was last seen."""
     trees, table = schema.trees, schema.hosts
     query = select(trees.c.root_job_id, trees.c.host, table.c.seen_at, table.c.stopped_at, table.c.held)
     query = query.outerjoin(table, table.c.name == trees.c.host).where(trees.c.root_job_id.in_(roots))

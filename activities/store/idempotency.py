@@ -1,6 +1,6 @@
-"""Keys of calls that start something (ruling J9): reserved with the id of what is to be started, before it is.
+"""Idempotency keys of calls that start something (ruling J9): reserved, with the id to be started, before the start.
 
-Only their digests are kept: a key is the caller's own, and may say something that is nobody else's (ruling N7).
+Only their digests are stored: a key belongs to the caller, and may contain private text (ruling N7).
 """
 
 import time
@@ -14,15 +14,15 @@ from activities.store import schema
 from activities.store.database import insert_new
 
 KEPT_SECONDS = 7 * 86_400.0
-"""How long a key is remembered."""
+"""Retention of a key."""
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """A key, the call it was first sent with, and what that call starts."""
+    """A key, the digest of the call it was first sent with, and the id of what that call starts."""
 
     key: str
-    """Its digest."""
+    """The digest of the key."""
     digest: str
     subject: str
     reserved_at: float
@@ -30,12 +30,12 @@ class Reservation:
 
 
 def kept_as(key: str) -> str:
-    """The digest under which a key is stored."""
+    """Return the digest under which a key is stored."""
     return sha256(key.encode()).hexdigest()
 
 
 def reserve(engine: Engine, key: str, digest: str, subject: str) -> Reservation:
-    """The reservation of a key: the one that is there, or a new one."""
+    """Return the reservation of a key, or make one."""
     now, table, key = time.time(), schema.idempotency, kept_as(key)
     row = {"key": key, "digest": digest, "subject": subject, "reserved_at": now, "answer": None}
     with engine.begin() as connection:
@@ -46,14 +46,16 @@ def reserve(engine: Engine, key: str, digest: str, subject: str) -> Reservation:
 
 
 def settle(engine: Engine, key: str, answer: dict[str, Any]) -> None:
-    """Keep what the call was answered; the first answer stands."""
+    """Save the answer of the call; the first answer is final."""
     open_ = (schema.idempotency.c.key == kept_as(key)) & schema.idempotency.c.answer.is_(None)
     with engine.begin() as connection:
         connection.execute(update(schema.idempotency).where(open_).values(answer=answer))
 
 
 def release(engine: Engine, key: str) -> None:
-    """Forget a key whose call was refused: nothing was started, and it may be sent again put right."""
+    """Forget a key whose call was refused: nothing was started, and the caller may send it again with a corrected
+    call.
+    """
     open_ = (schema.idempotency.c.key == kept_as(key)) & schema.idempotency.c.answer.is_(None)
     with engine.begin() as connection:
         connection.execute(delete(schema.idempotency).where(open_))

@@ -24,8 +24,8 @@ def write(engine: Engine, records: Records) -> None:
 
 
 def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Written:
-    """The same, by this run of the tree's workflow; what a run that was given up still had to write is dropped."""
-    if not records.revision:  # no step of the tree made them
+    """Write one step by this run of the tree's workflow. Writes of a run that was replaced are dropped."""
+    if not records.revision:  # not written by a step of the tree
         write(engine, records)
         return Written()
     with engine.begin() as connection:
@@ -34,7 +34,7 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
             return Written()
         stored, written = found
         write_within(connection, stored)
-        if stored.whole and stored.task:  # what a reset has left behind is open for ever otherwise
+        if stored.whole and stored.task:  # rows that a reset left behind would stay open for ever
             known = connection.execute(rows_with(schema.jobs.c.root_job_id), {"root_job_id": root}).all()
             still, revision = rounds.open_within(connection, root), stored.task.revision
             ended = lost_trees.given_up(map(_job, known), still, stored, revision=revision, now=time.time())
@@ -43,7 +43,9 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
 
 
 def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None:
-    """End every open row of a tree whose workflow is gone; None when none is open. Told once, whoever finds it."""
+    """End every open row of a tree whose workflow is gone; return None if none is open. Only the first caller
+    records it.
+    """
     with engine.begin() as connection:
         row = connection.execute(rows_with(schema.tasks.c.root_job_id), {"root_job_id": root}).one_or_none()
         found = connection.execute(rows_with(schema.jobs.c.root_job_id), {"root_job_id": root}).all()
@@ -59,14 +61,14 @@ def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None
 
 
 def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
-    """Record that a blocked task is over."""
+    """Record that a person dismissed a blocked task."""
     with engine.begin() as connection:
         number = writers.last_event(connection, task.root_job_id) + 1
         write_within(connection, lost_trees.dismissed_rows(task, actor=actor, number=number, now=time.time()))
 
 
 def open_trees(engine: Engine) -> set[str]:
-    """The trees whose rows say that a workflow works on them."""
+    """Return the trees whose rows say that a workflow works on them."""
     tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(OPEN_TASKS))
     jobs = select(schema.jobs.c.root_job_id).where(schema.jobs.c.state.not_in(ENDED_JOBS))
     with engine.connect() as connection:
@@ -74,7 +76,7 @@ def open_trees(engine: Engine) -> set[str]:
 
 
 def write_within(connection: Connection, records: Records) -> None:
-    """The same as a part of a transaction."""
+    """Write one step of a tree as a part of a transaction."""
     if records.task:
         upsert(connection, schema.tasks, [records.task.model_dump(mode="json")], only_if_newer="revision")
     upsert(connection, schema.jobs, [_job_row(job) for job in records.jobs], only_if_newer="revision")
@@ -96,20 +98,22 @@ def task_of(engine: Engine, root_job_id: str) -> TaskRecord | None:
 
 
 def tasks_of(engine: Engine, roots: Collection[str]) -> dict[str, TaskRecord]:
-    """The tasks of several trees, by their roots."""
+    """Return the tasks of several trees by root."""
     query = select(schema.tasks).where(schema.tasks.c.root_job_id.in_(roots))
     with engine.connect() as connection:
         return {row.root_job_id: TaskRecord.model_validate(dict(row._mapping)) for row in connection.execute(query)}
 
 
 def some(engine: Engine, ids: Collection[str]) -> list[JobRecord]:
-    """The jobs of these ids."""
+    """Return the jobs with these ids."""
     with engine.connect() as connection:
         return [_job(row) for row in connection.execute(select(schema.jobs).where(schema.jobs.c.job_id.in_(ids)))]
 
 
 def stuck(engine: Engine, roots: Collection[str]) -> list[JobRecord]:
-    """Of trees that are blocked what tells why: the jobs that failed, and those that have a branch; the first first."""
+    """Return the jobs that explain why trees are blocked, in dispatch order: those that failed, and those with a
+    branch.
+    """
     tells = schema.jobs.c.state.in_(list(FAILING)) | schema.jobs.c.branch.is_not(None)
     query = select(schema.jobs).where(schema.jobs.c.root_job_id.in_(roots), tells)
     query = query.order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)
@@ -118,7 +122,7 @@ def stuck(engine: Engine, roots: Collection[str]) -> list[JobRecord]:
 
 
 def tree(engine: Engine, root_job_id: str) -> list[JobRecord]:
-    """Every job of a tree in dispatch order."""
+    """Return every job of a tree in dispatch order."""
     query = select(schema.jobs).where(schema.jobs.c.root_job_id == root_job_id)
     query = query.order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)
     with engine.connect() as connection:
@@ -140,7 +144,7 @@ def find(
     before: tuple[float, str] | None = None,
     limit: int = 50,
 ) -> list[JobRecord]:
-    """The newest jobs that match; `before` is the time and id of the last one seen."""
+    """Return the newest jobs that match; `before` is the time and id of the last one seen."""
     query: Select[Any] = select(schema.jobs).order_by(*NEWEST_FIRST)
     if repo:
         query = query.where(schema.jobs.c.repo == repo)
@@ -167,15 +171,15 @@ def find(
 
 
 def _searching(query: Select[Any]) -> Select[Any]:
-    """The same rows, found in the index `jobs_by_time` alone: a search looks at every job there is."""
+    """Select these rows by the index `jobs_by_time` alone: a text search reads every job."""
     found = query.with_only_columns(schema.jobs.c.job_id)
     return select(schema.jobs).where(schema.jobs.c.job_id.in_(found)).order_by(*NEWEST_FIRST)
 
 
 def _tells_of(engine: Engine, text: str) -> ColumnElement[bool]:
-    """Whether the text stands in a job's id, agent or leg, or in its task's title; small and capital letters alike.
+    """Match a text in a job's id, agent or leg, or in its task's title, ignoring case.
 
-    SQLite's LIKE does not tell ASCII letters apart, and is twice as quick on columns as they are.
+    SQLite's LIKE ignores case of ASCII letters, and is twice as fast without functions around the columns.
     """
     jobs, tasks = schema.jobs.c, schema.tasks.c
     escaped = text.translate({ord(letter): f"\\{letter}" for letter in "\\%_"})
@@ -190,14 +194,14 @@ def _tells_of(engine: Engine, text: str) -> ColumnElement[bool]:
 
 
 def titles(engine: Engine, roots: set[str]) -> dict[str, str]:
-    """What these trees are about."""
+    """Return the titles of these trees."""
     query = select(schema.tasks.c.root_job_id, schema.tasks.c.title).where(schema.tasks.c.root_job_id.in_(roots))
     with engine.connect() as connection:
         return {row.root_job_id: row.title for row in connection.execute(query)} if roots else {}
 
 
 def open_jobs(engine: Engine, *, repo: str | None = None, agent: str | None = None) -> list[JobRecord]:
-    """The jobs that have not ended."""
+    """Return the jobs that have not ended."""
     return find(engine, repo=repo, agent=agent, states=(JobState.QUEUED, JobState.RUNNING), limit=1000)
 
 

@@ -1,4 +1,4 @@
-"""Memory (ruling K2): the same entry is kept once, found by its words, and recalled only when confirmed."""
+"""Memory (ruling K2): equal entries are stored once, found by their words, and recalled only when confirmed."""
 
 import time
 from dataclasses import asdict, dataclass
@@ -27,14 +27,14 @@ from workflows.policy.memory import Entry, MemoryState, Recalled, wanted_words, 
 
 _memory = schema.memory.c
 _KEY_COUNTS = 2.5
-"""How much more a word of the key says than one of the content; as in PostgreSQL's weights A and B."""
+"""Weight of a word in the key, relative to one in the content; equal to PostgreSQL's weights A and B."""
 _BY_LENGTH = 1
-"""PostgreSQL: long entries do not win by their length."""
+"""Option of PostgreSQL: divide the rank by the logarithm of the length, so that long entries don't win."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What somebody wants remembered. Two that agree in owner, scope, key and content are one entry."""
+    """An entry to remember. Entries with equal agent, repository, key and content are one."""
 
     agent: str | None
     repo: str | None
@@ -50,7 +50,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Sought:
-    """Which entries are meant; what is None does not matter."""
+    """A filter of entries; None matches all."""
 
     agent: str | None = None
     shared: bool = False
@@ -59,7 +59,7 @@ class Sought:
 
 
 def write(engine: Engine, written: Written, *, confirmed_by: str | None = None) -> Entry:
-    """Keep an entry: pending, unless a person confirms it by writing it. One that is there keeps what it has."""
+    """Store an entry: pending, unless a person confirms it by writing it. An existing entry keeps its author."""
     with engine.begin() as connection:
         insert_new(connection, schema.memory, [_row(written)])
         if confirmed_by:
@@ -68,7 +68,7 @@ def write(engine: Engine, written: Written, *, confirmed_by: str | None = None) 
 
 
 def decide(engine: Engine, number: int, state: MemoryState, actor: str) -> Entry | None:
-    """Confirm or retire; saying it again changes nothing. None when there is no such entry."""
+    """Confirm or retire an entry. Idempotent. Return None if there is no such entry."""
     with engine.begin() as connection:
         connection.execute(_decision(state, actor).where(_memory.number == number))
         row = connection.execute(select(schema.memory).where(_memory.number == number)).one_or_none()
@@ -82,7 +82,7 @@ def get(engine: Engine, number: int) -> Entry | None:
 
 
 def find(engine: Engine, sought: Sought, limit: int) -> list[Entry]:
-    """The newest entries that are meant."""
+    """Return the newest entries that match."""
     query = select(schema.memory)
     if sought.agent is not None:
         query = query.where(_memory.agent == sought.agent)
@@ -99,14 +99,15 @@ def find(engine: Engine, sought: Sought, limit: int) -> list[Entry]:
 def recall(
     engine: Engine, query: str, *, agent: str | None, shared: bool, repo: str | None, limit: int
 ) -> list[Recalled]:
-    """Confirmed entries with any of the query's words: an agent's own and the shared, a repository's and the general.
+    """Search confirmed entries for any word of the query: an agent's own and shared ones, a repository's and general
+    ones.
 
-    Best first; own before shared where they match alike, then the newer.
+    Best first; among equal scores own before shared, then newer.
     """
     wanted = wanted_words(query)
     if not wanted:
         return []
-    # Only letters and digits are left, and each word is quoted: both databases read this the same way.
+    # Only letters and digits are left, and each word is quoted: both databases parse this alike.
     match = " OR ".join(f'"{word}"' for word in wanted)
     found = _on_sqlite(match) if engine.dialect.name == "sqlite" else _on_postgresql(match)
     if shared:
@@ -116,7 +117,7 @@ def recall(
     if repo is not None:
         found = found.where(_memory.repo.is_(None) | (_memory.repo == repo))
     order: tuple[ColumnElement[Any], ...] = (desc("score"), _memory.agent.is_(None), _memory.number.desc())
-    # Only the best are read whole: what is sorted is numbers and scores.
+    # Read only the best entries whole: sorting needs numbers and scores only.
     best = found.order_by(*order).limit(limit).subquery()
     whole = select(schema.memory, best.c.score).join(best, best.c.number == _memory.number).order_by(*order)
     with engine.connect() as connection:
@@ -124,7 +125,7 @@ def recall(
 
 
 def _on_sqlite(match: str) -> Select[Any]:
-    """Found in the index first, then looked up; the index holds what is confirmed and nothing else."""
+    """Search the full-text index first, then join the rows; the index holds confirmed entries only."""
     score = -func.bm25(literal_column("memory_search"), _KEY_COUNTS, 1.0, type_=Double)
     index = table("memory_search", column("rowid"))
     found = select(_memory.number, score.label("score")).join(index, index.c.rowid == _memory.number)
@@ -158,7 +159,7 @@ def _entry(row: Row[Any]) -> Entry:
 
 
 def _shown(row: Row[Any]) -> dict[str, Any]:
-    """A row as an entry's fields."""
+    """Return a row as an entry's fields."""
     kept = row._mapping
     own = {name: kept[name] for name in Entry.model_fields if name in kept}
     return own | {"id": f"mem-{row.number}", "state": MemoryState(row.state)}

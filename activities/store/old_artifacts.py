@@ -1,6 +1,6 @@
-"""Artifacts that nothing needs any more. They are shared, so their age decides: whoever uses one makes it young again.
+"""Clean-up of artifacts that nothing needs any more. They are shared, so their age decides: using one makes it young.
 
-Writers and the clean-up take turns at a lock, so that none goes while somebody is about to use it.
+Writers and the clean-up share a lock, so that no artifact is removed while somebody is about to use it.
 """
 
 import fcntl
@@ -12,20 +12,20 @@ from pathlib import Path
 
 LOCK = "lock"
 YOUNG_SECONDS = 3600.0
-"""What was used within this time is not made younger."""
+"""An artifact used within this time is not touched again."""
 MARGIN = 2 * YOUNG_SECONDS
-"""An artifact is this much older than what may still need it, or it stays."""
+"""Safety margin: an artifact is removed only if it is this much older than anything that may need it."""
 
 
 @contextmanager
 def using(root: Path) -> Iterator[None]:
-    """Others may use artifacts at the same time; none is removed meanwhile."""
+    """Take the shared lock: others may use artifacts, but none is removed."""
     with _locked(root, fcntl.LOCK_SH):
         yield
 
 
 def refresh(path: Path) -> bool:
-    """Whether it is there; it counts as used now."""
+    """Mark an artifact as used now; return False if it is missing."""
     try:
         if path.stat().st_mtime < time.time() - YOUNG_SECONDS:
             os.utime(path)
@@ -35,20 +35,20 @@ def refresh(path: Path) -> bool:
 
 
 def counted_since(root: Path) -> float:
-    """Since when uses make artifacts younger; before, in homes of an earlier release, they did not."""
+    """Return since when uses make artifacts younger; in homes of an earlier release they did not."""
     with using(root):
         return (root / LOCK).stat().st_mtime
 
 
 def old(root: Path, before: float) -> Iterator[Path]:
-    """Those that were last used before this moment."""
+    """Yield the artifacts last used before this time."""
     for path in sorted((root / "sha256").glob("*/*")):
         if path.lstat().st_mtime < before - MARGIN:
             yield path
 
 
 def discard(root: Path, path: Path, before: float) -> None:
-    """Remove it, unless it was used meanwhile."""
+    """Remove an artifact, unless it was used meanwhile."""
     with _locked(root, fcntl.LOCK_EX):
         if path.exists() and path.lstat().st_mtime < before - MARGIN:
             path.unlink()

@@ -1,4 +1,4 @@
-"""What people are to be told, and how far that got: one row per notification, one per channel it goes to."""
+"""The outbox of notifications to people and their delivery: a row per notification, and one per channel."""
 
 import time
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from workflows.model.rows import EventRecord
 
 @dataclass(frozen=True)
 class Notification:
-    """Something a person should know; its id is the event's."""
+    """A message to people; its id is the event's."""
 
     notification_id: str
     root_job_id: str
@@ -22,15 +22,15 @@ class Notification:
     message: str
     at: float
     text: str = ""
-    """Everything a person needs, on several lines; this and what follows is looked up when it is told."""
+    """The whole message, on several lines. This and the following fields are looked up at delivery."""
     repo: str = ""
     title: str = ""
     questions: tuple[dict[str, object], ...] = ()
     failing: tuple[dict[str, object], ...] = ()
     commands: tuple[str, ...] = ()
-    """What to type."""
+    """Commands to type."""
     page: str = ""
-    """The dashboard's page where the same can be done, when it is known where the dashboard is."""
+    """URL of the dashboard's page with the same actions; empty if the dashboard's address is unknown."""
     expires_at: float | None = None
     jobs: int = 0
     tokens: int = 0
@@ -40,7 +40,7 @@ class Notification:
 
 @dataclass(frozen=True)
 class Delivery:
-    """How far a notification got on one channel."""
+    """The state of a notification's delivery on one channel."""
 
     notification_id: str
     channel: str
@@ -50,7 +50,7 @@ class Delivery:
 
 
 def add(connection: Connection, events: tuple[EventRecord, ...]) -> None:
-    """Put events into the outbox; one that is there stays as it is."""
+    """Put events into the outbox; existing ones stay as they are."""
     rows = [
         {
             "notification_id": event.event_id,
@@ -79,7 +79,7 @@ def is_delivered(engine: Engine, notification_id: str, channel: str) -> bool:
 
 
 def attempted(engine: Engine, notification_id: str, channel: str, error: str) -> None:
-    """Record an attempt; no error is a delivery, and a delivery is final."""
+    """Record a try. An empty error means delivered, which is final."""
     row = {"notification_id": notification_id, "channel": channel, "attempts": 0, "error": ""}
     change = {
         "attempts": schema.deliveries.c.attempts + 1,
@@ -95,7 +95,7 @@ def attempted(engine: Engine, notification_id: str, channel: str, error: str) ->
 
 
 def undelivered(engine: Engine, ids: Collection[str] | None = None) -> list[tuple[Notification, Delivery]]:
-    """What was tried and did not arrive, of these or of all: that needs attention too."""
+    """Return notifications with a failed delivery, of these ids or of all: they need attention too."""
     told = schema.deliveries.c
     query = (
         select(schema.notifications, told.channel, told.attempts, told.delivered_at, told.error)

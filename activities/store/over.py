@@ -1,4 +1,4 @@
-"""What is over for good, and since when something else still needs what it has (`service gc`)."""
+"""Finished trees and runs of pipelines, and how far back unfinished ones need data (`service gc`)."""
 
 from dataclasses import dataclass
 
@@ -8,27 +8,27 @@ from activities.store import schema
 from workflows.model.states import ENDED_JOBS, ENDED_TASKS
 from workflows.pipeline.plan import OPEN_RUNS
 
-"""No order opens such a tree again; one that is blocked may be."""
-
 
 @dataclass(frozen=True)
 class Over:
     """Trees and runs of pipelines, by the id of their root or run."""
 
     owners: frozenset[str]
-    """Those that ended for good before the moment that was asked for."""
+    """Those that ended for good before the given time. No order opens such a tree again; a blocked one may be."""
     since: float | None
-    """When the oldest of all others began; None when there is no other."""
+    """Begin of the oldest other tree or run; None if there is no other."""
     open: int
-    """How many trees are not over: they run, wait for people, or are blocked."""
+    """Number of trees that have not ended: running, waiting for people, or blocked."""
 
     def has(self, job_id: str) -> bool:
-        """Whether a job, or a stage of a run, belongs to one of them."""
+        """Return whether a job, or a stage of a run, belongs to one of them."""
         return job_id.partition(".")[0] in self.owners
 
 
 def over(engine: Engine, before: float) -> Over:
-    """Look once; what is over stays so. A tree that a pipeline's run has started is over when the run is, too."""
+    """Find the trees and runs that ended for good. A tree of a pipeline's run counts only once that run has ended
+    too.
+    """
     tasks, jobs, runs, stages = schema.tasks.c, schema.jobs.c, schema.pipeline_runs.c, schema.pipeline_stages.c
     final = tasks.state.in_(ENDED_TASKS) & (tasks.ended_at < before)
     ended = runs.state.not_in(OPEN_RUNS) & (runs.finished_at < before)

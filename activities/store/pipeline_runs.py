@@ -19,7 +19,7 @@ _OLDER = update(runs).where(runs.c.run_id == bindparam("of_run"), runs.c.revisio
 
 @dataclass(frozen=True)
 class Begun:
-    """What a run was started with, in full."""
+    """The definition and payload that a run was started with, in full."""
 
     definition: str
     payload: dict[str, str]
@@ -27,7 +27,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as it is kept."""
+    """A stored run."""
 
     record: RunRecord
     begun: Begun
@@ -43,7 +43,9 @@ def write(engine: Engine, records: RunRecords, begun: Begun | None = None) -> No
 
 
 def close_lost(engine: Engine, run_id: str, why: str) -> bool:
-    """End every open row of a run whose workflow is gone; False when it has ended. Told once, whoever finds it."""
+    """End every open row of a run whose workflow is gone; return False if it has ended. Only the first caller
+    records it.
+    """
     with engine.begin() as connection:
         row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
         if row is None or row.state not in OPEN_RUNS:
@@ -68,20 +70,20 @@ def _write(connection: Connection, records: RunRecords) -> None:
 
 
 def stage_begins(engine: Engine, row: StageRecord) -> None:
-    """One attempt of a shell stage begins, however often its activity is called."""
+    """Record the begin of an attempt of a shell stage. Idempotent."""
     with engine.begin() as connection:
         _write_stages(connection, (row,))
 
 
 def stage_ends(engine: Engine, row: StageRecord, outcome: StageOutcome) -> None:
-    """The attempt is over; its end is written before anything is told of it."""
+    """Record the end of an attempt, before anybody is notified of it."""
     if ended := ended_row(row, outcome, time.time()):
         with engine.begin() as connection:
             _write_stages(connection, (ended,))
 
 
 def _write_stages(connection: Connection, records: Sequence[StageRecord]) -> None:
-    """By the run and by a stage's own activity alike: only what is newer is taken."""
+    """Write rows of stages if they are newer: both the run and a stage's own activity write them."""
     upsert(connection, stages, [record.model_dump(mode="json") for record in records], only_if_newer="revision")
 
 
@@ -92,7 +94,7 @@ def get(engine: Engine, run_id: str) -> StoredRun | None:
 
 
 def stages_of(engine: Engine, run_id: str) -> list[StageRecord]:
-    """In the definition's order."""
+    """Return the stages of a run in the definition's order."""
     with engine.connect() as connection:
         return _stages(connection, run_id)
 
@@ -103,12 +105,12 @@ def _stages(connection: Connection, run_id: str) -> list[StageRecord]:
 
 
 def active(engine: Engine, pipeline: str) -> RunRecord | None:
-    """The run of a pipeline that has not ended."""
+    """Return the run of a pipeline that has not ended."""
     return next(iter(find(engine, pipeline=pipeline, states=sorted(OPEN_RUNS), limit=1)), None)
 
 
 def latest(engine: Engine) -> dict[str, RunRecord]:
-    """The newest run of each pipeline, also of those that are forgotten."""
+    """Return the newest run of each pipeline, also of removed ones."""
     newest = select(runs.c.pipeline, func.max(runs.c.started_at)).group_by(runs.c.pipeline)
     query = select(runs).where(tuple_(runs.c.pipeline, runs.c.started_at).in_(newest)).order_by(runs.c.run_id)
     with engine.connect() as connection:
@@ -124,7 +126,7 @@ def find(
     before: tuple[float, str] | None = None,
     limit: int = 50,
 ) -> list[RunRecord]:
-    """The newest runs that match, below a place in that order."""
+    """Return the newest runs that match, after a place in that order."""
     query = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
     if pipeline:
         query = query.where(runs.c.pipeline == pipeline)

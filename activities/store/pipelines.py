@@ -1,4 +1,4 @@
-"""The registered pipelines: their files as they were added, and whether they may run."""
+"""The registered pipelines: their files as added, and whether they are enabled."""
 
 import time
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from workflows.pipeline.text import Format
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One pipeline. `enabled` is what counts; the file only says how it began."""
+    """A registered pipeline. `enabled` decides; the file only has its first value."""
 
     name: str
     repo: str | None
@@ -28,7 +28,7 @@ class Pipeline:
 
 
 def put(engine: Engine, definition: Definition, text: str, format_: Format) -> Pipeline:
-    """Register a definition under its name; one that is there is replaced, its runs are not touched."""
+    """Register a definition by name, or replace the existing one; its runs are not touched."""
     old, now = get(engine, definition.name), time.time()
     row = {
         "name": definition.name,
@@ -61,7 +61,7 @@ def enable(engine: Engine, name: str, *, enabled: bool) -> None:
 
 
 def remove(engine: Engine, name: str) -> None:
-    """Forget a pipeline; its runs stay."""
+    """Remove a pipeline; its runs stay."""
     with engine.begin() as connection:
         connection.execute(delete(schema.pipelines).where(schema.pipelines.c.name == name))
 

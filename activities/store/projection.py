@@ -1,4 +1,4 @@
-"""Everything the bridge tells of a job, in one indexed query (ruling J6)."""
+"""All that the bridge shows of a job, in one indexed query (ruling J6)."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ ROUND_COLUMNS = (
 
 
 def read(engine: Engine, job_id: str) -> dict[str, Any] | None:
-    """The job, the payload of its current attempt, its repository's path, its round that is open, and its host."""
+    """Read the job, the payload of its current attempt, its repository's path, its open round, and its host."""
     with engine.connect() as connection:
         row = connection.execute(_QUERY, {"wanted": job_id}).first()
     return dict(row._mapping) if row else None

@@ -1,6 +1,6 @@
-"""Which writes can never succeed, and which only have to wait (ruling B6).
+"""Writes that can never succeed, told apart from those that only have to wait (ruling B6).
 
-A database that is locked, gone or full takes the same row later; a value that fits no column fits it no better then.
+A database that is locked, gone or full takes the row later; a value that does not fit its column never does.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def for_good(error: BaseException) -> bool:
-    """Whether trying again would end in the same way."""
+    """Return whether another try would fail again."""
     match error:
         case DataError() | IntegrityError():
             return True
@@ -31,20 +31,20 @@ def for_good(error: BaseException) -> bool:
 
 
 def written(write: Callable[[], T]) -> T:
-    """Write; what can never succeed is said to be so, and Temporal does not try it again."""
+    """Write; mark an error that can never be mended as final, so that Temporal does not retry."""
     with translated():
         return write()
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """The same for every write of a longer piece of work; all other errors stay as they are."""
+    """Mark errors that can never be mended as final, for a longer piece of work; others stay as they are."""
     try:
         yield
     except Exception as error:
         if not for_good(error):
             raise
-        # The database's own words, without the rows.
+        # The database's own message, without the rows.
         cause = error.orig if isinstance(error, StatementError) and error.orig else error
         said = next((line for line in str(cause).splitlines() if line.strip()), type(cause).__name__)
         why = fitted("reason", f"{type(cause).__name__}: {said}")

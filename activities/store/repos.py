@@ -1,4 +1,4 @@
-"""Registered repositories: a name people use, and where the checkout is, on which host."""
+"""Registered repositories: a name for people, the path of the checkout, its host."""
 
 import time
 from dataclasses import asdict, dataclass
@@ -20,11 +20,11 @@ class Repo:
     host: str
     added_at: float
     github: str = ""
-    """What it is called on GitHub, OWNER/NAME; empty when it is not there, or that is not known (ruling L1)."""
+    """Its GitHub name, OWNER/NAME; empty if it is not there, or unknown (ruling L1)."""
 
 
 def put(engine: Engine, name: str, path: str, host: str, github: str = "") -> Repo:
-    """Register, or point an existing name at another checkout."""
+    """Register a repository, or point an existing name at another checkout."""
     repo = Repo(name, path, host, time.time(), github)
     with engine.begin() as connection:
         upsert(connection, schema.repos, [asdict(repo)])
@@ -38,7 +38,7 @@ def get(engine: Engine, name: str) -> Repo | None:
 
 
 def path_of(engine: Engine, name: str) -> Path:
-    """Where its checkout is, on its host."""
+    """Return the path of its checkout, on its host."""
     repo = get(engine, name)
     if repo is None:
         raise NotFoundError(f"the repository {name} is not registered", f"service repo add {name} PATH")

@@ -11,7 +11,7 @@ from activities.store.database import rows_with
 
 @dataclass(frozen=True)
 class Note:
-    """A progress note; who wrote it is what the caller says."""
+    """A progress note; the author is whoever the caller names."""
 
     author: str
     text: str
@@ -20,7 +20,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Review:
-    """A review somebody says they are doing."""
+    """A review that somebody says they are doing."""
 
     review_id: str
     repo: str | None
@@ -58,7 +58,7 @@ def find(
     before: tuple[float, str] | None = None,
     limit: int = 50,
 ) -> list[Review]:
-    """The newest reviews that match, with their notes; `before` is the time and id of the last one seen."""
+    """Return the newest reviews that match, with their notes; `before` is the time and id of the last one seen."""
     table, notes = schema.reviews.c, schema.review_notes.c
     query = select(schema.reviews).order_by(table.opened_at.desc(), table.review_id.desc())
     if repo is not None:
@@ -77,7 +77,7 @@ def find(
 
 
 def note(engine: Engine, review_id: str, author: str, text: str) -> None:
-    """Add a note after the ones that are there."""
+    """Append a note."""
     count = select(func.count()).where(schema.review_notes.c.review_id == review_id)
     with engine.begin() as connection:
         seq = connection.execute(count).scalar_one() + 1
@@ -86,7 +86,7 @@ def note(engine: Engine, review_id: str, author: str, text: str) -> None:
 
 
 def close(engine: Engine, review_id: str, verdict: str) -> bool:
-    """Close an open review; False when it is closed already."""
+    """Close an open review; return False if it is closed already."""
     still_open = (schema.reviews.c.review_id == review_id) & schema.reviews.c.closed_at.is_(None)
     values = {"closed_at": time.time(), "verdict": verdict}
     with engine.begin() as connection:

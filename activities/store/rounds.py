@@ -11,13 +11,13 @@ from workflows.model.rows import RoundRecord
 
 
 def write(connection: Connection, records: tuple[RoundRecord, ...]) -> None:
-    """Late and repeated writes do no harm."""
+    """Write rounds by revision: late and repeated writes do no harm."""
     rows = [record.model_dump(mode="json") for record in records]
     upsert(connection, schema.rounds, rows, only_if_newer="revision")
 
 
 def open_rounds(engine: Engine, *, root: str | None = None) -> list[RoundRecord]:
-    """Everything a person is waited for, oldest first."""
+    """Return the open rounds, oldest first."""
     query = select(schema.rounds).where(schema.rounds.c.closed_at.is_(None))
     if root:
         query = query.where(schema.rounds.c.root_job_id == root)
@@ -26,20 +26,20 @@ def open_rounds(engine: Engine, *, root: str | None = None) -> list[RoundRecord]
 
 
 def open_within(connection: Connection, root: str) -> list[RoundRecord]:
-    """The open ones of a tree, as a part of a transaction."""
+    """Return the open rounds of a tree, as a part of a transaction."""
     query = select(schema.rounds).where(schema.rounds.c.closed_at.is_(None), schema.rounds.c.root_job_id == root)
     return [_round(row) for row in connection.execute(query)]
 
 
 def some(engine: Engine, round_ids: Collection[str]) -> list[RoundRecord]:
-    """The rounds of these ids."""
+    """Return the rounds with these ids."""
     query = select(schema.rounds).where(schema.rounds.c.round_id.in_(round_ids))
     with engine.connect() as connection:
         return [_round(row) for row in connection.execute(query)]
 
 
 def of_tree(engine: Engine, root: str) -> list[RoundRecord]:
-    """Every round of a tree, oldest first."""
+    """Return every round of a tree, oldest first."""
     query = select(schema.rounds).where(schema.rounds.c.root_job_id == root).order_by(schema.rounds.c.opened_at)
     with engine.connect() as connection:
         return [_round(row) for row in connection.execute(query)]

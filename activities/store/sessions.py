@@ -1,4 +1,4 @@
-"""What a session's counter said when it was last seen: the difference is what a turn used (spec: token capture)."""
+"""Token counters of sessions as last seen: the difference is the usage of a turn (spec: token capture)."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from workflows.model.spend import Usage
 
 
 def spent(engine: Engine, runtime: str, session: str, turn: str, total: Usage, *, fresh: bool) -> Usage:
-    """What a turn used, given the session's total after it; the same however often the turn is told.
+    """Return a turn's usage from the session's total after it. Idempotent for each turn.
 
-    A fresh session begins at nothing. One that is seen for the first time in the middle has an unknown past, and counts
-    nothing; one whose counter went backwards counts nothing and goes on from there.
+    A fresh session begins at zero. A session first seen in the middle has an unknown past, and its turn counts zero; so
+    does a turn after which the counter went backwards. Later turns count from there.
     """
     table = schema.agent_sessions
     with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""What trees began with, and the states of those that closed blocked: an operator may re-open them (ruling D4)."""
+"""The starts of trees, and the states of those that closed blocked: an operator may re-open them (ruling D4)."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from workflows.tree.state import TreeInput, TreeState
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree's beginning, and its end when that can be taken up again."""
+    """A tree's start, and its last state if the tree can be re-opened."""
 
     start: TreeInput
     host: str
@@ -21,7 +21,7 @@ class Tree:
 
 
 def begin(engine: Engine, start: TreeInput, host: str, records: Records | None = None) -> None:
-    """Record what a tree was started with, and its first rows in the same transaction; the first record stands."""
+    """Record a tree's start and its first rows in one transaction; the first record is final."""
     row = {"root_job_id": start.root_job_id, "host": host, "start": start.model_dump(mode="json"), "revision": 0}
     with engine.begin() as connection:
         insert_new(connection, schema.trees, [row])
@@ -30,7 +30,7 @@ def begin(engine: Engine, start: TreeInput, host: str, records: Records | None =
 
 
 def base_of(engine: Engine, root_job_id: str) -> str:
-    """The base of a tree; empty in trees of earlier releases, and before it is resolved."""
+    """Return the base of a tree; empty in trees of earlier releases, and until it is resolved."""
     query = select(schema.trees.c.start[("assignment", "base")].as_string())
     with engine.connect() as connection:
         base = connection.execute(query.where(schema.trees.c.root_job_id == root_job_id)).scalar_one_or_none()
@@ -38,7 +38,7 @@ def base_of(engine: Engine, root_job_id: str) -> str:
 
 
 def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
-    """Record the base that a job found, and return it, or the one that another job of the tree recorded before."""
+    """Record the base that a job found. Return it, or the one that another job of the tree recorded first."""
     this = schema.trees.c.root_job_id == root_job_id
     with engine.begin() as connection:
         row = connection.execute(select(schema.trees.c.start).where(this).with_for_update()).one_or_none()
@@ -54,7 +54,7 @@ def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
 
 
 def keep(engine: Engine, state: TreeState, host: str, run_id: str = "") -> None:
-    """Keep the state a tree closed with, unless a later one is kept."""
+    """Save the state a tree closed with, unless a later one is saved."""
     begin(engine, state.input, host)
     with engine.begin() as connection:
         writer = writers.get(connection, state.root_id)
@@ -65,7 +65,7 @@ def keep(engine: Engine, state: TreeState, host: str, run_id: str = "") -> None:
 
 
 def keep_interrupted(engine: Engine, state: TreeState | None, root: str) -> None:
-    """The state a tree was interrupted in, from which it can be taken up; None forgets it."""
+    """Save the state in which a tree was interrupted, from which it can go on; None deletes it."""
     values = {"revision": 0, "state": state.model_dump(mode="json") if state else None}
     with engine.begin() as connection:
         connection.execute(update(schema.trees).where(schema.trees.c.root_job_id == root).values(**values))

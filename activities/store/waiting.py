@@ -1,6 +1,6 @@
-"""Everything that waits for a person, of however many trees: a list of places first, the rows of one page after it.
+"""All that waits for a person, across any number of trees: first a list of places, then the rows of one page.
 
-Each of these is one query, whatever the number of trees; what makes a tree wait is said here alone.
+Each of these is one query, whatever the number of trees. Only this module decides what makes a tree wait.
 """
 
 from collections.abc import Collection
@@ -49,18 +49,18 @@ ORDERS = (
     BranchEventKind.MERGED,
     BranchEventKind.DROPPED,
 )
-"""Events that tell what a person did to a tree, beside the ends of rounds."""
+"""Events of persons' actions on a tree, beside the ends of rounds."""
 
 
 ACCOUNT = "account"
-"""The key of the GitHub account among what waits; a pull request or issue there is OWNER/NAME#NUMBER."""
+"""The key of the GitHub account among the places; the key of a pull request or issue is OWNER/NAME#NUMBER."""
 
 AWAY_SECONDS = 600.0
-"""GitHub may be away, or want to be left alone, for so long before people are told."""
+"""Delay before people hear that GitHub is away, or asks for no requests."""
 
 
 class Kind(StrEnum):
-    """Why a person is waited for."""
+    """The reason why a person is needed."""
 
     PAUSE = "pause"
     BLOCKED = "blocked"
@@ -81,7 +81,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a tree has used so far."""
+    """The usage of a tree so far."""
 
     tokens: int = 0
     cost_usd: float = 0.0
@@ -90,18 +90,18 @@ class Spent:
 
 @dataclass(frozen=True)
 class Did:
-    """Something a person, or the end of a pause, did to a tree."""
+    """An action of a person, or the end of a pause, on a tree."""
 
     at: float
     root_job_id: str
     title: str
     words: str
     said: str = ""
-    """What the person wrote."""
+    """The person's own text."""
 
 
 def places(engine: Engine, now: float) -> list[Place]:
-    """Everything that waits, the oldest first."""
+    """List all that waits, oldest first."""
     with engine.connect() as connection:
         rows = connection.execute(_places(), {"seen": now - UNSEEN_SECONDS, "late": now - AWAY_SECONDS}).all()
     return [Place(Kind(row.kind), row.at, row.key) for row in rows]
@@ -109,14 +109,14 @@ def places(engine: Engine, now: float) -> list[Place]:
 
 @cache
 def _places() -> Select[Any]:
-    """Built once: that takes longer than carrying it out."""
+    """Build the query. Cached, since building takes longer than executing."""
     beside_trees = (_undelivered(), _unseen_hosts(), _unwritten(), _unreached())
     found = union_all(_pauses(), _blocked(), _preflight(), *beside_trees).subquery()
     return select(found).order_by(found.c.at, found.c.key)
 
 
 def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
-    """What trees have used."""
+    """Return the usage of trees."""
     query = select(
         jobs.c.root_job_id,
         func.sum(jobs.c.input_tokens + jobs.c.output_tokens),
@@ -130,7 +130,7 @@ def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
 
 
 def host_jobs(engine: Engine, host: str, now: float) -> list[str]:
-    """The jobs that wait for a host, those that wait longest first."""
+    """Return the jobs that wait for a host, longest first."""
     mine = (trees.c.host == host, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < now - UNSEEN_SECONDS)
     query = select(jobs.c.job_id).join(trees, trees.c.root_job_id == jobs.c.root_job_id).where(*mine)
     with engine.connect() as connection:
@@ -138,7 +138,7 @@ def host_jobs(engine: Engine, host: str, now: float) -> list[str]:
 
 
 def running(engine: Engine, most: int) -> list[tuple[str, list[str]]]:
-    """The trees that were begun last and are not over, each with the agents that work in it now."""
+    """Return the trees that began last and have not ended, each with the agents that work in it now."""
     newest = select(tasks.c.root_job_id).where(tasks.c.state == TaskState.OPEN.value)
     newest = newest.order_by(tasks.c.opened_at.desc()).limit(most)
     agents = select(jobs.c.root_job_id, jobs.c.agent).where(jobs.c.state == JobState.RUNNING.value)
@@ -150,7 +150,7 @@ def running(engine: Engine, most: int) -> list[tuple[str, list[str]]]:
 
 
 def lately(engine: Engine, most: int) -> list[Did]:
-    """What was done last, the newest first: rounds that ended, and orders to trees."""
+    """Return the latest actions, newest first: rounds that ended, and orders to trees."""
     with engine.connect() as connection:
         rows = connection.execute(_lately(most)).all()
     return [Did(row.at, row.root_job_id, row.title or row.root_job_id, row.words, row.said) for row in rows]
@@ -170,7 +170,7 @@ def _lately(most: int) -> Select[Any]:
 
 
 def nothing_ever_ran(engine: Engine) -> bool:
-    """The store knows no tree."""
+    """Return whether the store has no tree."""
     with engine.connect() as connection:
         return connection.execute(select(tasks.c.task_id).limit(1)).first() is None
 
@@ -184,16 +184,16 @@ def _pauses() -> Select[Any]:
 
 
 def _blocked() -> Select[Any]:
-    """A finalized task is over although it is blocked (ruling D4)."""
+    """Select blocked tasks that wait for an operator; a finalized task has ended although it is blocked (ruling D4)."""
     since = func.coalesce(tasks.c.ended_at, tasks.c.opened_at)
     query = _place(Kind.BLOCKED, since, tasks.c.root_job_id)
     return query.where(tasks.c.waits_for.in_(OPERATOR))
 
 
 def _preflight() -> Select[Any]:
-    """A flag stands while its task goes on and no later job of its coordinator has handed out work (ruling C6).
+    """Select preflight flags whose task goes on, until a later job of the coordinator's chain delegates (ruling C6).
 
-    A blocked task stands there itself.
+    A blocked task has its own place.
     """
     flagged = select(jobs.c.job_id.label("flag"), jobs.c.root_job_id, jobs.c.job_id, literal_column("0").label("leg"))
     chain = flagged.where(jobs.c.preflight_failed.is_not(None)).cte("chain", recursive=True)
@@ -215,7 +215,9 @@ def _undelivered() -> Select[Any]:
 
 
 def _unseen_hosts() -> Select[Any]:
-    """Only what has waited as long as a restart takes, for a host that was not seen in that time or starts nothing."""
+    """Select hosts with jobs that have waited as long as a restart takes, if the host was not seen since or starts
+    nothing.
+    """
     waiting = jobs.join(trees, trees.c.root_job_id == jobs.c.root_job_id)
     waiting = waiting.outerjoin(hosts, hosts.c.name == trees.c.host)
     unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < bindparam("seen"), hosts.c.held != "")
@@ -225,14 +227,16 @@ def _unseen_hosts() -> Select[Any]:
 
 
 def _unwritten() -> Select[Any]:
-    """The pull requests and issues of which something could not be written to GitHub."""
+    """Select the pull requests and issues with a failed write to GitHub."""
     key = facts.c.github + literal("#", String) + cast(facts.c.number, String)
     query = _place(Kind.GITHUB, func.min(facts.c.at), key).where(facts.c.state == FactState.FAILED.value)
     return query.group_by(facts.c.github, facts.c.number)
 
 
 def _unreached() -> Select[Any]:
-    """The account: as soon as GitHub refuses it, or once it has been away for long while something is to be done."""
+    """Select the account: at once if GitHub refuses it, or once it has been away for long while there is work for
+    it.
+    """
     written = select(facts.c.fact_id).where(facts.c.state == FactState.OPEN.value).exists()
     read = select(threads.c.root_job_id).where(threads.c.over.is_(False)).exists()
     query = _place(Kind.GITHUB, account.c.failing_since, literal(ACCOUNT, String))

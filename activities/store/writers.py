@@ -1,5 +1,6 @@
-"""Which run of a tree's workflow writes its rows. Temporal can reset a workflow: then a new run goes on from an earlier
-state, and numbers its rows and events as the one before did. Here they are numbered on (ruling B4: one order)."""
+"""The run of a tree's workflow that may write its rows. Temporal can reset a workflow: then a new run continues from
+an earlier state, and repeats the numbers of rows and events. Here they are renumbered (ruling B4: one order).
+"""
 
 from dataclasses import dataclass, replace
 
@@ -10,28 +11,30 @@ from activities.store.database import rows_with, upsert
 from workflows.model.rows import Records, Written, shifted
 
 REMEMBERED = 50
-"""So many runs before the present one are known: what they still had to write is too late."""
+"""Number of remembered former runs: their late writes are dropped."""
 
 
 @dataclass(frozen=True)
 class Writer:
-    """The run that writes. `anew`: its first rows, of revision `first`, were of an earlier state than the stored."""
+    """The run that writes. `anew`: its first rows, of revision `first`, are based on an earlier state than the
+    stored rows.
+    """
 
     run_id: str
     first: int
     anew: bool
     shift: int
     event_shift: int | None
-    """None until it writes its first event."""
+    """None until the run writes its first event."""
     former: tuple[str, ...]
 
     def written(self, records: Records) -> Written:
-        """What the run is told of the rows it wrote."""
+        """Return the answer to the run about the rows it wrote."""
         return Written(anew=self.anew and self.first == records.revision, event_shift=self.event_shift or 0)
 
 
 def numbered(connection: Connection, root: str, run_id: str, records: Records) -> tuple[Records, Written] | None:
-    """The rows as they are stored; None for those of a run that another has followed."""
+    """Return the rows renumbered for the store; None for a run that another has replaced."""
     known = get(connection, root)
     if known is None or known.run_id != run_id:
         if known and run_id in known.former:
@@ -51,25 +54,27 @@ def get(connection: Connection, root: str) -> Writer | None:
 
 
 def forget(connection: Connection, root: str) -> None:
-    """Nobody writes for this tree any more; whoever does again takes over."""
+    """Forget the tree's writer; the next one takes over."""
     connection.execute(delete(schema.writers).where(schema.writers.c.root_job_id == root))
 
 
 def last_event(connection: Connection, root: str) -> int:
-    """The number of the tree's latest event."""
+    """Return the number of the tree's latest event."""
     query = select(func.max(schema.events.c.seq)).where(schema.events.c.root_job_id == root)
     return connection.execute(query).scalar() or 0
 
 
 def highest_revision(connection: Connection, root: str) -> int:
-    """Of all rows of the tree."""
+    """Return the highest revision of all rows of the tree."""
     tables = (schema.tasks, schema.jobs, schema.rounds)
     highest = (select(func.max(table.c.revision)).where(table.c.root_job_id == root) for table in tables)
     return max(found or 0 for found in connection.execute(select(*(each.scalar_subquery() for each in highest))).one())
 
 
 def _take_over(connection: Connection, root: str, run_id: str, records: Records, before: Writer | None) -> Writer:
-    """A run that goes on from where the last one stopped numbers as that did; any other behind all that is there."""
+    """Take over the writing. A run that continues from the last one's end keeps its numbers; any other goes on
+    behind all.
+    """
     first, highest = records.revision, highest_revision(connection, root)
     shift = before.shift if before else 0
     anew = first + shift <= highest

@@ -1,1 +1,1 @@
-"""Rows of what is known of GitHub, a module for each subject."""
+"""Rows about GitHub, a module for each subject."""

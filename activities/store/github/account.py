@@ -1,4 +1,4 @@
-"""Who we are on GitHub, what is left of the quota, until when it wants to be left alone; and what was asked (L8)."""
+"""The service's GitHub account: its quota, the time until which it is blocked, and counts of its requests (L8)."""
 
 import time
 from dataclasses import asdict, dataclass
@@ -13,12 +13,12 @@ table, requests = schema.github_account, schema.github_requests
 NAME = "github"
 KEPT_HOURS = 24 * 30
 REFUSED = "the account of [github] is refused"
-"""How the problem begins that only a person can put right."""
+"""Prefix of the problem that only a person can mend."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """The account as it was seen last."""
+    """The account as last seen."""
 
     login: str = ""
     kind: str = ""
@@ -28,18 +28,18 @@ class Account:
     remaining: int | None = None
     reset_at: float | None = None
     blocked_until: float | None = None
-    """GitHub wants no request before."""
+    """No request before this time, as GitHub asked."""
     failing_since: float | None = None
-    """It has been away, or has wanted no request, since then."""
+    """Begin of the current failure: GitHub away, or asking for no requests."""
     failures: int = 0
     problem: str = ""
     wrote_at: float = 0.0
     checks_refused: bool = False
-    """It may not make check runs: the verdict is a commit status then."""
+    """True if it may not make check runs: the verdict is a commit status then."""
 
     @property
     def refused(self) -> bool:
-        """GitHub does not know the account (any more)."""
+        """Return whether GitHub refuses the account."""
         return self.problem.startswith(REFUSED)
 
 
@@ -64,20 +64,20 @@ def read(engine: Engine) -> Account:
 
 
 def note(engine: Engine, **values: Any) -> None:
-    """What was seen of the account."""
+    """Record values seen of the account."""
     with engine.begin() as connection:
         insert_new(connection, table, [{"name": NAME, **asdict(Account())}])
         connection.execute(update(table).where(table.c.name == NAME).values(**values))
 
 
 def ask_anew(engine: Engine) -> None:
-    """Ask GitHub at once whether it knows an account it refused: somebody may have put it right. Limits stay."""
+    """Let the next request go out at once if GitHub refused the account: somebody may have mended it. Limits stay."""
     if read(engine).refused:
         note(engine, blocked_until=None)
 
 
 def count(engine: Engine, github: str, *, free: bool, wrote: bool) -> None:
-    """Count a request."""
+    """Count a request, and drop counts older than `KEPT_HOURS`."""
     hour = int(time.time() // 3600)
     mine = (requests.c.hour == hour) & (requests.c.github == github)
     name = "free" if free else "counted"
@@ -90,7 +90,7 @@ def count(engine: Engine, github: str, *, free: bool, wrote: bool) -> None:
 
 
 def hours(engine: Engine, since: float) -> list[Hour]:
-    """Requests since then, by hour and repository."""
+    """Return the requests since then, by hour and repository."""
     query = select(requests).where(requests.c.hour >= int(since // 3600)).order_by(requests.c.hour, requests.c.github)
     with engine.connect() as connection:
         return [Hour(**row._mapping) for row in connection.execute(query)]

@@ -1,4 +1,4 @@
-"""Comments that held a command: each acts once, for ever, however it arrived (ruling L5)."""
+"""Comments with a command: each acts once, for ever, however it arrived (ruling L5)."""
 
 import time
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ TAKEN, DONE, REFUSED, IGNORED = "taken", "done", "refused", "ignored"
 
 @dataclass(frozen=True)
 class CommentRow:
-    """A comment with a command, and what became of it."""
+    """A comment with a command, and its outcome."""
 
     comment_id: int
     github: str
@@ -30,7 +30,7 @@ class CommentRow:
 
 
 def take(engine: Engine, rows: Sequence[CommentRow]) -> int:
-    """Comments to act on; one that is known is left alone. How many were new."""
+    """Insert comments to act on; known ones are left alone. Return how many were new."""
     ids = [row.comment_id for row in rows]
     with engine.begin() as connection:
         known = set(connection.execute(select(table.c.comment_id).where(table.c.comment_id.in_(ids))).scalars())
@@ -39,14 +39,14 @@ def take(engine: Engine, rows: Sequence[CommentRow]) -> int:
 
 
 def open_ones(engine: Engine) -> list[CommentRow]:
-    """Those nobody has acted on yet, in the order they were written."""
+    """Return the comments that wait for their action, in the order they were written."""
     query = select(table).where(table.c.state == TAKEN).order_by(table.c.created_at, table.c.comment_id)
     with engine.connect() as connection:
         return [CommentRow(**row._mapping) for row in connection.execute(query)]
 
 
 def latest(engine: Engine, most: int) -> list[CommentRow]:
-    """The commands that came last, the newest first."""
+    """Return the latest commands, newest first."""
     query = select(table).order_by(table.c.created_at.desc(), table.c.comment_id.desc()).limit(most)
     with engine.connect() as connection:
         return [CommentRow(**row._mapping) for row in connection.execute(query)]
@@ -59,7 +59,7 @@ def get(engine: Engine, comment_id: int) -> CommentRow | None:
 
 
 def reserve(engine: Engine, comment_id: int, job_id: str) -> str:
-    """The id of the tree that a comment starts: this one, unless one was reserved before."""
+    """Return the id of the tree that a comment starts: this one, unless another was reserved before."""
     mine = table.c.comment_id == comment_id
     with engine.begin() as connection:
         connection.execute(update(table).where(mine, table.c.job_id.is_(None)).values(job_id=job_id))
@@ -67,7 +67,7 @@ def reserve(engine: Engine, comment_id: int, job_id: str) -> str:
 
 
 def acted(engine: Engine, comment_id: int, state: str, outcome: str, job_id: str | None = None) -> None:
-    """What became of it; that is final."""
+    """Record the outcome of a comment, which is final."""
     mine = (table.c.comment_id == comment_id) & (table.c.state == TAKEN)
     values = {"state": state, "outcome": outcome, "acted_at": time.time()} | ({"job_id": job_id} if job_id else {})
     with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""Which trees' work is to be published by itself, and which pull requests tell of a tree as it was (ruling L9)."""
+"""Trees whose work is published automatically, and pull requests with an outdated text (ruling L9)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ tasks, jobs, events = schema.tasks, schema.jobs, schema.events
 
 @dataclass(frozen=True)
 class Finished:
-    """A tree that ended well, with work of its own."""
+    """A tree that ended well, with commits of its own."""
 
     root_job_id: str
     task_id: str
@@ -28,20 +28,20 @@ class Finished:
 
 
 def serve(engine: Engine, repos: Collection[str], now: float) -> None:
-    """What ends from now on in these repositories is published by itself; in others it is not any more."""
+    """Publish trees of these repositories that end from now on, and of no others."""
     with engine.begin() as connection:
         connection.execute(delete(table).where(table.c.repo.not_in(repos)))
         insert_new(connection, table, [{"repo": repo, "since": now} for repo in sorted(repos)])
 
 
 def looked_at(engine: Engine, before: float) -> None:
-    """What ended before this moment is known: nobody has to look through all that ever ended again and again."""
+    """Skip trees that ended before this time from now on: they have been looked at."""
     with engine.begin() as connection:
         connection.execute(update(table).where(table.c.since < before).values(since=before))
 
 
 def unpublished(engine: Engine) -> list[Finished]:
-    """Trees that are done and nobody has published yet; not those that a bound, a kill or a loop has ended."""
+    """Return trees that are done but not yet published, except those that a bound, a kill or a loop has ended."""
     wrote = exists().where(
         jobs.c.root_job_id == tasks.c.root_job_id,
         jobs.c.action == Action.IMPLEMENT.value,
@@ -65,7 +65,7 @@ def unpublished(engine: Engine) -> list[Finished]:
 
 
 def outdated(engine: Engine) -> list[FactRow]:
-    """Pull requests of trees that have ended since they were written."""
+    """Return pull requests whose tree has ended since their text was written."""
     query: Select[tuple[object, ...]] = select(facts).join(tasks, tasks.c.root_job_id == facts.c.root_job_id)
     query = query.where(facts.c.kind == KIND, facts.c.state == DONE, facts.c.github_id.is_not(None))
     query = query.where(tasks.c.ended_at.is_not(None), tasks.c.revision != facts.c.revision)
@@ -74,7 +74,7 @@ def outdated(engine: Engine) -> list[FactRow]:
 
 
 def of_trees(engine: Engine, roots: Collection[str]) -> list[FactRow]:
-    """All that is published, or is to be, of these trees."""
+    """Return all facts of published work of these trees."""
     query = select(facts).where(facts.c.kind == KIND, facts.c.root_job_id.in_(roots)).order_by(facts.c.at)
     with engine.connect() as connection:
         return [FactRow(**row._mapping) for row in connection.execute(query)]

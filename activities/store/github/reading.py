@@ -1,4 +1,4 @@
-"""How far repositories have been read, answers that need not be sent again, deliveries that were taken."""
+"""Progress of reading repositories, cached answers of GitHub, and webhook deliveries taken."""
 
 import time
 from collections.abc import Iterator, MutableMapping
@@ -13,21 +13,21 @@ from activities.store.database import insert_new, upsert
 repos, pages, deliveries = schema.github_repos, schema.github_pages, schema.github_deliveries
 LONGEST_URL = 600
 KEPT_SECONDS = 30 * 86_400.0
-"""How long what is only kept to save quota is kept."""
+"""Retention of rows that only save quota."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How far the comments of a repository have been read."""
+    """The progress of reading a repository's comments."""
 
     github: str
     since: float
-    """Comments that changed before are known."""
+    """Comments that changed before this time are known."""
     polled_at: float = 0.0
     next_at: float = 0.0
-    """Not before, unless it is wanted."""
+    """Time of the next poll, unless it is wanted sooner."""
     wanted_at: float = 0.0
-    """When a webhook or a person said that there is something new."""
+    """Time at which a webhook or a person reported news."""
     default_branch: str = ""
     error: str = ""
 
@@ -47,26 +47,26 @@ def every(engine: Engine) -> list[Reading]:
 
 
 def begin(engine: Engine, github: str, since: float) -> None:
-    """Comments of this repository are read from now on; one that is read already goes on."""
+    """Start to read this repository's comments; no-op if it is read already."""
     with engine.begin() as connection:
         insert_new(connection, repos, [asdict(Reading(github, since))])
 
 
 def note(engine: Engine, github: str, **values: Any) -> None:
-    """What was seen of a repository."""
+    """Record values seen of a repository."""
     with engine.begin() as connection:
         connection.execute(update(repos).where(repos.c.github == github).values(**values))
 
 
 def want(engine: Engine, github: str = "") -> int:
-    """A repository, or all, is looked at as soon as possible; how many that are."""
+    """Have a repository, or all, polled as soon as possible. Return how many."""
     change = update(repos).values(wanted_at=time.time())
     with engine.begin() as connection:
         return connection.execute(change.where(repos.c.github == github) if github else change).rowcount
 
 
 def is_new_delivery(engine: Engine, delivery_id: str, event: str) -> bool:
-    """Note a webhook's delivery; False when it was taken before."""
+    """Record a webhook delivery; return False if it was taken before."""
     with engine.begin() as connection:
         known = select(deliveries.c.delivery_id).where(deliveries.c.delivery_id == delivery_id)
         if connection.execute(known).first():
@@ -76,7 +76,7 @@ def is_new_delivery(engine: Engine, delivery_id: str, event: str) -> bool:
 
 
 def last_delivery(engine: Engine) -> tuple[str, float] | None:
-    """The event of the webhook's delivery that came last, and when."""
+    """Return the event and time of the webhook's latest delivery."""
     query = select(deliveries.c.event, deliveries.c.at).order_by(deliveries.c.at.desc()).limit(1)
     with engine.connect() as connection:
         row = connection.execute(query).one_or_none()
@@ -84,7 +84,7 @@ def last_delivery(engine: Engine) -> tuple[str, float] | None:
 
 
 def tidy(engine: Engine) -> None:
-    """Forget what is only kept to save work."""
+    """Delete old rows that only save work."""
     old = time.time() - KEPT_SECONDS
     with engine.begin() as connection:
         connection.execute(delete(pages).where(pages.c.at < old))
@@ -95,7 +95,7 @@ Page = tuple[str | None, str | None, Any, str | None]
 
 
 class Pages(MutableMapping[str, Page]):
-    """What GitHub answered last by address: its ETag, its date, the answer, the page after it."""
+    """Cache of GitHub's answers by URL: ETag, date, data, next page."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""Trees that belong to a pull request or an issue: which there are, and how far what is told of them goes."""
+"""Trees of pull requests and issues, and the last event that was told there."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ table, jobs, repos, events = schema.github_threads, schema.jobs, schema.repos, s
 
 @dataclass(frozen=True)
 class Thread:
-    """A tree, and the pull request or issue it belongs to."""
+    """A tree, and its pull request or issue."""
 
     root_job_id: str
     repo: str
     github: str
-    """OWNER/NAME there."""
+    """OWNER/NAME on GitHub."""
     number: int
     kind: str
     """`pull_request` or `issue`."""
     bound_at: float
     told_seq: int = -1
-    """The last event that what is told of it knows."""
+    """The last event that its declared facts cover."""
     over: bool = False
-    """The tree is over and that is told: nothing is looked at any more until it is opened again."""
+    """True if the tree has ended and its facts are declared: nothing is checked until it is opened again."""
     head_sha: str | None = None
-    """The pull request's head as it was seen last."""
+    """The pull request's head when last seen."""
     closed: bool = False
-    """The pull request was closed when it was seen last: no check is wanted of it."""
+    """True if the pull request was closed when last seen: it needs no check."""
 
 
 def bind_new(engine: Engine, served: Collection[str] = ()) -> set[str]:
-    """Take up trees that were started for a pull request or issue since; the names on GitHub of where that was.
+    """Add trees that were started for a pull request or issue since. Return their repositories' GitHub names.
 
     `served`: the repositories; empty: all.
     """
@@ -72,29 +72,29 @@ def get(engine: Engine, root: str) -> Thread | None:
 
 
 def open_ones(engine: Engine) -> list[Thread]:
-    """Trees that can still be told of, the oldest first."""
+    """Return the trees that are not over, oldest first."""
     return _read(engine, select(table).where(table.c.over.is_(False)).order_by(table.c.bound_at))
 
 
 def blocked_ones(engine: Engine) -> list[Thread]:
-    """Trees that go on only by a retry."""
+    """Return the trees that only a retry continues."""
     query = select(table).join(schema.tasks, schema.tasks.c.root_job_id == table.c.root_job_id)
     return _read(engine, query.where(schema.tasks.c.state == TaskState.BLOCKED))
 
 
 def of_number(engine: Engine, github: str, number: int) -> list[Thread]:
-    """Every tree of a pull request or issue, the newest first."""
+    """Return every tree of a pull request or issue, newest first."""
     query = select(table).where(table.c.github == github, table.c.number == number)
     return _read(engine, query.order_by(table.c.bound_at.desc()))
 
 
 def of_github(engine: Engine, github: str) -> list[Thread]:
-    """Every tree of a repository there."""
+    """Return every tree of a GitHub repository."""
     return _read(engine, select(table).where(table.c.github == github))
 
 
 def untold(engine: Engine) -> list[Thread]:
-    """Trees of which more has happened than was told, those that are over too: a retry may have opened them again."""
+    """Return trees with events after the last one covered, ended ones too: a retry may have opened them again."""
     newest = select(events.c.root_job_id, func.max(events.c.seq).label("seq")).group_by(events.c.root_job_id)
     newest = newest.where(events.c.root_job_id.in_(select(table.c.root_job_id)))
     last = newest.subquery()
@@ -103,24 +103,24 @@ def untold(engine: Engine) -> list[Thread]:
 
 
 def told(engine: Engine, root: str, seq: int, *, over: bool) -> None:
-    """Everything up to this event is declared; `over`: no more is expected."""
+    """Record that everything up to this event is declared; `over`: no more is expected."""
     with engine.begin() as connection:
         connection.execute(update(table).where(table.c.root_job_id == root).values(told_seq=seq, over=over))
 
 
 def watched(engine: Engine, github: str = "") -> list[Thread]:
-    """Trees of pull requests that are not known to be closed."""
+    """Return trees of pull requests that are not known to be closed."""
     query = select(table).where(table.c.kind == "pull_request", table.c.closed.is_(False))
     return _read(engine, query.where(table.c.github == github) if github else query)
 
 
 def saw_head(engine: Engine, github: str, number: int, head_sha: str) -> None:
-    """The pull request is open, and its head is this now."""
+    """Record that the pull request is open, with this head."""
     _saw(engine, github, number, head_sha=head_sha, closed=False)
 
 
 def saw_closed(engine: Engine, github: str, number: int) -> None:
-    """The pull request is closed, or merged."""
+    """Record that the pull request is closed, or merged."""
     _saw(engine, github, number, closed=True)
 
 

@@ -1,7 +1,7 @@
 """The tables, by subject. Times are seconds since the epoch.
 
-Migrations build them; this is what the code reads them by, and it says each table once more: a migration stays as it
-was while this goes on. A test holds the two against each other.
+Migrations build them; the code reads them by these definitions. Each table is defined in both places, since a migration
+never changes after its release, while these definitions do. A test compares the two.
 """
 
 from activities.store.schema.attempts import agent_sessions, claims, deferrals, runs

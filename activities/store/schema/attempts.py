@@ -1,4 +1,4 @@
-"""What hosts do for jobs and stages: claims, runs, tries that were put off, sessions of programs."""
+"""Tables of hosts' work for jobs and stages: claims, runs, deferred tries, sessions of programs."""
 
 from sqlalchemy import JSON, BigInteger, Column, Double, Integer, String, Table
 

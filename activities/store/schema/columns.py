@@ -1,4 +1,4 @@
-"""What the tables share: where they are gathered, and how wide a column is."""
+"""The tables' shared metadata and types of columns."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from workflows.contract.strings import BOUNDS
 metadata = MetaData()
 
 Path = sqlalchemy.Text
-"""Where something lies: the service's own words, which it must find again as they are."""
+"""A path, stored without redaction: the service must find it again as it is."""
 
-TOKENS = BigInteger().with_variant(Integer(), "sqlite")  # whose integers are as large as they need to be
+TOKENS = BigInteger().with_variant(Integer(), "sqlite")  # SQLite's integers have 64 bits
 
 
 class Text(TypeDecorator[str]):
-    """Text in which no secret is stored, whatever writes it (ruling N7)."""
+    """Text from which secrets are removed whenever it is written (ruling N7)."""
 
     impl = sqlalchemy.Text
     cache_ok = True
@@ -28,7 +28,7 @@ class Text(TypeDecorator[str]):
 
 
 class String(TypeDecorator[str]):
-    """The same, of a width."""
+    """Text of a limited length, from which secrets are removed."""
 
     impl = sqlalchemy.String
     cache_ok = True
@@ -43,10 +43,10 @@ class String(TypeDecorator[str]):
 
 
 def of(name: str) -> String:
-    """As wide as the contract's bound of that name (ruling B6)."""
+    """Return a type with the width of the contract's bound of that name (ruling B6)."""
     return String(BOUNDS[name].characters)
 
 
 def only(condition: str) -> dict[str, Any]:
-    """Options of an index of few rows of a table."""
+    """Return the options of a partial index."""
     return {f"{dialect}_where": text(condition) for dialect in ("sqlite", "postgresql")}

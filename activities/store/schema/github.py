@@ -1,4 +1,4 @@
-"""What is known of GitHub: trees and where they are discussed, what is to be written there, comments, quota."""
+"""Tables about GitHub: trees and their threads, facts to write, comments, quota."""
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, String, Table, false
 
@@ -20,7 +20,7 @@ github_threads = Table(
     Index("github_threads_by_number", "github", "number"),
     Index("github_threads_open", "root_job_id", **only("NOT over")),
 )
-"""The pull request or issue a tree belongs to; `told_seq` is the last event that what is told of it knows."""
+"""The pull request or issue of a tree; `told_seq` is the last event that its declared facts cover."""
 
 github_facts = Table(
     "github_facts",
@@ -49,7 +49,7 @@ github_facts = Table(
     Index("github_facts_failed", "github", "number", **only("state = 'failed'")),
     Index("github_facts_by_root", "root_job_id"),
 )
-"""What is to be written to GitHub, and how far that got; nothing else ever is."""
+"""The facts to write to GitHub, and their progress; nothing else is ever written there."""
 
 github_comments = Table(
     "github_comments",
@@ -67,7 +67,7 @@ github_comments = Table(
     Index("github_comments_by_thread", "github", "number", "at"),
     Index("github_comments_open", "at", **only("state = 'taken'")),
 )
-"""Comments that held a command: each acts once, for ever."""
+"""Comments with a command: each acts once, for ever."""
 
 github_repos = Table(
     "github_repos",
@@ -80,7 +80,7 @@ github_repos = Table(
     Column("default_branch", String(255), nullable=False),
     Column("error", Text, nullable=False),
 )
-"""How far the comments of a repository have been read, and when they are to be looked at again."""
+"""The progress of reading a repository's comments, and the time of the next poll."""
 
 github_pages = Table(
     "github_pages",
@@ -92,7 +92,7 @@ github_pages = Table(
     Column("more", Text),
     Column("at", Double, nullable=False),
 )
-"""Answers that GitHub need not send again while they have not changed."""
+"""Cached answers, which GitHub need not send again unless they changed."""
 
 github_requests = Table(
     "github_requests",
@@ -103,7 +103,7 @@ github_requests = Table(
     Column("free", Integer, nullable=False),
     Column("written", Integer, nullable=False),
 )
-"""Requests an hour: those that cost quota, those that were free, those that wrote."""
+"""Requests per hour: those that cost quota, those that were free, those that wrote."""
 
 github_published = Table(
     "github_published",
@@ -111,7 +111,7 @@ github_published = Table(
     Column("repo", of("repo"), primary_key=True),
     Column("since", Double, nullable=False),
 )
-"""The repositories whose finished work becomes a pull request by itself: what ended since then."""
+"""The repositories whose finished work becomes a pull request automatically, for trees that ended since `since`."""
 
 github_account = Table(
     "github_account",
@@ -130,7 +130,7 @@ github_account = Table(
     Column("wrote_at", Double, nullable=False),
     Column("checks_refused", Boolean, nullable=False),
 )
-"""Who we are there, what is left of the quota, until when GitHub wants to be left alone."""
+"""The service's account, its quota, and the time until which it is blocked."""
 
 github_deliveries = Table(
     "github_deliveries",

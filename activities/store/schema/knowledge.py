@@ -1,4 +1,4 @@
-"""Memory."""
+"""The table of memory."""
 
 from sqlalchemy import Column, Double, Index, Integer, Table
 
@@ -23,4 +23,4 @@ memory = Table(
     Column("decided_at", Double),
     Index("memory_by_state", "state", "number"),
 )
-"""What is confirmed is also in `memory_search`: on SQLite an FTS5 table beside it, on PostgreSQL a column of it."""
+"""Confirmed entries are also in `memory_search`: on SQLite a separate FTS5 table, on PostgreSQL a column."""

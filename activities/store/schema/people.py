@@ -1,4 +1,4 @@
-"""What people are asked and told, what they say of pull requests, and the keys of their calls."""
+"""Tables of rounds, notifications, reviews, and idempotency keys of calls."""
 
 from sqlalchemy import JSON, Column, Double, ForeignKey, Index, Integer, String, Table
 

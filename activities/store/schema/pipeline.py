@@ -1,4 +1,4 @@
-"""Pipelines, their runs and the stages of those."""
+"""Tables of pipelines, their runs and stages."""
 
 from sqlalchemy import JSON, Boolean, Column, Double, ForeignKey, Index, Integer, String, Table, false
 

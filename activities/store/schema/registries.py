@@ -1,4 +1,4 @@
-"""Repositories, agents and where they may work, hosts."""
+"""Tables of repositories, agents, the repositories of agents, and hosts."""
 
 from sqlalchemy import JSON, Column, Double, ForeignKey, Integer, String, Table
 
@@ -48,4 +48,4 @@ hosts = Table(
     Column("stopped_at", Double),
     Column("held", Text, nullable=False, server_default=""),
 )
-"""Each host's worker says every few seconds that it is there."""
+"""Each host's worker refreshes its row every few seconds."""

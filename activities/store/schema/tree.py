@@ -1,4 +1,4 @@
-"""What trees are: tasks, jobs, events, their states, and who writes them."""
+"""Tables of trees: tasks, jobs, events, states, and writers."""
 
 from sqlalchemy import JSON, Boolean, Column, Double, Index, Integer, String, Table
 
@@ -25,7 +25,7 @@ tasks = Table(
 )
 
 _SPENT = "agent repo model ended_at started_at queued_at input_tokens output_tokens cost_usd price_assumed"
-"""All that adding up what was spent reads, so that it reads no wide rows."""
+"""All columns that summing up usage reads, as a covering index."""
 
 jobs = Table(
     "jobs",
@@ -67,7 +67,7 @@ jobs = Table(
     Column("ended_at", Double),
     Column("preflight_failed", Text),
     Index("jobs_by_root", "root_job_id"),
-    Index("jobs_by_time", "queued_at", "job_id", "root_job_id", "agent", "delegation_id"),  # all that is searched
+    Index("jobs_by_time", "queued_at", "job_id", "root_job_id", "agent", "delegation_id"),  # covers searches
     Index("jobs_by_state", "state", "queued_at"),
     Index("jobs_by_spender", *_SPENT.split()),
     Index("jobs_by_pull_request", "pull_request", "queued_at", **only("pull_request IS NOT NULL")),
@@ -111,4 +111,4 @@ writers = Table(
     Column("event_shift", Integer),
     Column("former", JSON, nullable=False),
 )
-"""Which run of a tree's workflow writes its rows, and how far on they are numbered."""
+"""The run of a tree's workflow that writes its rows, and the shift of their numbers."""
