@@ -1,8 +1,8 @@
-"""Closing a home that other accounts could open: its files by themselves, its secrets replaced (rulings N1, N8).
+"""Closing a home that other accounts could open: files become private, secrets are replaced (rulings N1, N8).
 
-The bridge's token is replaced at once. The seal key cannot be: what is under way was sealed with it, and whoever has
-read it can forge what was sealed. So no old key is believed beside a new one; the key is replaced when the daemon
-starts and nothing is under way (`bridge.daemon.new_key`), and `service doctor` tells until then.
+The bridge's token is replaced at once. The seal key cannot be: running work was sealed with it, and whoever has read it
+can forge seals. So an old key is never trusted beside a new one; the key is replaced when the daemon starts and nothing
+is running (`bridge.daemon.new_key`), and `service doctor` reports it until then.
 """
 
 import json
@@ -22,7 +22,7 @@ log = logging.getLogger("service.home")
 STORE, TOKEN, NAMED, KEY = "store.db", "bridge.token", "bridge.tokens", "seal.key"
 KEY_OPEN, RECORD = "seal.key.open", "opened.jsonl"
 FOR_AGENTS = "boxes"
-"""Copies of public files of /etc, which the account of agents has to find when it makes its box."""
+"""Copies of public files of /etc, which the account of agents reads when it makes its box."""
 
 TOKEN_BYTES = 32
 OTHERS, WRITERS = 0o077, 0o022
@@ -32,14 +32,14 @@ _CLOSED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class Opened:
-    """What was found open, when, and what was done."""
+    """What was found open, when, and the action taken."""
 
     at: float
     said: str
 
 
 def close(home: Path) -> None:
-    """Close the home and what stands in it. What others may have read or written is told, and replaced if secret."""
+    """Make the home and its files private. Report what others may have read or written, and replace secrets."""
     mode = stat.S_IMODE(home.stat().st_mode)
     if mode & OTHERS:
         home.chmod(0o700)
@@ -49,12 +49,12 @@ def close(home: Path) -> None:
     there = {name for name in (TOKEN, NAMED, KEY) if (home / name).exists()}
     exposed = there if mode & OTHERS else there & found.keys()
     if not exposed and not (mode & OTHERS and (home / STORE).exists()):
-        return  # nothing of the service's was in it yet, or a file in a closed home was not closed by itself
+        return  # no file of the service was in it yet, or another file in a closed home was open
     _tell(home, list(_done(home, mode, found, exposed)))
 
 
 def every(home: Path, since: float) -> list[Opened]:
-    """What was told since then."""
+    """Return the reports since then."""
     try:
         lines = content_of(home / RECORD, _TOLD_BYTES).splitlines()
     except OSError:
@@ -64,7 +64,7 @@ def every(home: Path, since: float) -> list[Opened]:
 
 
 def _closed(path: str) -> int | None:
-    """Close a file or folder of this account; its mode until now, if it was open. No link is followed."""
+    """Make a file or folder of this account private; return its former mode if it was open. No link is followed."""
     try:
         found = os.lstat(path)
         if not found.st_mode & OTHERS or found.st_uid != os.geteuid():
@@ -72,7 +72,7 @@ def _closed(path: str) -> int | None:
         if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
             return None
         descriptor = os.open(path, _CLOSED)
-    except OSError:  # it is gone, or this account took itself the right to read it
+    except OSError:  # it is gone, or this account may not read it
         return None
     try:
         os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & ~OTHERS)
@@ -82,7 +82,7 @@ def _closed(path: str) -> int | None:
 
 
 def _done(home: Path, mode: int, found: dict[str, int], exposed: set[str]) -> Iterator[str]:
-    """Replace what is secret, and say so."""
+    """Replace exposed secrets, and yield the report."""
     if mode & OTHERS:
         yield f"the service home {home} was open to other accounts (mode {mode:o}); it is closed now"
     for name in sorted(exposed & found.keys()):

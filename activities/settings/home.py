@@ -1,4 +1,4 @@
-"""The service home: one private folder that holds everything the service keeps (ruling K4)."""
+"""The service home: one private folder with all files of the service (ruling K4)."""
 
 import errno
 import os
@@ -19,19 +19,19 @@ class HomeError(ServiceError):
 
 @dataclass(frozen=True)
 class Home:
-    """Where each thing lives. Making it never touches the disk; `ensure` does."""
+    """The paths in the home. Only `ensure` touches the disk."""
 
     root: Path
 
     @classmethod
     def locate(cls) -> "Home":
-        """`SERVICE_HOME`, or `~/.service`."""
+        """Return the home at `SERVICE_HOME`, or `~/.service`."""
         return cls(Path(os.environ.get("SERVICE_HOME") or "~/.service").expanduser().absolute())
 
     def ensure(self) -> "Home":
         """Create the folder, private to its owner: the databases in it hold prompts in clear text.
 
-        What other accounts could open is closed and told, and the secrets in it are replaced.
+        Files that other accounts could open are made private and reported, and secrets in them are replaced.
         """
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -43,14 +43,14 @@ class Home:
         return self
 
     def _refuse_links(self) -> None:
-        """What the service writes as it goes stays in the home, wherever a link at its place leads."""
+        """Refuse links in place of folders that the service writes to: they could lead out of the home."""
         for folder in (self.logs, self.audit.parent):
             if folder.is_symlink():
                 what = "a link" if folder.exists() else "a link that leads nowhere"
                 raise RefusedError(f"{folder} is {what}: nothing is written through it", f"rm {folder}")
 
     def trust(self) -> None:
-        """Refuse a home that another account owns or could write to: what stands in it says what is run (ruling N8)."""
+        """Refuse a home that another account owns or could write to: its files decide what is run (ruling N8)."""
         try:
             found = self.root.stat()
         except FileNotFoundError:
@@ -96,17 +96,17 @@ class Home:
 
     @property
     def runs(self) -> Path:
-        """One folder per attempt of a job: prompt, output, exit."""
+        """Return the folder of runs, with one folder per attempt: prompt, output, exit."""
         return self.root / "runs"
 
     @property
     def orphans(self) -> Path:
-        """What workers found left over at their start, a line of JSON each."""
+        """Return the file of orphans that workers found at their start, in lines of JSON."""
         return self.logs / "orphans.jsonl"
 
     @property
     def runtimes(self) -> Path:
-        """One folder per runtime: what its program needs that is the service's and not the user's."""
+        """Return the folder with the service's own files for each runtime's program."""
         return self.root / "runtimes"
 
     @property
@@ -115,7 +115,7 @@ class Home:
 
     @property
     def boxes(self) -> Path:
-        """What all boxes have in common."""
+        """Return the folder that all boxes share."""
         return self.root / closing.FOR_AGENTS
 
     @property
@@ -124,22 +124,22 @@ class Home:
 
     @property
     def seal_key(self) -> Path:
-        """The key by which the service knows what it has written; its owner's alone."""
+        """Return the key that proves data to be the service's own; private to its owner."""
         return self.root / closing.KEY
 
     @property
     def seal_key_open(self) -> Path:
-        """There when others could have read the seal key, until it is replaced."""
+        """Return the file that exists from when others could have read the seal key until the key is replaced."""
         return self.root / closing.KEY_OPEN
 
     @property
     def seal_key_new(self) -> Path:
-        """There when the seal key was replaced, until all that is kept sealed is sealed with the new one."""
+        """Return the file that exists from the seal key's replacement until all stored data is sealed anew."""
         return self.root / "seal.key.new"
 
     @property
     def opened(self) -> Path:
-        """What of the home was found open to other accounts, a line of JSON each."""
+        """Return the report of files that were open to other accounts, in lines of JSON."""
         return self.root / closing.RECORD
 
     @property
@@ -148,7 +148,7 @@ class Home:
 
     @property
     def server_lock(self) -> Path:
-        """Held as long as a server has the database open: two servers on one file corrupt it."""
+        """Return the lock that a server holds while it uses the database: two servers on one file corrupt it."""
         return self.root / "temporal.lock"
 
     @property
@@ -157,57 +157,59 @@ class Home:
 
     @property
     def daemon_state(self) -> Path:
-        """Where the running group says what it is and where it listens."""
+        """Return the file with the identity and addresses of the running daemon."""
         return self.root / "daemon.json"
 
     @property
     def bridge_token(self) -> Path:
-        """What callers of the HTTP bridge must show; its owner's alone."""
+        """Return the token that callers of the HTTP bridge must send; private to its owner."""
         return self.root / closing.TOKEN
 
     @property
     def bridge_tokens(self) -> Path:
-        """The digests of the tokens that have a name and a scope; its owner's alone."""
+        """Return the file with digests of the tokens with a name and a scope; private to its owner."""
         return self.root / closing.NAMED
 
     @property
     def bridge_ready(self) -> Path:
-        """Written by the bridge when it listens, with its pid and address."""
+        """Return the file in which the bridge, when it listens, writes its pid and address."""
         return self.root / "bridge.ready"
 
     @property
     def github_ready(self) -> Path:
-        """Written by the process that speaks to GitHub when it works, with its pid."""
+        """Return the file in which the GitHub process, when it works, writes its pid."""
         return self.root / "github.ready"
 
     @property
     def commands_socket(self) -> Path:
-        """Where the process that has everything imported takes commands that are typed in this home."""
+        """Return the socket on which the warm process takes commands typed in this home."""
         return self.root / "commands.sock"
 
     @property
     def commands_key(self) -> Path:
-        """Who hands a command over shows that it has this file open for reading, which no box allows."""
+        """Return the key of that socket: a caller proves that it has this file open for reading, which no box
+        allows.
+        """
         return self.root / "commands.key"
 
     @property
     def dashboard_links(self) -> Path:
-        """One file for each link to the dashboard that was not opened yet."""
+        """Return the folder with a file for each dashboard link that was not opened yet."""
         return self.root / "dashboard-links"
 
     @property
     def audit(self) -> Path:
-        """One line per call of the bridge by somebody who may."""
+        """Return the audit log of authorised calls of the bridge, one line each."""
         return self.root / "audit" / "bridge.jsonl"
 
     @property
     def strangers(self) -> Path:
-        """Calls of the bridge by anybody else; past so many a minute they are only counted."""
+        """Return the log of all other calls of the bridge; above a rate per minute they are only counted."""
         return self.root / "audit" / "strangers.jsonl"
 
     @property
     def worker_ready(self) -> Path:
-        """Written by the worker when it polls, with its pid."""
+        """Return the file in which the worker, when it polls, writes its pid."""
         return self.root / "worker.ready"
 
 

@@ -1,6 +1,6 @@
-"""Reading `config.toml` and the environment into `Settings`, with every fault at once (ruling K4).
+"""Reading `config.toml` and the environment into `Settings`, with all faults reported at once (ruling K4).
 
-No library: pydantic-settings tells neither where a value in force comes from nor a fault in the file's own words.
+No library: pydantic-settings reports neither the source of a value nor a fault in the file's own words.
 """
 
 import os
@@ -42,19 +42,19 @@ class SettingsError(UsageError):
 
 @dataclass(frozen=True)
 class Loaded:
-    """The settings in force, and what was read to know them."""
+    """The settings in force, and the sources they were read from."""
 
     settings: Settings
     reading: Reading
 
 
 def load_settings(home: Home, environ: Mapping[str, str] = os.environ) -> Settings:
-    """The settings in force: defaults, then the file, then the environment."""
+    """Return the settings in force: defaults, then the file, then the environment."""
     return load(home, environ).settings
 
 
 def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
-    """The settings in force, each in the form the file takes and with its origin (ruling K4)."""
+    """Load the settings in force, each in the form the file takes and with its origin (ruling K4)."""
     home.trust()
     file, written = _read_file(home)
     named = {where: name for name, where in ENVIRONMENT.items() if name in environ}
@@ -75,14 +75,14 @@ def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
 
 
 def _learn_secrets(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
-    """What the settings name is secret in this process, and what lets others in (ruling N7)."""
+    """Treat values that the settings name, and the bridge's tokens, as secrets of this process (ruling N7)."""
     password = re.search(r"://[^/@\s]*:([^/\s]+)@", settings.store.url)
     learn([environ[name] for name in settings.variables if name in environ] + ([password[1]] if password else []))
     process().watch(home.bridge_token, home.root / FILE)
 
 
 def _over(written: Mapping[str, Any], overrides: Mapping[tuple[str, str], object]) -> dict[str, Any]:
-    """The environment's values over those of the file; a section that is no table stays what it is, to be refused."""
+    """Put the environment's values over the file's; a section that is no table stays, to be refused."""
     values = dict(written)
     for (section, key), given in overrides.items():
         table = values.get(section, {})
@@ -103,7 +103,7 @@ def _read_file(home: Home) -> tuple[File, dict[str, Any]]:
 
 
 def _from_environment(name: str, text: str, section: str, key: str) -> object:
-    """Ruling K4: a bad value is an error, not a silent default."""
+    """Parse a variable. An invalid value is an error, not a silent default (ruling K4)."""
     field = Settings.model_fields[section].annotation.model_fields[key]  # type: ignore[union-attr]
     if field.annotation is not int:
         return text
@@ -119,7 +119,7 @@ def _variable(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
 
 def _sentence(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
     text = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    if not fault["loc"]:  # two sections that do not fit together: it names them itself
+    if not fault["loc"]:  # two sections that conflict: the message names them
         return text
     *section, key = [str(part) for part in fault["loc"]]
     where = f"[{'.'.join(section)}].{key}" if section else f"[{key}]"

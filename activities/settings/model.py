@@ -1,4 +1,4 @@
-"""The shape of `config.toml` (ruling K4): every key the service knows, its default, what it means."""
+"""The schema of `config.toml` (ruling K4): every key, its default and its meaning."""
 
 import socket
 from collections.abc import Mapping
@@ -80,21 +80,21 @@ def _price_names(value: dict[str, "Price"]) -> dict[str, "Price"]:
 
 
 _AS_TYPED = PlainSerializer(lambda seconds: "" if seconds is None else format_duration(seconds), when_used="json")
-"""Written as JSON, a setting has the form that the file takes."""
+"""A JSON form like the one in the file."""
 Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0), _AS_TYPED]
 _BOUNDS, _TREE = Bounds(), TreeSettings()
-"""What a tree lives by where nobody says otherwise: said once, beside the rules."""
+"""A tree's defaults, defined once beside the rules."""
 Timeout = Annotated[float | None, BeforeValidator(_seconds_or_unset), _AS_TYPED]
 
 
 class Section(BaseModel):
-    """Strict: an unknown key is an error, a number in quotes too."""
+    """A strict section: an unknown key is an error, and so is a number in quotes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class Orchestrate(Section):
-    """`[orchestrate]`: what bounds a tree."""
+    """`[orchestrate]`: the limits of a tree."""
 
     max_delegation_depth: int = Field(default=_BOUNDS.max_delegation_depth, ge=1)
     max_delegation_total_jobs: int = Field(default=_BOUNDS.max_delegation_total_jobs, ge=1)
@@ -116,34 +116,34 @@ class Orchestrate(Section):
 
 
 class RuntimeSection(Section):
-    """`[runtimes.<name>]`: what drives a runtime, and what it uses where a delegation and its agent say nothing."""
+    """`[runtimes.<name>]`: a runtime's program, and its defaults for delegations and agents."""
 
     adapter: Annotated[str, AfterValidator(_adapter_name)] = ""
     """Empty: the runtime's own program. `script`: the command speaks the shell protocol in the runtime's place."""
     command: list[str] = []
-    """The program, when it is not the one of that name on the PATH."""
+    """The program, if it is not the one of that name on the PATH."""
     arguments: list[str] = []
     """Further arguments, after the adapter's own."""
     default_model: str = ""
     default_effort: str = ""
     max_parallel: int = Field(default=0, ge=0)
-    """Runs of this runtime at once on a host; 0 is no limit of its own."""
+    """Limit of this runtime's concurrent runs on a host; 0 is no limit."""
     env: list[str] = []
-    """Names of variables passed through to the agent, beside the fixed allow-list."""
+    """Names of variables passed to the agent, beside the fixed allow-list."""
     rate_limit_retries: int = Field(default=8, ge=0)
-    """How often a run that met a rate limit or a used-up quota is tried again; 0 is never."""
+    """Retries of a run that met a rate limit or a used-up quota; 0 is none."""
     rate_limit_backoff: Duration = 60.0
-    """The first wait when the program does not say until when; each further one is twice as long."""
+    """The first wait if the program names no time; the backoff doubles it."""
     rate_limit_wait: Duration = 21_600.0
     """The longest wait; a limit that lasts longer fails the job."""
     network_retries: int = Field(default=3, ge=0)
-    """How often a run whose model could not be reached is tried again."""
+    """Retries of a run whose model could not be reached."""
     network_backoff: Duration = 15.0
-    """The first wait for the network; each further one is twice as long."""
+    """The first wait for the network; the backoff doubles it."""
     box: Literal["auto", "bwrap", "landlock", "none"] = "auto"
-    """What holds the program; `auto`: one that was tried here and holds, and where there is none nothing is run."""
+    """The kind of box; `auto`: one that was tried here and holds; without one nothing is run."""
     network: Literal["", "none", "model", "full"] = ""
-    """What it reaches from its box; empty: `model`, for shell agents and scripts with the host `*`."""
+    """The network in its box; empty: `model`, for shell agents and scripts with the host `*`."""
     hosts: list[Annotated[str, AfterValidator(_host)]] = []
     """With the network `model`, hosts beside those of the program's maker: `name`, `name:port`, `*.name`, `*`."""
     read: list[Annotated[str, AfterValidator(_place)]] = []
@@ -161,7 +161,7 @@ class RuntimeSection(Section):
 
 
 class Temporal(Section):
-    """`[temporal]`: the server. `embedded` runs one in the service home; an address means somebody else's."""
+    """`[temporal]`: the server. `embedded` runs one in the service home; an address means a foreign one."""
 
     mode: Literal["auto", "embedded", "external"] = "auto"
     address: str = ""
@@ -171,12 +171,13 @@ class Temporal(Section):
     ui_port: int = Field(default=8233, ge=1, le=65535)
     task_queue: str = "service"
     by_hand: bool | Literal["auto"] = "auto"
-    """Whether `resume`, `kill` and `cancel` are taken from Temporal's own web UI and command line; for what starts from
-    then on. `auto`: unless agents can reach the server, by `network = "full"` or `box = "none"`."""
+    """Accept `resume`, `kill` and `cancel` from Temporal's own web UI and command line, for work that starts after the
+    change. `auto`: unless agents can reach the server, by `network = "full"` or `box = "none"`.
+    """
     encrypt: bool = False
-    """Whether what is written for Temporal is encrypted; what was written before stays readable."""
+    """Encrypt payloads for Temporal; earlier ones stay readable."""
     web_ui: str = Field(default="", pattern=r"^$|^https?://[^/\s?#@]+$")
-    """Where people reach the web UI of a cluster of others: its pages may ask the bridge to decrypt."""
+    """The web UI of a foreign cluster: its pages may ask the bridge to decrypt."""
 
 
 class Store(Section):
@@ -186,60 +187,60 @@ class Store(Section):
 
 
 class WorkerSection(Section):
-    """`[worker]`: how much one host does at once, and how an agent is stopped."""
+    """`[worker]`: the limits of one host, and how an agent is stopped."""
 
     host: str = ""
-    """What this machine is called in task queues; empty means its host name."""
+    """This machine's name in task queues; empty means its host name."""
     max_parallel_jobs: int = Field(default=8, ge=1, le=256)
     max_parallel_per_repo: int = Field(default=0, ge=0)
-    """Runs on one repository at once on this host; 0 is no limit of its own."""
+    """Limit of concurrent runs on one repository on this host; 0 is no limit."""
     stop_grace: Duration = 10.0
-    """From the order to stop to the kill; half of it for SIGINT, half for SIGTERM."""
+    """Time from the order to stop to the kill; half of it for SIGINT, half for SIGTERM."""
     agents_uid: int = Field(default=64_100, ge=1, lt=2**32 - 1)
-    """The account that agents' programs get in their boxes when the service runs as root."""
+    """The account of agents' programs in their boxes if the service runs as root."""
     agents_memory: int = Field(default=80, ge=0, le=100)
-    """Percent of this machine's memory that all agents together may take, where it has control groups; 0: all of it."""
+    """Percent of this machine's memory for all agents together, where it has control groups; 0: all of it."""
     job_memory: int = Field(default=50, ge=0, le=100)
-    """Percent of this machine's memory that each job may take of that; 0: all that `agents_memory` leaves."""
+    """Percent of this machine's memory for each job; 0: all that `agents_memory` allows."""
     job_pids: int = Field(default=4096, ge=64)
-    """How many processes and threads each job may have, where this machine has control groups."""
+    """Limit of each job's processes and threads, where this machine has control groups."""
     job_disk: int = Field(default=50, ge=0, le=1_000_000)
-    """GiB that a job may write, in all and to one file; one that writes more is ended. 0: no bound."""
+    """GiB that a job may write, in all and to one file; a job that writes more is ended. 0: no limit."""
     free_disk: float = Field(default=0.5, ge=0, le=1_000_000)
-    """GiB below which nothing starts for want of room on the home's disk; below half of it who wrote most is ended."""
+    """GiB free on the home's disk below which nothing starts; below half of it the run that wrote most is ended."""
     keep_runs: Duration = 14 * 86_400.0
-    """How long the prompt and the whole output of a recorded run stay on the disk; the record itself stays."""
+    """Retention of the prompt and the whole output of a recorded run; the record itself stays."""
 
 
 class BridgeSection(Section):
     """`[bridge]`: the HTTP interface."""
 
     enabled: bool = True
-    """Whether `service daemon` runs it."""
+    """Run it with `service daemon`."""
     addr: str = "127.0.0.1"
     port: int = Field(default=8791, ge=1, le=65535)
     allow_remote: bool = False
-    """Without it, only a loopback address is listened on: the bridge speaks plain HTTP."""
+    """Allow addresses other than loopback: the bridge speaks plain HTTP."""
     allowed_hosts: list[str] = []
     """Names, beside the usual ones, that a request may call the bridge by (ruling J12)."""
     url: str = Field(default="", pattern=r"^$|^https?://[^/\s?#@]+$")
-    """Where people reach the dashboard when that is not where the bridge listens: through a proxy or a tunnel."""
+    """The dashboard's URL for people, if it is not where the bridge listens: a proxy's or a tunnel's."""
     requests_per_minute: int = Field(default=30, ge=1)
 
 
 class Notify(Section):
-    """`[notify]`: how people are told that a tree waits for them."""
+    """`[notify]`: the channels of notifications."""
 
     log: bool = True
-    """A line of JSON each, in `notifications.jsonl` in the service home."""
+    """Write each as a line of JSON to `notifications.jsonl` in the service home."""
     command: list[str] = []
-    """Run for each, with the message on standard input."""
+    """Command to run for each, with the message on standard input."""
     webhook_url: str = Field(default="", pattern=r"^$|^https?://[^/\s?#][^\s]*$")
     webhook_secret_env: str = ""
-    """Name of the variable that holds the secret which signs webhooks; the secret itself never stands in a file."""
+    """Name of the variable with the secret that signs webhooks; the secret itself is in no file."""
 
     def secret(self, environ: Mapping[str, str]) -> str:
-        """What signs the webhook, if there is one: nobody could tell a notification without it from a forged one."""
+        """Return the webhook's signing secret. Refuse a webhook without one: its notifications could be forged."""
         secret = environ.get(self.webhook_secret_env, "") if self.webhook_secret_env else ""
         if self.webhook_url and not secret:
             name = self.webhook_secret_env or "SERVICE_WEBHOOK_SECRET"
@@ -253,58 +254,58 @@ class Notify(Section):
 
 GITHUB = "https://api.github.com"
 TOKENS = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")
-"""How GitHub's tokens begin."""
+"""Prefixes of GitHub's tokens."""
 
 COMMANDS = ("resume", "status", "ask", "review", "implement", "kill", "retry")
 
 
 class Github(Section):
-    """`[github]`: the account that reads and writes pull requests and issues; without one, nothing of it runs."""
+    """`[github]`: the account that reads and writes pull requests and issues; without one, GitHub is not used."""
 
     token_env: str = Field(default="", pattern=r"^$|^[A-Za-z_][A-Za-z0-9_]*$")
-    """Name of the variable that holds the account's token, in the daemon's environment; never the token itself."""
+    """Name of the variable with the account's token, in the daemon's environment; never the token itself."""
     app_id: str = ""
     """A GitHub App in place of a token: its id, ..."""
     installation_id: str = ""
-    """... the installation it acts for, ..."""
+    """... the id of its installation, ..."""
     private_key_file: str = ""
     """... and the file with its private key, readable by its owner alone."""
     api_url: str = Field(default=GITHUB, pattern=r"^https?://[^/\s?#@]+(/[^\s?#@]*[^/\s?#@])?$")
-    """GitHub Enterprise: `https://HOST/api/v3`."""
+    """For GitHub Enterprise: `https://HOST/api/v3`."""
     repos: list[str] = []
-    """The registered repositories it serves; empty: all whose GitHub name is known."""
+    """The registered repositories it serves; empty: all with a known GitHub name."""
     comments: Literal["all", "pauses", "never"] = "all"
-    """What is written: a comment that tells how a tree stands, pauses and ends; only what asks people; nothing."""
+    """Comments to write: about a tree's state, pauses and ends; only those that ask people; none."""
     commands: list[Literal["resume", "status", "ask", "review", "implement", "kill", "retry"]] = ["resume", "status"]
-    """What people with write access may order in comments."""
+    """Orders that people with write access may give in comments."""
     check: bool = False
-    """Whether the merge gate's verdict is the check `service/gate` on the head of a tree's pull request."""
+    """Publish the merge gate's verdict as the check `service/gate` on the head of a tree's pull request."""
     publish: Literal["never", "on_success"] = "never"
-    """Whether the work of a tree that ended well becomes a pull request by itself."""
+    """Publish the work of a tree that ended well as a pull request."""
     poll: Annotated[float, BeforeValidator(_seconds), Field(ge=20, le=3600), _AS_TYPED] = 20.0
-    """How often comments are looked for while something can be answered or ordered; no news costs no quota."""
+    """Polling interval of comments while something can be answered or ordered; polls without news cost no quota."""
     webhook_secret_env: str = Field(default="", pattern=r"^$|^[A-Za-z_][A-Za-z0-9_]*$")
-    """Name of the variable that holds the webhook's secret, in the daemon's environment; without one, it only polls."""
+    """Name of the variable with the webhook's secret, in the daemon's environment; without one, it only polls."""
 
     @property
     def configured(self) -> bool:
-        """There is an account to act as."""
+        """Return whether there is an account."""
         return bool(self.token_env or self.app_id)
 
     @property
     def web(self) -> str:
-        """Where people and git find the repositories."""
+        """Return the web address of the repositories, for people and git."""
         return "https://github.com" if self.api_url == GITHUB else self.api_url.removesuffix("/api/v3")
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The variables that no program but the one that speaks to GitHub may see."""
+        """Return the variables that only the GitHub process may see."""
         return tuple(name for name in (self.token_env, self.webhook_secret_env) if name)
 
     @field_validator("token_env", "webhook_secret_env")
     @classmethod
     def _is_no_token(cls, name: str) -> str:
-        """Never shown: it would stand in a terminal and a log."""
+        """Refuse a token without showing it: the message appears in terminals and logs."""
         if name.startswith(TOKENS):
             raise ValueError("it is a token, not the name of the variable that holds one; revoke it and make another")
         return name
@@ -353,37 +354,37 @@ class Settings(Section):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The environment variables that the settings name: what stands in them is secret."""
+        """Return the environment variables that the settings name: their values are secret."""
         granted = [name for section in self.runtimes.values() for name in section.env]
         return tuple(name for name in (*granted, self.notify.webhook_secret_env, *self.github.secrets) if name)
 
     @property
     def host(self) -> str:
-        """The host whose checkouts this process works on."""
+        """Return the host whose checkouts this process works on."""
         return self.worker.host or socket.gethostname()
 
     @property
     def configured_runtimes(self) -> tuple[str, ...]:
-        """The runtimes ephemeral workers and recipes may use: those set up here, and those whose program is found.
+        """Return the runtimes for ephemeral workers and recipes: those set up here, and those whose program is found.
 
-        A section that says what drives the runtime counts even when that is missing: its jobs then say so.
+        A section that names a runtime's program counts even if that is missing: its jobs then report it.
         """
         set_up = {name for name, section in self.runtimes.items() if section.adapter or section.command}
         return tuple(name for name, program in DRIVEN.items() if name in set_up or programs.find(program))
 
     @property
     def reach_the_server(self) -> tuple[str, ...]:
-        """Name the runtimes whose agents can speak to Temporal: nothing is asked of who does (ruling N2)."""
+        """Return the runtimes whose agents can reach Temporal: their identity is not checked there (ruling N2)."""
         return tuple(name for name, each in self.runtimes.items() if each.network == "full" or each.box == "none")
 
     @property
     def by_hand(self) -> bool:
-        """Tell whether people's messages are taken from Temporal's own tools (ruling N1)."""
+        """Return whether people's messages are accepted from Temporal's own tools (ruling N1)."""
         named = self.temporal.by_hand
         return not self.reach_the_server if named == "auto" else named
 
     def snapshot(self) -> TreeSettings:
-        """What a tree takes with it at its start (ruling K4)."""
+        """Return the settings that a tree takes along from its start (ruling K4)."""
         o = self.orchestrate
         return TreeSettings(
             bounds=Bounds(
@@ -412,5 +413,5 @@ class Settings(Section):
         )
 
     def runtime(self, name: str) -> RuntimeSection:
-        """The section of a runtime, the defaults where there is none."""
+        """Return the section of a runtime, or the defaults."""
         return self.runtimes.get(name, _PLAIN)

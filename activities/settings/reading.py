@@ -1,4 +1,4 @@
-"""What a process has read of the settings, so that others can say what it does not know yet (ruling K4)."""
+"""The settings that a process has read, so that other processes can show what it does not know yet (ruling K4)."""
 
 import hashlib
 import time
@@ -13,7 +13,7 @@ from activities.settings import toml
 
 
 class File(BaseModel):
-    """The file that was read: where, its digest, when. None is the digest of a file that is not there."""
+    """The settings file that was read: path, digest, time. The digest of a missing file is None."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -29,26 +29,26 @@ class File(BaseModel):
 
 @dataclass(frozen=True)
 class Reading:
-    """Every setting by its path, in the form the file takes, and where each comes from."""
+    """Every setting by its path, in the form the file takes, and its origin."""
 
     file: File
     values: Mapping[toml.Path, object]
     typed: Mapping[toml.Path, object]
-    """Those that somebody wrote, as they wrote them: a day may be `1d` or `24h`."""
+    """Values that somebody wrote, as they wrote them: a day may be `1d` or `24h`."""
     origins: Mapping[toml.Path, str]
 
     def origin(self, path: toml.Path) -> str:
-        """Where a value comes from."""
+        """Return the origin of a value."""
         return self.origins.get(path, "default")
 
     def told(self, sections: Collection[str] | None = None) -> "Told":
-        """What a process says of it: all sections, or only those that concern it."""
+        """Return the reading for a process's file: all sections, or only those that concern it."""
         kept = {path: given for path, given in self.values.items() if sections is None or path[0] in sections}
         return Told(file=self.file, values={toml.dotted(path): toml.value(given) for path, given in kept.items()})
 
 
 class Told(BaseModel):
-    """What a running process says it has read, in its own file in the home; names and values as they are typed."""
+    """The settings that a running process has read, in its own file in the home; names and values as they are typed."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -57,7 +57,7 @@ class Told(BaseModel):
 
 
 class Change(BaseModel):
-    """A setting that a process still has otherwise; None where it knows of none, or where there is none any more."""
+    """A setting that a process still has with another value; None where it is not set."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,7 +67,7 @@ class Change(BaseModel):
 
 
 def changes(now: Told, before: Told) -> tuple[Change, ...]:
-    """Every setting that differs."""
+    """Return every setting that differs."""
     keys = dict.fromkeys([*now.values, *before.values])
     return tuple(
         Change(key=key, here=now.values.get(key), there=before.values.get(key))

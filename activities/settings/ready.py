@@ -1,4 +1,4 @@
-"""What a worker and a bridge say in the home once they work: who they are, where they listen, what they have read."""
+"""Files in the home in which a worker and a bridge record, once they work, their pid, address and settings."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from activities.settings.model import BridgeSection
 from activities.settings.reading import Told
 
 _HERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104
-"""Who listens on every address is reached on this machine by its own."""
+"""A listener on all addresses is reached by the loopback address on this machine."""
 
 
 class Ready(BaseModel):
@@ -22,18 +22,18 @@ class Ready(BaseModel):
 
     pid: int
     identity: str | None = None
-    """The same number is given to another process one day."""
+    """Tells the process from a later one with its pid."""
     address: str | None = None
     settings: Told | None = None
 
     @property
     def alive(self) -> bool:
-        """It still runs."""
+        """Return whether the process still runs."""
         return self.identity is not None and identity(self.pid) == self.identity
 
 
 def say(path: Path, settings: Told, address: str | None = None) -> None:
-    """Say that this process works."""
+    """Record that this process works."""
     pid = os.getpid()
     write_private(
         path, Ready(pid=pid, identity=identity(pid), address=address, settings=settings).model_dump_json() + "\n"
@@ -41,7 +41,7 @@ def say(path: Path, settings: Told, address: str | None = None) -> None:
 
 
 def read(path: Path) -> Ready | None:
-    """What was said last; None when nothing was, or it cannot be read."""
+    """Read the last record; None if it is missing or can't be read."""
     try:
         return Ready.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
@@ -49,7 +49,7 @@ def read(path: Path) -> Ready | None:
 
 
 def dashboard_url(home: Home, settings: BridgeSection) -> str:
-    """Where people reach the dashboard: what the settings say, else where the bridge of this home listens. Or empty."""
+    """Return the dashboard's URL from the settings, else where this home's bridge listens; empty if it does not run."""
     if settings.url:
         return settings.url
     bridge = read(home.bridge_ready)
@@ -60,6 +60,6 @@ def dashboard_url(home: Home, settings: BridgeSection) -> str:
 
 
 def pid_of(path: Path) -> int | None:
-    """The process that said it last."""
+    """Return the pid in the last record."""
     said = read(path)
     return said.pid if said else None

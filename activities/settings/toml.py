@@ -1,6 +1,6 @@
-"""Settings as the lines of a file that `tomllib` reads back: tables, quoted strings, lists, durations as text.
+"""Settings as lines of TOML that `tomllib` reads back: tables, quoted strings, lists, durations as text.
 
-No library: settings are texts, numbers, booleans and lists of them, and what writes those takes less than a page.
+No library: settings are texts, numbers, booleans and lists of them, and writing those takes less than a page.
 """
 
 import json
@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 Path = tuple[str, ...]
-"""The tables a setting stands in, and its name."""
+"""The tables of a setting, and its name."""
 
 
 def dotted(path: Path) -> str:
-    """A setting's name as people are told it: `prices."gpt-5.1".input`."""
+    """Return a setting's name for people: `prices."gpt-5.1".input`."""
     return ".".join(map(_key, path))
 
 
 def value(given: object) -> str:
-    """A value as it is typed; settings are texts, numbers, booleans and lists of them."""
+    """Format a value; settings are texts, numbers, booleans and lists of them."""
     match given:
         case bool():
             return "true" if given else "false"
@@ -34,7 +34,7 @@ def value(given: object) -> str:
 
 
 def lines(settings: Mapping[Path, object], notes: Mapping[Path, str]) -> Iterator[str]:
-    """The whole file, a table after another; a note stands behind its setting as a comment."""
+    """Yield the lines of the file, table by table; a note follows its setting as a comment."""
     table: Path | None = None
     for path, given in settings.items():
         if path[:-1] != table:
@@ -47,7 +47,7 @@ def lines(settings: Mapping[Path, object], notes: Mapping[Path, str]) -> Iterato
 
 
 def flattened(tables: Mapping[str, object], above: Path = ()) -> dict[Path, object]:
-    """Every setting by its path."""
+    """Map every setting by its path."""
     flat: dict[Path, object] = {}
     for key, given in tables.items():
         flat |= flattened(given, (*above, key)) if isinstance(given, Mapping) else {(*above, key): given}
@@ -59,5 +59,5 @@ def _key(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """JSON's quoting is TOML's, but for the one control character that JSON lets through."""
+    """Quote like JSON, which equals TOML except for DEL, the one control character that JSON does not escape."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
