@@ -1,1 +1,1 @@
-"""What the service knows again as its own: the key in its home, and what is derived from it."""
+"""Seals that prove data to be the service's own: the key in its home, and keys derived from it."""

@@ -1,7 +1,7 @@
-"""The data converter of every client and worker: pydantic's, with a seal on all that is written, checked when read.
+"""The data converter of every client and worker: pydantic's, with a seal on all payloads, checked when read.
 
-It seals where values become payloads, not in a codec: a codec is asked for every payload of every step of a workflow
-in a visit of its own, outside the workflow, and cannot tell a message that may be unsealed from a start that may not.
+It seals where values become payloads, not in a codec. A codec is called for every payload of every step in a separate
+pass, outside the workflow, and can't tell a message that may be unsealed from a start that may not.
 """
 
 import re
@@ -30,15 +30,16 @@ from workflows.pipeline import ids
 from workflows.temporal.seals import Said, UnsealedError
 
 PLACES = 1000
-"""So many are remembered; what is at work at once has fewer."""
+"""Size of the cache of places; fewer are in use at once."""
 
 _FIRED = re.compile(rf"({ids.FIRING}.+)-\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-"""A schedule gives each workflow it starts the id it was told, and the time. What it starts them with was written for
-the id alone, which no workflow of ours has: so nothing else can be read there, and this nowhere else."""
+"""A schedule's workflows have its given id plus the time. Their input was sealed for the id alone, which no workflow
+has: so only such workflows can read it, and they can read nothing else.
+"""
 
 
 def bound_to(context: SerializationContext | None) -> Bound:
-    """What a payload in this place is written for."""
+    """Return the place that a payload in this context is sealed for."""
     match context:
         case WorkflowSerializationContext(workflow_id=workflow_id):
             return Bound("workflow", _named(workflow_id))
@@ -54,7 +55,7 @@ def _named(workflow_id: str) -> str:
 
 
 class SealedPayloadConverter(PayloadConverter, WithSerializationContext):
-    """For one place. `seals` are the home's."""
+    """A converter for one place. `seals` are the home's."""
 
     seals: ClassVar[PayloadSeals]
     _values: ClassVar = PydanticPayloadConverter()
@@ -69,7 +70,7 @@ class SealedPayloadConverter(PayloadConverter, WithSerializationContext):
         return [self.seals.closed(payload, self._bound) for payload in self._values.to_payloads(values)]
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
-        """A raw value is handed on as it is: whoever asks for one checks it when reading it."""
+        """Convert payloads. A raw value is passed on as it is; its reader checks it."""
         return [self._value(*each) for each in zip_longest(payloads, type_hints or [])]
 
     def _value(self, payload: Payload, kind: type | None) -> Any:
@@ -82,7 +83,7 @@ class SealedPayloadConverter(PayloadConverter, WithSerializationContext):
 
 
 class SealedFailureConverter(DefaultFailureConverter):
-    """A failure that one part hands on to the next is written anew for that place, with all that was its reason."""
+    """A failure converter that seals a failure passed on to another place anew, with all its causes."""
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
         super().to_failure(exception, payload_converter, failure)
@@ -90,7 +91,7 @@ class SealedFailureConverter(DefaultFailureConverter):
             payload.CopyFrom(payload_converter.to_payloads([RawValue(payload)])[0])
 
     def from_failure(self, failure: Failure, payload_converter: PayloadConverter) -> BaseException:
-        """The server says some words of its own with a cancellation; they bear no seal, and nobody needs them."""
+        """Read a failure. The server adds its own unsealed words to a cancellation; they are dropped."""
         try:
             payload_converter.from_payloads(failure.canceled_failure_info.details.payloads)
         except UnsealedError:
@@ -99,14 +100,14 @@ class SealedFailureConverter(DefaultFailureConverter):
 
 
 class EncryptedFailureConverter(SealedFailureConverter):
-    """Messages and stack traces are written as payloads, which nobody else can read."""
+    """A failure converter that writes messages and stack traces as encrypted payloads."""
 
     def __init__(self) -> None:
         super().__init__(encode_common_attributes=True)
 
 
 def payloads_of(failure: Failure) -> Iterator[Payload]:
-    """What it carries that is read, and its reasons carry."""
+    """Yield all payloads of a failure and its causes that are read."""
     yield from failure.application_failure_info.details.payloads
     yield from failure.timeout_failure_info.last_heartbeat_details.payloads
     yield from failure.reset_workflow_failure_info.last_heartbeat_details.payloads
@@ -118,7 +119,7 @@ def payloads_of(failure: Failure) -> Iterator[Payload]:
 
 @dataclass(frozen=True)
 class SealedDataConverter(DataConverter):
-    """Asked for a place's converter several times for each payload of each step, it makes one once."""
+    """A data converter that caches the converter of each place: each step asks several times for each payload."""
 
     _places: dict[SerializationContext, Self] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -133,12 +134,12 @@ class SealedDataConverter(DataConverter):
 
 @lru_cache(maxsize=8)
 def sealed(key: bytes, *, encrypt: bool = False) -> DataConverter:
-    """The converter of a home: every client and every worker of it has this one."""
+    """Return the converter for all clients and workers of a home."""
     kind = type("SealedPayloads", (SealedPayloadConverter,), {"seals": PayloadSeals.of(key, encrypt=encrypt)})
     failures = EncryptedFailureConverter if encrypt else SealedFailureConverter
     return SealedDataConverter(payload_converter_class=kind, failure_converter_class=failures)
 
 
 def seals_of(converter: DataConverter) -> PayloadSeals | None:
-    """None of a converter that seals nothing: a test's, or the replay of what was recorded without."""
+    """Return a converter's seals; None if it seals nothing, as in tests and in replays of unsealed histories."""
     return getattr(converter.payload_converter_class, "seals", None)

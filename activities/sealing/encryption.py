@@ -1,4 +1,4 @@
-"""AES-GCM. The library is loaded where something is encrypted or decrypted: most homes never do."""
+"""AES-GCM. The library is loaded on first use: most homes never encrypt."""
 
 import secrets
 from functools import cache
@@ -9,7 +9,7 @@ NONCE = 12
 
 @cache
 def library() -> tuple[type[Any], type[Exception]]:
-    """The cipher, and what it raises about what it has not made."""
+    """Return the cipher, and the error it raises about foreign data."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -17,14 +17,14 @@ def library() -> tuple[type[Any], type[Exception]]:
 
 
 def hidden(key: bytes, data: bytes, label: bytes) -> bytes:
-    """Whoever has no key can neither read it nor change it or its label."""
+    """Encrypt data. Without the key, neither it nor its label can be read or changed."""
     cipher, _ = library()
     nonce = secrets.token_bytes(NONCE)
     return nonce + bytes(cipher(key).encrypt(nonce, data, label))
 
 
 def shown(key: bytes, data: bytes, label: bytes) -> bytes | None:
-    """None when it was not hidden with this key and this label."""
+    """Decrypt data; return None if it was not encrypted with this key and this label."""
     cipher, wrong = library()
     if len(data) < NONCE:
         return None

@@ -1,4 +1,4 @@
-"""Ending workflows that are under way and cannot go on: a release without seals began them, or there is another key."""
+"""Termination of workflows that can't go on: begun by a release without seals, or sealed with another key."""
 
 import asyncio
 import logging
@@ -13,12 +13,16 @@ log = logging.getLogger(__name__)
 
 
 def left_alone(info: Info, why: str) -> None:
-    """Where several hosts share a store, the one that began it may have another key and go on with it."""
+    """Leave the workflow alone: if several hosts share a store, the one that began it may have another key and go
+    on.
+    """
     log.error("%s is left to other hosts: %s", info.workflow_id, why)
 
 
 def by(client: Client) -> Refused:
-    """Terminates them, with the reason; what belongs to a tree's end is then done as for every tree ended so."""
+    """Return a function that terminates such workflows with the reason; the rows of their trees are then ended as
+    usual.
+    """
     loop = asyncio.get_running_loop()
 
     def refused(info: Info, why: str) -> None:
@@ -30,5 +34,5 @@ def by(client: Client) -> Refused:
 async def _end(client: Client, info: Info, why: str) -> None:
     try:
         await client.get_workflow_handle(info.workflow_id, run_id=info.run_id).terminate(reason=why)
-    except RPCError as error:  # it is over, and was only asked something; or the next attempt ends it
+    except RPCError as error:  # it has ended, and was only queried; or the next attempt ends it
         log.info("%s is not ended: %s", info.workflow_id, error)

@@ -1,10 +1,10 @@
-"""The gate before every workflow of ours: what it is started with, and what its activities and children come to.
+"""The gate of every workflow: it checks the seals of its start, and of results of activities and children.
 
-Without it a payload that cannot be believed would fail the workflow's task, again and again. Here a start without a
-good seal ends the workflow at once, and a result without one is the failure of that activity or child alone. Messages
-pass: who handles them reads them, and says what is wrong with them.
+Without it, a payload with a bad seal would fail the workflow's task again and again. Here a start without a valid seal
+ends the workflow at once, and a result without one fails that activity or child alone. Messages pass: their handlers
+read them, and report what is wrong with them.
 
-What was found is the same whenever a history is gone through again, so workflows stay deterministic.
+A replay finds the same, so workflows stay deterministic.
 """
 
 import logging
@@ -35,7 +35,7 @@ from workflows.temporal.seals import UNSEALED, UnsealedError
 log = logging.getLogger(__name__)
 
 Refused = Callable[[Info, str], None]
-"""Hears of a workflow that is in the middle of its course, where it cannot end itself."""
+"""Called for a workflow in the middle of its course, which cannot end itself."""
 
 NO_START = (
     "{kind} {id} is not run: what it was started with is not believed ({why}). It was started by somebody else, by a "
@@ -49,7 +49,7 @@ _ACTIVITY, _CHILD = ActivityFailureInfo(), ChildWorkflowExecutionFailureInfo()
 
 
 def gated(runner: WorkflowRunner, converter: DataConverter, refused: Refused) -> WorkflowRunner:
-    """The runner, with the gate before what it runs; as it is where nothing is sealed."""
+    """Put the gate before a workflow runner; without seals return the runner itself."""
     seals = seals_of(converter)
     return _GatedRunner(runner, seals, refused) if seals else runner
 
@@ -104,7 +104,9 @@ class _Gate(WorkflowInstance):
         return self._fault(start.arguments, bound_to(self._inner.get_serialization_context(None)))
 
     def _not_begun(self, act: WorkflowActivation, why: str) -> WorkflowActivationCompletion:
-        """Its first step ends it. One under way could only fail this step for ever: it is ended from outside."""
+        """End the workflow in its first step. One under way would only fail this step for ever, so it is ended from
+        outside.
+        """
         message = NO_START.format(kind=self._info.workflow_type, id=one_line(self._info.workflow_id), why=why)
         log.warning("%s", message)
         self._refusal = _failure(message)
@@ -117,7 +119,7 @@ class _Gate(WorkflowInstance):
         return completion
 
     def _goes_nowhere(self, act: WorkflowActivation, refusal: Failure) -> WorkflowActivationCompletion:
-        """To be forgotten is all it still takes."""
+        """Fail every step, except the one that removes the workflow from the cache."""
         completion = WorkflowActivationCompletion(run_id=act.run_id)
         if any(job.HasField("remove_from_cache") for job in act.jobs):
             completion.successful.SetInParent()
@@ -126,7 +128,9 @@ class _Gate(WorkflowInstance):
         return completion
 
     def _look_at_message(self, job: WorkflowActivationJob) -> None:
-        """A message takes one value, which its handler reads. Of several it says how many, and they are not read."""
+        """Replace a message of several values by as many empty ones: a handler takes one value, and reports the
+        number.
+        """
         message = job.signal_workflow if job.HasField("signal_workflow") else job.do_update
         if (count := len(message.input)) > 1:
             nothing = self._seals.closed(_NOTHING, bound_to(self._inner.get_serialization_context(None)))
@@ -167,7 +171,7 @@ class _Gate(WorkflowInstance):
         return _failure(NO_RESULT.format(why=why))
 
     def _fault(self, payloads: Iterable[Payload], place: Bound) -> str:
-        """Why one of them is not what was written for that place."""
+        """Return why one of the payloads was not sealed for this place; empty if all were."""
         try:
             for payload in payloads:
                 self._seals.opened(payload, place)

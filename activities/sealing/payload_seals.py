@@ -1,7 +1,7 @@
-"""Seals on what the service writes for Temporal: with one, a payload is known again as ours, and as written for here.
+"""Seals of payloads for Temporal: a seal proves that the service wrote a payload, for this place.
 
-A seal stands in the payload's metadata; the data stays what it is, and the web UI shows it. With encryption the payload
-is hidden instead, under the same key's authority. What is read may be either, whatever is written now.
+A seal is in the payload's metadata; the data stays as it is, and the web UI shows it. With encryption the payload is
+encrypted instead, with a key derived from the home's. Payloads of both kinds can be read, whichever is written now.
 """
 
 import hmac
@@ -18,12 +18,12 @@ from workflows.temporal.seals import UnsealedError
 SEAL, BYTES = "seal", 16
 ENCRYPTED = b"binary/encrypted"
 BOUND = "bound"
-"""Where an encrypted payload says what it was written for: whoever only decrypts, for people to read, cannot know."""
+"""Metadata with the place of an encrypted payload: a reader that only decrypts, for people, can't know it."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a payload is written for; it is worth nothing anywhere else."""
+    """The place that a payload is sealed for; it is invalid anywhere else."""
 
     kind: Literal["workflow", "activity", "text"]
     """`text` is shown to people and never read back: summaries, for which the SDK names no workflow."""
@@ -38,7 +38,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class PayloadSeals:
-    """Seals and checks, with the keys of one service home."""
+    """Seals and their checks, with the keys of one service home."""
 
     sealing: bytes
     encrypting: bytes
@@ -46,14 +46,14 @@ class PayloadSeals:
 
     @classmethod
     def of(cls, key: bytes, *, encrypt: bool) -> "PayloadSeals":
-        """With keys of their own, derived from the home's."""
+        """Derive the two keys from the home's."""
         if encrypt:
             encryption.library()
         sealing, encrypting = seal_key.derived(key, "temporal payload"), seal_key.derived(key, "temporal encryption")
         return cls(sealing, encrypting, encrypt)
 
     def closed(self, payload: Payload, bound: Bound) -> Payload:
-        """Ready to be given to Temporal; what was closed for another place is closed for this one."""
+        """Seal or encrypt a payload for a place, also one that was sealed for another."""
         payload = self._bare(payload)
         if not self.encrypt:
             payload.metadata[SEAL] = self._seal(payload, bound)
@@ -64,7 +64,9 @@ class PayloadSeals:
         return Payload(metadata={"encoding": ENCRYPTED, BOUND: label}, data=hidden)
 
     def opened(self, payload: Payload, bound: Bound) -> Payload:
-        """As it was before it was closed; `UnsealedError` when that was not here, or not for this place."""
+        """Check a payload's seal, or decrypt it. Raise `UnsealedError` if it is not this home's, or for another
+        place.
+        """
         if is_encrypted(payload):
             if _bound_of(payload) != bound:
                 raise UnsealedError(f"it was written for {_place(_bound_of(payload))}, not for {_place(bound)}")
@@ -77,7 +79,7 @@ class PayloadSeals:
         return payload
 
     def decrypted(self, payload: Payload) -> Payload:
-        """For people to read, whatever it was written for; one that is not encrypted stays as it is."""
+        """Decrypt a payload for people, whatever its place; one that is not encrypted stays as it is."""
         if not is_encrypted(payload):
             return payload
         data = encryption.shown(self.encrypting, payload.data, payload.metadata[BOUND])
@@ -103,7 +105,7 @@ def is_encrypted(payload: Payload) -> bool:
 
 
 def is_bare(payload: Payload) -> bool:
-    """Whether it bears nothing that could be ours, not even a wrong seal."""
+    """Return whether the payload has no seal, not even an invalid one, and is not encrypted."""
     return SEAL not in payload.metadata and not is_encrypted(payload)
 
 

@@ -1,7 +1,7 @@
-"""The key in the service home by which the service knows what it has written itself: made once, its owner's alone.
+"""The key in the service home that proves data to be the service's own: made once, private to its owner.
 
-Nothing is sealed with the key itself: each purpose has a key of its own that is derived from it. Programs of the same
-account can read the file, unless they run in a box that hides the home.
+The key itself seals nothing: each purpose has its own derived key. Programs of the owner's account can read the file,
+unless they run in a box that hides the home.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ class SealKeyError(ServiceError):
 
 
 def ensure(home: Path) -> bytes:
-    """The home's key, made now if there is none. Whoever makes one at the same time gets the same."""
+    """Return the home's key; make one if it is missing. Concurrent callers get one key."""
     if (key := read(home)) is None:
         _make(home / FILE)
         key = read(home)
@@ -35,7 +35,7 @@ def ensure(home: Path) -> bytes:
 
 
 def read(home: Path) -> bytes | None:
-    """None when there is no key; one that others could read or may have made is refused."""
+    """Read the key; return None if it is missing. Refuse one that others could read or may have made."""
     path = home / FILE
     if (known := _known.get(path)) is not None and known[0] == _looks(path):
         return known[1]
@@ -60,7 +60,7 @@ def read(home: Path) -> bytes | None:
 
 _Looks = tuple[int, ...]
 _known: dict[Path, tuple[_Looks, bytes]] = {}
-"""Keys that were read, with what their files looked like: a run takes one several times."""
+"""Cache of keys with their file's stat data: a run reads its key several times."""
 
 
 def _looks(path: Path) -> _Looks | None:
@@ -75,13 +75,13 @@ def _told(found: os.stat_result) -> _Looks:
 
 
 def derived(key: bytes, purpose: str, *of: str) -> bytes:
-    """The key for one purpose, and for one thing of that purpose: none tells anything about another."""
+    """Derive the key for one purpose, and for one subject of it; derived keys reveal nothing about each other."""
     label = b"\0".join(os.fsencode(each) for each in (purpose, *of))
     return hmac.new(key, label, hashlib.sha256).digest()
 
 
 def _make(path: Path) -> None:
-    """It appears with all its bytes, once."""
+    """Make the file atomically, unless it exists."""
     draft = path.with_name(f"{FILE}.{secrets.token_hex(8)}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(secrets.token_bytes(BYTES))
