@@ -1,1 +1,1 @@
-"""What is stored or shown goes through here: secrets are taken out; what work needs is kept apart (ruling N7)."""
+"""Redaction of all that is stored or shown: secrets are removed; those that work needs are stored apart (ruling N7)."""

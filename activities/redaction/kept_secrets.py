@@ -1,7 +1,7 @@
-"""Secrets that work needs: what is stored and sent holds a word in their place, and they are in files of the home.
+"""Secrets that work needs: stored and sent texts hold a placeholder, and the secrets are in files of the home.
 
-The same secret has the same word, so what is compared stays comparable. A word tells nothing: it is made with a key
-that is derived from the one in the service home.
+Equal secrets have equal placeholders, so texts can still be compared. A placeholder reveals nothing: it is an HMAC with
+a key derived from the one in the service home.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ PURPOSE = "kept secrets"
 
 _LONG = 16_384
 _HIDDEN: deque[bytes] = deque(maxlen=64)
-"""Digests of long texts in which nothing is left: a text passes several borders, and a long one takes its time."""
+"""Digests of long texts without secrets: a text passes several borders, and a long one takes time."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class KeptSecrets:
     home: Path
 
     def hide(self, text: str) -> str:
-        """The text with a word in the place of each secret, which is kept."""
+        """Replace each secret in a text by a placeholder, and store the secret."""
         from workflows.contract.redact import redact
 
         if is_known_clean(text):
@@ -49,7 +49,7 @@ class KeptSecrets:
         return hidden
 
     def show(self, text: str) -> str:
-        """The text as it was written; a secret that is not kept here stays a word."""
+        """Put stored secrets back in place of their placeholders; unknown placeholders stay."""
         return _WORD.sub(self._kept, text) if "redacted-" in text else text
 
     def _keep(self, secret: str) -> str:
@@ -69,7 +69,7 @@ class KeptSecrets:
 
     @property
     def folder(self) -> Path:
-        """A file each, its owner's alone."""
+        """Return the folder with a private file for each secret."""
         return self.home / "kept-secrets"
 
     @cached_property
@@ -79,15 +79,16 @@ class KeptSecrets:
 
 
 def without_words(text: str) -> str:
-    """What an agent, a stranger or a caller of the bridge says, without such words: they would be put back for others.
+    """Remove placeholders from text of agents, strangers and callers of the bridge, so that no secret is put back for
+    them.
 
-    Lists and comments show these words, so whoever reads one could have an agent be given what it stands for.
+    Lists and comments show placeholders, so a reader of one could otherwise have its secret given to an agent.
     """
     return _WORD.sub(_MARK, text) if "redacted-" in text else text
 
 
 def _write_private(path: Path, secret: str) -> None:
-    """All of it or nothing, its owner's alone."""
+    """Write a private file atomically."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(secret.encode("utf-8", "surrogatepass"))

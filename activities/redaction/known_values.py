@@ -1,6 +1,6 @@
-"""Values that this process knows to be secret: of its environment, of the service home, of what the settings name.
+"""Values that this process knows to be secret: from its environment, the service home, and variables in the settings.
 
-They are secret wherever they stand, whatever they look like.
+They are secret in any text, whatever they look like.
 """
 
 import base64
@@ -23,15 +23,15 @@ _NAME = re.compile(
 _ORDINARY = re.compile(
     r"(?i:[a-z]{1,23}|[a-z][a-z._-]{1,22}[a-z]|[0-9]{1,11}|[0-9.]{1,15}|(?:~|\.{1,2})?/\S*|[a-z]:\\\S*|[a-z+]{2,12}://[^@\s]*)"
 )
-"""A word or two, a number, a path, an address without a password: they would be found everywhere."""
+"""A word or two, a number, a path, a URL without a password: these occur everywhere."""
 
 
 _Looks = tuple[int, ...]
-"""By what a file is known to be the one that was read; empty before that."""
+"""Inode, size and time of a file when it was read; empty before that."""
 
 
 class KnownValues:
-    """Finds values in texts; more of them may be learned."""
+    """A search for known values in texts; more can be added."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._forms: tuple[str, ...] = ()
@@ -39,24 +39,24 @@ class KnownValues:
         self.learn(values)
 
     def learn(self, values: Iterable[str]) -> bool:
-        """From now on these are secret; whether any is new."""
+        """Add secret values; return whether any is new."""
         new = {form for value in values if is_telling(value) for form in _forms(value)} - set(self._forms)
         self._forms += tuple(sorted(new, key=len, reverse=True))
         return bool(new)
 
     def watch(self, *files: Path) -> None:
-        """What stands in these files is secret, also when they are written later."""
+        """Treat the content of these files as secret, also when they are written later."""
         self._files |= dict.fromkeys((each for each in files if each not in self._files), ())
 
     def look(self) -> bool:
-        """Learn what has come into the files; whether anything has."""
+        """Learn new content of the files; return whether there was any."""
         new = [self._read(path, seen) for path, seen in tuple(self._files.items())]
         return any(new)
 
     def _read(self, path: Path, seen: _Looks) -> bool:
         try:
             found = os.lstat(path)
-            looks = (found.st_ino, found.st_size, found.st_mtime_ns)  # two writes within some ms have the same time
+            looks = (found.st_ino, found.st_size, found.st_mtime_ns)  # two writes within a few ms have equal times
             if looks == seen:
                 return False
             self._files[path], content = looks, path.read_bytes()
@@ -66,7 +66,7 @@ class KnownValues:
         return self.learn((as_text,) if as_text.isprintable() else (content.hex(), base64.b64encode(content).decode()))
 
     def find(self, text: str) -> "Iterator[Span]":
-        """Where they stand."""
+        """Yield the spans of known values."""
         for form in self._forms:
             at = text.find(form)
             while at >= 0:
@@ -75,23 +75,23 @@ class KnownValues:
 
 
 def is_telling(value: str) -> bool:
-    """Long enough, and nothing that stands in many a text."""
+    """Return whether a value is long enough, and does not occur in ordinary text."""
     return len(value) >= SHORTEST and not _ORDINARY.fullmatch(value)
 
 
 def of_environment(environ: Mapping[str, str]) -> list[str]:
-    """The values of variables whose names say that they are secret."""
+    """Return the values of variables with names of secrets."""
     return [value.strip() for name, value in environ.items() if _NAME.search(name)]
 
 
 @cache
 def process() -> KnownValues:
-    """What this process knows: its environment at first."""
+    """Return the values that this process knows: first those of its environment."""
     return KnownValues(of_environment(os.environ))
 
 
 def _forms(value: str) -> Iterator[str]:
-    """The value, its lines, and how base64 shows it wherever in a text it begins."""
+    """Yield the value, its lines, its URL quoting, and its base64 at any offset."""
     yield value
     yield from (line.strip() for line in value.splitlines()[1:-1] if is_telling(line.strip()))
     raw = value.encode()

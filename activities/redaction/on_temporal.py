@@ -1,4 +1,4 @@
-"""The border to Temporal: what people send there, and what activities hand back, goes into histories (ruling N7)."""
+"""Redaction at the border to Temporal: people's input and results of activities go into histories (ruling N7)."""
 
 import asyncio
 from typing import Any, NoReturn
@@ -13,11 +13,11 @@ from activities.redaction.kept_secrets import KeptSecrets
 from activities.redaction.redacted import mapped, redacted, redacted_all
 
 _LONG = 4096
-"""Characters; fewer are looked through in some milliseconds."""
+"""Characters; shorter texts take only milliseconds."""
 
 
 class Hiding(temporalio.client.Interceptor):
-    """What a client sends keeps its secrets in the home: agents get them, histories do not."""
+    """A client interceptor that moves secrets to the home: agents get them, histories do not."""
 
     def __init__(self, kept: KeptSecrets) -> None:
         self._kept = kept
@@ -50,7 +50,7 @@ class _Sending(OutboundInterceptor):
         return await super().query_workflow(input)
 
     async def _hide_off_loop_if_long(self, sent: Any) -> None:
-        """Long texts take their time, and the loop does not wait for them."""
+        """Redact long texts in a thread, so that the event loop does not wait."""
         if _length(sent.args) > _LONG:
             await asyncio.to_thread(self._hide, sent)
         else:
@@ -61,7 +61,7 @@ class _Sending(OutboundInterceptor):
 
 
 def _length(values: Any) -> int:
-    """Of all texts in them."""
+    """Return the length of all texts in the values."""
     lengths: list[int] = []
 
     def measured(text: str) -> str:
@@ -73,7 +73,7 @@ def _length(values: Any) -> int:
 
 
 class Redacting(temporalio.worker.Interceptor):
-    """What activities hand back, and why they fail, holds no secret."""
+    """A worker interceptor that removes secrets from results and errors of activities."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002
         return _Answering(next)
@@ -90,7 +90,7 @@ class _Answering(ActivityInboundInterceptor):
 
 
 def _fail(error: Exception) -> NoReturn:
-    """Raise the error, or one that says the same without its secrets."""
+    """Raise the error, without secrets in its message."""
     said = error.message if isinstance(error, ApplicationError) else str(error)
     if (clean := redacted(said)) == said:
         raise error

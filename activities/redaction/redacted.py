@@ -1,4 +1,4 @@
-"""Redaction as the host does it: known forms of secrets, and the values that this process knows (ruling N7)."""
+"""Redaction on a host: known forms of secrets, and the values that this process knows (ruling N7)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -13,36 +13,36 @@ from activities.redaction import detected, known_values
 T = TypeVar("T")
 
 _MARGIN = 1024
-"""What is read beyond a cut, so that a secret which is cut is not taken for something else; half of it is left out."""
+"""Characters read beyond a cut, so that a secret at the cut is recognised; half of them are left out."""
 
 _SHORTEST = known_values.SHORTEST - 2
-"""Texts below that have no room for a secret."""
+"""Shorter texts have no room for a secret."""
 
 _SHORT = 256
-"""Texts up to here come again and again: ids, names, states."""
+"""Texts up to this length are cached, since they repeat: ids, names, states."""
 
 
 def redacted(text: str) -> str:
-    """The text without secrets."""
+    """Return the text without secrets."""
     if len(text) >= _SHORTEST:
         _look()
     return _clean(text)
 
 
 def redacted_begin(text: str, limit: int) -> str:
-    """The same of the begin of a text, without going through all of it."""
+    """Return the beginning of a text without secrets, without reading all of it."""
     part = redacted(text[: limit + _MARGIN])
     return (part if len(text) <= limit + _MARGIN else part[: -_MARGIN // 2])[:limit]
 
 
 def redacted_end(text: str, limit: int) -> str:
-    """The same of its end."""
+    """Return the end of a text without secrets, without reading all of it."""
     part = redacted(text[-limit - _MARGIN :])
     return (part if len(text) <= limit + _MARGIN else part[_MARGIN // 2 :])[-limit:]
 
 
 def redacted_value(value: JsonValue) -> JsonValue:
-    """The same for all of a JSON value."""
+    """Remove secrets from all of a JSON value."""
     from workflows.contract.redact import redact_value
 
     _look()
@@ -50,24 +50,26 @@ def redacted_value(value: JsonValue) -> JsonValue:
 
 
 def redacted_all(value: T) -> T:
-    """The same for every text in models, records and what holds them; what has none comes back as it is."""
+    """Remove secrets from every text in models, records and collections; a value without secrets is returned as it
+    is.
+    """
     _look()
     return mapped(value, _clean)
 
 
 def is_known_clean(text: str) -> bool:
-    """Whether a text is one of those that come again and again, and holds nothing secret."""
+    """Return whether a text is short enough for the cache, and has no secret."""
     return len(text) <= _SHORT and _clean(text) == text
 
 
 def mapped(value: T, change: Callable[[str], str]) -> T:
-    """The value with every text in it changed; enumerations and names of fields stay."""
+    """Change every text in a value; enumerations and names of fields stay."""
     changed: Any = _mapped(value, change)
     return changed  # type: ignore[no-any-return]
 
 
 def learn(values: Iterable[str]) -> None:
-    """From now on these are secrets in this process."""
+    """Add secret values to this process."""
     if known_values.process().learn(values):
         _remembered.cache_clear()
 
@@ -94,7 +96,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _members(value: dict[Any, Any], change: Callable[[str], str]) -> Iterator[tuple[Any, Any]]:
-    """A text under a secret's name goes whole."""
+    """Yield changed items of a mapping. A text under a secret's name is removed whole."""
     from workflows.contract.secret_names import is_secret
 
     for name, item in value.items():
@@ -114,7 +116,9 @@ class _Shape(Enum):
 
 @cache
 def _shape(kind: type) -> tuple[_Shape, tuple[str, ...]]:
-    """How values of a type hold texts, and a record's fields. Kept: to find out takes longer than to use it."""
+    """Return how values of a type hold texts, with a record's fields. Cached, since finding out takes longer than
+    using it.
+    """
     if issubclass(kind, BaseModel):
         return _Shape.RECORD, tuple(kind.model_fields)
     if is_dataclass(kind):
@@ -129,7 +133,7 @@ def _with(record: Any, new: dict[str, Any]) -> Any:
 
 
 def _look() -> None:
-    """Once for a value, however many texts it has: files are asked whether they have changed."""
+    """Check the watched files for changes, once per value, however many texts it has."""
     if known_values.process().look():
         _remembered.cache_clear()
 
@@ -147,7 +151,7 @@ def _remembered(text: str) -> str:
 
 def _redact(text: str) -> str:
     from workflows.contract.redact import (
-        redact,  # its patterns take milliseconds: not for a command that writes nothing
+        redact,  # its patterns take milliseconds: not for commands that write nothing
     )
 
     return redact(text, detected.find)
