@@ -1,1 +1,1 @@
-"""Telling people: the channels, what a notification says in full, and its delivery."""
+"""Notifications to people: channels, the complete text, delivery."""

@@ -1,6 +1,6 @@
-"""The ways a notification can go. Each delivers it or raises; delivering it twice must do no harm.
+"""Channels of notifications. Each delivers or raises; delivering twice must be harmless.
 
-No library: a line in a file, a command and a signed POST are what the standard library does in a few lines each.
+No library: a line in a file, a command and a signed POST take a few lines each with the standard library.
 """
 
 import fcntl
@@ -25,16 +25,16 @@ from workflows.contract.visible import in_json, one_line, visible
 
 SECONDS = 20
 TAIL = 1024 * 1024
-"""Where a notification is looked for in the log: the last line may be as long as all that is asked."""
+"""Part of the log that is searched for a notification: the last line may be as long as a whole message."""
 COMMAND_LIMIT = 16 * 1024
 
 
 class DeliveryError(Exception):
-    """It did not arrive; the message says why."""
+    """The notification did not arrive; the message says why."""
 
 
 class Channel(Protocol):
-    """One way to reach people."""
+    """A way to reach people."""
 
     name: str
 
@@ -52,7 +52,9 @@ class LogFile:
         self._path = path
 
     def deliver(self, notification: Notification) -> None:
-        """Append, unless a crash came between the line and its record: then the line is there already."""
+        """Append the notification, unless it is in the log already: a crash may have come between the line and its
+        record.
+        """
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with appended(self._path) as file, opened(self._path) as there:
@@ -68,7 +70,7 @@ class LogFile:
 
 
 class Command:
-    """A command of the operator's: the whole text on standard input, short values in `SERVICE_NOTIFICATION_*`."""
+    """The operator's command: the whole text on standard input, short values in `SERVICE_NOTIFICATION_*`."""
 
     name = "command"
 
@@ -77,7 +79,7 @@ class Command:
         self._environ = environ
 
     def deliver(self, notification: Notification) -> None:
-        """Run it; anything but 0 is a failure."""
+        """Run the command; an exit code other than 0 is a failure."""
         names = {f"SERVICE_NOTIFICATION_{key.upper()}": value for key, value in _short(notification)}
         try:
             done = subprocess.run(
@@ -96,9 +98,11 @@ class Command:
 
 
 class Webhook:
-    """A signed POST: `X-Service-Signature: sha256=<HMAC of "TIMESTAMP.BODY">`, the time in seconds as it stands in
-    `X-Service-Timestamp`; `X-Service-Event-Id` to tell repeats apart. Only the address in the settings is posted to,
-    and only by HTTP: to open a file is no delivery."""
+    """A signed POST: `X-Service-Signature: sha256=<HMAC of "TIMESTAMP.BODY">`, with the time in seconds as in
+    `X-Service-Timestamp`; `X-Service-Event-Id` shows repeats.
+
+    Posts only to the address in the settings, and only by HTTP: opening a file would not be a delivery.
+    """
 
     name = "webhook"
 
@@ -106,7 +110,7 @@ class Webhook:
         self._url, self._secret, self._clock = url, secret.encode(), clock
 
     def deliver(self, notification: Notification) -> None:
-        """Post it; anything but 2xx is a failure, and so is being sent elsewhere."""
+        """Post the notification; a status other than 2xx is a failure, and so is a redirection."""
         if urlsplit(self._url).scheme not in ("http", "https"):
             raise DeliveryError(f"{self._url} is no address of the web: set [notify].webhook_url to http(s)://...")
         body, at = _body(notification), str(int(self._clock()))
@@ -129,7 +133,7 @@ class Webhook:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """What a notification tells is for one address."""
+    """A handler that follows no redirection: a notification is for one address."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -149,7 +153,7 @@ for _handler in (
 
 
 def _short(notification: Notification) -> Iterator[tuple[str, str]]:
-    """What an environment has room for: it is not made for questions and reasons."""
+    """Yield short values for the environment, which has no room for questions and reasons."""
     for key, value in asdict(notification).items():
         if key not in {"message", "text"} and isinstance(value, str | int | float):
             yield key, one_line(str(value))

@@ -15,19 +15,19 @@ from activities.store import outbox
 
 
 class Deliverer:
-    """Delivers, records, and asks to be called again for what did not arrive."""
+    """The delivery of notifications; it fails to be called again if a channel failed."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     @activity.defn(name="deliver")
     async def deliver(self, notification_id: str) -> None:
-        """On every channel it has not arrived on; another host takes over when this one dies."""
+        """Deliver on every channel the notification has not arrived on; another host takes over if this one dies."""
         async with beating(Heartbeat("delivering")):
             await asyncio.to_thread(self._deliver, notification_id)
 
     def _deliver(self, notification_id: str) -> None:
-        """Each channel on its own: one that is down holds up no other."""
+        """Try each channel on its own: one that is down delays no other."""
         notification = outbox.get(self._context.store, notification_id)
         if notification is None:
             raise ApplicationError(f"the notification {notification_id} is not there yet", type="NotThere")
@@ -49,7 +49,7 @@ class Deliverer:
 
 
 def channels(context: Context) -> Sequence[Channel]:
-    """What the settings say of how people are told."""
+    """Build the channels of the settings."""
     wanted = context.settings.notify
     found: list[Channel] = []
     if wanted.log:

@@ -1,4 +1,4 @@
-"""What people are told, complete: what is asked or failed, until when, what it has cost, what to type (ruling F8)."""
+"""The complete text of a notification: questions, failures, deadline, cost, commands to type (ruling F8)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +22,7 @@ _BADLY = frozenset({JobState.FAILED, JobState.BLOCKED})
 
 
 def complete(store: Engine, told: Notification, dashboard: str = "") -> Notification:
-    """The notification with everything a person needs who sees nothing else, as it is now."""
+    """Add to the notification all that a person needs who sees nothing else, as of now."""
     task = jobs.task_of(store, told.root_job_id)
     if task is None:
         return replace(told, text=one_line(told.message))
@@ -33,7 +33,7 @@ def complete(store: Engine, told: Notification, dashboard: str = "") -> Notifica
     kept = trees.get(store, told.root_job_id)
     cost = spend(kept.start.settings.bounds if kept else Bounds(), used)
     going_on = (task.next,) if task.waits_for in _SOMEBODY else ()
-    commands = going_on if waiting is None else waiting.commands  # nothing when the wait is over already
+    commands = going_on if waiting is None else waiting.commands  # empty once the wait has ended
     page = f"{dashboard}/ui/trees/{told.root_job_id}" if dashboard and commands else ""
     lines = [one_line(told.message), f"{task.repo}: {plain(task.title)}", *_asked(waiting), *_failed(failing)]
     if waiting and waiting.end is None:
@@ -57,7 +57,7 @@ def complete(store: Engine, told: Notification, dashboard: str = "") -> Notifica
 
 
 def _round(store: Engine, told: Notification) -> RoundRecord | None:
-    """The round it tells of: the coordinator's last one."""
+    """Return the coordinator's last round before the notification."""
     if not told.kind.startswith("round_"):
         return None
     mine = [each for each in rounds.of_tree(store, told.root_job_id) if each.coordinator_id == told.job_id]
@@ -82,6 +82,6 @@ def _failed(failing: list[JobRecord]) -> Iterator[str]:
 
 
 def _fail(job: JobRecord) -> dict[str, object]:
-    """As a round tells of a failed leg."""
+    """Describe a failed job as a round does."""
     leg = job.delegation_id or ""
     return {"leg": leg, "job_id": job.job_id, "attempt": job.attempt, "state": job.state.value, "reason": job.reason}
