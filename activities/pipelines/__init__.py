@@ -1,1 +1,1 @@
-"""What pipelines do to the world: planning a run, what is a shell stage's own in its attempt, the rows of a run."""
+"""Side effects of pipelines: planning a run, running a shell stage's attempt, writing the rows of a run."""

@@ -1,4 +1,4 @@
-"""From a pipeline's name to everything its run needs, frozen (rulings J4, K1)."""
+"""Planning of a run: a pipeline's name becomes all that the run needs, frozen (rulings J4, K1)."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -49,9 +49,9 @@ def plan(
     token: str | None = None,
     describe: Callable[[Bound], Bound] = lambda found: found,
 ) -> RunInput:
-    """The pipeline as it is now; every agent as it is registered now, every pull request at its head of now.
+    """Plan a run from the pipeline, its agents and the heads of its pull requests as they are now.
 
-    A token is shown to GitHub alone, to fetch those heads; `describe` adds the title and text of each.
+    A token is sent to GitHub alone, to fetch those heads; `describe` adds the title and text of each.
     """
     pipeline = get(store, name)
     definition = read(pipeline.definition, pipeline.format)
@@ -81,7 +81,7 @@ def plan(
 
 
 Numbers = tuple[int | None, int | None]
-"""Of a pull request and of an issue."""
+"""Numbers of a pull request and of an issue."""
 
 
 def _numbers(stage: ShellStage | AgentStage) -> Numbers:
@@ -91,7 +91,7 @@ def _numbers(stage: ShellStage | AgentStage) -> Numbers:
 def _bindings(
     repo: Repo, settings: Settings, run: Numbers, definition: Definition, token: str | None
 ) -> dict[Numbers, Bound]:
-    """Everything the run and its stages belong to, each looked up once: stages of one pull request see one head."""
+    """Resolve the bindings of the run and its stages, each once: stages of one pull request see one head."""
     wanted: Iterable[Numbers] = dict.fromkeys((run, *map(_numbers, definition.stages)))
     here, web = settings.host, settings.github.web
     try:
@@ -101,7 +101,7 @@ def _bindings(
 
 
 def _belonging(stage: PlannedShell | PlannedAgent, own: Bound, runs: Bound) -> PlannedShell | PlannedAgent:
-    """An agent's stage belongs to what its file says, else to what the run belongs to (ruling L1)."""
+    """Bind an agent's stage to what its file says, else to the run's pull request or issue (ruling L1)."""
     if isinstance(stage, PlannedShell):
         return stage
     what = runs if own == Bound() else own
@@ -109,7 +109,7 @@ def _belonging(stage: PlannedShell | PlannedAgent, own: Bound, runs: Bound) -> P
 
 
 def get(store: Engine, name: str) -> Pipeline:
-    """One pipeline, or a sentence that says which there are."""
+    """Return a pipeline; raise NotFoundError with the known names if it is missing."""
     pipeline = pipelines.get(store, name)
     if pipeline is None:
         known = ", ".join(each.name for each in pipelines.every(store)) or "none"
@@ -131,9 +131,9 @@ def _repo(store: Engine, pipeline: Pipeline) -> Repo:
 
 
 def _based(run: Bound, repo: Repo, here: str, ref: str | None) -> Bound:
-    """One commit for all stages, whatever is committed meanwhile (ruling O1).
+    """Resolve one base commit for all stages, whatever is committed meanwhile (ruling O1).
 
-    Without a `ref` the stages say what is wrong with the checkout.
+    Without a `ref` the stages report what is wrong with the checkout.
     """
     try:
         return based(run, repo, here, ref)
@@ -172,7 +172,7 @@ def _stage(
 
 
 def _worker(store: Engine, settings: Settings, definition: Definition, stage: AgentStage) -> Worker:
-    """A stage's worker, behind the gates of `service agent ask`: any fault, and nothing starts (as in ruling C6)."""
+    """Return a stage's worker after the checks of `service agent ask`; any fault prevents the run (as in ruling C6)."""
     where = f"stage {stage.id} of {definition.name}"
     if stage.ephemeral is not None:
         template = stage.ephemeral.template

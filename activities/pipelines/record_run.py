@@ -19,12 +19,12 @@ from workflows.temporal.pipeline_calls import Firing, Planned
 
 
 def begun(artifacts: Artifacts, start: RunInput) -> Begun:
-    """What a run was started with, put back together."""
+    """Return the definition and payload that a run was started with, in full."""
     return Begun(artifacts.read(start.definition), json.loads(artifacts.read(start.payload)))
 
 
 class RunRecorder:
-    """Writes what runs decide; called again, it changes nothing."""
+    """The activities that write decisions of runs. Idempotent."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -42,7 +42,7 @@ class RunRecorder:
 
     @activity.defn(name="plan_run")
     def plan_run(self, firing: Firing) -> Planned:
-        """The run a schedule starts; a pipeline that cannot run is an answer too."""
+        """Plan the run that a schedule starts; a refusal is a result too."""
         context, name = self._context, firing.pipeline
         try:
             start = plan(
@@ -59,7 +59,7 @@ class RunRecorder:
         return Planned(start=start)
 
     def _first_of_its_id(self, start: RunInput) -> None:
-        """A caller that asked for its run again just as that ended has started it once more: it goes no further."""
+        """Refuse a second run of one id: a caller has asked again just as its run ended."""
         known = pipeline_runs.get(self._context.store, start.run_id)
         if known is None or known.record.state in OPEN_RUNS or known.record.started_at == start.created_at:
             return

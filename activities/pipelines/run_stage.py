@@ -1,5 +1,6 @@
-"""The activity that runs one attempt of a shell stage: its command, what became of it, its record. How an attempt is
-opened, found again and stopped says `host.attempt`; agent stages are trees of their own."""
+"""The activity that runs one attempt of a shell stage: its command, its outcome, its record. `host.attempt` opens,
+finds and stops attempts; agent stages are trees of their own.
+"""
 
 import contextlib
 import json
@@ -48,7 +49,7 @@ OUTPUT_LIMIT = 12_000
 
 @dataclass
 class StageAttempt:
-    """One attempt in flight."""
+    """One attempt in progress."""
 
     context: Context
     run: StageRun
@@ -62,14 +63,14 @@ class StageAttempt:
     _started: "Future[Claim]" = field(default_factory=Future)
 
     def start(self) -> None:
-        """Start the command; what keeps it from starting is said when it is played."""
+        """Start the command; `play` raises what keeps it from starting."""
         try:
             self._started.set_result(supervised_run.begin(self._request()))
         except BaseException as error:
             self._started.set_exception(error)
 
     async def play(self) -> StageOutcome:
-        """The command, what became of it, its record."""
+        """Wait for the command's end, judge it, and record it."""
         claim = self._started.result()
         end = await self.context.room.follow(Path(self.row.run_dir), claim, self.worktree, self.on_progress)
         self.finishing = True
@@ -80,7 +81,7 @@ class StageAttempt:
         await supervised_run.stop(Path(self.row.run_dir), self.context.settings.worker.stop_grace)
 
     def called_off(self, ended: StageOutcome) -> StageOutcome:
-        """It has ended as it has."""
+        """Return the outcome unchanged."""
         return ended
 
     def _request(self) -> RunRequest:
@@ -116,7 +117,7 @@ class StageAttempt:
 
 @dataclass(frozen=True)
 class StageWork:
-    """What an attempt of a shell stage is: its command in a worktree of its own."""
+    """The work of a shell stage's attempt: its command in a worktree of its own."""
 
     context: Context
     run: StageRun
@@ -139,7 +140,7 @@ class StageWork:
         return StageOutcome(state=StageState.CANCELLED, reason="stopped before it began")
 
     def prepare(self, row: AttemptRow, beat: Heartbeat) -> StageAttempt:
-        """A worktree at the run's commit, with the work of the stages it needs merged in; recorded first."""
+        """Make a worktree at the run's commit, with the work of the stages it needs merged in; recorded first."""
         context, run = self.context, self.run
         pipeline_runs.stage_begins(context.store, run.row)
         repo = repos.path_of(context.store, run.repo)
@@ -184,19 +185,19 @@ class Stages:
 
     @activity.defn(name="run_stage")
     async def run_stage(self, run: StageRun) -> StageOutcome:
-        """One attempt of a shell stage."""
+        """Run one attempt of a shell stage."""
         work: Work[StageOutcome] = StageWork(self._context, run)
         outcome = await self._attempts.attempt(work)
         return outcome.model_copy(update={"of": run.named})
 
 
 def payload_of(context: Context, text: Text) -> dict[str, str]:
-    """A run's payload, put back together."""
+    """Return a run's payload in full."""
     return mapped(dict(json.loads(context.artifacts.read(text))), context.kept.show)
 
 
 def environment(context: Context, run: StageRun, script: Script, payload: dict[str, str]) -> dict[str, str]:
-    """The whole environment of a stage: what agents get of the worker's, the stage's own, the payload (ruling K1)."""
+    """Build the whole environment of a stage: variables that agents get, the stage's own, the payload (ruling K1)."""
     shell = context.settings.runtimes.get(SHELL)
     seen = passed(shell.env if shell else (), context.environ)
     told = {
@@ -211,7 +212,7 @@ def environment(context: Context, run: StageRun, script: Script, payload: dict[s
 
 
 def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
-    """What an ended command means; its last line is what it has to say."""
+    """Judge an ended command; its last line of output is the summary."""
     said = redacted(last_words(end.stdout))[:SUMMARY_LIMIT]
     match end.kind:
         case EndKind.EXITED if end.exit_code == 0:
