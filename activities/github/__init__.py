@@ -1,1 +1,1 @@
-"""Talking to GitHub: the one client, and what it is asked. Only the process that has the account imports it."""
+"""GitHub: the one client, and its endpoints. Only the process with the account's token imports it."""

@@ -1,4 +1,4 @@
-"""The account's credentials: from the environment or a file of its owner's, at the start, into this process alone."""
+"""The account's credentials, read at the start from the environment or a private file, into this process alone."""
 
 import stat
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from workflows.model.errors import UsageError
 
 @dataclass(frozen=True)
 class App:
-    """A GitHub App as one of its installations."""
+    """An installation of a GitHub App."""
 
     app_id: str
     installation_id: str
@@ -27,7 +27,7 @@ class Credentials:
 
 
 def credentials(settings: Github, environ: Mapping[str, str]) -> Credentials:
-    """What `[github]` names; a sentence when it is not there."""
+    """Read the credentials that `[github]` names; raise UsageError if they are missing."""
     if settings.app_id:
         return Credentials(app=App(settings.app_id, settings.installation_id, _private_key(settings)))
     token = environ.get(settings.token_env, "").strip()

@@ -1,4 +1,4 @@
-"""What GitHub is asked: one function for each endpoint, our models in and out."""
+"""GitHub's endpoints: one function for each, with the service's models as arguments and results."""
 
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ PER_PAGE = "100"
 
 
 async def whoami(client: Client) -> Person:
-    """The account itself; a GitHub App is the bot of its name."""
+    """Return the account itself; a GitHub App is the bot of its name."""
     if client.oauth_token and not client.is_app:
         return _read(Person, await client.get("/user"))
     app = await client.app()
@@ -35,7 +35,7 @@ async def whoami(client: Client) -> Person:
 
 
 async def quota(client: Client) -> Quota:
-    """What is left of the hour's requests; asking costs none."""
+    """Return the remaining requests of this hour; the question is free."""
     return _read(Limits, await client.get("/rate_limit")).resources.core
 
 
@@ -44,12 +44,12 @@ async def repository(client: Client, github: str) -> Repository:
 
 
 async def issue(client: Client, github: str, number: int) -> Issue:
-    """An issue, or what a pull request has in common with one."""
+    """Return an issue, or the part of a pull request that is like one."""
     return _read(Issue, await client.get(f"/repos/{github}/issues/{number}"))
 
 
 async def permission(client: Client, github: str, login: str) -> str:
-    """What somebody may do there: `admin`, `maintain`, `write`, `triage`, `read` or `none`."""
+    """Return somebody's permission there: `admin`, `maintain`, `write`, `triage`, `read` or `none`."""
     try:
         answer = await client.get(f"/repos/{github}/collaborators/{{login}}/permission", login=login)
     except DeclinedError as error:
@@ -60,21 +60,21 @@ async def permission(client: Client, github: str, login: str) -> str:
 
 
 async def comments_since(client: Client, github: str, since: float) -> list[Comment]:
-    """Comments of all its issues and pull requests that were written or changed since, the oldest change first."""
+    """Return comments of all issues and pull requests that were written or changed since, oldest change first."""
     when = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     path = f"/repos/{github}/issues/comments?sort=updated&direction=asc&since={when}&per_page={PER_PAGE}"
     return [_read(Comment, each) for each in await client.pages(path)]
 
 
 async def comments_of(client: Client, github: str, number: int, since: float) -> list[Comment]:
-    """Comments of one issue or pull request that were written or changed since."""
+    """Return comments of one issue or pull request that were written or changed since."""
     when = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     path = f"/repos/{github}/issues/{number}/comments?since={when}&per_page={PER_PAGE}"
     return [_read(Comment, each) for each in await client.pages(path)]
 
 
 async def comment(client: Client, github: str, comment_id: int) -> Comment | None:
-    """A comment as it is now; None when it was deleted."""
+    """Return a comment as it is now; None if it was deleted."""
     try:
         return _read(Comment, await client.get(f"/repos/{github}/issues/comments/{comment_id}"))
     except DeclinedError as error:
@@ -98,7 +98,7 @@ async def delete_comment(client: Client, github: str, comment_id: int) -> None:
 
 
 async def react(client: Client, github: str, comment_id: str, content: str) -> Reaction:
-    """React to a comment; doing so again changes nothing."""
+    """React to a comment. Idempotent."""
     path = f"/repos/{github}/issues/comments/{comment_id}/reactions"
     return _read(Reaction, await client.send("POST", path, {"content": content}))
 
@@ -108,13 +108,13 @@ async def pull(client: Client, github: str, number: int) -> Pull:
 
 
 async def open_pulls(client: Client, github: str) -> list[Pull]:
-    """The open pull requests, what changed last first: one page of them."""
+    """Return the open pull requests, latest change first: one page."""
     path = f"/repos/{github}/pulls?state=open&sort=updated&direction=desc&per_page={PER_PAGE}"
     return [_read(Pull, each) for each in await client.pages(path, most=1)]
 
 
 async def pulls_of(client: Client, github: str, branch: str) -> list[Pull]:
-    """Every pull request that was ever opened for a branch of the repository itself, the newest first."""
+    """Return every pull request that was ever opened for a branch of the repository itself, newest first."""
     owner = github.partition("/")[0]
     path = f"/repos/{github}/pulls?state=all&per_page={PER_PAGE}&head={{head}}"
     found = await client.pages(path, most=1, head=f"{owner}:{branch}")
@@ -122,7 +122,7 @@ async def pulls_of(client: Client, github: str, branch: str) -> list[Pull]:
 
 
 async def branch(client: Client, github: str, name: str) -> Branch | None:
-    """A branch as it is there; None when there is none of that name."""
+    """Return a branch; None if it does not exist."""
     try:
         return _read(Branch, await client.get(f"/repos/{github}/branches/{{+name}}", name=name))
     except DeclinedError as error:
@@ -141,7 +141,7 @@ async def change_pull(client: Client, github: str, number: int, **said: Any) -> 
 
 
 async def mark_ready(client: Client, node_id: str) -> None:
-    """A draft is ready for review: the one thing that only GraphQL can say."""
+    """Mark a draft as ready for review: the only call that needs GraphQL."""
     query = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
     answer = await client.send("POST", client.graphql_url, {"query": query, "variables": {"id": node_id}})
     if faults := answer.get("errors"):
@@ -149,13 +149,13 @@ async def mark_ready(client: Client, node_id: str) -> None:
 
 
 async def queued(client: Client, github: str) -> list[GitRef]:
-    """The commits a merge queue wants checked."""
+    """Return the commits that a merge queue wants checked."""
     path = f"/repos/{github}/git/matching-refs/heads/gh-readonly-queue/"
     return [_read(GitRef, each) for each in await client.pages(path)]
 
 
 async def check_runs(client: Client, github: str, sha: str, name: str) -> list[CheckRun]:
-    """The check runs of that name on a commit."""
+    """Return the check runs of that name on a commit."""
     found = await client.get(f"/repos/{github}/commits/{sha}/check-runs?check_name={{name}}", name=name)
     return list(_read(CheckRuns, found).check_runs)
 
@@ -169,7 +169,7 @@ async def change_check(client: Client, github: str, check_id: str, said: dict[st
 
 
 async def set_status(client: Client, github: str, sha: str, said: dict[str, Any]) -> None:
-    """A commit status: what an account that is no GitHub App can give in place of a check run."""
+    """Set a commit status: an account that is no GitHub App may not make check runs."""
     await client.send("POST", f"/repos/{github}/statuses/{sha}", said)
 
 
@@ -177,7 +177,7 @@ A = TypeVar("A", bound=Answer)
 
 
 def _read(kind: type[A], said: object) -> A:
-    """What GitHub answered, as ours; what is none of its descriptions counts as GitHub being broken."""
+    """Parse GitHub's answer; an unknown form counts as GitHub being broken."""
     try:
         return kind.model_validate(said)
     except ValidationError:

@@ -1,7 +1,7 @@
-"""The one way to GitHub: every request is counted, none is repeated, and who is told to wait says until when (L8).
+"""The one way to GitHub: every request is counted, none is repeated, and a limit's error says until when to wait (L8).
 
-Retries belong to the workflow, after a look whether the write has happened. The account's token is in this process
-only; what is raised or logged never holds it.
+Retries belong to the workflow, after a check whether the write has happened. Only this process has the account's token;
+errors and logs never contain it.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ SHORT_WAIT = 60.0
 LONG_WAIT = 3600.0
 REFUSED_WAIT = 300.0
 TOKEN_SPARE = 300.0
-"""An App's token is renewed so long before it ends."""
+"""Time before its expiry at which an App's token is renewed."""
 
 
 class GithubError(Exception):
@@ -40,7 +40,7 @@ class GithubError(Exception):
 
 
 class LimitedError(GithubError):
-    """It wants no request before `until`: a quota is used up, or it was asked too often."""
+    """GitHub wants no request before `until`: a quota is used up, or there were too many requests."""
 
     def __init__(self, why: str, until: float) -> None:
         super().__init__(why)
@@ -48,20 +48,20 @@ class LimitedError(GithubError):
 
 
 class UnknownAccountError(LimitedError):
-    """It does not know the account (any more): a person has to see to it, and it is asked again after a while."""
+    """GitHub refuses the account: a person has to mend that, and the next request waits a while."""
 
 
 class AwayError(GithubError):
-    """It cannot be reached, or is broken: whether a write has happened is not known."""
+    """GitHub can't be reached, or is broken: a write may or may not have happened."""
 
     def __init__(self, why: str, status: int | None = None) -> None:
         super().__init__(why)
         self.status = status
-        """What it answered; None where it did not, and will not answer anything else either."""
+        """The status of its answer; None if it gave none, and answers nothing else either."""
 
 
 class DeclinedError(GithubError):
-    """It says no, and will again: no such thing, no permission, not possible."""
+    """GitHub refuses, and will again: no such thing, no permission, not possible."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -70,12 +70,12 @@ class DeclinedError(GithubError):
 
 @cache
 def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Those by which GitHub is known, read once for what the two variables name: that takes twenty milliseconds."""
+    """Load the trusted certificates, cached by the two variables that name them: that takes twenty milliseconds."""
     return httpx.create_ssl_context()
 
 
 class Client(GitHubAPI):
-    """As one account; `async with` closes its connections."""
+    """A client for one account; `async with` closes its connections."""
 
     def __init__(self, store: Engine, credentials: Credentials, api_url: str) -> None:
         super().__init__(REQUESTER, oauth_token=credentials.token or None, cache=reading.Pages(store), base_url=api_url)
@@ -84,11 +84,11 @@ class Client(GitHubAPI):
         self._http = httpx.AsyncClient(timeout=SECONDS, follow_redirects=False, trust_env=True, verify=believed)
         self._token_until = 0.0
         self.poll_interval = 0.0
-        """What the last answer wants between two polls."""
+        """Polling interval that the last answer asks for."""
         self.requests = 0
-        """So many were sent so far."""
+        """Number of requests so far."""
         self.was_free = False
-        """The last answer was one that GitHub did not have to send again."""
+        """True if the last answer was cached and cost no quota."""
 
     async def __aenter__(self) -> "Client":
         return self
@@ -97,11 +97,11 @@ class Client(GitHubAPI):
         await self._http.aclose()
 
     async def get(self, path: str, **values: str) -> Any:
-        """One thing, or the first page of many; an answer that has not changed is the one of before, for free."""
+        """Get one object, or the first page of a list; an unchanged answer comes from the cache and is free."""
         return await self._asked("GET", path, values)
 
     async def pages(self, path: str, most: int = 10, **values: str) -> list[Any]:
-        """Many things, of so many pages at most."""
+        """Get a list of at most `most` pages."""
         found: list[Any] = []
         more: str | None = path
         while more and most:
@@ -111,7 +111,7 @@ class Client(GitHubAPI):
         return found
 
     async def send(self, method: str, path: str, data: Any, **values: str) -> Any:
-        """Write; called once, whatever comes of it. No secret is posted (ruling N7)."""
+        """Write, without retries. Secrets are removed (ruling N7)."""
         return await self._asked(method, path, values, redacted_all(data))
 
     async def _page(self, path: str, values: Mapping[str, str]) -> tuple[list[Any], str | None]:
@@ -139,7 +139,7 @@ class Client(GitHubAPI):
         return answer, more
 
     async def _authorised(self) -> None:
-        """A GitHub App's token is good for an hour."""
+        """Renew a GitHub App's token, which lasts an hour."""
         app = self._credentials.app
         if app is None or time.time() < self._token_until - TOKEN_SPARE:
             return
@@ -152,19 +152,18 @@ class Client(GitHubAPI):
 
     @property
     def is_app(self) -> bool:
-        """It acts as a GitHub App."""
         return self._credentials.app is not None
 
     async def app(self) -> dict[str, Any]:
-        """The GitHub App itself."""
+        """Return the GitHub App itself."""
         return await self._as_app("/app")
 
     async def installation(self, github: str) -> dict[str, Any]:
-        """What the GitHub App was allowed where a repository is."""
+        """Return the App's installation for a repository."""
         return await self._as_app(f"/repos/{github}/installation")
 
     async def _as_app(self, path: str) -> dict[str, Any]:
-        """What only the App's own key may ask for."""
+        """Send a request that needs the App's own key."""
         app = self._credentials.app
         assert app is not None
         try:
@@ -178,12 +177,12 @@ class Client(GitHubAPI):
 
     @property
     def graphql_url(self) -> str:
-        """Beside the REST interface; on GitHub Enterprise that ends in `/v3`."""
+        """Return the GraphQL URL beside the REST interface, which on GitHub Enterprise ends in `/v3`."""
         return f"{self.base_url.removesuffix('/v3')}/graphql"
 
     @property
     def token(self) -> str:
-        """What git shows the server; for a GitHub App, the token of this hour."""
+        """Return git's password for the server; for a GitHub App, the token of this hour."""
         return self.oauth_token or ""
 
     async def _request(
@@ -208,19 +207,19 @@ class Client(GitHubAPI):
             account.note(self._store, **seen)
 
     async def sleep(self, seconds: float) -> None:
-        """Who has to wait says so and ends: nothing sleeps here."""
+        """Raise NotImplementedError: callers report a wait instead of sleeping."""
         raise NotImplementedError
 
 
 def repository_in(url: str) -> str:
-    """The repository an address is about, or nothing."""
+    """Return the repository in a URL; empty if there is none."""
     parts = urlsplit(url).path.split("/")
     at = parts.index("repos") if "repos" in parts else -1
     return "/".join(parts[at + 1 : at + 3]) if at >= 0 else ""
 
 
 def _declined(error: gidgethub.HTTPException) -> GithubError:
-    """A limit says until when; anything else is final."""
+    """Convert an error: a limit says until when to wait; anything else is final."""
     status, headers, now = error.status_code.value, error.headers, time.time()
     said = str(error)[:300]
     wait = _number(headers.get("retry-after"))

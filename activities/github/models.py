@@ -1,4 +1,4 @@
-"""What GitHub answers, as much of it as is needed. What else it says, and whatever it adds, is ignored."""
+"""GitHub's answers, with only the fields that are needed; others are ignored."""
 
 from datetime import datetime
 from typing import Annotated
@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 class Answer(BaseModel):
-    """Frozen; null where a text is expected is an empty one."""
+    """The base of answers. Frozen; null text becomes empty."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -21,7 +21,7 @@ Time = Annotated[float, BeforeValidator(_seconds)]
 
 
 class Person(Answer):
-    """Somebody with an account; one that was deleted has none."""
+    """Somebody with an account; a deleted account is empty."""
 
     login: str = ""
     id: int = 0
@@ -44,13 +44,13 @@ class Comment(Answer):
 
     @property
     def number(self) -> int:
-        """Of the issue or pull request it belongs to."""
+        """Return the number of its issue or pull request."""
         last = self.issue_url.rpartition("/")[2]
         return int(last) if last.isdigit() else 0
 
 
 class Ref(Answer):
-    """A branch's place: its name, its commit, its repository (none when that was deleted)."""
+    """A branch: its name, commit and repository (None if that was deleted)."""
 
     ref: str
     sha: str
@@ -65,7 +65,7 @@ class Pull(Answer):
     draft: bool = False
     merged: bool = False
     merged_at: Text = ""
-    """When it was merged; empty when it was not."""
+    """Time of the merge; empty if it was not merged."""
     title: Text = ""
     body: Text = ""
     node_id: str = ""
@@ -75,7 +75,7 @@ class Pull(Answer):
 
 
 class Issue(Answer):
-    """An issue or a pull request, as far as both are the same."""
+    """An issue or a pull request, with the fields that both have."""
 
     number: int
     state: str
@@ -87,7 +87,7 @@ class Issue(Answer):
 
 
 class Repository(Answer):
-    """A repository, and what we may do there."""
+    """A repository, and the account's permissions there."""
 
     full_name: str = ""
     default_branch: str = ""
@@ -103,7 +103,7 @@ class Reaction(Answer):
 
 
 class CheckOutput(Answer):
-    """What a check shows."""
+    """The output of a check."""
 
     annotations_count: int = 0
 
@@ -128,7 +128,7 @@ class CheckRuns(Answer):
 
 
 class Quota(Answer):
-    """What is left of the hour's requests."""
+    """The remaining requests of this hour."""
 
     limit: int = 0
     remaining: int = 0
@@ -143,19 +143,19 @@ class Branch(Answer):
 
 
 class Resources(Answer):
-    """The quota of each of GitHub's interfaces; ours is the first one."""
+    """The quotas of GitHub's interfaces; the service uses the first one."""
 
     core: Quota
 
 
 class Limits(Answer):
-    """What is left of everything."""
+    """All quotas."""
 
     resources: Resources
 
 
 class GitObject(Answer):
-    """What a reference points to."""
+    """The object of a reference."""
 
     sha: str
 
@@ -168,7 +168,7 @@ class GitRef(Answer):
 
 
 class Made(Answer):
-    """Something that was written: where it is to be seen."""
+    """Something that was written, with its page."""
 
     id: int = 0
     html_url: str = Field(default="")
